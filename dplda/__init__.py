@@ -1,0 +1,1 @@
+"""Differentially private topic modelling, end to end."""

@@ -1,0 +1,44 @@
+"""Every exception a user can meet, with the exit status the command line gives it.
+
+Messages name the parameter, its value, the allowed range and the next step; they never contain a word,
+a count or a name taken from a private document.
+"""
+
+from __future__ import annotations
+
+
+class DpldaError(Exception):
+    """Base of all errors meant for the user: one clear line and an exit status."""
+
+    exit_code = 2
+
+
+class InputError(DpldaError):
+    """Wrong usage or bad input. Nothing was spent."""
+
+    exit_code = 2
+
+
+class LedgerError(DpldaError):
+    """The ledger cannot be opened, read or trusted. Nothing was spent."""
+
+    exit_code = 2
+
+
+class BudgetRefused(DpldaError):
+    """The dataset's granted budget does not allow the run. Nothing was spent."""
+
+    exit_code = 3
+
+
+class UnsupportedByData(DpldaError):
+    """The released numbers cannot support the request. What was spent stands in the ledger.
+
+    Raised from released (already charged) numbers only, so that the exit status is itself private.
+    """
+
+    exit_code = 4
+
+
+class GateError(RuntimeError):
+    """A program error at the curator's gate: an unplanned, repeated or misordered release. Fails closed."""

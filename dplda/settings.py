@@ -1,0 +1,89 @@
+"""Frozen parameters of a fit, with their ranges and units, declared once and checked once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+from dplda.errors import InputError
+
+PLACEMENTS = ("default", "none")
+ADJACENCIES = ("add-remove", "replace")
+MINIMUM_LENGTH = 3  # tokens; shorter documents contribute zero to every statistic (docs/privacy.md, section 1)
+DEFAULT_GRANT = (10.0, 1e-5)  # what a dataset may spend until `dplda budget grant` says otherwise
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """Allowed values of one numeric parameter."""
+
+    low: float
+    high: float
+    unit: str
+    open_low: bool = False
+    open_high: bool = False
+    integer: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise `InputError` naming the parameter, its value and the allowed range."""
+        kind = "a whole number" if self.integer else "a number"
+        left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
+        wanted = f"{kind} in {left}{self.low:g}, {self.high:g}{right} ({self.unit})"
+        good = isinstance(value, int if self.integer else (int, float)) and not isinstance(value, bool)
+        if good:
+            above = value > self.low if self.open_low else value >= self.low
+            below = value < self.high if self.open_high else value <= self.high
+            good = math.isfinite(value) and above and below
+        if not good:
+            raise InputError(f"{name} must be {wanted}, got {value!r}.")
+
+
+RANGES: dict[str, Range] = {
+    "epsilon": Range(low=0.0, high=100.0, unit="nats, total for the run", open_low=True),
+    "delta": Range(low=1e-15, high=0.1, unit="probability", open_low=False),
+    "topics": Range(low=2, high=500, unit="topics", integer=True),
+    "alpha0": Range(low=1e-3, high=1000.0, unit="sum of the Dirichlet parameters"),
+    "max_vocabulary": Range(low=3, high=1_000_000, unit="words", integer=True),
+    "max_document_frequency": Range(low=0.0, high=1.0, unit="fraction of documents", open_low=True),
+    "simulate_seed": Range(low=0, high=2**63 - 1, unit="seed", integer=True),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitSettings:
+    """What a user asks of `fit`. All of it is public.
+
+    `topics` is a number or ``"auto"`` (chosen from the noisy core alone); `alpha0` is the sum of the LDA
+    prior's parameters; `simulate_seed` makes the noise reproducible and the run not private.
+    """
+
+    topics: int | str = 20
+    epsilon: float = 2.0
+    delta: float = 1e-6
+    placement: str = "default"
+    adjacency: str = "add-remove"
+    max_vocabulary: int = 2000
+    max_document_frequency: float = 0.1
+    alpha0: float = 1.0
+    simulate_seed: int | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            optional = (field.name, value) in {("topics", "auto"), ("simulate_seed", None)}
+            if field.name in RANGES and not optional:
+                RANGES[field.name].check(field.name, value)
+        check_choice("placement", self.placement, PLACEMENTS)
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+        if self.topics != "auto" and int(self.topics) > self.max_vocabulary:
+            raise InputError(
+                f"topics must not exceed the number of words, got topics={self.topics} with "
+                f"max_vocabulary={self.max_vocabulary}. Ask for fewer topics or more words."
+            )
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Raise `InputError` unless `value` is one of `choices`."""
+    if value not in choices:
+        raise InputError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")
