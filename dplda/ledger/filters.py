@@ -1,0 +1,125 @@
+"""Whether a run may be reserved: one filter for each dataset, unit and adjacency.
+
+Runs whose parameters depend on earlier outputs are admitted while their summed cost stays within the
+capacity that the grant fixed (docs/privacy.md, section 4.3). Datasets that share a fingerprint hold the same
+documents: they are charged together, and the total must fit the grant of each, so that an overlap only ever
+adds charges. Everything here is arithmetic on what was read within the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dplda.errors import BudgetRefused
+from dplda.ledger.records import Grant, RunRecord
+from dplda.privacy import accountant
+from dplda.privacy.accountant import NOTHING, Cost
+
+FIRST_GRANT = Grant()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Book:
+    """All runs and grants of a ledger at one moment; `grants` holds each dataset's, oldest first."""
+
+    runs: Sequence[RunRecord]
+    grants: Mapping[str, Sequence[Grant]]
+
+    def grant(self, dataset: str) -> Grant:
+        """The grant in force."""
+        return self.grants.get(dataset, ())[-1] if self.grants.get(dataset) else FIRST_GRANT
+
+    def linked(self, dataset: str) -> tuple[str, ...]:
+        """The datasets connected to `dataset` through fingerprints that runs share, itself included, sorted.
+
+        Runs that took nothing from a filter connect nothing.
+        """
+        runs = [run for run in self.runs if run.counts and run.fingerprint]
+        names = {dataset}
+        while True:
+            fingerprints = {run.fingerprint for run in runs if run.dataset in names}
+            wider = names | {run.dataset for run in runs if run.fingerprint in fingerprints}
+            if wider == names:
+                return tuple(sorted(names))
+            names = wider
+
+    def charged(self, datasets: Sequence[str]) -> list[RunRecord]:
+        """The runs of `datasets` that took something from a filter, oldest first."""
+        return [run for run in self.runs if run.dataset in datasets and run.counts]
+
+    def guaranteed(self, dataset: str) -> Grant:
+        """The largest grant since the first output on these documents, in each of epsilon and delta."""
+        grants = [FIRST_GRANT, *self.grants.get(dataset, ())]
+        runs = self.charged(self.linked(dataset))
+        first = runs[0].number if runs else math.inf
+        later = [grant for grant in grants[:-1] if self._until(grants, grant) >= first] + grants[-1:]
+        if len(later) == 1:
+            return later[0]
+        return Grant(epsilon=max(g.epsilon for g in later), delta=max(g.delta for g in later))
+
+    @staticmethod
+    def _until(grants: Sequence[Grant], grant: Grant) -> int:
+        """The number of the last run while `grant` was in force."""
+        return grants[grants.index(grant) + 1].after_run
+
+
+def total(runs: Sequence[RunRecord]) -> Cost:
+    """The summed cost of `runs`."""
+    return sum((run.cost for run in runs), NOTHING)
+
+
+def admit(book: Book, run: RunRecord) -> None:
+    """Raise `BudgetRefused`, saying what to do next, unless `run` fits all filters it would be charged to."""
+    others = [other for other in book.runs if other.id != run.id]
+    linked = Book(runs=[*others, run], grants=book.grants).linked(run.dataset)
+    earlier = Book(runs=others, grants=book.grants).charged(linked)
+    _check_pair(earlier, run)
+    for name in sorted(linked, key=lambda name: (name != run.dataset, name)):
+        _check_budget(name, book.grant(name), total(earlier), run)
+
+
+def _check_pair(earlier: Sequence[RunRecord], run: RunRecord) -> None:
+    for other in earlier:
+        if (other.unit, other.adjacency) != (run.unit, run.adjacency):
+            raise BudgetRefused(
+                f"Dataset {_holding(other.dataset, run)} is fixed to unit {other.unit!r} and adjacency "
+                f"{other.adjacency!r} by an earlier run, got unit {run.unit!r} and adjacency "
+                f"{run.adjacency!r}: budgets of different units or adjacencies cannot be added. "
+                "Ask with the pair it is fixed to."
+            )
+
+
+def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord) -> None:
+    if (spent + run.cost).fits(grant.capacity):
+        return
+    command = f"dplda budget grant {shlex.quote(name)}"
+    if math.isinf(run.cost.mu_squared):
+        raise BudgetRefused(
+            "A run that is not private, or not proven private, needs an unbounded grant, and dataset "
+            f"{_holding(name, run)} has {grant}. If its documents are public or synthetic: "
+            f"{command} --unbounded"
+        )
+    raise BudgetRefused(
+        f"Dataset {_holding(name, run)} cannot pay for this run: asked for epsilon {run.epsilon:g} at delta "
+        f"{run.delta:g}, left is {_left(grant, spent, run)} of the grant ({grant}). "
+        f"Ask for less, or: {command} --epsilon E --delta D"
+    )
+
+
+def _holding(name: str, run: RunRecord) -> str:
+    return repr(name) if name == run.dataset else f"{name!r}, which holds the same documents,"
+
+
+def _left(grant: Grant, spent: Cost, run: RunRecord) -> str:
+    """What a run at the same delta could still ask for, rounded down."""
+    left = max(0.0, grant.capacity.mu_squared - spent.mu_squared)
+    delta = run.delta * (1 - accountant.FAILURE_SHARE)
+    epsilon = math.floor(1000 * accountant.gaussian_epsilon(math.sqrt(left), delta)) / 1000
+    if spent.delta + run.cost.delta <= grant.capacity.delta:
+        return f"epsilon {epsilon:g} at that delta"
+    failure = max(0.0, grant.capacity.delta - spent.delta)
+    asked = f"{failure:.2g} (asked {run.cost.delta:.2g})"
+    return f"epsilon {epsilon:g} at that delta, with failure probability {asked},"

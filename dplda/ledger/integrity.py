@@ -1,0 +1,150 @@
+"""The hash chain: every row written is journalled, and the tables can be checked against the journal.
+
+What `verify` detects: any row of any table changed, added or removed by anything but this package, and a
+journal changed, reordered or cut short, by anyone who does not hold the key. What it cannot detect: an older
+copy of the ledger put back in place of a newer one (alone or with its key file), a ledger deleted and begun
+anew, and changes by someone who holds the key file and recomputes the chain.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Label, Table, inspect, literal_column, select
+from sqlalchemy.orm import Session
+
+from dplda.errors import LedgerError
+from dplda.ledger.schema import STATE, Base, HeadRow, JournalRow
+
+State = dict[tuple[str, str], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Whether the record is intact, how many changes it holds, and what is wrong, a line for each record."""
+
+    ok: bool
+    length: int
+    problems: tuple[str, ...]
+
+
+def canonical(value: Any) -> str:
+    """The one JSON text of `value`. Raises `ValueError` or `TypeError` if it is not plain, finite JSON."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+class Chain:
+    """Codes under one ledger's key. `key` is its 32 bytes."""
+
+    def __init__(self, key: bytes) -> None:
+        # The key also serves fingerprints: a key of its own keeps the two from ever signing the same text.
+        self._key = hmac.digest(key, b"dplda ledger chain", hashlib.sha256)
+
+    def _code(self, *parts: str) -> str:
+        return hmac.new(self._key, "\n".join(parts).encode(), hashlib.sha256).hexdigest()
+
+    def link(self, previous: str, change: str) -> str:
+        """The code of `change` after the row whose code is `previous`."""
+        return self._code("row", previous, change)
+
+    def seal(self, length: int, code: str) -> str:
+        """The code of a journal's end."""
+        return self._code("head", str(length), code)
+
+    def owner(self) -> str:
+        """The code that tells whether a ledger was made with this key."""
+        return self._code("owner")
+
+    def begin(self) -> HeadRow:
+        """The head of an empty journal."""
+        return HeadRow(id=1, length=0, code="", seal=self.seal(0, ""), owner=self.owner())
+
+
+def record(session: Session, chain: Chain, *rows: Base) -> None:
+    """Write new or changed state rows, in order, and their journal entries.
+
+    Raises `LedgerError` if the journal's end is not where this package left it.
+    """
+    for row in rows:
+        session.add(row)
+        session.flush()
+    head = session.get(HeadRow, 1)
+    if head is None or head_problems(session, chain, head):
+        raise LedgerError("The ledger's journal was altered. See: dplda budget verify")
+    for row in rows:
+        values = {column.key: getattr(row, column.key) for column in inspect(type(row)).columns}
+        change = canonical({"table": row.__tablename__, "row": values})
+        head.length, head.code = head.length + 1, chain.link(head.code, change)
+        session.add(JournalRow(number=head.length, change=change, code=head.code))
+    head.seal = chain.seal(head.length, head.code)
+    session.flush()
+
+
+def head_problems(session: Session, chain: Chain, head: HeadRow) -> list[str]:
+    """What is wrong at the journal's end, without walking it."""
+    if not hmac.compare_digest(str(head.seal).encode(), chain.seal(head.length, head.code).encode()):
+        return ["the journal's head was altered"]
+    last = session.scalars(select(JournalRow).order_by(JournalRow.number.desc()).limit(1)).first()
+    end = (last.number, last.code) if last else (0, "")
+    if end != (head.length, head.code):
+        return [f"the journal ends at row {end[0]}, its head says {head.length}"]
+    return []
+
+
+def verify(session: Session, chain: Chain) -> Verification:
+    """Walk the whole journal, replay it and compare the outcome with the tables."""
+    head = session.get(HeadRow, 1)
+    problems = ["the journal's head was removed"] if head is None else head_problems(session, chain, head)
+    state, broken, length = _replay(session, chain)
+    problems += broken
+    problems += _differences(state, dict(_tables(session)))
+    return Verification(not problems, length, tuple(problems))
+
+
+def _replay(session: Session, chain: Chain) -> tuple[State, list[str], int]:
+    state: State = {}
+    problems = []
+    previous, number, length = "", 0, 0
+    for row in session.scalars(select(JournalRow).order_by(JournalRow.number)):
+        if row.number != number + 1:
+            problems.append(f"journal rows {number + 1} to {row.number - 1} were removed")
+        if not hmac.compare_digest(str(row.code).encode(), chain.link(previous, row.change).encode()):
+            problems.append(f"journal row {row.number} was altered, added or follows a removed one")
+        else:
+            change = json.loads(row.change)
+            state[_key(change["table"], change["row"])] = change["row"]
+        previous, number, length = row.code, row.number, length + 1
+    return state, problems, length
+
+
+def _tables(session: Session) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
+    """Every state row as SQLite holds it, without conversions that could hide a change."""
+    for kind in STATE:
+        table = kind.__table__
+        assert isinstance(table, Table)
+        columns: list[Label[Any]] = [
+            literal_column(f'"{column.name}"').label(column.name) for column in table.columns
+        ]
+        for row in session.execute(select(*columns).select_from(table)).mappings():
+            yield _key(table.name, dict(row)), dict(row)
+
+
+def _key(table: str, row: dict[str, Any]) -> tuple[str, str]:
+    names = [column.name for column in Base.metadata.tables[table].primary_key]
+    return table, "/".join(str(row[name]) for name in names)
+
+
+def _differences(expected: State, found: State) -> list[str]:
+    problems = [f"{table} {key!r} was removed" for table, key in expected if (table, key) not in found]
+    for (table, key), row in found.items():
+        if (table, key) not in expected:
+            problems.append(f"{table} {key!r} is not in the journal")
+        elif row != expected[table, key]:
+            changed = [name for name, value in row.items() if value != expected[table, key].get(name)]
+            problems.append(f"{table} {key!r} was altered: {', '.join(changed)}")
+    return problems

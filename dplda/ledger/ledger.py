@@ -1,0 +1,200 @@
+"""The ledger: who may ask what of which dataset, decided and written in one transaction."""
+
+from __future__ import annotations
+
+import base64
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from dplda.errors import InputError, LedgerError
+from dplda.ledger import integrity, queries
+from dplda.ledger.filters import Book, admit
+from dplda.ledger.integrity import Verification, canonical
+from dplda.ledger.records import RESERVED, DatasetRecord, HistoryRecord, PlannedEvent, RunRecord
+from dplda.ledger.reservation import Reservation
+from dplda.ledger.schema import Base, DatasetRow, EventRow, GrantRow, RunRow
+from dplda.ledger.store import Store, default_path
+from dplda.privacy.events import Event
+from dplda.settings import ADJACENCIES, DEFAULT_GRANT, RANGES, Range, check_choice
+
+GRANT_RANGES = {
+    "epsilon": Range(low=1e-6, high=1000.0, unit="nats, total for the dataset"),
+    "delta": RANGES["delta"],
+}
+
+
+class Ledger:
+    """The record of budgets in one SQLite file, made if absent; safe for several processes at once.
+
+    Without `path` it is ``$DPLDA_LEDGER``, else ``ledger.db`` in the user's data folder. `key` is 32 secret
+    bytes kept beside it, for fingerprints and the journal. Every method raises `LedgerError` if the file is
+    locked for more than five seconds or cannot be read, written or trusted.
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self._store = Store(Path(path) if path is not None else default_path())
+        self.path = self._store.path
+        self.key = self._store.key
+
+    def reserve(
+        self,
+        *,
+        dataset: str,
+        unit: str,
+        adjacency: str,
+        epsilon: float,
+        delta: float,
+        events: Sequence[Event],
+        parameters: Mapping[str, Any],
+        sound: bool,
+    ) -> Reservation:
+        """Reserve the cost of `events`, the run's whole plan; on disk when this returns.
+
+        `epsilon` (nats) and `delta` are what the user asked for, `parameters` plain JSON, `sound` False for a
+        run that is not private or not proven private. Raises `BudgetRefused`, with nothing written, if the
+        budget does not allow it, and `InputError` for values out of range.
+        """
+        _check_name("dataset", dataset)
+        _check_name("unit", unit)
+        check_choice("adjacency", adjacency, ADJACENCIES)
+        RANGES["epsilon"].check("epsilon", epsilon)
+        RANGES["delta"].check("delta", delta)
+        with self._store.writing() as session:
+            book = self._trusted(session)
+            row = RunRow(
+                id=_run_id(dataset, {run.id for run in book.runs}),
+                number=queries.latest_run(session) + 1,
+                dataset=dataset,
+                unit=unit,
+                adjacency=adjacency,
+                epsilon=float(epsilon),
+                delta=float(delta),
+                sound=sound,
+                status=RESERVED,
+                reason="",
+                parameters=_plain_json(parameters),
+                seconds=canonical({}),
+                created=_now(),
+            )
+            plan = tuple(PlannedEvent(event=event, asked=False) for event in events)
+            admit(book, queries.run_record(row, plan))
+            self._record(session, *_declared(session, dataset), row, *_event_rows(row.id, events))
+            return Reservation(self._store, self._trusted, row.id, tuple(events))
+
+    def grant(
+        self,
+        dataset: str,
+        epsilon: float = DEFAULT_GRANT[0],
+        delta: float = DEFAULT_GRANT[1],
+        unbounded: bool = False,
+    ) -> None:
+        """Let `dataset` spend `epsilon` (nats) at `delta` in total, in place of its earlier grant.
+
+        `unbounded` is for public or synthetic documents. Raises `InputError` for values out of range.
+        """
+        _check_name("dataset", dataset)
+        for name, value in (("epsilon", epsilon), ("delta", delta)):
+            GRANT_RANGES[name].check(name, value)
+        with self._store.writing() as session:
+            row = GrantRow(
+                number=queries.latest_grant(session) + 1,
+                dataset=dataset,
+                epsilon=float(epsilon),
+                delta=float(delta),
+                unbounded=unbounded,
+                after_run=queries.latest_run(session),
+                created=_now(),
+            )
+            self._record(session, *_declared(session, dataset), row)
+
+    def runs(self) -> list[RunRecord]:
+        """All runs, oldest first."""
+        with self._store.reading() as session:
+            return list(queries.load(session).runs)
+
+    def run(self, run: str) -> RunRecord:
+        """The run of this id or beginning of an id; raises `InputError` if there is not exactly one."""
+        runs = self.runs()
+        found = [r for r in runs if r.id == run] or [r for r in runs if run and r.id.startswith(run)]
+        if len(found) != 1:
+            problem = "is the beginning of several runs" if found else "is not in the ledger"
+            raise InputError(f"Run {run!r} {problem}. See: dplda runs")
+        return found[0]
+
+    def datasets(self) -> list[DatasetRecord]:
+        """All datasets, by name."""
+        with self._store.reading() as session:
+            book = queries.load(session)
+            return [queries.dataset_record(book, name) for name in queries.names(session)]
+
+    def dataset(self, name: str) -> DatasetRecord:
+        """One dataset; raises `InputError` if the ledger does not know it."""
+        with self._store.reading() as session:
+            return queries.dataset_record(_known(session, name), name)
+
+    def history(self, dataset: str) -> list[HistoryRecord]:
+        """Grants and runs of `dataset` in order; raises `InputError` if the ledger does not know it."""
+        with self._store.reading() as session:
+            return queries.history(_known(session, dataset), dataset)
+
+    def verify(self) -> Verification:
+        """Whether every row is what this package wrote; see `dplda.ledger.integrity` for what escapes it."""
+        with self._store.reading() as session:
+            return integrity.verify(session, self._store.chain)
+
+    def _trusted(self, session: Session) -> Book:
+        """The book, after the whole record was found intact: no budget is decided on an altered one."""
+        if not integrity.verify(session, self._store.chain).ok:
+            raise LedgerError(f"The ledger {self.path} was altered outside dplda. See: dplda budget verify")
+        return queries.load(session)
+
+    def _record(self, session: Session, *rows: Base) -> None:
+        integrity.record(session, self._store.chain, *rows)
+
+
+def _known(session: Session, dataset: str) -> Book:
+    if dataset not in queries.names(session):
+        raise InputError(f"Dataset {dataset!r} is not in the ledger. See: dplda budget show")
+    return queries.load(session)
+
+
+def _declared(session: Session, dataset: str) -> list[Base]:
+    """The row that declares `dataset`, unless it is declared."""
+    known = session.get(DatasetRow, dataset) is not None
+    return [] if known else [DatasetRow(name=dataset, created=_now())]
+
+
+def _event_rows(run: str, events: Sequence[Event]) -> list[EventRow]:
+    texts = [canonical(event.to_json()) for event in events]
+    return [EventRow(run=run, position=i, event=text, asked=False) for i, text in enumerate(texts)]
+
+
+def _check_name(parameter: str, value: str) -> None:
+    if not value.strip() or len(value) > 200 or not value.isprintable():
+        raise InputError(f"{parameter} must be a printable name of 1 to 200 characters, got {value!r}.")
+
+
+def _plain_json(parameters: Mapping[str, Any]) -> str:
+    try:
+        return canonical(dict(parameters))
+    except (TypeError, ValueError):
+        raise InputError("parameters must be plain JSON values, all numbers finite.") from None
+
+
+def _run_id(dataset: str, taken: set[str]) -> str:
+    """A run id with no time in it: the dataset's name and six random letters or digits."""
+    slug = re.sub(r"[^a-z0-9]+", "-", dataset.lower()).strip("-")[:40].strip("-") or "dataset"
+    while True:
+        run = f"{slug}-{base64.b32encode(secrets.token_bytes(5)).decode()[:6].lower()}"
+        if run not in taken:
+            return run
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

@@ -1,0 +1,106 @@
+"""From rows to records."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from dplda.errors import LedgerError
+from dplda.ledger.filters import FIRST_GRANT, Book, total
+from dplda.ledger.records import DatasetRecord, Grant, HistoryRecord, PlannedEvent, RunRecord
+from dplda.ledger.schema import DatasetRow, EventRow, GrantRow, RunRow
+from dplda.privacy.events import Event
+
+
+def load(session: Session) -> Book:
+    """Everything that decisions depend on; raises `LedgerError` for rows this package cannot have written."""
+    try:
+        plans: dict[str, list[PlannedEvent]] = defaultdict(list)
+        for event in session.scalars(select(EventRow).order_by(EventRow.run, EventRow.position)):
+            plans[event.run].append(_planned(event))
+        runs = session.scalars(select(RunRow).order_by(RunRow.number))
+        grants: dict[str, list[Grant]] = defaultdict(list)
+        for grant in session.scalars(select(GrantRow).order_by(GrantRow.number)):
+            grants[grant.dataset].append(_grant(grant))
+        return Book(runs=[run_record(run, tuple(plans[run.id])) for run in runs], grants=dict(grants))
+    except (ValueError, TypeError, KeyError):
+        raise LedgerError("The ledger holds a row that was altered. See: dplda budget verify") from None
+
+
+def run_record(row: RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
+    """The record of a run with its planned events."""
+    names = ("id", "number", "dataset", "unit", "adjacency", "epsilon", "delta", "sound", "status", "reason")
+    return RunRecord(
+        **{name: getattr(row, name) for name in (*names, "model", "fingerprint")},
+        parameters=json.loads(row.parameters),
+        seconds=json.loads(row.seconds),
+        created=datetime.fromisoformat(row.created),
+        plan=plan,
+    )
+
+
+def _planned(row: EventRow) -> PlannedEvent:
+    return PlannedEvent(event=Event.from_json(json.loads(row.event)), asked=row.asked)
+
+
+def _grant(row: GrantRow) -> Grant:
+    return Grant(
+        epsilon=float("inf") if row.unbounded else row.epsilon,
+        delta=row.delta,
+        after_run=row.after_run,
+        created=datetime.fromisoformat(row.created),
+    )
+
+
+def names(session: Session) -> list[str]:
+    """The declared datasets, sorted."""
+    return list(session.scalars(select(DatasetRow.name).order_by(DatasetRow.name)))
+
+
+def latest_run(session: Session) -> int:
+    """The number of the latest run, 0 if there is none."""
+    return session.scalar(select(func.max(RunRow.number))) or 0
+
+
+def latest_grant(session: Session) -> int:
+    """The number of the latest grant, 0 if there is none."""
+    return session.scalar(select(func.max(GrantRow.number))) or 0
+
+
+def dataset_record(book: Book, name: str) -> DatasetRecord:
+    """A dataset's budget as it stands in `book`."""
+    linked = book.linked(name)
+    charged = book.charged(linked)
+    own = [run for run in book.runs if run.dataset == name]
+    return DatasetRecord(
+        name=name,
+        unit=charged[0].unit if charged else None,
+        adjacency=charged[0].adjacency if charged else None,
+        grant=book.grant(name),
+        guaranteed=book.guaranteed(name),
+        spent=total(charged),
+        linked=linked,
+        fingerprints=tuple(sorted({run.fingerprint for run in own if run.fingerprint})),
+        runs=tuple(run.id for run in own),
+    )
+
+
+def history(book: Book, name: str) -> list[HistoryRecord]:
+    """Grants and runs of a dataset in the order in which they were made, the initial grant first."""
+    charged = book.charged(book.linked(name))
+    lines = [
+        (0, 0, HistoryRecord(created=None, text=f"grant {FIRST_GRANT} (every dataset's)", grant=FIRST_GRANT))
+    ]
+    for grant in book.grants.get(name, ()):
+        late = any(run.number <= grant.after_run for run in charged)
+        text = f"grant {grant}" + (", after outputs were released: replaces the guarantee" if late else "")
+        lines.append((grant.after_run, 1, HistoryRecord(created=grant.created, text=text, grant=grant)))
+    for run in book.runs:
+        if run.dataset == name:
+            text = f"run {run.id}, epsilon {run.epsilon:g}, delta {run.delta:g}, {run.described}"
+            lines.append((run.number, 0, HistoryRecord(created=run.created, text=text, run=run.id)))
+    return [line for _, _, line in sorted(lines, key=lambda line: line[:2])]

@@ -1,0 +1,113 @@
+"""A run's hold on its dataset's budget, from before the first private byte is read until its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from dplda.errors import BudgetRefused, GateError, InputError, LedgerError
+from dplda.ledger import integrity
+from dplda.ledger.filters import Book, admit
+from dplda.ledger.records import ABANDONED, DONE, REFUSED, RESERVED
+from dplda.ledger.schema import EventRow, RunRow
+from dplda.ledger.store import Store
+from dplda.privacy.events import Event
+
+
+class Reservation:
+    """What `Ledger.reserve` hands out: `run` is the run's id, `events` its frozen plan.
+
+    Order of calls: `bind`, then `ask` for each event, then `finish` or `abandon`. If the process dies in
+    between, the whole plan counts as spent.
+    """
+
+    def __init__(
+        self, store: Store, load: Callable[[Session], Book], run: str, events: tuple[Event, ...]
+    ) -> None:
+        self._store = store
+        self._load = load
+        self.run = run
+        self.events = events
+
+    def bind(self, fingerprint: str) -> None:
+        """Attach the keyed fingerprint of the documents read; to be called before the first `ask`.
+
+        Checks the filter again over all datasets that hold the same documents. Raises `BudgetRefused` if it
+        does not fit; the run has then ended as ``refused`` and costs nothing.
+        """
+        refusal: BudgetRefused | None = None
+        with self._store.writing() as session:
+            row = self._open_row(session)
+            if row.fingerprint not in (None, fingerprint):
+                raise GateError(f"Run {self.run} is already bound to other documents.")
+            book = self._load(session)
+            run = next(run for run in book.runs if run.id == self.run)
+            row.fingerprint = fingerprint
+            try:
+                admit(book, replace(run, fingerprint=fingerprint))
+            except BudgetRefused as refused:  # the transaction must still commit the refusal
+                refusal = refused
+                row.status, row.reason = REFUSED, "the documents' budget does not allow it"
+            integrity.record(session, self._store.chain, row)
+        if refusal is not None:
+            raise refusal
+
+    def ask(self, event: Event) -> None:
+        """Record that `event`, with its whole count, is about to be answered; on disk when this returns.
+
+        Raises `GateError` unless `event` equals a planned event that was not asked yet, the run is bound and
+        has not ended; then nothing may be released.
+        """
+        wanted = integrity.canonical(event.to_json())
+        with self._store.writing() as session:
+            if self._open_row(session).fingerprint is None:
+                raise GateError(
+                    f"Run {self.run} asked stage {event.stage!r} before it was bound to its documents."
+                )
+            plan = select(EventRow).where(EventRow.run == self.run).order_by(EventRow.position)
+            matching = [row for row in session.scalars(plan) if row.event == wanted and not row.asked]
+            if not matching:
+                raise GateError(f"Run {self.run} asked stage {event.stage!r}, unplanned or a second time.")
+            matching[0].asked = True
+            integrity.record(session, self._store.chain, matching[0])
+
+    def finish(self, *, model: str | None, seconds: Mapping[str, float]) -> None:
+        """End the run as done: planned events that were never asked are refunded.
+
+        `model` is the path of the released model, `seconds` the time of each stage, which stays in the
+        ledger. Raises `GateError` if the run has ended already.
+        """
+        times = integrity.canonical({stage: float(value) for stage, value in seconds.items()})
+        with self._store.writing() as session:
+            row = self._open_row(session)
+            row.status, row.model, row.seconds = DONE, model, times
+            integrity.record(session, self._store.chain, row)
+
+    def abandon(self, status: str, reason: str) -> None:
+        """End the run without a model: what was never asked is refunded, what was asked stays spent.
+
+        `status` is ``failed``, ``unsupported`` or ``cancelled``, otherwise `InputError`; `reason` must not
+        hold anything private. A run that has ended keeps its ending, so this is safe in an exception handler.
+        """
+        if status not in ABANDONED:
+            raise InputError(f"status must be one of {', '.join(ABANDONED)}, got {status!r}.")
+        with self._store.writing() as session:
+            row = self._row(session)
+            if row.status == RESERVED:
+                row.status, row.reason = status, reason
+                integrity.record(session, self._store.chain, row)
+
+    def _open_row(self, session: Session) -> RunRow:
+        row = self._row(session)
+        if row.status != RESERVED:
+            raise GateError(f"Run {self.run} has ended ({row.status}): nothing more may be asked of it.")
+        return row
+
+    def _row(self, session: Session) -> RunRow:
+        row = session.get(RunRow, self.run)
+        if row is None:
+            raise LedgerError(f"Run {self.run} was removed from the ledger. See: dplda budget verify")
+        return row

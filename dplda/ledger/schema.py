@@ -1,0 +1,100 @@
+"""The ledger's tables.
+
+The schema version is SQLite's ``user_version``. A ledger of a newer version is refused; a change of the
+tables raises `SCHEMA_VERSION` and comes with a step that runs in the same transaction as the new number.
+
+Every row of the state tables is written through `integrity.record`, which keeps the journal.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import ForeignKey
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+SCHEMA_VERSION = 1
+APPLICATION_ID = 0x64706C64  # "dpld": tells a ledger from another program's SQLite database
+
+
+class Base(DeclarativeBase):
+    """Base of all tables."""
+
+
+class DatasetRow(Base):
+    """A declared dataset name, which owns a budget."""
+
+    __tablename__ = "datasets"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    created: Mapped[str]  # ISO 8601, UTC
+
+
+class GrantRow(Base):
+    """A total grant; the latest of a dataset is in force, none means `settings.DEFAULT_GRANT`."""
+
+    __tablename__ = "grants"
+
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    dataset: Mapped[str] = mapped_column(ForeignKey("datasets.name"))
+    epsilon: Mapped[float]
+    delta: Mapped[float]
+    unbounded: Mapped[bool]
+    after_run: Mapped[int]  # number of the latest run at the time, of any dataset; 0 before the first
+    created: Mapped[str]
+
+
+class RunRow(Base):
+    """A run: reserved when it starts, then ended in one of `records.ENDED`."""
+
+    __tablename__ = "runs"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    number: Mapped[int] = mapped_column(unique=True)
+    dataset: Mapped[str] = mapped_column(ForeignKey("datasets.name"))
+    unit: Mapped[str]
+    adjacency: Mapped[str]
+    epsilon: Mapped[float]
+    delta: Mapped[float]
+    sound: Mapped[bool]
+    status: Mapped[str]
+    reason: Mapped[str]
+    parameters: Mapped[str]  # canonical JSON
+    seconds: Mapped[str]  # canonical JSON: stage -> seconds
+    model: Mapped[str | None]
+    fingerprint: Mapped[str | None]
+    created: Mapped[str]
+
+
+class EventRow(Base):
+    """One planned event of a run, in order; `asked` is committed before its answer leaves the gate."""
+
+    __tablename__ = "events"
+
+    run: Mapped[str] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    event: Mapped[str]  # canonical JSON of `Event.to_json`
+    asked: Mapped[bool]
+
+
+class JournalRow(Base):
+    """One change of one state row, chained to the change before it; never updated."""
+
+    __tablename__ = "journal"
+
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    change: Mapped[str]  # canonical JSON: {"table": ..., "row": {...}}
+    code: Mapped[str]
+
+
+class HeadRow(Base):
+    """The journal's length and last code, sealed with the key; `owner` tells whose key that is."""
+
+    __tablename__ = "head"
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    length: Mapped[int]
+    code: Mapped[str]
+    seal: Mapped[str]
+    owner: Mapped[str]
+
+
+STATE: tuple[type[Base], ...] = (DatasetRow, GrantRow, RunRow, EventRow)

@@ -1,0 +1,193 @@
+"""The ledger's two files: an SQLite database and its key, opened, created and locked.
+
+The rollback journal is kept in DELETE mode rather than WAL: between transactions the whole ledger is one file
+that can be copied or backed up, and it needs no shared memory. With ``synchronous=EXTRA`` a commit has
+reached the disk, the folder entry included, before the call returns. Deciding and writing share one
+``BEGIN IMMEDIATE`` transaction, so no two processes can both take the same remaining budget.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_data_path
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from dplda.errors import LedgerError
+from dplda.ledger.integrity import Chain
+from dplda.ledger.schema import APPLICATION_ID, SCHEMA_VERSION, Base, HeadRow
+
+BUSY_SECONDS = 5.0
+KEY_BYTES = 32
+
+_EXPLANATIONS = {
+    "SQLITE_BUSY": "is locked by another process: try again when it has finished",
+    "SQLITE_NOTADB": "is not a ledger: choose another file with --ledger",
+    "SQLITE_READONLY": "cannot be written: check the permissions of the file and its folder",
+    "SQLITE_CANTOPEN": "cannot be opened: check that its folder exists and can be written",
+    "SQLITE_FULL": "cannot be written: the disk is full",
+    "SQLITE_CORRUPT": "is damaged: restore it from a copy",
+}
+
+
+def default_path() -> Path:
+    """``$DPLDA_LEDGER``, else ``ledger.db`` in the user's data folder, which is created with mode 0700."""
+    if given := os.environ.get("DPLDA_LEDGER"):
+        return Path(given)
+    folder = user_data_path("dplda", appauthor=False)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise LedgerError(f"The ledger's folder {folder} cannot be made: {error.strerror}.") from None
+    return folder / "ledger.db"
+
+
+class Store:
+    """An open ledger: `key` (32 bytes), and transactions for reading and for writing.
+
+    No connection outlives its transaction, so a store may be used from several threads and after a fork.
+    Raises `LedgerError`, one clear line, for whatever goes wrong with the files.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.expanduser().absolute()
+        self._engine = _engine(self.path)
+        if not os.path.exists(self.path):
+            self._place(self.path, b"")
+        with self.reading() as session:
+            new = self._is_new(session)
+        self.key = self._create() if new else self._read_key()
+        self.chain = Chain(self.key)
+        self._check_owner()
+        for file in (self.path, self.key_path):
+            with contextlib.suppress(PermissionError):  # someone else's file: its owner decides
+                file.chmod(0o600)
+
+    @property
+    def key_path(self) -> Path:
+        """The key file, beside the database."""
+        return self.path.with_name(self.path.name + ".key")
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A transaction that sees one state of the ledger."""
+        with self._transaction("BEGIN") as session:
+            yield session
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Session]:
+        """A transaction that excludes every other writer from its beginning, and is on disk once it ends."""
+        with self._transaction("BEGIN IMMEDIATE") as session:
+            yield session
+
+    @contextlib.contextmanager
+    def _transaction(self, begin: str) -> Iterator[Session]:
+        try:
+            with Session(self._engine.execution_options(begin=begin)) as session, session.begin():
+                session.connection()
+                yield session
+        except DBAPIError as error:  # its text may hold a statement: only the kind of failure is passed on
+            raise LedgerError(self._explain(error)) from None
+
+    def _explain(self, error: DBAPIError) -> str:
+        name = str(getattr(error.orig, "sqlite_errorname", "unknown error"))
+        told = (words for code, words in _EXPLANATIONS.items() if name.startswith(code))
+        return f"The ledger {self.path} {next(told, f'cannot be read or written ({name})')}."
+
+    def _is_new(self, session: Session) -> bool:
+        connection = session.connection()
+        version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+        application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
+        tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
+        if application == APPLICATION_ID and version > SCHEMA_VERSION:
+            raise LedgerError(
+                f"The ledger {self.path} has schema {version}, newer than this program's {SCHEMA_VERSION}: "
+                "upgrade dplda."
+            )
+        new = (application, version, tables) == (0, 0, 0)
+        if not new and (application, version) != (APPLICATION_ID, SCHEMA_VERSION):
+            raise LedgerError(f"The ledger {self.path} {_EXPLANATIONS['SQLITE_NOTADB']}.")
+        return new
+
+    def _create(self) -> bytes:
+        with self.writing() as session:
+            if not self._is_new(session):  # another process was first
+                return self._read_key()
+            if not self.key_path.exists():
+                self._place(self.key_path, secrets.token_bytes(KEY_BYTES))
+            key = self._read_key()
+            connection = session.connection()
+            Base.metadata.create_all(connection)
+            connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            session.add(Chain(key).begin())
+        return key
+
+    def _place(self, path: Path, content: bytes) -> None:
+        """Create `path` with mode 0600, whole or not at all; a file that is there already stays.
+
+        Never open the database itself for this: closing any descriptor of it would drop the locks that other
+        threads of this process hold on it.
+        """
+        try:
+            descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                with contextlib.suppress(FileExistsError):
+                    os.link(name, path)
+            finally:
+                os.unlink(name)
+        except OSError as error:
+            raise LedgerError(f"The ledger {self.path} cannot be created: {error.strerror}.") from None
+
+    def _read_key(self) -> bytes:
+        try:
+            key = self.key_path.read_bytes()
+        except OSError as error:
+            raise LedgerError(
+                f"The key {self.key_path} of the ledger cannot be read: {error.strerror}. "
+                "Put the key that belongs to the ledger beside it."
+            ) from None
+        if len(key) != KEY_BYTES:
+            raise LedgerError(f"The key {self.key_path} of the ledger is damaged: restore it from a copy.")
+        return key
+
+    def _check_owner(self) -> None:
+        with self.reading() as session:
+            head = session.get(HeadRow, 1)
+            owner = "" if head is None else head.owner
+        if owner and not hmac.compare_digest(owner.encode(), self.chain.owner().encode()):
+            raise LedgerError(f"The key {self.key_path} does not belong to the ledger {self.path}.")
+
+
+def _engine(path: Path) -> Engine:
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        connect_args={"timeout": BUSY_SECONDS},
+        poolclass=NullPool,
+        hide_parameters=True,
+    )
+
+    @event.listens_for(engine, "connect")
+    def connect(connection: Any, _: Any) -> None:
+        connection.isolation_level = None  # this module, not the driver, says when a transaction begins
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("PRAGMA synchronous = EXTRA")
+        connection.exec_driver_sql("PRAGMA foreign_keys = ON")
+        connection.exec_driver_sql(connection.get_execution_options()["begin"])
+
+    return engine
