@@ -1,0 +1,1 @@
+"""How sums over documents are computed: the integer lattice, threads over blocks of units."""

@@ -1,0 +1,1 @@
+"""What one document contributes to each statistic, in closed form."""

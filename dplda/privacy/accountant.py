@@ -116,6 +116,6 @@ def run_epsilon(events: Iterable[Event], delta: float) -> float:
     return float(total.get_epsilon_for_delta(left))
 
 
-def noise_for(epsilon: float, delta: float) -> float:
-    """The total GDP parameter mu that a run may spend for (epsilon, delta), before PLD's own rounding."""
+def gaussian_budget(epsilon: float, delta: float) -> float:
+    """The total GDP parameter mu that a run may spend for (epsilon, delta), before the accountant's rounding."""
     return math.sqrt(capacity(epsilon, delta).mu_squared)

@@ -1,0 +1,33 @@
+"""Work over blocks of units in threads; compiled kernels release the interpreter lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+def thread_count() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def split(weights: np.ndarray, parts: int) -> list[tuple[int, int]]:
+    """Cut 0..n into at most `parts` contiguous non-empty ranges of about equal sum; `weights` is cumulative (n + 1,)."""
+    n = len(weights) - 1
+    targets = np.linspace(weights[0], weights[-1], parts + 1)[1:-1]
+    cuts = np.unique(np.concatenate([[0], np.searchsorted(weights, targets), [n]]))
+    return [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+
+
+def run_ranges(work: Callable[[int, int], T], ranges: Sequence[tuple[int, int]]) -> list[T]:
+    """Call ``work(first, last)`` for each range, one thread a core, results in order."""
+    if len(ranges) <= 1:
+        return [work(first, last) for first, last in ranges]
+    with ThreadPoolExecutor(min(len(ranges), thread_count())) as pool:
+        return list(pool.map(lambda pair: work(*pair), ranges))

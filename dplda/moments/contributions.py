@@ -1,0 +1,96 @@
+"""The statistics that may be asked of the curator, as sums of bounded per-document contributions.
+
+Section numbers are those of docs/privacy.md, section 2. With counts c, length l, scale s, h = s * c:
+
+    (i)    first moment            h / l
+    (iii)  second moment times X   rows (h_i y - s_i^2 c_i x_i) / (l (l - 1)),  y = X'h
+    (iii') core                    (y y' - sum s^2 c x x') / (l (l - 1))
+    (iv)   whitened third moment   (y^3 - P(R, y) + 2 Q) / (l (l - 1) (l - 2)),  y = sum c w, R, Q its diagonal parts
+    (vi)   expected counts         c_i phi_iz from a fixed E-step
+
+A contribution is an array (n_rows, width); its columns carry integer weights, the multiplicities of symmetric
+coordinates, in which its norm is the Frobenius norm of the full array (T2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+FIRST, SECOND_TIMES, CORE, THIRD, EXPECTED = range(5)
+NONNEGATIVE, SIGNED = float(np.sqrt(2.0)), 2.0  # replace-one sensitivity over the clip (T1)
+
+
+@dataclass(frozen=True, eq=False)
+class Contribution:
+    """One statistic: what kernel, on which public or already released arrays.
+
+    `scale` (n_words,) is s (ones where unused), `matrix` (n_words, width of X, W or topics), `alpha` the prior of
+    the E-step, `weights` (width,) the integer column weights, `n_rows` the rows of the sum (n_words, or 1), and
+    `replace_factor` the sensitivity over the clip when one unit is replaced (T1).
+    """
+
+    kind: int
+    scale: np.ndarray
+    matrix: np.ndarray
+    weights: np.ndarray
+    n_rows: int
+    replace_factor: float
+    alpha: float = 0.0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the sum, (n_rows, width)."""
+        return self.n_rows, len(self.weights)
+
+
+def _ones(width: int) -> np.ndarray:
+    return np.ones(width, np.int64)
+
+
+def _dense(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def first_moment(scale: np.ndarray) -> Contribution:
+    """(i): scaled word proportions, sum of shape (n_words, 1)."""
+    scale = _dense(scale)
+    return Contribution(FIRST, scale, np.zeros((len(scale), 1)), _ones(1), len(scale), NONNEGATIVE)
+
+
+def second_moment_times(scale: np.ndarray, X: np.ndarray) -> Contribution:
+    """(iii): the scaled second moment times X (n_words, p), sum of shape (n_words, p)."""
+    X = _dense(X)
+    return Contribution(SECOND_TIMES, _dense(scale), X, _ones(X.shape[1]), len(X), SIGNED)
+
+
+def core(scale: np.ndarray, X: np.ndarray) -> Contribution:
+    """(iii'): X' E2 X for X (n_words, p), as its p (p + 1) / 2 coordinates i <= j, row-major."""
+    X = _dense(X)
+    p = X.shape[1]
+    weights = np.array([1 if i == j else 2 for i in range(p) for j in range(i, p)], np.int64)
+    return Contribution(CORE, _dense(scale), X, weights, 1, SIGNED)
+
+
+def third_moment(W: np.ndarray) -> Contribution:
+    """(iv): E3(W, W, W) for W (n_words, k) with the scale absorbed, as its coordinates a <= b <= c, row-major."""
+    W = _dense(W)
+    return Contribution(THIRD, np.ones(len(W)), W, symmetric_weights(W.shape[1]), 1, SIGNED)
+
+
+def expected_counts(word_weights: np.ndarray, alpha: float) -> Contribution:
+    """(vi): expected word-topic counts under `word_weights` (n_words, k), sum of shape (n_words, k).
+
+    `word_weights` are exp(E log beta), or the topics themselves; `alpha` is the document prior per topic.
+    """
+    word_weights = _dense(word_weights)
+    n_words, k = word_weights.shape
+    return Contribution(EXPECTED, np.ones(n_words), word_weights, _ones(k), n_words, NONNEGATIVE, float(alpha))
+
+
+def symmetric_weights(k: int) -> np.ndarray:
+    """Multiplicities 1, 3, 6 of the coordinates a <= b <= c of a symmetric (k, k, k) tensor (T2)."""
+    return np.array(
+        [(6, 3, 1)[(a == b) + (b == c)] for a in range(k) for b in range(a, k) for c in range(b, k)], np.int64
+    )

@@ -1,0 +1,52 @@
+"""No noise at all: the un-noised baseline, through the curator's exposing methods, which mark the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dplda.moments.contributions import Contribution
+from dplda.privacy.curator import Curator, Release, WordFrequencies
+from dplda.privacy.events import EXACT, Event
+from dplda.privacy.plan import Share
+
+
+def events(shares: list[Share]) -> tuple[Event, ...]:
+    """One exact event per question of `shares`; clips and the reach are not asked, nothing is clipped."""
+    return tuple(
+        Event(stage=share.stage, mechanism=EXACT)
+        for share in shares
+        if not share.stage.endswith(" clip") and share.stage != "reach"
+        for _ in range(share.count)
+    )
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """A gate without noise, for the same algorithm as the default placement."""
+
+    curator: Curator
+    max_vocabulary: int
+
+    def choose_words(self) -> WordFrequencies:
+        """Exact frequencies of the most frequent words, twice as many as are kept after the frequency limit."""
+        return self.curator.expose_words(2 * self.max_vocabulary)
+
+    def use_words(self, words: tuple[str, ...]) -> None:
+        """See `Curator.use_words`."""
+        self.curator.use_words(words)
+
+    def word_frequencies(self) -> WordFrequencies:
+        """See `Curator.expose_frequencies`."""
+        return self.curator.expose_frequencies()
+
+    def size(self) -> float:
+        """See `Curator.expose_size`."""
+        return self.curator.expose_size()
+
+    def clip(self, stage: str, contribution: Contribution, quantile: float) -> float:
+        """No clip."""
+        return float("inf")
+
+    def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
+        """See `Curator.expose`."""
+        return self.curator.expose(stage, contribution)

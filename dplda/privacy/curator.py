@@ -1,0 +1,258 @@
+"""The single gate. Private counts enter here and leave only as charged, noisy sums.
+
+Algorithms hold a `Gate` and ask it for sums of bounded contributions; they never see counts. Each question is
+one planned event: it is recorded (on disk, before anything is computed) and may be asked once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from dplda.compute.lattice import BOUND, MASS_SHARE
+from dplda.compute.threads import run_ranges, split, thread_count
+from dplda.corpus.store import CountStore
+from dplda.corpus.units import UnitCounts, all_words, project
+from dplda.errors import GateError
+from dplda.moments.contributions import NONNEGATIVE, Contribution, first_moment
+from dplda.moments.kernels import accumulate
+from dplda.privacy.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, Event
+from dplda.privacy.noise import Noise, lattice_scale
+from dplda.privacy.picks import MOST_WORDS, count_votes, word_hashes
+from dplda.privacy.thresholds import clip_at_quantile, clip_bins, selection_threshold
+from dplda.progress import Progress, Silent
+
+
+@dataclass(frozen=True)
+class Release:
+    """A noisy clipped sum. `total` (n_rows, width) and `mass`, the noisy sum of clip factors over units; `std` is the
+    noise's standard deviation in a coordinate of weight 1, in the units of `total`."""
+
+    total: np.ndarray
+    mass: float
+    std: float
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The self-normalised clipped mean, (n_rows, width)."""
+        return self.total / self.mass
+
+    @property
+    def mean_std(self) -> float:
+        """Noise standard deviation of `mean` in a coordinate of weight 1."""
+        return self.std / self.mass
+
+
+@dataclass(frozen=True)
+class WordFrequencies:
+    """Released words with their noisy document frequencies (fractions; may exceed 1 or fall below 0 by noise)."""
+
+    words: tuple[str, ...]
+    frequencies: np.ndarray
+    std: float
+
+
+class Gate(Protocol):
+    """What a placement may ask."""
+
+    def choose_words(self) -> WordFrequencies:
+        """Words from an unknown key set, with noisy frequencies."""
+
+    def use_words(self, words: Sequence[str]) -> None:
+        """Make later questions about these words."""
+
+    def word_frequencies(self) -> WordFrequencies:
+        """Noisy frequencies of the words in use."""
+
+    def clip(self, stage: str, contribution: Contribution, quantile: float) -> float:
+        """A clip threshold near the `quantile` of the units' norms."""
+
+    def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
+        """The sum of contributions, each unit clipped to norm `clip`."""
+
+    def size(self) -> float:
+        """Number of units with at least one eligible document."""
+
+
+class Curator:
+    """Holds the private counts, the planned events and the noise; the only object that ever holds counts.
+
+    `ask` is called with each event before its answer is computed and must make it durable (the ledger's
+    reservation); it raises to refuse. Under ``replace`` adjacency sensitivities are those of T1.
+    """
+
+    def __init__(
+        self,
+        store: CountStore,
+        events: Sequence[Event],
+        ask: Callable[[Event], None],
+        noise: Noise,
+        *,
+        adjacency: str = "add-remove",
+        progress: Progress | None = None,
+    ) -> None:
+        self._store = store
+        self._planned = list(events)
+        self._ask = ask
+        self._noise = noise
+        self._replace = adjacency == "replace"
+        self._progress: Progress = progress or Silent()
+        self._counts: UnitCounts | None = None
+        self._names: tuple[str, ...] = ()
+
+    def choose_words(self) -> WordFrequencies:
+        """Select words privately from an unknown key set (T7) and make nothing else known.
+
+        Asks the planned events ``vocabulary`` (weighted Gaussian with threshold) and ``reach`` (the sum of vote
+        weights, which turns votes into document frequencies). Words come ordered by (noisy value, word).
+        """
+        counts, names = all_words(self._store), self._store.dictionary
+        event = self._charge("vocabulary", GAUSSIAN_THRESHOLD)
+        reach_event = self._charge("reach")
+        votes, weight = count_votes(counts, word_hashes(names))
+        scale = self._scale(event, NONNEGATIVE)
+        failure = event.delta / 2 if self._replace else event.delta
+        candidates = {int(index): int(votes[index]) for index in np.flatnonzero(votes)}  # picked by some unit
+        passed = self._noise.above_threshold(candidates, scale, selection_threshold(scale, failure, MOST_WORDS))
+        ranked = sorted((-value, names[index]) for index, value in passed.items())
+        reach = max(self._noisy(weight, self._scale(reach_event)), BOUND)
+        values = np.array([-value for value, _ in ranked], np.float64)
+        return WordFrequencies(tuple(word for _, word in ranked), values / reach, scale / reach)
+
+    def use_words(self, words: Sequence[str]) -> None:
+        """Project the counts on public or already released words; every later question is about these."""
+        self._counts = project(self._store, words)
+        self._names = tuple(words)
+
+    def word_frequencies(self) -> WordFrequencies:
+        """Noisy document frequencies of the words in use (a known key set: no threshold); event ``frequency``."""
+        event = self._charge("frequency")
+        reach_event = self._charge("reach")
+        votes, weight = count_votes(self._in_use(), word_hashes(self._names))
+        scale = self._scale(event, NONNEGATIVE)
+        noisy = votes + self._noise.gaussian(scale, len(votes))
+        reach = max(self._noisy(weight, self._scale(reach_event)), BOUND)
+        return WordFrequencies(self._names, noisy / reach, scale / reach)
+
+    def size(self) -> float:
+        """Noisy number of eligible units, at least 1; sensitivity 1 under both adjacencies (section 0, N)."""
+        event = self._charge("size")
+        return max(self._noisy(self._eligible() * BOUND, self._scale(event)) / BOUND, 1.0)
+
+    def clip(self, stage: str, contribution: Contribution, quantile: float) -> float:
+        """A clip from the noisy histogram of unit norms (section 2.1); asks the event ``<stage> clip``."""
+        event = self._charge(f"{stage} clip")
+        bins = clip_bins(self._norms(contribution))
+        return clip_at_quantile(bins + self._noise.gaussian(self._scale(event, NONNEGATIVE), len(bins)), quantile)
+
+    def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
+        """The clipped sum with exact noise; `clip` may depend on earlier releases only. Asks the event `stage`."""
+        event = self._charge(stage)
+        multiplier = event.noise_multiplier or 0.0
+        sensitivity = self._sensitivity(contribution.replace_factor)
+        with ThreadPoolExecutor(1) as beside:  # the noise depends on no data: drawn while the pass runs
+            noise = beside.submit(self._column_noise, contribution, multiplier, sensitivity)
+            total, mass = self._sum(contribution, clip)
+            noisy = total + noise.result()
+        step = clip / BOUND
+        noisy_mass = self._noisy(mass, lattice_scale(multiplier, sensitivity)) / (MASS_SHARE * BOUND)
+        return Release(noisy * step, max(noisy_mass, 1.0), multiplier * sensitivity * step)
+
+    def expose(self, stage: str, contribution: Contribution) -> Release:
+        """The exact sum, for baselines: only where the plan says ``exact``, which marks the run as not private."""
+        self._charge(stage, EXACT)
+        largest = float(self._norms(contribution).max(initial=0.0)) or 1.0
+        clip = largest / math.sqrt(1 - MASS_SHARE**2) * (1 + 1e-9)  # no unit is clipped, mass coordinate included
+        total, mass = self._sum(contribution, clip)
+        return Release(total * (clip / BOUND), max(mass / (MASS_SHARE * BOUND), 1.0), 0.0)
+
+    def expose_words(self, most: int) -> WordFrequencies:
+        """The exact document frequencies of the `most` most frequent words; not private, see `expose`."""
+        self._charge("vocabulary", EXACT)
+        names = self._store.dictionary
+        votes, weight = count_votes(all_words(self._store), word_hashes(names))
+        ranked = sorted((-int(votes[index]), names[index]) for index in np.flatnonzero(votes))[:most]
+        values = np.array([-value for value, _ in ranked], np.float64)
+        return WordFrequencies(tuple(word for _, word in ranked), values / max(weight, 1), 0.0)
+
+    def expose_frequencies(self) -> WordFrequencies:
+        """The exact document frequencies of the words in use; not private, see `expose`."""
+        self._charge("frequency", EXACT)
+        votes, weight = count_votes(self._in_use(), word_hashes(self._names))
+        return WordFrequencies(self._names, votes / max(weight, 1), 0.0)
+
+    def expose_size(self) -> float:
+        """The exact number of eligible units; not private, see `expose`."""
+        self._charge("size", EXACT)
+        return float(max(self._eligible(), 1))
+
+    def _charge(self, stage: str, mechanism: str = GAUSSIAN) -> Event:
+        """Take the planned event of `stage` off the frozen list and make it durable before anything is computed."""
+        for position, event in enumerate(self._planned):
+            if (event.stage, event.mechanism) == (stage, mechanism):
+                del self._planned[position]
+                self._progress.start(stage)
+                self._ask(event)
+                return event
+        raise GateError(f"no planned {mechanism} event is left for stage {stage!r}")
+
+    def _sensitivity(self, replace_factor: float) -> float:
+        """l2-sensitivity in lattice units of a sum of contributions bounded by B (T1)."""
+        return BOUND * (replace_factor if self._replace else 1.0)
+
+    def _scale(self, event: Event, replace_factor: float = 1.0) -> float:
+        return lattice_scale(event.noise_multiplier or 0.0, self._sensitivity(replace_factor))
+
+    def _noisy(self, value: int, scale: float) -> float:
+        return float(value + int(self._noise.gaussian(scale, 1)[0]))
+
+    def _column_noise(self, contribution: Contribution, multiplier: float, sensitivity: float) -> np.ndarray:
+        """Independent noise for each lattice coordinate, variance divided by its column's weight (section 5)."""
+        n_rows, width = contribution.shape
+        noise = np.empty((n_rows, width), np.int64)
+        for weight in np.unique(contribution.weights):
+            columns = np.flatnonzero(contribution.weights == weight)
+            scale = lattice_scale(multiplier, sensitivity, int(weight))
+            noise[:, columns] = self._noise.gaussian(scale, n_rows * len(columns)).reshape(n_rows, -1)
+        return noise
+
+    def _in_use(self) -> UnitCounts:
+        if self._counts is None:
+            raise GateError("no words are in use yet")
+        return self._counts
+
+    def _eligible(self) -> int:
+        """Exact number of units with an eligible document."""
+        return int((self._norms(first_moment(np.ones(self._in_use().n_words))) >= 0).sum())
+
+    def _norms(self, contribution: Contribution) -> np.ndarray:
+        """Exact unclipped norm of every unit, -1 where no document is eligible."""
+        norms = np.empty(self._in_use().n_units)
+        self._pass(contribution, 1.0, norms)
+        return norms
+
+    def _sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
+        """Exact integer sum of clipped contributions (n_rows, width), and of their mass coordinates."""
+        parts = self._pass(contribution, clip, np.empty(0))
+        total = np.zeros(contribution.shape, np.int64)
+        for part, _ in parts:
+            total += part
+        return total, sum(mass for _, mass in parts)
+
+    def _pass(self, contribution: Contribution, clip: float, norms: np.ndarray) -> list[tuple[np.ndarray, int]]:
+        c, f = self._in_use(), contribution
+
+        def work(first: int, last: int) -> tuple[np.ndarray, int]:
+            total = np.zeros(f.shape, np.int64)
+            mass = accumulate(
+                f.kind, c.indptr, c.words, c.counts, c.unit_ptr, first, last,
+                f.scale, f.matrix, f.alpha, f.weights, clip, total, norms,
+            )  # fmt: skip
+            return total, int(mass)
+
+        return run_ranges(work, split(c.entries_before_unit(), thread_count()))

@@ -1,0 +1,51 @@
+"""From a total budget to the frozen list of events: shares of mu^2, calibrated against the accountant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dplda.privacy.accountant import FAILURE_SHARE, gaussian_budget, run_epsilon
+from dplda.privacy.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event
+
+
+@dataclass(frozen=True)
+class Share:
+    """A stage's part of the run's mu^2 (relative to the other parts), split evenly over `count` equal questions."""
+
+    stage: str
+    part: float
+    count: int = 1
+    selects_words: bool = False
+
+
+def calibrate(shares: Sequence[Share], epsilon: float, delta: float) -> tuple[Event, ...]:
+    """Events, one per question, whose composition meets (epsilon, delta); all fixed before any data is read.
+
+    Gaussian parameters follow mu_j^2 = part_j mu^2 / sum of parts; the common mu starts at its closed form and is
+    lowered until the accountant, which rounds privacy losses up, agrees. The word threshold fails with
+    probability a tenth of the share of `delta` that is kept for failures.
+    """
+    whole = sum(share.part for share in shares)
+    failure = 0.1 * FAILURE_SHARE * delta
+
+    def events(mu: float) -> tuple[Event, ...]:
+        return tuple(
+            Event(
+                stage=share.stage,
+                mechanism=GAUSSIAN_THRESHOLD if share.selects_words else GAUSSIAN,
+                noise_multiplier=math.sqrt(share.count * whole / share.part) / mu,
+                delta=failure if share.selects_words else 0.0,
+            )
+            for share in shares
+            for _ in range(share.count)
+        )
+
+    target = delta * (1 - FAILURE_SHARE) + (failure if any(share.selects_words for share in shares) else 0.0)
+    mu = gaussian_budget(epsilon, delta)
+    reached = run_epsilon(events(mu), target)
+    while reached > epsilon:
+        mu *= epsilon / reached * (1 - 1e-4)
+        reached = run_epsilon(events(mu), target)
+    return events(mu)
