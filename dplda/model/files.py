@@ -1,0 +1,153 @@
+"""A model as a folder: `model.json` and `topics.npz`, no pickle, no time stamps, written all or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dplda.errors import InputError
+from dplda.model.space import RESERVED, prepare_folder
+from dplda.model.topics import TopicModel
+from dplda.privacy.events import PrivacyStatement
+
+FORMAT = "dplda-model"
+FORMAT_VERSION = 1
+TEXT_FILE = "model.json"
+ARRAY_FILE = "topics.npz"
+
+
+def save(model: TopicModel, directory: str | Path) -> None:
+    """Write `model` into `directory`, new or empty but for reserved space (`reserve_space`).
+
+    `model.json` is renamed into place last, so a folder that has one is whole. Raises `InputError`.
+    """
+    folder = Path(directory)
+    prepare_folder(folder)
+    arrays = io.BytesIO()
+    np.savez(arrays, topics=model.topics, prevalence=model.prevalence)
+    record = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "arrays_sha256": hashlib.sha256(arrays.getvalue()).hexdigest(),
+        "vocabulary": model.vocabulary,
+        "privacy": model.privacy.to_json(),
+        "parameters": dict(model.parameters),
+    }
+    text = json.dumps(record, sort_keys=True, indent=1, allow_nan=False) + "\n"
+    try:
+        (folder / RESERVED).unlink(missing_ok=True)
+        write_atomically(folder / ARRAY_FILE, arrays.getvalue())
+        write_atomically(folder / TEXT_FILE, text.encode())
+    except OSError as error:
+        raise InputError(f"cannot write the model into {folder}: {error.strerror or error}.") from None
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write `content` to a sibling, force it to disk, and rename it onto `path`. Raises `OSError`."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def load(directory: str | Path) -> TopicModel:
+    """Read a model written by `save`; everything in it is checked and nothing in it is run.
+
+    Raises `InputError`, one line, if the folder is missing, incomplete, altered or not a model.
+    """
+    folder = Path(directory)
+    if not (folder / TEXT_FILE).is_file():
+        raise InputError(f"{folder} is not a model folder (no {TEXT_FILE}). List runs with `dplda runs`.")
+    try:
+        raw = (folder / TEXT_FILE).read_bytes()
+        arrays = (folder / ARRAY_FILE).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read the model in {folder}: {error.strerror or error}.") from None
+    record = _parse(folder, raw)
+    if hashlib.sha256(arrays).hexdigest() != record.get("arrays_sha256"):
+        _corrupt(folder, f"{ARRAY_FILE} does not match {TEXT_FILE}")
+    topics, prevalence = _arrays(folder, arrays)
+    try:
+        return TopicModel(
+            topics=topics,
+            prevalence=prevalence,
+            vocabulary=_expect(record["vocabulary"], list),
+            privacy=_statement(_expect(record["privacy"], dict)),
+            parameters=_expect(record["parameters"], dict),
+        )
+    except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
+        _corrupt(
+            folder, error if isinstance(error, InputError) else "fields are missing or of the wrong type"
+        )
+
+
+def _parse(folder: Path, raw: bytes) -> dict[str, Any]:
+    """`model.json` as a dictionary of the right format and version."""
+    try:
+        record: dict[str, Any] = _expect(json.loads(raw, parse_constant=_no_constant), dict)
+    except (ValueError, TypeError, RecursionError):
+        _corrupt(folder, f"{TEXT_FILE} is not the JSON of a model")
+    if record.get("format") != FORMAT:
+        _corrupt(folder, f"{TEXT_FILE} was not written by dplda")
+    if record.get("format_version") != FORMAT_VERSION:
+        raise InputError(
+            f"the model in {folder} is not of format version {FORMAT_VERSION}, which this dplda reads. "
+            "Use the dplda that wrote it."
+        )
+    return record
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _arrays(folder: Path, content: bytes) -> tuple[NDArray[Any], NDArray[Any]]:
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            pair = file["topics"], file["prevalence"]
+    except (OSError, ValueError, KeyError, TypeError, EOFError, MemoryError, zipfile.BadZipFile):
+        _corrupt(folder, f"{ARRAY_FILE} does not hold the two arrays of a model")
+    if any(array.dtype != np.float64 for array in pair):
+        _corrupt(folder, f"{ARRAY_FILE} must hold 64-bit floating point arrays")
+    return pair
+
+
+def _statement(record: dict[str, Any]) -> PrivacyStatement:
+    """The privacy statement, its types checked: it is printed, and added up again, by those who trust it."""
+    for text in (record["unit"], record["adjacency"], record.get("reason", "")):
+        _expect(text, str)
+    _expect(record["sound"], bool)
+    statement = PrivacyStatement.from_json(record)
+    for number in (statement.epsilon, statement.delta):
+        _expect(number, (int, float))
+    if statement.epsilon < 0 or not 0 <= statement.delta < 1:
+        raise ValueError("epsilon or delta out of range")
+    return statement
+
+
+def _expect(value: Any, kind: type | tuple[type, ...]) -> Any:
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise TypeError("wrong type")
+    return value
+
+
+def _corrupt(folder: Path, why: object) -> NoReturn:
+    raise InputError(
+        f"the model in {folder} cannot be used: {why}. Fetch a fresh copy of the folder."
+    ) from None

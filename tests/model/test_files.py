@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from handmade import make_model
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dplda.errors import InputError
+from dplda.model import TopicModel, load, reserve_space
+from dplda.model.files import ARRAY_FILE, TEXT_FILE, write_atomically
+from dplda.model.space import RESERVED
+
+
+def test_a_saved_model_loads_bit_for_bit(model: TopicModel, tmp_path: Path) -> None:
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    np.testing.assert_array_equal(again.topics, model.topics)
+    np.testing.assert_array_equal(again.prevalence, model.prevalence)
+    assert (again.vocabulary, again.privacy, dict(again.parameters)) == (
+        model.vocabulary,
+        model.privacy,
+        dict(model.parameters),
+    )
+
+
+def test_an_infinite_epsilon_survives(model: TopicModel, tmp_path: Path) -> None:
+    statement = dataclasses.replace(model.privacy, epsilon=float("inf"), sound=False, reason="no noise")
+    dataclasses.replace(model, privacy=statement).save(tmp_path / "m")
+    assert load(tmp_path / "m").privacy == statement
+
+
+def test_saving_twice_gives_the_same_bytes(model: TopicModel, tmp_path: Path) -> None:
+    model.save(tmp_path / "a")
+    model.save(tmp_path / "b")
+    for name in (TEXT_FILE, ARRAY_FILE):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_a_folder_holds_two_files_and_nothing_else(model: TopicModel, tmp_path: Path) -> None:
+    reserve_space(tmp_path / "m", 10_000)
+    model.save(tmp_path / "m")
+    assert sorted(os.listdir(tmp_path / "m")) == [TEXT_FILE, ARRAY_FILE]
+
+
+def test_saving_into_a_folder_with_files_is_refused(model: TopicModel, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="not empty"):
+        model.save(tmp_path)
+    assert os.listdir(tmp_path) == ["mine.txt"]
+
+
+def test_a_failed_write_leaves_neither_half_nor_temporary_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(tmp_path / "x", b"content")
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(InputError, match="No space left on device"):
+        make_model().save(tmp_path / "m")
+    with pytest.raises(InputError, match="not a model folder"):
+        load(tmp_path / "m")
+
+
+def edit(folder: Path, **fields: Any) -> None:
+    record = json.loads((folder / TEXT_FILE).read_text())
+    record.update(fields)
+    (folder / TEXT_FILE).write_text(json.dumps(record))
+
+
+def privacy(**fields: Any) -> dict[str, Any]:
+    return {"privacy": {**make_model().privacy.to_json(), **fields}}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"format": "else"},
+        {"format_version": 2},
+        {"arrays_sha256": "0"},
+        {"vocabulary": "abc"},
+        {"vocabulary": [f"w{j}" for j in range(11)]},
+        {"vocabulary": [7] * 12},
+        {"parameters": []},
+        {"parameters": {"alpha": None}},
+        {"privacy": []},
+        {"privacy": {}},
+        privacy(sound="yes"),
+        privacy(epsilon="2"),
+        privacy(epsilon=-1),
+        privacy(epsilon=True),
+        privacy(delta=3),
+        privacy(delta=None),
+        privacy(unit=["document"]),
+        privacy(extra=1),
+        privacy(events=[{"stage": "size", "surprise": 1}]),
+        privacy(events=[{"stage": "size", "noise_multiplier": -1.0}]),
+        privacy(events=[3]),
+        privacy(events=None),
+    ],
+)
+def test_altered_models_are_refused_in_one_line(tmp_path: Path, fields: dict[str, Any]) -> None:
+    make_model().save(tmp_path / "m")
+    edit(tmp_path / "m", **fields)
+    with pytest.raises(InputError) as caught:
+        load(tmp_path / "m")
+    assert "\n" not in str(caught.value)
+    assert str(tmp_path / "m") in str(caught.value)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from([TEXT_FILE, ARRAY_FILE]), st.integers(0, 10_000), st.integers(1, 255))
+def test_one_altered_byte_never_breaks_loading(tmp_path: Path, name: str, place: int, flip: int) -> None:
+    folder = tmp_path / "m"
+    if not folder.exists():
+        make_model().save(folder)
+    whole = (folder / name).read_bytes()
+    content = bytearray(whole)
+    content[place % len(content)] ^= flip
+    (folder / name).write_bytes(content)
+    try:
+        if name == ARRAY_FILE:
+            with pytest.raises(InputError, match="does not match"):
+                load(folder)
+        else:  # a changed letter of a word is still a model
+            with contextlib.suppress(InputError):
+                load(folder)
+    finally:
+        (folder / name).write_bytes(whole)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 200_000, b"[]", b'{"a": NaN}'])
+def test_text_that_is_no_model_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / TEXT_FILE).write_bytes(content)
+    (tmp_path / ARRAY_FILE).write_bytes(b"")
+    with pytest.raises(InputError, match="cannot be used"):
+        load(tmp_path)
+
+
+def replace_arrays(folder: Path, content: bytes) -> None:
+    """Put other arrays into a model, with the digest made right."""
+    import hashlib
+
+    (folder / ARRAY_FILE).write_bytes(content)
+    edit(folder, arrays_sha256=hashlib.sha256(content).hexdigest())
+
+
+class Bomb:
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return os.mkdir, (os.environ["BOMB"],)
+
+
+def test_hostile_pickles_are_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOMB", str(tmp_path / "exploded"))
+    make_model().save(tmp_path / "m")
+    np.savez(tmp_path / "bad.npz", topics=np.array([Bomb()], dtype=object), prevalence=np.ones(1))
+    for content in ((tmp_path / "bad.npz").read_bytes(), pickle.dumps(Bomb())):
+        replace_arrays(tmp_path / "m", content)
+        with pytest.raises(InputError, match="does not hold the two arrays"):
+            load(tmp_path / "m")
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_arrays_of_another_kind_are_refused(tmp_path: Path) -> None:
+    make_model().save(tmp_path / "m")
+    model = make_model()
+    np.savez(tmp_path / "f.npz", topics=model.topics.astype(np.float32), prevalence=model.prevalence)
+    replace_arrays(tmp_path / "m", (tmp_path / "f.npz").read_bytes())
+    with pytest.raises(InputError, match="64-bit"):
+        load(tmp_path / "m")
+    np.savez(tmp_path / "g.npz", prevalence=model.prevalence)
+    replace_arrays(tmp_path / "m", (tmp_path / "g.npz").read_bytes())
+    with pytest.raises(InputError, match="two arrays"):
+        load(tmp_path / "m")
+
+
+def test_a_missing_folder_or_half_a_model_is_refused(model: TopicModel, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="not a model folder"):
+        load(tmp_path / "nowhere")
+    model.save(tmp_path / "m")
+    (tmp_path / "m" / ARRAY_FILE).unlink()
+    with pytest.raises(InputError, match="No such file"):
+        load(tmp_path / "m")
+
+
+def test_a_folder_with_reserved_space_only_is_no_model(tmp_path: Path) -> None:
+    reserve_space(tmp_path / "m", 100)
+    assert os.listdir(tmp_path / "m") == [RESERVED]
+    with pytest.raises(InputError, match="not a model folder"):
+        load(tmp_path / "m")

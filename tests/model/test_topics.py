@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from handmade import make_model
+from scipy import sparse
+
+from dplda.errors import InputError
+from dplda.model import TopicModel
+
+
+def changed(model: TopicModel, **fields: object) -> TopicModel:
+    return dataclasses.replace(model, **fields)
+
+
+def test_top_words_are_sorted_by_probability_then_word(model: TopicModel) -> None:
+    tied = changed(model, topics=np.full((3, 12), 1 / 12), vocabulary=list("lkjihgfedcba"))
+    assert [word for word, _ in tied.top_words(4)[0]] == list("abcd")
+    for pairs in model.top_words(12):
+        probabilities = [p for _, p in pairs]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert math.isclose(sum(probabilities), 1)
+
+
+def test_asking_for_more_words_than_there_are_gives_all(model: TopicModel) -> None:
+    assert [len(pairs) for pairs in model.top_words(1000)] == [12] * 3
+    assert model.top_words(0) == [[], [], []]
+
+
+def test_arrays_of_a_model_cannot_be_changed(model: TopicModel) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        model.topics[0, 0] = 1
+    given = np.full((3, 12), 1 / 12)
+    copy = changed(model, topics=given)
+    given[0] = 0
+    assert copy.topics[0].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"topics": np.full((3, 12), 0.1)},
+        {"topics": np.full((3, 12), np.nan)},
+        {"topics": np.full((3, 11), 1 / 11)},
+        {"topics": np.empty((0, 12))},
+        {"topics": np.array([[2.0, -1.0] + [0.0] * 10] * 3)},
+        {"prevalence": np.array([0.5, 0.5])},
+        {"prevalence": np.array([0.5, 0.5, 0.5])},
+        {"vocabulary": ["same"] * 12},
+        {"vocabulary": [""] + [f"w{j}" for j in range(11)]},
+        {"parameters": {}},
+        {"parameters": {"alpha": [1.0, 1.0]}},
+        {"parameters": {"alpha": [1.0, 1.0, 0.0]}},
+        {"parameters": {"alpha": [1.0, 1.0, "1"]}},
+    ],
+)
+def test_a_model_whose_parts_do_not_fit_is_refused(model: TopicModel, fields: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        changed(model, **fields)
+
+
+@pytest.mark.parametrize("shape", [(4, 11), (12,), (2, 3, 12)])
+def test_transform_refuses_counts_of_another_shape(model: TopicModel, shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match="one column per word"):
+        model.transform(np.zeros(shape))
+
+
+def test_transform_takes_dense_and_sparse_alike() -> None:
+    model = make_model()
+    counts = np.random.default_rng(1).poisson(0.7, (20, 12))
+    dense = model.transform(counts)
+    np.testing.assert_array_equal(dense, model.transform(sparse.coo_matrix(counts)))
+    np.testing.assert_array_equal(dense, model.transform(sparse.csc_array(counts)))
+    np.testing.assert_allclose(dense.sum(axis=1), 1)
