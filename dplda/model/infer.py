@@ -13,8 +13,8 @@ from scipy import sparse
 
 from dplda.errors import InputError
 
-ITERATIONS = 100
-TOLERANCE = 1e-4  # mean absolute change of the posterior's parameters, in words
+ITERATIONS = 1000  # at most; documents of real text need a few dozen
+TOLERANCE = 1e-5  # mean absolute change of the posterior's parameters, in words
 CHUNK = 2048  # documents handed to a thread at a time
 
 

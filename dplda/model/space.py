@@ -47,7 +47,7 @@ def prepare_folder(folder: Path) -> None:
     """Create `folder`, or raise `InputError` if it exists and holds anything but reserved space."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        foreign = any(entry.name != RESERVED for entry in os.scandir(folder))
+        foreign = any(entry.name != RESERVED for entry in folder.iterdir())
     except OSError as error:
         raise InputError(f"cannot create the model folder {folder}: {error.strerror or error}.") from None
     if foreign:
