@@ -22,17 +22,17 @@ FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @nb.njit(cache=True, nogil=True)
-def weighted_norm_squared(rows: np.ndarray, n_rows: int, weights: np.ndarray) -> int:
+def weighted_norm_squared(rows: np.ndarray, n_rows: int, weights: np.ndarray) -> np.int64:
     """Exact sum of weights[j] * z[i, j]^2, or -1 if an entry exceeds B (it could overflow when squared)."""
     total = np.int64(0)
     for i in range(n_rows):
         for j in range(weights.shape[0]):
             z = rows[i, j]
             if z > BOUND or z < -BOUND:
-                return -1
+                return np.int64(-1)
             total += weights[j] * z * z
             if total > 4 * BOUND_SQUARED:
-                return -1
+                return np.int64(-1)
     return total
 
 
@@ -47,7 +47,7 @@ def squared_norm(rows: np.ndarray, n_rows: int, weights: np.ndarray) -> float:
 
 
 @nb.njit(cache=True, nogil=True)
-def quantise(rows: np.ndarray, n_rows: int, weights: np.ndarray, mass: float, clip: float, z: np.ndarray) -> int:
+def quantise(rows: np.ndarray, n_rows: int, weights: np.ndarray, mass: float, clip: float, z: np.ndarray) -> np.int64:
     """Clip (F, mass coordinate) to `clip` and round to the lattice into `z`; returns the mass coordinate.
 
     Returns -1 when the unit must contribute nothing (not finite, or not verifiable within B). `rows` has shape
@@ -56,23 +56,23 @@ def quantise(rows: np.ndarray, n_rows: int, weights: np.ndarray, mass: float, cl
     extra = MASS_SHARE * clip * mass
     norm = np.sqrt(squared_norm(rows, n_rows, weights) + extra * extra)
     if not np.isfinite(norm):
-        return -1
+        return np.int64(-1)
     factor = BOUND / max(norm, clip)
     for i in range(n_rows):
         for j in range(weights.shape[0]):
             z[i, j] = np.int64(np.rint(rows[i, j] * factor))
     z_mass = np.int64(np.rint(extra * factor))
     total = weighted_norm_squared(z, n_rows, weights)
-    if 0 <= total and total + z_mass * z_mass <= BOUND_SQUARED:
+    if total >= 0 and total + z_mass * z_mass <= BOUND_SQUARED:
         return z_mass
     if total < 0:
-        return -1
+        return np.int64(-1)
     shrink = BOUND / np.sqrt(float(total + z_mass * z_mass)) * (1 - 1e-12)
     for i in range(n_rows):
         for j in range(weights.shape[0]):
             z[i, j] = np.int64(np.trunc(z[i, j] * shrink))
     z_mass = np.int64(np.trunc(z_mass * shrink))
     total = weighted_norm_squared(z, n_rows, weights)
-    if 0 <= total and total + z_mass * z_mass <= BOUND_SQUARED:
+    if total >= 0 and total + z_mass * z_mass <= BOUND_SQUARED:
         return z_mass
-    return -1
+    return np.int64(-1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,11 +19,11 @@ def thread_count() -> int:
 
 
 def split(weights: np.ndarray, parts: int) -> list[tuple[int, int]]:
-    """Cut 0..n into at most `parts` contiguous non-empty ranges of about equal sum; `weights` is cumulative (n + 1,)."""
+    """Cut 0..n into at most `parts` contiguous ranges of about equal sum; `weights` is cumulative, (n + 1,)."""
     n = len(weights) - 1
     targets = np.linspace(weights[0], weights[-1], parts + 1)[1:-1]
     cuts = np.unique(np.concatenate([[0], np.searchsorted(weights, targets), [n]]))
-    return [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [(int(a), int(b)) for a, b in itertools.pairwise(cuts)]
 
 
 def run_ranges(work: Callable[[int, int], T], ranges: Sequence[tuple[int, int]]) -> list[T]:

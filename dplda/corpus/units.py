@@ -35,7 +35,7 @@ class UnitCounts:
 
     def entries_before_unit(self) -> np.ndarray:
         """Cumulative number of stored entries at each unit's start, (n_units + 1,)."""
-        return self.indptr[self.unit_ptr]
+        return np.asarray(self.indptr[self.unit_ptr])
 
 
 def all_words(store: CountStore) -> UnitCounts:

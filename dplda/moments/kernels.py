@@ -26,13 +26,13 @@ def _project(words: np.ndarray, counts: np.ndarray, scale: np.ndarray, X: np.nda
 
 
 @nb.njit(cache=True, nogil=True, fastmath=FAST)
-def _first(words, counts, length, scale, out):  # type: ignore[no-untyped-def]
+def _first(words, counts, length, scale, out):
     for e in range(len(words)):
         out[e, 0] = scale[words[e]] * counts[e] / length
 
 
 @nb.njit(cache=True, nogil=True, fastmath=FAST)
-def _second_times(words, counts, length, scale, X, y, out):  # type: ignore[no-untyped-def]
+def _second_times(words, counts, length, scale, X, y, out):
     _project(words, counts, scale, X, y)
     pairs = length * (length - 1.0)
     for e in range(len(words)):
@@ -44,7 +44,7 @@ def _second_times(words, counts, length, scale, X, y, out):  # type: ignore[no-u
 
 
 @nb.njit(cache=True, nogil=True, fastmath=FAST)
-def _core(words, counts, length, scale, X, y, out):  # type: ignore[no-untyped-def]
+def _core(words, counts, length, scale, X, y, out):
     _project(words, counts, scale, X, y)
     p = X.shape[1]
     pairs = length * (length - 1.0)
@@ -65,7 +65,7 @@ def _core(words, counts, length, scale, X, y, out):  # type: ignore[no-untyped-d
 
 
 @nb.njit(cache=True, nogil=True, fastmath=FAST)
-def _third(words, counts, length, W, y, R, out):  # type: ignore[no-untyped-def]
+def _third(words, counts, length, W, y, R, out):
     k = W.shape[1]
     y[:] = 0.0
     R[:, :] = 0.0
@@ -108,7 +108,7 @@ def exp_digamma(x: float) -> float:
 
 
 @nb.njit(cache=True, nogil=True, fastmath=FAST)
-def posterior(words, counts, word_weights, alpha, theta, gamma):  # type: ignore[no-untyped-def]
+def posterior(words, counts, word_weights, alpha, theta, gamma):
     """Variational posterior of one document for fixed `word_weights` (Blei, Ng, Jordan 2003, section 5.2).
 
     Fills `gamma` (k,) with the Dirichlet parameters and `theta` (k,) with exp(E log theta); `alpha` is (k,).
@@ -130,7 +130,7 @@ def posterior(words, counts, word_weights, alpha, theta, gamma):  # type: ignore
 
 
 @nb.njit(cache=True, nogil=True, fastmath=FAST)
-def _expected(words, counts, word_weights, alpha, theta, gamma, out):  # type: ignore[no-untyped-def]
+def _expected(words, counts, word_weights, alpha, theta, gamma, out):
     posterior(words, counts, word_weights, alpha, theta, gamma)
     k = word_weights.shape[1]
     for e in range(len(words)):
@@ -144,7 +144,7 @@ def _expected(words, counts, word_weights, alpha, theta, gamma, out):  # type: i
 
 
 @nb.njit(cache=True, nogil=True)
-def _document(kind, words, counts, length, scale, matrix, alpha, y, z, R, out):  # type: ignore[no-untyped-def]
+def _document(kind, words, counts, length, scale, matrix, alpha, y, z, R, out):
     if kind == FIRST:
         _first(words, counts, length, scale, out)
     elif kind == SECOND_TIMES:
@@ -158,7 +158,7 @@ def _document(kind, words, counts, length, scale, matrix, alpha, y, z, R, out): 
 
 
 @nb.njit(cache=True, nogil=True)
-def _merge(rows, words, n_rows, share, slot_of, slots, used, buffer):  # type: ignore[no-untyped-def]
+def _merge(rows, words, n_rows, share, slot_of, slots, used, buffer):
     """Add share * rows to the unit's buffer, one slot a distinct word; returns the number of slots in use."""
     for e in range(n_rows):
         row = words[e]
@@ -174,7 +174,7 @@ def _merge(rows, words, n_rows, share, slot_of, slots, used, buffer):  # type: i
 
 
 @nb.njit(cache=True, nogil=True)
-def accumulate(kind, indptr, words, counts, unit_ptr, first, last, scale, matrix, alpha, weights, clip, total, norms):  # type: ignore[no-untyped-def]
+def accumulate(kind, indptr, words, counts, unit_ptr, first, last, scale, matrix, alpha, weights, clip, total, norms):
     """Sum the clipped lattice contributions of the units first..last-1 into `total`, or write their norms.
 
     `total` is int64 (n_rows, width); with ``len(norms) > 0`` nothing is summed and norms[u] receives the

@@ -1,11 +1,11 @@
 """The default placement: noise on the subspace, the core, the whitened tensor and the refinement.
 
-    size, m          noisy number of units and mean proportions; the mean direction is deflated
-    X                noisy power rounds X <- orth(E2 X), each unit clipped by its exact norm
-    core             X' E2 X; its eigenvalues over the noise level say how many topics the data supports
-    W                whitening from the core alone
-    T = M3(W, W, W)  noisy whitened tensor, LDA correction, robust tensor power method, unwhitening
-    refine           private variational rounds started at the spectral topics
+size, m          noisy number of units and mean proportions; the mean direction is deflated
+X                noisy power rounds X <- orth(E2 X), each unit clipped by its exact norm
+core             X' E2 X; its eigenvalues over the noise level say how many topics the data supports
+W                whitening from the core alone
+T = M3(W, W, W)  noisy whitened tensor, LDA correction, robust tensor power method, unwhitening
+refine           private variational rounds started at the spectral topics
 """
 
 from __future__ import annotations

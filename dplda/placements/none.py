@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dplda.moments.contributions import Contribution
@@ -31,7 +32,7 @@ class Exposed:
         """Exact frequencies of the most frequent words, twice as many as are kept after the frequency limit."""
         return self.curator.expose_words(2 * self.max_vocabulary)
 
-    def use_words(self, words: tuple[str, ...]) -> None:
+    def use_words(self, words: Sequence[str]) -> None:
         """See `Curator.use_words`."""
         self.curator.use_words(words)
 

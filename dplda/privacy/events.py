@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 GAUSSIAN = "gaussian"
@@ -46,6 +47,15 @@ class Event:
     def from_json(cls, record: dict[str, Any]) -> Event:
         """The inverse of `to_json`."""
         return cls(**record)
+
+
+def merged(events: Iterable[Event]) -> tuple[Event, ...]:
+    """`events` with equal ones merged into one of the summed count, in the order of first appearance."""
+    counts: dict[Event, int] = {}
+    for event in events:
+        one = replace(event, count=1)
+        counts[one] = counts.get(one, 0) + event.count
+    return tuple(replace(event, count=count) for event, count in counts.items())
 
 
 @dataclass(frozen=True, kw_only=True)

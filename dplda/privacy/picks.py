@@ -31,7 +31,7 @@ def _mix(x: np.uint64) -> np.uint64:
 
 
 @nb.njit(cache=True, nogil=True)
-def _votes(indptr, words, counts, unit_ptr, first, last, hashes, most, bound, votes):  # type: ignore[no-untyped-def]
+def _votes(indptr, words, counts, unit_ptr, first, last, hashes, most, bound, votes):
     """Add each unit's votes to `votes` (n_words,) and return (sum of vote weights, units that voted)."""
     seen = np.full(len(hashes), -1, np.int64)
     weight_total = np.int64(0)
@@ -80,10 +80,21 @@ def count_votes(counts: UnitCounts, hashes: np.ndarray, most: int = MOST_WORDS) 
     def work(first: int, last: int) -> tuple[np.ndarray, int]:
         votes = np.zeros(counts.n_words, np.int64)
         weight, _ = _votes(
-            counts.indptr, counts.words, counts.counts, counts.unit_ptr, first, last, hashes, most, BOUND, votes
+            counts.indptr,
+            counts.words,
+            counts.counts,
+            counts.unit_ptr,
+            first,
+            last,
+            hashes,
+            most,
+            BOUND,
+            votes,
         )
         return votes, int(weight)
 
     parts = run_ranges(work, split(counts.entries_before_unit(), thread_count()))
-    votes = np.sum([part[0] for part in parts], axis=0, dtype=np.int64) if parts else np.zeros(counts.n_words, np.int64)
-    return votes, sum(part[1] for part in parts)
+    votes = np.zeros(counts.n_words, np.int64)
+    for part, _ in parts:
+        votes += part
+    return votes, sum(weight for _, weight in parts)

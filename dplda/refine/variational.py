@@ -1,4 +1,4 @@
-"""Private variational expectation-maximisation started at the spectral topics (Park et al. 2020; Hoffman et al. 2010)."""
+"""Private variational expectation-maximisation from the spectral topics (Park et al. 2020; Hoffman et al. 2010)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def variational_rounds(
     (n_words, k) are topics with columns on the simplex, given `strength` pseudo-tokens each. Counts are averaged
     over rounds with weight `memory` on the past, which averages noise too; `eta` is the topics' prior.
     """
-    parameters = start * strength + eta
+    parameters = np.asarray(start * strength + eta)
     average: np.ndarray | None = None
     for _ in range(rounds):
         weights = np.exp(digamma(parameters) - digamma(parameters.sum(axis=0)))
         counts = expected_counts(weights)
         average = counts if average is None else memory * average + (1 - memory) * counts
-        parameters = np.maximum(average, 0.0) + eta
+        parameters = np.asarray(np.maximum(average, 0.0) + eta)
     return parameters
 
 
@@ -39,4 +39,4 @@ def project_to_simplex(columns: np.ndarray) -> np.ndarray:
     ordered = -np.sort(-columns, axis=0)
     excess = (np.cumsum(ordered, axis=0) - 1) / np.arange(1, n + 1)[:, None]
     support = (ordered > excess).sum(axis=0)
-    return np.maximum(columns - excess[support - 1, np.arange(r)], 0.0)
+    return np.asarray(np.maximum(columns - excess[support - 1, np.arange(r)], 0.0))

@@ -8,7 +8,11 @@ import numpy as np
 
 
 def noisy_power_method(
-    multiply: Callable[[np.ndarray], np.ndarray], X: np.ndarray, rounds: int, *, away_from: np.ndarray | None = None
+    multiply: Callable[[np.ndarray], np.ndarray],
+    X: np.ndarray,
+    rounds: int,
+    *,
+    away_from: np.ndarray | None = None,
 ) -> np.ndarray:
     """Orthonormal (d, p) basis of an approximate leading subspace after `rounds` of X <- orth(multiply(X)).
 

@@ -26,9 +26,9 @@ class Whitening:
     values: np.ndarray
 
     @property
-    def W(self) -> np.ndarray:  # noqa: N802
+    def W(self) -> np.ndarray:
         """The whitening matrix, (d, k): W' M2 W = I on its range."""
-        return self.basis / np.sqrt(self.values)
+        return np.asarray(self.basis / np.sqrt(self.values))
 
     def unwhiten(self, values: np.ndarray, vectors: np.ndarray, alpha0: float) -> np.ndarray:
         """Topics (d, r) from the pairs of the whitened M3: mu_i = (alpha0 + 2) / 2 lambda_i (W')^+ v_i."""
@@ -53,5 +53,5 @@ def leading_eigenvalues(M2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def noise_level(std: float, p: int) -> float:
-    """Spectral norm to expect of symmetric Gaussian noise (p, p) with `std` on the diagonal and std / sqrt(2) off it."""
+    """Spectral norm to expect of symmetric Gaussian noise (p, p), `std` on the diagonal and std / sqrt(2) off it."""
     return float(std * np.sqrt(2 * p))
