@@ -32,9 +32,9 @@ def synthetic(
 ) -> tuple[sp.csr_matrix, FloatArray, FloatArray]:
     """Draw a corpus from LDA with topics whose words follow Zipf's law. Public: it belongs to nobody.
 
-    `alpha0` is the sum of the symmetric Dirichlet prior over topics. Documents have 3 + Poisson(`mean_length`)
-    tokens. Topics are Dirichlet with mean proportional to ``rank ** -zipf`` and total mass `concentration`
-    times `n_words` (smaller: topics further apart). The same arguments give the same corpus.
+    `alpha0` is the sum of the symmetric Dirichlet prior over topics. Documents have 3 tokens and
+    Poisson(`mean_length`) more. Topics are Dirichlet with mean proportional to ``rank ** -zipf`` and total mass
+    `concentration` times `n_words` (smaller: topics further apart). The same arguments give the same corpus.
 
     Returns counts (n_documents, n_words) int32 in canonical form, topics (n_topics, n_words) and proportions
     (n_documents, n_topics), both with rows on the simplex. Raises `InputError` for a number out of range.
