@@ -8,6 +8,7 @@ adds charges. Everything here is arithmetic on what was read within the caller's
 
 from __future__ import annotations
 
+import itertools
 import math
 import shlex
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ class Book:
 
     def grant(self, dataset: str) -> Grant:
         """The grant in force."""
-        return self.grants.get(dataset, ())[-1] if self.grants.get(dataset) else FIRST_GRANT
+        return (FIRST_GRANT, *self.grants.get(dataset, ()))[-1]
 
     def linked(self, dataset: str) -> tuple[str, ...]:
         """The datasets connected to `dataset` through fingerprints that runs share, itself included, sorted.
@@ -55,15 +56,11 @@ class Book:
         grants = [FIRST_GRANT, *self.grants.get(dataset, ())]
         runs = self.charged(self.linked(dataset))
         first = runs[0].number if runs else math.inf
-        later = [grant for grant in grants[:-1] if self._until(grants, grant) >= first] + grants[-1:]
+        replaced = [old for old, new in itertools.pairwise(grants) if new.after_run >= first]
+        later = [*replaced, grants[-1]]
         if len(later) == 1:
             return later[0]
         return Grant(epsilon=max(g.epsilon for g in later), delta=max(g.delta for g in later))
-
-    @staticmethod
-    def _until(grants: Sequence[Grant], grant: Grant) -> int:
-        """The number of the last run while `grant` was in force."""
-        return grants[grants.index(grant) + 1].after_run
 
 
 def total(runs: Sequence[RunRecord]) -> Cost:
@@ -104,13 +101,19 @@ def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord) -> None:
         )
     raise BudgetRefused(
         f"Dataset {_holding(name, run)} cannot pay for this run: asked for epsilon {run.epsilon:g} at delta "
-        f"{run.delta:g}, left is {_left(grant, spent, run)} of the grant ({grant}). "
-        f"Ask for less, or: {command} --epsilon E --delta D"
+        f"{run.delta:g}, which takes epsilon {_taken(run):g}; left is {_left(grant, spent, run)} "
+        f"of the grant ({grant}). Ask for less, or: {command} --epsilon E --delta D"
     )
 
 
 def _holding(name: str, run: RunRecord) -> str:
     return repr(name) if name == run.dataset else f"{name!r}, which holds the same documents,"
+
+
+def _taken(run: RunRecord) -> float:
+    """What the run's noise takes from the filter, as an epsilon at its delta, rounded up."""
+    delta = run.delta * (1 - accountant.FAILURE_SHARE)
+    return math.ceil(1000 * accountant.gaussian_epsilon(math.sqrt(run.cost.mu_squared), delta)) / 1000
 
 
 def _left(grant: Grant, spent: Cost, run: RunRecord) -> str:

@@ -46,7 +46,7 @@ class Chain:
         self._key = hmac.digest(key, b"dplda ledger chain", hashlib.sha256)
 
     def _code(self, *parts: str) -> str:
-        return hmac.new(self._key, "\n".join(parts).encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self._key, "\n".join(map(str, parts)).encode(), hashlib.sha256).hexdigest()
 
     def link(self, previous: str, change: str) -> str:
         """The code of `change` after the row whose code is `previous`."""

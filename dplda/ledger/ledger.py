@@ -116,7 +116,7 @@ class Ledger:
     def runs(self) -> list[RunRecord]:
         """All runs, oldest first."""
         with self._store.reading() as session:
-            return list(queries.load(session).runs)
+            return list(self._trusted(session).runs)
 
     def run(self, run: str) -> RunRecord:
         """The run of this id or beginning of an id; raises `InputError` if there is not exactly one."""
@@ -130,18 +130,18 @@ class Ledger:
     def datasets(self) -> list[DatasetRecord]:
         """All datasets, by name."""
         with self._store.reading() as session:
-            book = queries.load(session)
+            book = self._trusted(session)
             return [queries.dataset_record(book, name) for name in queries.names(session)]
 
     def dataset(self, name: str) -> DatasetRecord:
         """One dataset; raises `InputError` if the ledger does not know it."""
         with self._store.reading() as session:
-            return queries.dataset_record(_known(session, name), name)
+            return queries.dataset_record(self._known(session, name), name)
 
     def history(self, dataset: str) -> list[HistoryRecord]:
         """Grants and runs of `dataset` in order; raises `InputError` if the ledger does not know it."""
         with self._store.reading() as session:
-            return queries.history(_known(session, dataset), dataset)
+            return queries.history(self._known(session, dataset), dataset)
 
     def verify(self) -> Verification:
         """Whether every row is what this package wrote; see `dplda.ledger.integrity` for what escapes it."""
@@ -149,19 +149,18 @@ class Ledger:
             return integrity.verify(session, self._store.chain)
 
     def _trusted(self, session: Session) -> Book:
-        """The book, after the whole record was found intact: no budget is decided on an altered one."""
+        """The book, after the whole record was found intact: nothing is decided on, or told from, another."""
         if not integrity.verify(session, self._store.chain).ok:
             raise LedgerError(f"The ledger {self.path} was altered outside dplda. See: dplda budget verify")
         return queries.load(session)
 
+    def _known(self, session: Session, dataset: str) -> Book:
+        if dataset not in queries.names(session):
+            raise InputError(f"Dataset {dataset!r} is not in the ledger. See: dplda budget show")
+        return self._trusted(session)
+
     def _record(self, session: Session, *rows: Base) -> None:
         integrity.record(session, self._store.chain, *rows)
-
-
-def _known(session: Session, dataset: str) -> Book:
-    if dataset not in queries.names(session):
-        raise InputError(f"Dataset {dataset!r} is not in the ledger. See: dplda budget show")
-    return queries.load(session)
 
 
 def _declared(session: Session, dataset: str) -> list[Base]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import defaultdict
 from datetime import datetime
@@ -9,7 +10,6 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from dplda.errors import LedgerError
 from dplda.ledger.filters import FIRST_GRANT, Book, total
 from dplda.ledger.records import DatasetRecord, Grant, HistoryRecord, PlannedEvent, RunRecord
 from dplda.ledger.schema import DatasetRow, EventRow, GrantRow, RunRow
@@ -17,18 +17,15 @@ from dplda.privacy.events import Event
 
 
 def load(session: Session) -> Book:
-    """Everything that decisions depend on; raises `LedgerError` for rows this package cannot have written."""
-    try:
-        plans: dict[str, list[PlannedEvent]] = defaultdict(list)
-        for event in session.scalars(select(EventRow).order_by(EventRow.run, EventRow.position)):
-            plans[event.run].append(_planned(event))
-        runs = session.scalars(select(RunRow).order_by(RunRow.number))
-        grants: dict[str, list[Grant]] = defaultdict(list)
-        for grant in session.scalars(select(GrantRow).order_by(GrantRow.number)):
-            grants[grant.dataset].append(_grant(grant))
-        return Book(runs=[run_record(run, tuple(plans[run.id])) for run in runs], grants=dict(grants))
-    except (ValueError, TypeError, KeyError):
-        raise LedgerError("The ledger holds a row that was altered. See: dplda budget verify") from None
+    """Everything that decisions depend on; only for a record that was verified."""
+    plans: dict[str, list[PlannedEvent]] = defaultdict(list)
+    for event in session.scalars(select(EventRow).order_by(EventRow.run, EventRow.position)):
+        plans[event.run].append(_planned(event))
+    runs = session.scalars(select(RunRow).order_by(RunRow.number))
+    grants: dict[str, list[Grant]] = defaultdict(list)
+    for grant in session.scalars(select(GrantRow).order_by(GrantRow.number)):
+        grants[grant.dataset].append(_grant(grant))
+    return Book(runs=[run_record(run, tuple(plans[run.id])) for run in runs], grants=dict(grants))
 
 
 def run_record(row: RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
@@ -95,12 +92,19 @@ def history(book: Book, name: str) -> list[HistoryRecord]:
     lines = [
         (0, 0, HistoryRecord(created=None, text=f"grant {FIRST_GRANT} (every dataset's)", grant=FIRST_GRANT))
     ]
-    for grant in book.grants.get(name, ()):
+    for old, grant in itertools.pairwise([FIRST_GRANT, *book.grants.get(name, ())]):
         late = any(run.number <= grant.after_run for run in charged)
-        text = f"grant {grant}" + (", after outputs were released: replaces the guarantee" if late else "")
+        text = f"grant {grant}" + (_change(old, grant) if late else "")
         lines.append((grant.after_run, 1, HistoryRecord(created=grant.created, text=text, grant=grant)))
     for run in book.runs:
         if run.dataset == name:
             text = f"run {run.id}, epsilon {run.epsilon:g}, delta {run.delta:g}, {run.described}"
             lines.append((run.number, 0, HistoryRecord(created=run.created, text=text, run=run.id)))
     return [line for _, _, line in sorted(lines, key=lambda line: line[:2])]
+
+
+def _change(old: Grant, new: Grant) -> str:
+    """What a grant made after the first output does to the guarantee (docs/privacy.md, rule 7)."""
+    if new.epsilon > old.epsilon or new.delta > old.delta:
+        return ", raised after outputs were released: replaces the guarantee"
+    return ", not raised after outputs were released: the guarantee stays"

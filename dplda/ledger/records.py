@@ -173,7 +173,7 @@ class DatasetRecord:
         """What is promised, in words: the filter's bound, not what was spent (docs/privacy.md, rule 7)."""
         if self.guaranteed.unbounded:
             return "no guarantee: the grant is or was unbounded after outputs were released"
-        if self.guaranteed == self.grant or not self.spent.mu_squared:
+        if str(self.guaranteed) == str(self.grant):
             return f"the guarantee is the grant's ({self.grant})"
         return f"the guarantee is the largest grant's since the first output ({self.guaranteed})"
 

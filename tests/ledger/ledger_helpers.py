@@ -1,0 +1,61 @@
+"""Runs and events for the ledger's tests."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from dplda.ledger import Ledger, PlannedEvent, Reservation, RunRecord
+from dplda.privacy.events import Event
+
+
+def gaussian(stage: str = "core", mu_squared: float = 1.0, **changes: Any) -> Event:
+    """A Gaussian event that costs `mu_squared`."""
+    return Event(stage=stage, noise_multiplier=mu_squared**-0.5, **changes)
+
+
+def reserve(ledger: Ledger, dataset: str = "reviews", **changes: Any) -> Reservation:
+    """Reserve one event of cost 1, unless told otherwise."""
+    given = {
+        "unit": "document",
+        "adjacency": "add-remove",
+        "epsilon": 2.0,
+        "delta": 1e-6,
+        "events": [gaussian()],
+        "parameters": {"topics": 20},
+        "sound": True,
+    }
+    return ledger.reserve(dataset=dataset, **{**given, **changes})
+
+
+def spend(ledger: Ledger, dataset: str = "reviews", fingerprint: str = "f", **changes: Any) -> Reservation:
+    """A whole run: reserve, bind, ask all, finish."""
+    reservation = reserve(ledger, dataset, **changes)
+    reservation.bind(fingerprint)
+    for event in reservation.events:
+        reservation.ask(event)
+    reservation.finish(model=None, seconds={})
+    return reservation
+
+
+def a_run(number: int = 1, dataset: str = "a", mu_squared: float = 1.0, **changes: Any) -> RunRecord:
+    """A finished run of one asked event, without a ledger."""
+    given = {
+        "id": f"{dataset}-{number}",
+        "number": number,
+        "dataset": dataset,
+        "unit": "document",
+        "adjacency": "add-remove",
+        "epsilon": 2.0,
+        "delta": 1e-6,
+        "sound": True,
+        "status": "done",
+        "reason": "",
+        "parameters": {},
+        "seconds": {},
+        "model": None,
+        "fingerprint": None,
+        "created": datetime(2026, 1, 1, tzinfo=UTC),
+        "plan": (PlannedEvent(event=gaussian(mu_squared=mu_squared), asked=True),),
+    }
+    return RunRecord(**{**given, **changes})

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ledger_helpers import a_run, gaussian
+
+from dplda.errors import BudgetRefused
+from dplda.ledger import Grant, PlannedEvent
+from dplda.ledger.filters import Book, admit, total
+from dplda.privacy.accountant import Cost, capacity
+
+WHOLE = capacity(10.0, 1e-5).mu_squared
+COSTS = st.floats(0.01, 0.6).map(lambda share: share * WHOLE)
+RUNS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("wxyz"), COSTS), max_size=12)
+
+
+def book(*runs, **grants):
+    return Book(runs=runs, grants={name: [grant] for name, grant in grants.items()})
+
+
+def admitted(runs, grants):
+    """The runs that the filter lets through, one after another."""
+    kept = []
+    for number, (dataset, fingerprint, mu_squared) in enumerate(runs, 1):
+        run = a_run(number, dataset, mu_squared, fingerprint=fingerprint)
+        try:
+            admit(Book(runs=kept, grants=grants), run)
+        except BudgetRefused:
+            continue
+        kept.append(run)
+    return kept
+
+
+@given(RUNS, st.dictionaries(st.sampled_from("abcd"), st.floats(0.5, 20.0)))
+def test_no_sequence_of_admitted_runs_exceeds_any_linked_grant(runs, epsilons):
+    grants = {name: [Grant(epsilon=epsilon)] for name, epsilon in epsilons.items()}
+    result = Book(runs=admitted(runs, grants), grants=grants)
+    for run in result.runs:
+        spent = total(result.charged(result.linked(run.dataset)))
+        assert spent.fits(result.grant(run.dataset).capacity)
+
+
+@given(RUNS)
+def test_every_document_stays_within_the_grant_however_names_overlap(runs):
+    kept = admitted(runs, {})
+    for fingerprint in "wxyz":
+        assert total([run for run in kept if run.fingerprint == fingerprint]).mu_squared <= WHOLE
+
+
+@given(RUNS, COSTS)
+def test_overlap_only_adds_charges(runs, mu_squared):
+    kept = admitted(runs, {})
+    alone = [a_run(run.number, run.dataset, run.cost.mu_squared) for run in kept]
+    run = a_run(99, "a", mu_squared, fingerprint="w")
+    try:
+        admit(book(*kept), run)
+    except BudgetRefused:
+        return
+    admit(book(*alone), a_run(99, "a", mu_squared))
+
+
+@given(RUNS)
+def test_linked_datasets_are_the_connected_components(runs):
+    made = [a_run(i, name, fingerprint=print_) for i, (name, print_, _) in enumerate(runs)]
+    components = [{name} for name in "abcd"]
+    for print_ in "wxyz":
+        together = {run.dataset for run in made if run.fingerprint == print_}
+        touched = [part for part in components if part & together]
+        components = [part for part in components if not part & together] + [set().union(*touched)]
+    for part in components:
+        for name in part:
+            assert set(book(*made).linked(name)) == part
+
+
+def test_a_run_may_ask_for_exactly_what_is_left():
+    half = WHOLE / 2
+    admit(book(a_run(1, "a", half)), a_run(2, "a", half))
+    with pytest.raises(BudgetRefused):
+        admit(book(a_run(1, "a", half)), a_run(2, "a", half * (1 + 1e-9)))
+
+
+def test_failure_probabilities_have_a_limit_of_their_own():
+    plan = (PlannedEvent(event=gaussian(mu_squared=0.01, delta=2e-7), asked=True),)
+    with pytest.raises(BudgetRefused, match=r"with failure probability 1e-07 \(asked 2e-07\)"):
+        admit(book(), a_run(plan=plan))
+
+
+def test_a_run_that_took_nothing_links_and_fixes_nothing():
+    idle = a_run(1, "b", plan=(PlannedEvent(event=gaussian(), asked=False),), unit="user", fingerprint="f")
+    heavy = a_run(2, "b", WHOLE)
+    run = a_run(3, "a", fingerprint="f")
+    assert book(idle, heavy, run).linked("a") == ("a",)
+    admit(book(idle, heavy), run)
+
+
+def test_the_smaller_grant_of_linked_datasets_decides():
+    grants = {"a": Grant(epsilon=50.0), "b": Grant(epsilon=1.0)}
+    run = a_run(2, "a", 1.0, fingerprint="f")
+    admit(book(**grants), run)
+    with pytest.raises(BudgetRefused, match="Dataset 'b', which holds the same documents, cannot pay"):
+        admit(book(a_run(1, "b", 0.01, fingerprint="f"), **grants), run)
+
+
+@pytest.mark.parametrize("changes", [{"unit": "user"}, {"adjacency": "replace"}])
+def test_another_unit_or_adjacency_is_refused_also_across_linked_datasets(changes):
+    first = a_run(1, "b", 0.01, fingerprint="f")
+    with pytest.raises(
+        BudgetRefused, match="'b', which holds the same documents, is fixed to unit 'document'"
+    ):
+        admit(book(first), a_run(2, "a", 0.01, fingerprint="f", **changes))
+
+
+def test_an_unsound_run_needs_an_unbounded_grant_of_every_linked_dataset():
+    run = a_run(2, "a b", 0.01, sound=False, fingerprint="f")
+    with pytest.raises(BudgetRefused, match="dplda budget grant 'a b' --unbounded"):
+        admit(book(), run)
+    free = {"a b": Grant(epsilon=math.inf)}
+    admit(book(**free), run)
+    with pytest.raises(BudgetRefused, match="dplda budget grant c --unbounded"):
+        admit(book(a_run(1, "c", fingerprint="f"), **free), run)
+    admit(book(a_run(1, "c", fingerprint="f"), **free, c=Grant(epsilon=math.inf)), run)
+
+
+def test_a_sound_run_after_an_unsound_one_is_refused_once_the_grant_is_bounded_again():
+    unsound = a_run(1, sound=False)
+    with pytest.raises(BudgetRefused, match="left is epsilon 0"):
+        admit(book(unsound), a_run(2))
+    admit(book(unsound, a=Grant(epsilon=math.inf)), a_run(2))
+
+
+def test_the_epsilon_said_to_be_left_is_admitted_and_a_little_more_is_not():
+    spent = a_run(1, "a", WHOLE / 3)
+    with pytest.raises(BudgetRefused, match="asked for epsilon 2 at delta 1e-06, which takes") as refusal:
+        admit(book(spent), a_run(2, "a", WHOLE))
+    left = float(str(refusal.value).split("left is epsilon ")[1].split()[0])
+    admit(book(spent), a_run(2, "a", capacity(left, 1e-6).mu_squared))
+    with pytest.raises(BudgetRefused):
+        admit(book(spent), a_run(2, "a", capacity(left + 0.002, 1e-6).mu_squared))
+
+
+def test_the_guarantee_is_the_largest_grant_since_the_first_output():
+    early, large, small = (
+        Grant(epsilon=40.0),
+        Grant(epsilon=20.0, after_run=1),
+        Grant(epsilon=5.0, after_run=2),
+    )
+    wide = Grant(epsilon=4.0, delta=1e-4, after_run=2)
+
+    def guaranteed(runs, *grants):
+        return Book(runs=runs, grants={"a": grants}).guaranteed("a")
+
+    runs = [a_run(2, "a", 0.1)]
+    assert guaranteed([], early, large, small) == small
+    assert guaranteed(runs, early, large) == large
+    assert guaranteed(runs, early, large, small).epsilon == 20.0
+    assert guaranteed(runs, large, small, wide) == Grant(epsilon=20.0, delta=1e-4)
+    assert guaranteed([a_run(2, "a", 0.1)]) == Grant()
+
+
+def test_an_unbounded_grant_has_no_limit_in_either_currency():
+    assert Cost(math.inf, 0.5).fits(Grant(epsilon=math.inf).capacity)

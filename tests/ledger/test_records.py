@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ledger_helpers import a_run, gaussian, reserve, spend
+
+from dplda.ledger import PlannedEvent
+from dplda.privacy.accountant import capacity, gaussian_delta
+
+PRIVATE = {"created", "seconds", "fingerprint", "fingerprints"}
+
+
+def test_shareable_json_of_runs_and_datasets_has_no_private_by_products(ledger):
+    run = reserve(ledger)
+    run.bind("secret-fingerprint")
+    run.finish(model="models/x", seconds={"core": 12.345})
+    texts = [
+        json.dumps(record.to_json(), allow_nan=False) for record in (ledger.runs()[0], *ledger.datasets())
+    ]
+    for text in texts:
+        assert PRIVATE.isdisjoint(json.loads(text))
+        assert "secret" not in text
+        assert "12.345" not in text
+
+
+def test_infinite_costs_are_null_in_json(ledger):
+    ledger.grant("reviews", unbounded=True)
+    spend(ledger, sound=False)
+    assert ledger.runs()[0].to_json()["mu_squared"] is None
+    record = ledger.dataset("reviews").to_json()
+    assert (record["spent"]["epsilon"], record["grant"]["epsilon"], record["grant"]["unbounded"]) == (
+        None,
+        None,
+        True,
+    )
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.01, 1.0), st.booleans()), max_size=5), st.sampled_from(["done", "failed"])
+)
+def test_a_run_costs_all_while_open_and_what_was_asked_once_ended(events, status):
+    plan = tuple(PlannedEvent(event=gaussian(mu_squared=m), asked=asked) for m, asked in events)
+    assert a_run(plan=plan, status="reserved").cost.mu_squared == pytest.approx(sum(m for m, _ in events))
+    assert a_run(plan=plan, status=status).cost.mu_squared == pytest.approx(
+        sum(m for m, asked in events if asked)
+    )
+
+
+def test_an_unsound_run_costs_infinitely_much_unless_it_ended_without_an_answer():
+    idle = (PlannedEvent(event=gaussian(), asked=False),)
+    for status, plan in (("reserved", ()), ("done", ()), ("failed", a_run().plan), ("reserved", idle)):
+        assert a_run(sound=False, status=status, plan=plan).cost.mu_squared == math.inf
+    assert not a_run(sound=False, status="failed", plan=idle).counts
+
+
+def test_spent_epsilon_holds_at_the_grants_delta_with_failures_taken_off(ledger):
+    spend(ledger, events=[gaussian(mu_squared=0.5, delta=5e-8)])
+    dataset = ledger.dataset("reviews")
+    assert gaussian_delta(math.sqrt(0.5), dataset.spent_epsilon) + 5e-8 <= 1e-5 * (1 + 1e-9)
+    assert dataset.remaining == pytest.approx(0.5)  # failures: 5e-8 of 1e-7; Gaussian part: about an eighth
+
+
+def test_remaining_is_the_share_of_the_filter(ledger):
+    spend(ledger, events=[gaussian(mu_squared=capacity(10.0, 1e-5).mu_squared / 4)])
+    assert ledger.dataset("reviews").remaining == pytest.approx(0.75)
+
+
+def test_guarantee_and_spending_are_told_apart_in_words(ledger):
+    spend(ledger, events=[gaussian(mu_squared=0.1)])
+    dataset = ledger.dataset("reviews")
+    assert dataset.guarantee == "the guarantee is the grant's (epsilon 10, delta 1e-05)"
+    assert dataset.spent_so_far == f"spent so far: epsilon {dataset.spent_epsilon:.4g} at delta 1e-05"
+
+
+def test_lowering_a_grant_to_what_was_spent_does_not_improve_the_guarantee(ledger):
+    spend(ledger, events=[gaussian(mu_squared=0.1)])
+    ledger.grant("reviews", 2.0, 1e-5)
+    words = "the guarantee is the largest grant's since the first output (epsilon 10, delta 1e-05)"
+    assert ledger.dataset("reviews").guarantee == words
+    ledger.grant("reviews", 10.0, 1e-5)
+    assert ledger.dataset("reviews").guarantee == "the guarantee is the grant's (epsilon 10, delta 1e-05)"
+
+
+def test_a_dataset_once_unbounded_after_outputs_has_no_guarantee(ledger):
+    spend(ledger, events=[gaussian(mu_squared=0.1)])
+    ledger.grant("reviews", unbounded=True)
+    ledger.grant("reviews", 10.0, 1e-5)
+    assert ledger.dataset("reviews").guarantee.startswith("no guarantee")
+    assert str(ledger.dataset("reviews").guaranteed) == "unbounded"
