@@ -76,9 +76,7 @@ def _csv(model: TopicModel, path: Path) -> list[Path]:
         path.mkdir()
         files = [path / "topics.csv", path / "prevalence.csv"]
     _refuse_existing(*files)
-    prevalence = csv_text(
-        ("topic", "prevalence"), ((k, float(f"{p:.10g}")) for k, p in enumerate(model.prevalence))
-    )
+    prevalence = csv_text(("topic", "prevalence"), ((k, float(f"{p:.10g}")) for k, p in enumerate(model.prevalence)))
     for file, text in zip(files, (topics_csv(model), prevalence), strict=True):
         write_atomically(file, text.encode())
     return files
@@ -133,16 +131,12 @@ def _gensim(model: TopicModel, path: Path) -> list[Path]:
     words.token2id = {word: j for j, word in enumerate(model.vocabulary)}
     words.id2token = dict(enumerate(model.vocabulary))
     eta = 1e-9  # gensim adds its prior to the state: small enough to leave the topics alone
-    tool = LdaModel(
-        num_topics=n_topics, id2word=words, alpha=model.alpha, eta=eta, dtype=np.float64, random_state=0
-    )
+    tool = LdaModel(num_topics=n_topics, id2word=words, alpha=model.alpha, eta=eta, dtype=np.float64, random_state=0)
     # Large pseudo-counts: gensim infers with exp E[log topics], which tends to the topics themselves.
     tool.state.sstats = 1e6 * n_words * np.array(model.topics)
     tool.sync_state()
     tool.save(str(path))
-    return sorted(
-        file for file in path.parent.iterdir() if file.name in {f"{path.name}{p}" for p in _GENSIM_PARTS}
-    )
+    return sorted(file for file in path.parent.iterdir() if file.name in {f"{path.name}{p}" for p in _GENSIM_PARTS})
 
 
 KINDS: dict[str, Callable[[TopicModel, Path], list[Path]]] = {

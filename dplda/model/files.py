@@ -51,15 +51,15 @@ def save(model: TopicModel, directory: str | Path) -> None:
         raise InputError(f"cannot write the model into {folder}: {error.strerror or error}.") from None
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write `content` to a sibling, force it to disk, and rename it onto `path`. Raises `OSError`."""
+def write_atomically(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Write `content` to a sibling, force it to disk, rename it onto `path`. Raises `OSError`."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
+        os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -92,9 +92,7 @@ def load(directory: str | Path) -> TopicModel:
             parameters=_expect(record["parameters"], dict),
         )
     except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
-        _corrupt(
-            folder, error if isinstance(error, InputError) else "fields are missing or of the wrong type"
-        )
+        _corrupt(folder, error if isinstance(error, InputError) else "fields are missing or of the wrong type")
 
 
 def _parse(folder: Path, raw: bytes) -> dict[str, Any]:
@@ -148,6 +146,4 @@ def _expect(value: Any, kind: type | tuple[type, ...]) -> Any:
 
 
 def _corrupt(folder: Path, why: object) -> NoReturn:
-    raise InputError(
-        f"the model in {folder} cannot be used: {why}. Fetch a fresh copy of the folder."
-    ) from None
+    raise InputError(f"the model in {folder} cannot be used: {why}. Fetch a fresh copy of the folder.") from None

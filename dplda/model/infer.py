@@ -42,7 +42,7 @@ def posterior_mean(
     return answer
 
 
-@numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True)
 def digamma(x: float) -> float:
     """The logarithmic derivative of the gamma function for x > 0 (Abramowitz and Stegun 6.3.5, 6.3.18)."""
     shift = 0.0
@@ -54,7 +54,7 @@ def digamma(x: float) -> float:
     return shift + math.log(x) - 0.5 / x - series
 
 
-@numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(nogil=True)
 def _fold_in(
     by_word: NDArray[np.float64],
     alpha: NDArray[np.float64],

@@ -40,9 +40,7 @@ class TopicModel:
         words = list(self.vocabulary)
         _check_vocabulary(words)
         if topics.ndim != 2 or topics.shape[1] != len(words) or not topics.size:
-            raise InputError(
-                f"topics must have one column per word, got {topics.shape} for {len(words)} words."
-            )
+            raise InputError(f"topics must have one column per word, got {topics.shape} for {len(words)} words.")
         _check_simplex("topics", topics)
         if prevalence.shape != (len(topics),):
             raise InputError(f"prevalence must have shape ({len(topics)},), got {prevalence.shape}.")

@@ -34,7 +34,5 @@ def counts_for(model: TopicModel, store: CountStore) -> tuple[sparse.csr_matrix,
         shape = (len(block.indptr) - 1, len(model.vocabulary))
         parts.append(sparse.csr_matrix((counts[known], target[known], borders), shape=shape))
         ids.extend(block.ids.to_pylist())
-    whole = (
-        sparse.vstack(parts, format="csr") if parts else sparse.csr_matrix((0, len(column)), dtype=np.int64)
-    )
+    whole = sparse.vstack(parts, format="csr") if parts else sparse.csr_matrix((0, len(column)), dtype=np.int64)
     return whole, ids, unknown, total

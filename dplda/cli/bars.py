@@ -1,0 +1,68 @@
+"""Where work stands, shown to the person at the keyboard only: amounts may depend on private counts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich import progress as bars
+
+from dplda.cli.console import clean, console, say
+from dplda.progress import Progress, Silent
+
+
+class Bars:
+    """One bar that follows the present stage; the finished ones stay with their times until the end."""
+
+    def __init__(self, shown: bars.Progress) -> None:
+        self._shown = shown
+        self._task: bars.TaskID | None = None
+
+    def start(self, stage: str, total: int | None = None) -> None:
+        """Begin `stage`, of `total` units of work if known; ends the stage before."""
+        self.end()
+        self._task = self._shown.add_task(clean(stage), total=total)
+
+    def advance(self, amount: int = 1) -> None:
+        """Report `amount` more units of work done."""
+        if self._task is not None:
+            self._shown.advance(self._task, amount)
+
+    def end(self) -> None:
+        """Fill the bar of the present stage and stop its clock."""
+        if self._task is not None:
+            done = self._shown.tasks[-1].completed or 1
+            self._shown.update(self._task, total=done, completed=done)
+            self._shown.stop_task(self._task)
+
+
+class Lines:
+    """Says each stage's name and no amount: what a log may keep."""
+
+    def start(self, stage: str, total: int | None = None) -> None:
+        """Print the name of `stage`."""
+        say(f"{stage} ...", error=True)
+
+    def advance(self, amount: int = 1) -> None:
+        """Ignore."""
+
+
+@contextmanager
+def following(*, quiet: bool) -> Iterator[Progress]:
+    """Progress for the time of a command: bars on a terminal, names in a log, nothing if `quiet`."""
+    if quiet:
+        yield Silent()
+    elif not sys.stderr.isatty():
+        yield Lines()
+    else:
+        columns = (
+            bars.TextColumn("{task.description}", markup=False),
+            bars.BarColumn(),
+            bars.TaskProgressColumn(),
+            bars.TimeElapsedColumn(),
+        )
+        with bars.Progress(*columns, console=console(error=True), transient=True) as shown:
+            follower = Bars(shown)
+            yield follower
+            follower.end()

@@ -1,0 +1,114 @@
+"""`dplda budget`: what datasets may spend and have spent, and whether the record is intact."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dplda.cli.console import print_json, say, table
+from dplda.cli.options import json_option, ledger_option, open_ledger
+from dplda.errors import LedgerError
+
+
+@click.group()
+def budget() -> None:
+    """Look at and grant what datasets may spend."""
+
+
+@budget.command()
+@click.argument("name", required=False)
+@json_option
+@ledger_option
+def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
+    """Show what dataset NAME, or every dataset, is guaranteed and has spent so far."""
+    ledger = open_ledger(ledger_path)
+    records = [ledger.dataset(name)] if name else ledger.datasets()
+    if as_json:
+        listed = [record.to_json() for record in records]
+        print_json(listed[0] if name else {"datasets": listed})
+        return
+    if not records:
+        say("No datasets yet: each may spend epsilon 10 at delta 1e-05 until granted otherwise.")
+    for record in records:
+        say(record.name, style="bold")
+        say(f"  {record.guarantee}")
+        say(f"  {record.spent_so_far}; {record.remaining:.1%} of the budget is left")
+        if record.unit:
+            say(f"  one {record.unit} is protected, adjacency {record.adjacency}")
+        if len(record.linked) > 1:
+            others = ", ".join(other for other in record.linked if other != record.name)
+            say(f"  holds the same documents as, and is charged together with: {others}")
+
+
+@budget.command()
+@click.argument("name")
+@click.option("--epsilon", type=float, help="Total epsilon (nats) that the dataset may spend.")
+@click.option("--delta", type=float, help="Total delta that the dataset may spend.")
+@click.option("--unbounded", is_flag=True, help="No limit: for public or synthetic documents only.")
+@json_option
+@ledger_option
+def grant(
+    name: str,
+    epsilon: float | None,
+    delta: float | None,
+    unbounded: bool,
+    as_json: bool,
+    ledger_path: Path | None,
+) -> None:
+    """Let dataset NAME spend --epsilon at --delta in total, in place of its earlier grant."""
+    numbers = (epsilon is not None, delta is not None)
+    if unbounded == any(numbers) or (any(numbers) and not all(numbers)):
+        raise click.UsageError("give either --epsilon and --delta, or --unbounded.")
+    ledger = open_ledger(ledger_path)
+    if unbounded:
+        ledger.grant(name, unbounded=True)
+    elif epsilon is not None and delta is not None:
+        ledger.grant(name, epsilon, delta)
+    record = ledger.dataset(name)
+    if as_json:
+        print_json(record.to_json())
+    else:
+        say(f"{name} may now spend: {record.grant}. {record.spent_so_far.capitalize()}.")
+
+
+@budget.command()
+@click.argument("name", required=False)
+@json_option
+@ledger_option
+def history(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
+    """Show the grants and runs of dataset NAME, or of every dataset, in order."""
+    ledger = open_ledger(ledger_path)
+    names = [name] if name else [record.name for record in ledger.datasets()]
+    histories = {each: ledger.history(each) for each in names}
+    if as_json:
+        listed = [
+            {"name": each, "history": [{"text": line.text, "run": line.run} for line in lines]}
+            for each, lines in histories.items()
+        ]
+        print_json(listed[0] if name else {"datasets": listed})
+        return
+    if not histories:
+        say("No datasets yet.")
+    for each, lines in histories.items():
+        say(each, style="bold")
+        dated = ((f"{line.created:%Y-%m-%d %H:%M}" if line.created else "", line.text) for line in lines)
+        table(("UTC", "what"), dated, wide="what")
+
+
+@budget.command()
+@json_option
+@ledger_option
+def verify(as_json: bool, ledger_path: Path | None) -> None:
+    """Check that the ledger holds exactly what dplda wrote; ends with status 2 if it does not."""
+    ledger = open_ledger(ledger_path)
+    found = ledger.verify()
+    if as_json:
+        print_json({"ok": found.ok, "length": found.length, "problems": list(found.problems)})
+    elif found.ok:
+        say(f"The ledger is intact: {found.length} recorded changes, all as dplda wrote them.")
+    else:
+        for problem in found.problems:
+            say(f"  {problem}")
+    if not found.ok:
+        raise LedgerError(f"the ledger {ledger.path} was altered outside dplda. Restore it from a copy.")

@@ -1,0 +1,195 @@
+"""`dplda fit`: the main job. This file asks and tells; the work is `dplda.estimator.fit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dplda.cli.bars import following
+from dplda.cli.console import print_json, private_notes, say
+from dplda.cli.options import json_option, ledger_option, open_ledger, read, reading_options
+from dplda.cli.topics import show_topics, topics_json
+from dplda.errors import InputError
+from dplda.settings import ADJACENCIES, PLACEMENTS, FitSettings
+
+if TYPE_CHECKING:
+    from dplda.ledger import Ledger
+    from dplda.model import TopicModel
+
+DEFAULTS = FitSettings()
+
+
+def topic_count(value: str | int) -> str | int:
+    """``auto``, or the whole number that `value` is; raises `ValueError` otherwise."""
+    return value if value == "auto" else int(value)
+
+
+@click.command()
+@click.argument("corpus")
+@click.option(
+    "--topics",
+    "n_topics",
+    type=topic_count,
+    metavar="K|auto",
+    default=DEFAULTS.topics,
+    show_default=True,
+    help="How many.",
+)
+@click.option("--epsilon", default=DEFAULTS.epsilon, show_default=True, help="Privacy budget of the run (nats).")
+@click.option("--delta", default=DEFAULTS.delta, show_default=True, help="Failure probability of the run.")
+@click.option(
+    "--placement",
+    type=click.Choice(PLACEMENTS),
+    default=DEFAULTS.placement,
+    show_default=True,
+    help="Where the noise goes; none is NOT PRIVATE.",
+)
+@click.option("--calibration", type=click.Choice(["sound"]), default="sound", show_default=True, help="How much noise.")
+@click.option(
+    "--adjacency",
+    type=click.Choice(ADJACENCIES),
+    default=DEFAULTS.adjacency,
+    show_default=True,
+    help="What a neighbouring corpus is: one unit added or removed, or replaced.",
+)
+@click.option("--dataset", metavar="NAME", help="The name that owns the budget [the name of CORPUS].")
+@click.option("--unit", metavar="document|COLUMN", help="What is protected; a column as with --unit-field [document].")
+@click.option(
+    "--vocabulary",
+    type=click.Path(path_type=Path),
+    help="A public word list, one word a line; without it the words are chosen privately.",
+)
+@click.option("--max-vocabulary", default=DEFAULTS.max_vocabulary, show_default=True, help="Most words to choose.")
+@click.option(
+    "--max-document-frequency",
+    default=DEFAULTS.max_document_frequency,
+    show_default=True,
+    help="Drop words in a larger share of documents, by noisy frequency.",
+)
+@click.option("--alpha0", default=DEFAULTS.alpha0, show_default=True, help="Sum of the Dirichlet prior.")
+@click.option("--engine", type=click.Choice(["local"]), default="local", show_default=True, help="Where work runs.")
+@click.option("--device", type=click.Choice(["cpu", "auto"]), default="cpu", show_default=True, help="On what.")
+@click.option("--out", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")
+@click.option("--simulate", is_flag=True, help="Draw repeatable noise from --seed: NOT PRIVATE.")
+@click.option("--seed", type=int, help="The seed of --simulate [0].")
+@reading_options
+@json_option
+@ledger_option
+def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
+    """Learn topics from CORPUS under a privacy budget, save the model and show the topics.
+
+    CORPUS is a folder of text files, a .jsonl, .csv, .tsv or .parquet file, a bag-of-words file, or a store
+    written by `dplda corpus import`.
+    """
+    seed = _seed(options)
+    reading = {**options, "unit_field": _unit_field(options)}
+    words = None if options["vocabulary"] is None else read_vocabulary(options["vocabulary"])
+    source = read(corpus, reading)
+    ledger = open_ledger(ledger_path)
+    seconds: dict[str, float] = {}
+    from dplda import estimator
+
+    names = (
+        "dataset",
+        "n_topics",
+        "epsilon",
+        "delta",
+        "placement",
+        "calibration",
+        "adjacency",
+        "out",
+        "device",
+    )
+    more = ("max_vocabulary", "max_document_frequency", "alpha0", "engine")
+    try:
+        with following(quiet=as_json) as progress:
+            model = estimator.fit(
+                source,
+                **{name: options[name] for name in (*names, *more)},
+                vocabulary=words,
+                ledger=ledger,
+                scheduler=None,
+                simulate_seed=seed,
+                progress=progress,
+                seconds=seconds,
+            )
+    finally:
+        private_notes(source.notes)
+    folder = options["out"] or Path("models") / str(model.parameters["run"])
+    if as_json:
+        print_json(_record(model, folder, seconds))
+    else:
+        _tell(model, folder, ledger)
+
+
+def _seed(options: dict[str, Any]) -> int | None:
+    if options["seed"] is not None and not options["simulate"]:
+        raise click.UsageError("--seed only goes with --simulate: seeded noise protects nobody.")
+    return (options["seed"] or 0) if options["simulate"] else None
+
+
+def _unit_field(options: dict[str, Any]) -> str | None:
+    """The column of the unit, from --unit and --unit-field together."""
+    unit, field = options["unit"], options["unit_field"]
+    if unit is not None and field is not None and unit != field:
+        raise click.UsageError(f"--unit {unit} and --unit-field {field} disagree; give one of them.")
+    column: str | None = field or unit
+    return None if column == "document" and field is None else column
+
+
+def read_vocabulary(path: Path) -> list[str]:
+    """A public word list: UTF-8, one word a line, blank lines ignored. Raises `InputError`."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise InputError(f"cannot read the vocabulary {path}: {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"the vocabulary {path} is not UTF-8 text. Save it as UTF-8, one word a line.") from None
+    words = [line.strip() for line in lines if line.strip()]
+    if not words:
+        raise InputError(f"the vocabulary {path} is empty. Give one word a line.")
+    seen: set[str] = set()
+    for word in words:
+        if word in seen:
+            raise InputError(f"the vocabulary {path} lists {word!r} twice. Give each word once.")
+        seen.add(word)
+    return words
+
+
+def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[str, Any]:
+    """What `--json` prints; released numbers, but for the seconds, which are marked local."""
+    documents = model.parameters.get("documents")
+    return {
+        "run": model.parameters["run"],
+        "model": str(folder),
+        "topics": topics_json(model),
+        "vocabulary_size": len(model.vocabulary),
+        "documents": None if documents is None else round(documents),
+        "placement": model.parameters["placement"],
+        "calibration": model.parameters["calibration"],
+        "privacy": model.privacy.to_json(),
+        "seconds": {stage: round(value, 1) for stage, value in seconds.items()},
+        "seconds_are_local": True,
+    }
+
+
+def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
+    """The same for a person, and what is left of the budget."""
+    statement = model.privacy
+    changed = "added or removed" if statement.adjacency == "add-remove" else "replaced"
+    if statement.sound:
+        say(
+            f"Private: with one {statement.unit} {changed}, what is released follows nearly the same law "
+            f"(epsilon {statement.epsilon:.4g}, delta {statement.delta:g}).",
+            style="green",
+        )
+    else:
+        say(f"NOT PRIVATE: {statement.reason or 'not proven private'}", style="bold red")
+    show_topics(model)
+    say(f"{len(model.vocabulary)} words. The model is in {folder}; look again with: dplda topics {folder}")
+    name = model.parameters.get("dataset")
+    if name is not None:
+        record = ledger.dataset(str(name))
+        say(f"Dataset {name}: {record.guarantee}; {record.spent_so_far}; {record.remaining:.1%} is left.")

@@ -1,0 +1,91 @@
+"""The command line: every command put together, and every way to end turned into one line and a status."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from dplda.cli.budget import budget
+from dplda.cli.console import clean
+from dplda.cli.corpus import corpus
+from dplda.cli.export import export
+from dplda.cli.fit import fit
+from dplda.cli.runs import runs
+from dplda.cli.topics import topics
+from dplda.cli.transform import transform
+from dplda.errors import DpldaError
+
+UNEXPECTED, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="dplda", prog_name="dplda")
+def cli() -> None:
+    """Learn topics from private text, and release only what is differentially private."""
+
+
+for _command in (fit, topics, runs, budget, corpus, transform, export):
+    cli.add_command(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit status. A message is one line on standard error.
+
+    No traceback is ever shown: the values in it may be private. `arguments` are those of the process if None.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):  # a stream put in their place need not have the method
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    try:
+        status = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _broken_pipe()
+    return status
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        status = cli.main(args=arguments, prog_name="dplda", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except DpldaError as error:
+        return _fail(str(error), error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("interrupted.", INTERRUPTED)
+    except BrokenPipeError:
+        raise
+    except SystemExit as error:  # how click and rich end when nobody reads their output
+        return _broken_pipe() if error.code == 1 else int(error.code or 0)
+    except Exception as error:
+        return _fail(_unexpected(error), UNEXPECTED)
+    return status if isinstance(status, int) else 0
+
+
+def _fail(message: str, status: int) -> int:
+    click.echo(f"dplda: {clean(' '.join(message.split()))}", err=True)
+    return status
+
+
+def _unexpected(error: Exception) -> str:
+    """Where the program failed and the kind of failure, but no message: it may quote what is private."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "dplda" in Path(f.filename).parts]
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return (
+        f"unexpected {type(error).__name__}{place}. Its details may be private and are not shown; whatever was "
+        "spent is in the ledger (`dplda runs`)."
+    )
+
+
+def _broken_pipe() -> int:
+    """Leave quietly: later writes, at interpreter exit too, go nowhere."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return BROKEN_PIPE
