@@ -1,0 +1,79 @@
+"""Which columns of a table hold the text, the identifier and the privacy unit. Column names are public."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dplda.errors import InputError
+from dplda.text.records import MAX_CHARACTERS, Defect, TextRecord, document_key, printable, unit_key
+
+TEXT_NAMES = ("text", "content", "body", "review", "document", "abstract", "comment", "message")
+LISTED = 20  # column names shown in a message
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read a corpus. All of it is declared by the user and public."""
+
+    text_field: str | None = None
+    id_field: str | None = None
+    unit_field: str | None = None
+    multiline: bool = False
+    encoding: str | None = None
+
+    @property
+    def unit(self) -> str:
+        """``"document"``, or the column whose value names the privacy unit."""
+        return "document" if self.unit_field is None else self.unit_field
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns chosen; `id` and `unit` are None where documents are numbered or their own unit."""
+
+    text: str
+    id: str | None
+    unit: str | None
+
+    def record(self, value: Callable[[str], Any], ordinal: int) -> TextRecord | Defect:
+        """The document whose columns `value` looks up (None where there is none), or its defect."""
+        text = value(self.text)
+        if not isinstance(text, str):
+            return Defect.MALFORMED
+        if len(text) > MAX_CHARACTERS:
+            return Defect.TOO_LONG
+        unit = document_key(ordinal) if self.unit is None else unit_key(value(self.unit))
+        if unit is None:
+            return Defect.NO_UNIT
+        name = None if self.id is None else value(self.id)
+        return TextRecord(printable(str(ordinal if name is None else name)), unit, text)
+
+
+def choose(path: Path, names: Sequence[str], options: ReadOptions) -> Columns:
+    """Settle the columns among `names`. Raises `InputError` for a column that is not there."""
+    for field, asked in (
+        ("text_field", options.text_field),
+        ("id_field", options.id_field),
+        ("unit_field", options.unit_field),
+    ):
+        if asked is not None and asked not in names:
+            raise InputError(f"{field} {asked!r} is not a column of {path}. {_listed(names)}")
+    text = options.text_field or next((name for name in TEXT_NAMES if name in names), None)
+    if text is None:
+        raise InputError(f"Which column of {path} holds the text? Name it with --text-field. {_listed(names)}")
+    return Columns(text, options.id_field or ("id" if "id" in names else None), options.unit_field)
+
+
+def no_columns(path: Path, kind: str, options: ReadOptions) -> None:
+    """Raise `InputError` if a column is asked of a format that has none."""
+    asked = options.text_field or options.id_field or options.unit_field
+    if asked is not None:
+        raise InputError(f"{path} is {kind}, which has no columns: column {asked!r} cannot be read from it.")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:LISTED]) + (", ..." if len(names) > LISTED else "")
+    return f"Its columns: {shown}." if names else "It has no columns."

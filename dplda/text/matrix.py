@@ -1,0 +1,57 @@
+"""A scipy sparse matrix in .npz, documents x words, with its vocabulary beside it."""
+
+from __future__ import annotations
+
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from dplda.errors import InputError
+from dplda.text.columns import ReadOptions, no_columns
+from dplda.text.counts import CHUNK_DOCUMENTS, WordNames, counted, whole_counts
+from dplda.text.files import reading
+from dplda.text.records import CountedDocuments, CountSource, Defect
+from dplda.text.wordlists import read_word_list, required_word_list
+
+
+def npz_source(path: Path, options: ReadOptions) -> CountSource:
+    """Check shape and vocabulary. Raises `InputError` if they disagree or the file is no sparse matrix."""
+    no_columns(path, "a sparse matrix", options)
+    vocabulary = required_word_list(path)
+    words = read_word_list(vocabulary)
+    shape = _load(path).shape
+    if shape[1] != len(words):
+        raise InputError(f"{path} has {shape[1]} columns but {vocabulary} lists {len(words)} words.")
+    names = WordNames(words, first=0)
+    return CountSource((path, vocabulary), options.unit, lambda: matrix_chunks(_load(path), names), shape[0])
+
+
+def matrix_chunks(matrix: Any, names: WordNames) -> Iterator[CountedDocuments]:
+    """Chunks of the rows of a CSR matrix (n_documents, n_words) of any real type."""
+    for first in range(0, matrix.shape[0], CHUNK_DOCUMENTS):
+        last = min(first + CHUNK_DOCUMENTS, matrix.shape[0])
+        begin, end = int(matrix.indptr[first]), int(matrix.indptr[last])
+        yield counted(
+            names,
+            matrix.indptr[first : last + 1].astype(np.int64) - begin,
+            matrix.indices[begin:end].astype(np.int64),
+            whole_counts(matrix.data[begin:end]),
+            range(first, last),
+            Counter[Defect](),
+        )
+
+
+def _load(path: Path) -> Any:
+    with reading(path):
+        try:
+            matrix = scipy.sparse.load_npz(path).tocsr()
+        except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            raise InputError(f"{path} is not a matrix saved by scipy.sparse.save_npz.") from None
+    if matrix.dtype.kind not in "buif":
+        raise InputError(f"{path} holds {matrix.dtype} entries, not counts.")
+    return matrix
