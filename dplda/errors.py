@@ -13,7 +13,7 @@ class DpldaError(Exception):
     exit_code = 2
 
 
-class InputError(DpldaError):
+class InputError(DpldaError, ValueError):
     """Wrong usage or bad input. Nothing was spent."""
 
     exit_code = 2

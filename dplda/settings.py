@@ -44,7 +44,7 @@ RANGES: dict[str, Range] = {
     "delta": Range(low=1e-15, high=0.1, unit="probability", open_low=False),
     "topics": Range(low=2, high=500, unit="topics", integer=True),
     "alpha0": Range(low=1e-3, high=1000.0, unit="sum of the Dirichlet parameters"),
-    "max_vocabulary": Range(low=3, high=1_000_000, unit="words", integer=True),
+    "max_vocabulary": Range(low=2, high=1_000_000, unit="words", integer=True),
     "max_document_frequency": Range(low=0.0, high=1.0, unit="fraction of documents", open_low=True),
     "simulate_seed": Range(low=0, high=2**63 - 1, unit="seed", integer=True),
 }

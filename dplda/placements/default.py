@@ -52,15 +52,12 @@ class Learned:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def shares(public_vocabulary: bool) -> list[Share]:
+def shares(public_vocabulary: bool) -> tuple[Share, ...]:
     """How the run's mu^2 is divided; relative parts."""
-    words = (
-        [Share("frequency", 0.03), Share("reach", 0.002)]
-        if public_vocabulary
-        else [Share("vocabulary", 0.10, selects_words=True), Share("reach", 0.002)]
-    )
-    return [
-        *words,
+    words = Share("frequency", 0.03) if public_vocabulary else Share("vocabulary", 0.10, selects_words=True)
+    return (
+        words,
+        Share("reach", 0.002),
         Share("size", 0.001),
         Share("mean clip", 0.003),
         Share("mean", 0.03),
@@ -71,7 +68,7 @@ def shares(public_vocabulary: bool) -> list[Share]:
         Share("tensor clip", 0.004),
         Share("tensor", 0.20),
         Share("refine", 0.30, REFINE_ROUNDS),
-    ]
+    )
 
 
 def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: np.random.Generator) -> Learned:

@@ -11,7 +11,7 @@ from dplda.privacy.events import EXACT, Event
 from dplda.privacy.plan import Share
 
 
-def events(shares: list[Share]) -> tuple[Event, ...]:
+def events(shares: tuple[Share, ...]) -> tuple[Event, ...]:
     """One exact event per question of `shares`; clips and the reach are not asked, nothing is clipped."""
     return tuple(
         Event(stage=share.stage, mechanism=EXACT)

@@ -16,7 +16,7 @@ def within_limits(found: WordFrequencies, most: int, limit: float) -> WordFreque
 
 def require_words(found: WordFrequencies, topics: int | str, chosen_privately: bool) -> None:
     """Raise `UnsupportedByData` when too few words were released for the topics asked for."""
-    needed = 3 if topics == "auto" else max(3, int(topics))
+    needed = 2 if topics == "auto" else int(topics)
     if len(found.words) >= needed:
         return
     reason = "passed the private vocabulary threshold" if chosen_privately else "are in the vocabulary"

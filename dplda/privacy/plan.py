@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dplda.privacy.accountant import FAILURE_SHARE, gaussian_budget, run_epsilon
 from dplda.privacy.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event
@@ -20,7 +20,8 @@ class Share:
     selects_words: bool = False
 
 
-def calibrate(shares: Sequence[Share], epsilon: float, delta: float) -> tuple[Event, ...]:
+@lru_cache(maxsize=64)
+def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[Event, ...]:
     """Events, one per question, whose composition meets (epsilon, delta); all fixed before any data is read.
 
     Gaussian parameters follow mu_j^2 = part_j mu^2 / sum of parts; the common mu starts at its closed form and is

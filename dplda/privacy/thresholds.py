@@ -23,7 +23,7 @@ def selection_threshold(scale: float, delta: float, most_words: int) -> int:
     t = np.arange(1, most_words + 1)
     weight = np.floor(BOUND / np.sqrt(t))
     tail = norm.isf(-np.expm1(np.log1p(-delta) / t))
-    return math.ceil(np.max(weight + scale * tail)) + 2
+    return math.ceil(float(np.max(weight + scale * tail))) + 2
 
 
 def clip_bins(norms: np.ndarray) -> np.ndarray:

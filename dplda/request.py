@@ -1,0 +1,144 @@
+"""What a run asks for, before anything private is read: its plan, its hold on the budget, its promise."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol
+
+from dplda.corpus import Corpus
+from dplda.errors import InputError
+from dplda.ledger import Ledger
+from dplda.placements import default, none
+from dplda.privacy.accountant import run_epsilon
+from dplda.privacy.events import Event, PrivacyStatement, merged
+from dplda.privacy.plan import calibrate
+from dplda.settings import FitSettings
+
+NOT_PRIVATE = "NOT PRIVATE"
+UNNAMED = "unnamed"  # one budget for all corpora that nobody named: failing closed
+
+
+class Recorder(Protocol):
+    """What a run writes its questions into: a ledger's reservation, or nothing."""
+
+    run: str
+
+    def ask(self, event: Event) -> None:
+        """Make `event` durable before it is answered."""
+
+    def bind(self, fingerprint: str) -> None:
+        """Attach the documents' fingerprint."""
+
+    def finish(self, *, model: str | None, seconds: Mapping[str, float]) -> None:
+        """End the run."""
+
+    def abandon(self, status: str, reason: str) -> None:
+        """End the run without a model."""
+
+
+@dataclass(frozen=True)
+class Request:
+    corpus: Corpus
+    settings: FitSettings
+    words: tuple[str, ...] | None
+    calibration: str
+    dataset: str
+    events: tuple[Event, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        shares = default.shares(self.words is not None)
+        exact = self.settings.placement == "none"
+        planned = none.events(shares) if exact else calibrate(shares, self.settings.epsilon, self.settings.delta)
+        object.__setattr__(self, "events", planned)
+
+    @property
+    def reason(self) -> str:
+        """Why the run is not private; empty if it is."""
+        if self.settings.placement == "none":
+            return f"{NOT_PRIVATE}: exact statistics, no noise at all"
+        if self.settings.simulate_seed is not None:
+            return f"{NOT_PRIVATE}: simulated noise from a known seed"
+        return ""
+
+    @property
+    def model_bytes(self) -> int:
+        """Room to set aside for the model, generously."""
+        words = len(self.words) if self.words is not None else self.settings.max_vocabulary
+        topics = default.AUTOMATIC_TOPICS if self.settings.topics == "auto" else int(self.settings.topics)
+        return (1 << 20) + 8 * topics * (words + 1) + 400 * words
+
+    def parameters(self) -> dict[str, Any]:
+        """Public settings, for the ledger and the model."""
+        asked = {name: value for name, value in asdict(self.settings).items() if value is not None}
+        return asked | {
+            "dataset": self.dataset,
+            "calibration": self.calibration,
+            "vocabulary": "private" if self.words is None else "public",
+        }
+
+    def reserve(self, ledger: Ledger | Literal[False] | None) -> Recorder:
+        """The run's hold on its budget, on disk before anything private is read."""
+        if ledger is False:
+            if not self.reason:
+                raise InputError("ledger=False is for runs that are not private: give simulate_seed, or use a ledger.")
+            return Unrecorded(f"unrecorded-{secrets.token_hex(3)}")
+        return (ledger or Ledger()).reserve(
+            dataset=self.dataset,
+            unit=self.corpus.unit,
+            adjacency=self.settings.adjacency,
+            epsilon=self.settings.epsilon,
+            delta=self.settings.delta,
+            events=self.events,
+            parameters=self.parameters(),
+            sound=not self.reason,
+        )
+
+    def statement(self) -> PrivacyStatement:
+        """What the run promises."""
+        s = self.settings
+        return PrivacyStatement(
+            epsilon=float("inf") if self.reason else run_epsilon(self.events, s.delta),
+            delta=s.delta,
+            unit=self.corpus.unit,
+            adjacency=s.adjacency,
+            sound=not self.reason,
+            events=merged(self.events),
+            reason=self.reason,
+        )
+
+
+@dataclass
+class Unrecorded:
+    """A recorder that keeps nothing."""
+
+    run: str
+
+    def ask(self, event: Event) -> None:
+        """Keep nothing."""
+
+    def bind(self, fingerprint: str) -> None:
+        """Keep nothing."""
+
+    def finish(self, *, model: str | None, seconds: Mapping[str, float]) -> None:
+        """Keep nothing."""
+
+    def abandon(self, status: str, reason: str) -> None:
+        """Keep nothing."""
+
+
+def public_words(words: Sequence[str] | None, settings: FitSettings) -> tuple[str, ...] | None:
+    """`words` as a checked public vocabulary; raises `InputError` if it is unfit or too small for the topics."""
+    if words is None:
+        return None
+    public = tuple(words)
+    if not all(isinstance(word, str) and word for word in public) or len(set(public)) != len(public):
+        raise InputError("vocabulary must be distinct, non-empty words. Remove what is empty or repeated.")
+    topics = 2 if settings.topics == "auto" else int(settings.topics)
+    if len(public) < topics:
+        raise InputError(
+            f"topics must not exceed the number of words, got topics={settings.topics} with "
+            f"{len(public)} words in the vocabulary. Ask for fewer topics or give more words."
+        )
+    return public
