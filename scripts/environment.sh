@@ -1,0 +1,37 @@
+# Sourced by the other scripts: make the virtual environment once, and again when pyproject.toml changes.
+# $1 is what to install ("." or ".[test]"); DPLDA_VENV names another folder than .venv. Sets $venv.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+venv=${DPLDA_VENV:-.venv}
+
+find_python() {
+  local candidate
+  for candidate in python3.11 python3.12 python3.13 python3 python; do
+    if "$candidate" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      echo "$candidate"
+      return
+    fi
+  done
+  echo "No Python 3.11 or newer with the venv module was found. Install one (on Debian and Ubuntu:" >&2
+  echo "python3 and python3-venv), make sure it is on PATH, and run this again." >&2
+  return 1
+}
+
+make_environment() {
+  local wanted stamp="$venv/.dplda-installed" python
+  wanted="$1 $(cksum < pyproject.toml)"
+  # An environment with the tests' extras also serves the commands that need none.
+  if [ -x "$venv/bin/python" ] && grep -qsFx -e "$wanted" -e ".[test] $(cksum < pyproject.toml)" "$stamp"; then
+    return
+  fi
+  if [ ! -x "$venv/bin/python" ]; then
+    python=$(find_python)
+    echo "Making $venv with $("$python" --version) ..." >&2
+    "$python" -m venv "$venv"
+  fi
+  echo "Installing into $venv (some minutes the first time) ..." >&2
+  "$venv/bin/python" -m pip install --quiet --editable "$1"
+  echo "$wanted" > "$stamp"
+}
+
+make_environment "$1"
