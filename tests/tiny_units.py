@@ -1,0 +1,96 @@
+"""Tiny corpora as the compiled kernels see them, and one document's contribution by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dplda.moments.contributions import THIRD, Contribution
+from dplda.moments.kernels import _document, accumulate
+
+Document = Sequence[tuple[int, int]]  # (word, count) entries in the order of the row
+
+
+@dataclass(frozen=True)
+class Units:
+    """Counts grouped by unit: the arrays of `dplda.corpus.units.UnitCounts`, in the same types."""
+
+    indptr: np.ndarray
+    words: np.ndarray
+    counts: np.ndarray
+    unit_ptr: np.ndarray
+
+    @property
+    def n_units(self) -> int:
+        return len(self.unit_ptr) - 1
+
+
+def make_units(units: Sequence[Sequence[Document]]) -> Units:
+    """Units given as lists of documents."""
+    documents = [document for unit in units for document in unit]
+    entries = [entry for document in documents for entry in document]
+    return Units(
+        np.concatenate([[0], np.cumsum([len(d) for d in documents])]).astype(np.int64),
+        np.array([word for word, _ in entries], np.int32),
+        np.array([count for _, count in entries], np.int32),
+        np.concatenate([[0], np.cumsum([len(unit) for unit in units])]).astype(np.int64),
+    )
+
+
+def as_document(counts: np.ndarray) -> Document:
+    """The entries of a vector of counts (n_words,)."""
+    return [(int(word), int(counts[word])) for word in np.flatnonzero(counts)]
+
+
+def lattice_sum(
+    contribution: Contribution, units: Units, clip: float, first: int = 0, last: int | None = None
+) -> tuple[np.ndarray, int]:
+    """Integer sum (n_rows, width) and mass of the units first..last-1."""
+    total = np.zeros(contribution.shape, np.int64)
+    return total, int(_accumulate(contribution, units, clip, first, last, total, np.empty(0)))
+
+
+def norms(contribution: Contribution, units: Units) -> np.ndarray:
+    """Unclipped norm of every unit, (n_units,)."""
+    out = np.full(units.n_units, np.nan)
+    _accumulate(contribution, units, 1.0, 0, None, np.zeros(contribution.shape, np.int64), out)
+    return out
+
+
+def _accumulate(f, units, clip, first, last, total, out):
+    return accumulate(
+        f.kind, units.indptr, units.words, units.counts, units.unit_ptr, first,
+        units.n_units if last is None else last,
+        f.scale, f.matrix, f.alpha, f.weights, clip, total, out,
+    )  # fmt: skip
+
+
+def contribution_of(contribution: Contribution, document: Document) -> np.ndarray:
+    """The exact, unclipped contribution of one document, (n_rows, width)."""
+    words = np.array([word for word, _ in document], np.int32)
+    counts = np.array([count for _, count in document], np.int32)
+    n_rows, width = contribution.shape
+    columns = contribution.matrix.shape[1]
+    out = np.empty((max(len(words), 1), width))
+    R = np.empty((columns, columns)) if contribution.kind == THIRD else np.empty((1, 1))
+    _document(
+        contribution.kind, words, counts, float(counts.sum()), contribution.scale, contribution.matrix,
+        np.full(columns, contribution.alpha), np.empty(columns), np.empty(columns), R, out,
+    )  # fmt: skip
+    if n_rows == 1:
+        return out[:1]
+    full = np.zeros((n_rows, width))
+    np.add.at(full, words, out[: len(words)])
+    return full
+
+
+def squared_length(total: np.ndarray, mass: int, weights: np.ndarray) -> int:
+    """Weighted squared norm of integers, mass coordinate included, in exact arithmetic."""
+    return (
+        sum(
+            int(w) * int(z) ** 2 for row in total.tolist() for w, z in zip(weights.tolist(), row, strict=True)
+        )
+        + int(mass) ** 2
+    )
