@@ -1,4 +1,4 @@
-"""`dplda fit`: the main job. This file asks and tells; the work is `dplda.estimator.fit`."""
+"""`dplda fit`: the main job. This file asks and tells; the work is done by `dplda.estimator.fit`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dplda.model import TopicModel
 
 DEFAULTS = FitSettings()
+MODELS = Path("models")
 
 
 def topic_count(value: str | int) -> str | int:
@@ -89,7 +90,7 @@ def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     source = read(corpus, reading)
     ledger = open_ledger(ledger_path)
     seconds: dict[str, float] = {}
-    from dplda import estimator
+    from dplda.estimator import fit as learn
 
     names = (
         "dataset",
@@ -105,10 +106,11 @@ def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     more = ("max_vocabulary", "max_document_frequency", "alpha0", "engine")
     try:
         with following(quiet=as_json) as progress:
-            model = estimator.fit(
+            model = learn(
                 source,
                 **{name: options[name] for name in (*names, *more)},
                 vocabulary=words,
+                models=None if options["out"] else MODELS,
                 ledger=ledger,
                 scheduler=None,
                 simulate_seed=seed,
@@ -117,7 +119,7 @@ def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
             )
     finally:
         private_notes(source.notes)
-    folder = options["out"] or Path("models") / str(model.parameters["run"])
+    folder = options["out"] or MODELS / str(model.parameters["run"])
     if as_json:
         print_json(_record(model, folder, seconds))
     else:

@@ -16,6 +16,7 @@ from dplda.model.infer import posterior_mean
 from dplda.privacy.events import PrivacyStatement
 
 SIMPLEX_TOLERANCE = 1e-6
+LEAST_PRIOR = 1e-9  # of the prior's sum
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -24,7 +25,7 @@ class TopicModel:
 
     `topics` is ``(n_topics, n_words)``, each row a distribution over `vocabulary`; `prevalence` is
     ``(n_topics,)`` and sums to 1; `privacy` says what is promised; `parameters` holds the public settings of
-    the run and the LDA prior ``alpha`` (a list of n_topics positive numbers). Raises `InputError` if these
+    the run and the LDA prior ``alpha`` (a list of n_topics nonnegative numbers). Raises `InputError` if these
     do not fit together.
     """
 
@@ -52,8 +53,12 @@ class TopicModel:
 
     @property
     def alpha(self) -> NDArray[np.float64]:
-        """The Dirichlet prior of topic proportions, ``(n_topics,)``."""
-        return np.asarray(self.parameters["alpha"], dtype=np.float64)
+        """The Dirichlet prior of topic proportions, ``(n_topics,)``, positive.
+
+        A topic whose released prevalence is 0 has a negligible prior, but one that inference can divide by.
+        """
+        alpha = np.asarray(self.parameters["alpha"], dtype=np.float64)
+        return np.maximum(alpha, LEAST_PRIOR * alpha.sum())
 
     def top_words(self, n: int = 10) -> list[list[tuple[str, float]]]:
         """The `n` most probable words of each topic with their probabilities; ties go alphabetically."""
@@ -109,5 +114,5 @@ def _check_alpha(parameters: Mapping[str, Any], n_topics: int) -> None:
     if not isinstance(alpha, list) or len(alpha) != n_topics:
         raise InputError(f"parameters['alpha'] must be a list of {n_topics} numbers.")
     numbers = all(isinstance(a, int | float) and not isinstance(a, bool) for a in alpha)
-    if not numbers or not all(0 < a < float("inf") for a in alpha):
-        raise InputError("parameters['alpha'] must hold positive, finite numbers.")
+    if not numbers or not all(0 <= a < float("inf") for a in alpha) or not sum(alpha) > 0:
+        raise InputError("parameters['alpha'] must hold nonnegative, finite numbers, not all 0.")

@@ -58,9 +58,7 @@ def test_saving_into_a_folder_with_files_is_refused(model: TopicModel, tmp_path:
     assert os.listdir(tmp_path) == ["mine.txt"]
 
 
-def test_a_failed_write_leaves_neither_half_nor_temporary_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_leaves_neither_half_nor_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 

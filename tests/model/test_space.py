@@ -17,9 +17,7 @@ def test_reserved_bytes_are_really_allocated(tmp_path: Path) -> None:
     assert status.st_blocks * 512 >= 3_000_000
 
 
-def test_zeros_are_written_where_the_system_cannot_allocate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_zeros_are_written_where_the_system_cannot_allocate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "posix_fallocate")
     reserve_space(tmp_path / "m", 2_500_000)
     assert (tmp_path / "m" / RESERVED).stat().st_size == 2_500_000

@@ -53,7 +53,9 @@ def test_arrays_of_a_model_cannot_be_changed(model: TopicModel) -> None:
         {"vocabulary": [""] + [f"w{j}" for j in range(11)]},
         {"parameters": {}},
         {"parameters": {"alpha": [1.0, 1.0]}},
-        {"parameters": {"alpha": [1.0, 1.0, 0.0]}},
+        {"parameters": {"alpha": [1.0, 1.0, -0.1]}},
+        {"parameters": {"alpha": [0.0, 0.0, 0.0]}},
+        {"parameters": {"alpha": [1.0, 1.0, float("nan")]}},
         {"parameters": {"alpha": [1.0, 1.0, "1"]}},
     ],
 )
@@ -75,3 +77,10 @@ def test_transform_takes_dense_and_sparse_alike() -> None:
     np.testing.assert_array_equal(dense, model.transform(sparse.coo_matrix(counts)))
     np.testing.assert_array_equal(dense, model.transform(sparse.csc_array(counts)))
     np.testing.assert_allclose(dense.sum(axis=1), 1)
+
+
+def test_a_topic_without_prevalence_is_still_a_model_and_can_transform(model: TopicModel) -> None:
+    flat = changed(model, prevalence=[0.6, 0.4, 0.0], parameters={"alpha": [0.6, 0.4, 0.0]})
+    proportions = flat.transform(np.vstack([np.zeros(12), np.ones(12)]))
+    np.testing.assert_allclose(proportions[0], [0.6, 0.4, 0.0], atol=1e-8)
+    assert np.isfinite(proportions).all()

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from dplda.cli import main as module
+from dplda.cli.main import cli, main
+from dplda.errors import BudgetRefused, GateError, InputError, LedgerError, UnsupportedByData
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch):
+    """A command `fail` that raises what it is given."""
+
+    def install(error: BaseException) -> None:
+        def fail() -> None:
+            raise error
+
+        monkeypatch.setitem(cli.commands, "fail", click.Command("fail", callback=fail))
+
+    return install
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (InputError("no such folder"), 2),
+        (LedgerError("locked"), 2),
+        (BudgetRefused("too much"), 3),
+        (UnsupportedByData("no word passed"), 4),
+    ],
+)
+def test_errors_for_users_are_one_line_and_their_status(failing, capsys, error: Exception, status: int) -> None:
+    failing(error)
+    assert main(["fail"]) == status
+    assert capsys.readouterr() == ("", f"dplda: {error}\n")
+
+
+def test_control_characters_and_line_breaks_of_messages_are_dropped(failing, capsys) -> None:
+    failing(InputError("a\nb \x1b[31mred\x07"))
+    assert main(["fail"]) == 2
+    assert capsys.readouterr().err == "dplda: a b [31mred\n"
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("patient Smith"), GateError("patient Smith"), MemoryError(), KeyError("patient Smith")]
+)
+def test_unexpected_failures_show_neither_traceback_nor_values(failing, capsys, error: Exception) -> None:
+    failing(error)
+    assert main(["fail"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert type(error).__name__ in err
+    assert "Smith" not in err
+    assert "Traceback" not in err
+
+
+def test_an_interrupt_ends_with_130(failing, capsys) -> None:
+    failing(KeyboardInterrupt())
+    assert main(["fail"]) == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["fit"],
+        ["fit", "x", "--epsilon", "much"],
+        ["fit", "x", "--topics", "many"],
+        ["fit", "x", "--placement", "config9"],
+        ["topics", "run", "--top", "0"],
+        ["export", "run", "--to", "word", "--out", "x"],
+        ["budget", "grant", "reviews"],
+        ["budget", "grant", "reviews", "--epsilon", "1"],
+        ["budget", "grant", "reviews", "--unbounded", "--epsilon", "1", "--delta", "1e-6"],
+    ],
+)
+def test_wrong_usage_ends_with_2(capsys, arguments: list[str]) -> None:
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Error" in err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["fit", "-h"], ["--version"]])
+def test_help_and_version_end_with_0(capsys, arguments: list[str]) -> None:
+    assert main(arguments) == 0
+    assert "dplda" in capsys.readouterr().out
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    code = "import sys; from dplda.cli.main import main; sys.exit(main(['fit', '--help']))"
+    script = f'"{sys.executable}" -W error -c "{code}" | true; echo ${{PIPESTATUS[0]}}'
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr == ""
+    assert done.stdout.strip() in {"0", str(module.BROKEN_PIPE)}
+
+
+def test_help_loads_no_heavy_library() -> None:
+    code = (
+        "import sys; from dplda.cli.main import main; main(['--help']);"
+        "sys.exit(any(name in sys.modules for name in ('numba', 'spacy', 'gensim', 'opendp', 'sqlalchemy')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False).returncode == 0
