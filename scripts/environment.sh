@@ -1,7 +1,8 @@
 # Sourced by the other scripts: make the virtual environment once, and again when pyproject.toml changes.
-# $1 is what to install ("." or ".[test]"); DPLDA_VENV names another folder than .venv. Sets $venv.
+# $1 is what to install, "." or ".[test]". DPLDA_VENV names another folder than .venv, from the top of the
+# checkout. Sets $venv and goes to that top. Errors are returned by hand: `set -e` does not reach every caller.
 
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || return 1
 venv=${DPLDA_VENV:-.venv}
 
 find_python() {
@@ -24,13 +25,13 @@ make_environment() {
   if [ -x "$venv/bin/python" ] && grep -qsFx -e "$wanted" -e ".[test] $(cksum < pyproject.toml)" "$stamp"; then
     return
   fi
-  if [ ! -x "$venv/bin/python" ]; then
-    python=$(find_python)
+  if ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
+    python=$(find_python) || return 1
     echo "Making $venv with $("$python" --version) ..." >&2
-    "$python" -m venv "$venv"
+    "$python" -m venv "$venv" || return 1
   fi
   echo "Installing into $venv (some minutes the first time) ..." >&2
-  "$venv/bin/python" -m pip install --quiet --editable "$1"
+  "$venv/bin/python" -m pip install --quiet --editable "$1" || return 1
   echo "$wanted" > "$stamp"
 }
 
