@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+
+def test_show_says_guarantee_and_spent_in_words(dplda, saved: str) -> None:
+    for answer in (dplda("budget", "show"), dplda("budget", "show", "reviews")):
+        assert answer.status == 0
+        assert "the guarantee is the grant's (epsilon 10, delta 1e-05)" in answer.out
+        assert "spent so far: epsilon" in answer.out
+        assert "one document is protected, adjacency add-remove" in answer.out
+
+
+def test_show_json_is_one_dataset_or_all(dplda, saved: str) -> None:
+    one = dplda("budget", "show", "reviews", "--json").json
+    assert one["name"] == "reviews"
+    assert dplda("budget", "show", "--json").json == {"datasets": [one]}
+
+
+def test_an_empty_ledger_says_what_a_dataset_may_spend(dplda) -> None:
+    assert "epsilon 10 at delta 1e-05" in dplda("budget", "show").out
+    assert dplda("budget", "history", "--json").json == {"datasets": []}
+    assert "No datasets" in dplda("budget", "history").out
+
+
+def test_an_unknown_dataset_is_bad_input(dplda) -> None:
+    for command in ("show", "history"):
+        answer = dplda("budget", command, "nobody")
+        assert answer.status == 2
+        assert answer.err.count("\n") == 1
+
+
+def test_a_grant_replaces_the_one_before_and_is_in_the_history(dplda, saved: str) -> None:
+    assert dplda("budget", "grant", "reviews", "--epsilon", 20, "--delta", "1e-6").status == 0
+    record = dplda("budget", "show", "reviews", "--json").json
+    assert record["grant"] == {"epsilon": 20.0, "delta": 1e-6, "unbounded": False}
+    texts = [line["text"] for line in dplda("budget", "history", "reviews", "--json").json["history"]]
+    assert len(texts) == 3
+    assert "epsilon 20" in texts[-1]
+    assert "epsilon 20" in dplda("budget", "history").out
+
+
+def test_an_unbounded_grant_says_so(dplda) -> None:
+    assert "unbounded" in dplda("budget", "grant", "toys", "--unbounded").out
+    assert dplda("budget", "grant", "toys", "--unbounded", "--json").json["grant"]["unbounded"] is True
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("nan", "1e-6"), ("-1", "1e-6"), ("1", "0"), ("1", "2")])
+def test_a_grant_out_of_range_is_refused_and_not_recorded(dplda, epsilon: str, delta: str) -> None:
+    assert dplda("budget", "grant", "reviews", "--epsilon", epsilon, "--delta", delta).status == 2
+    assert dplda("budget", "show", "--json").json == {"datasets": []}
+
+
+def test_verify_finds_an_intact_ledger_intact(dplda, saved: str) -> None:
+    assert "intact" in dplda("budget", "verify").out
+    record = dplda("budget", "verify", "--json").json
+    assert record["ok"] is True
+    assert record["length"] > 0
+
+
+def test_verify_ends_with_2_for_an_altered_ledger(dplda, saved: str, home: Path) -> None:
+    with sqlite3.connect(home / "ledger.db") as connection:
+        (table,) = connection.execute(
+            "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE c.name = 'epsilon' "
+            "AND m.name LIKE '%run%'"
+        ).fetchone()
+        connection.execute(f"UPDATE {table} SET epsilon = 0.01")
+    connection.close()
+    answer = dplda("budget", "verify")
+    assert answer.status == 2
+    assert saved in answer.out
+    assert answer.err.count("\n") == 1
+    assert dplda("budget", "verify", "--json").json["ok"] is False

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+
+def test_sample_writes_readable_documents(dplda, home: Path) -> None:
+    record = dplda("corpus", "sample", home / "s", "--documents", 30, "--seed", 4, "--json").json
+    assert record == {"directory": str(home / "s"), "documents": 30, "seed": 4}
+    with gzip.open(home / "s" / "sample.jsonl.gz", "rt", encoding="utf-8") as file:
+        documents = [json.loads(line) for line in file]
+    assert len(documents) == 30
+    assert {"id", "user", "text"} <= set(documents[0])
+    assert dplda("corpus", "sample", home / "s").status == 2
+
+
+def test_an_imported_store_is_a_corpus_with_the_same_public_facts(dplda, home: Path) -> None:
+    dplda("corpus", "sample", home / "s", "--documents", 30)
+    source = home / "s" / "sample.jsonl.gz"
+    made = dplda("corpus", "import", source, home / "store", "--text-field", "text", "--unit-field", "user", "--json")
+    assert made.status == 0
+    assert made.json["unit"] == "user"
+    facts = dplda("corpus", "info", home / "store", "--json").json
+    assert facts["unit"] == "user"
+    assert facts["public_vocabulary"] is None
+
+
+def test_info_tells_people_public_facts_only(dplda, home: Path) -> None:
+    dplda("corpus", "sample", home / "s", "--documents", 37)
+    answer = dplda("corpus", "info", home / "s" / "sample.jsonl.gz", "--text-field", "text")
+    assert answer.status == 0
+    assert "sample" in answer.out
+    assert "37" not in answer.out
+
+
+def test_a_missing_corpus_is_one_line(dplda) -> None:
+    answer = dplda("corpus", "info", "nowhere.jsonl", "--text-field", "text")
+    assert (answer.status, answer.out, answer.err.count("\n")) == (2, "", 1)

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from handmade import make_model
+
+import dplda.corpus
+from dplda.cli.fit import read_vocabulary
+from dplda.errors import BudgetRefused, InputError, UnsupportedByData
+from dplda.ledger import Ledger
+from dplda.model import TopicModel, load
+
+NOTE = "17 documents contributed nothing"
+
+
+class Recorder:
+    """Stands for `fit` and `read_corpus`: keeps what they were given."""
+
+    def __init__(self) -> None:
+        self.fit: dict[str, Any] = {}
+        self.read: dict[str, Any] = {}
+        self.error: Exception | None = None
+
+    def learn(self, corpus: Any, **given: Any) -> TopicModel:
+        self.fit = given
+        given["progress"].start("read")
+        if self.error:
+            raise self.error
+        given["seconds"]["read"] = 1.26
+        ledger: Ledger = given["ledger"]
+        ledger.grant(given["dataset"] or corpus.name, 10, 1e-5)
+        model = make_model()
+        facts = {"run": "toy-aaaaaa", "dataset": given["dataset"] or corpus.name, "documents": 100.4}
+        facts |= {"placement": "default", "calibration": "sound"}
+        model.parameters.update(facts)  # type: ignore[attr-defined]
+        model.save(given["out"] or Path(given["models"]) / "toy-aaaaaa")
+        return model
+
+    def open(self, path: str, **given: Any) -> SimpleNamespace:
+        self.read = {"path": path, **given}
+        return SimpleNamespace(name="reviews", unit=given.get("unit_field", "document"), notes=[NOTE])
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    recorder = Recorder()
+    monkeypatch.setitem(sys.modules, "dplda.estimator", SimpleNamespace(fit=recorder.learn))
+    monkeypatch.setattr(dplda.corpus, "read_corpus", recorder.open, raising=False)
+    return recorder
+
+
+def test_json_has_the_keys_of_the_interface_and_nothing_else_on_stdout(dplda, asked: Recorder, home: Path) -> None:
+    answer = dplda("fit", "reviews.jsonl", "--json")
+    assert answer.status == 0
+    record = answer.json
+    assert set(record) == {
+        *("run", "model", "topics", "vocabulary_size", "documents", "placement", "calibration", "privacy"),
+        *("seconds", "seconds_are_local"),
+    }
+    assert record["topics"] == dplda("topics", record["model"], "--json").json["topics"]
+    assert (record["documents"], record["vocabulary_size"], record["seconds"]) == (100, 12, {"read": 1.3})
+    assert set(record["privacy"]) == {"epsilon", "delta", "unit", "adjacency", "sound", "events"}
+    np_model = load(record["model"])
+    assert np_model.privacy.to_json() == record["privacy"]
+
+
+def test_private_notes_go_to_stderr_only(dplda, asked: Recorder) -> None:
+    for answer in (dplda("fit", "x", "--json"), dplda("fit", "x", "--out", "elsewhere")):
+        assert NOTE in answer.err
+        assert "keyboard only" in answer.err
+        assert NOTE not in answer.out
+
+
+def test_people_read_promise_topics_place_and_budget(dplda, asked: Recorder) -> None:
+    out = dplda("fit", "x").out
+    for expected in ("Private:", "epsilon 1.25", "models/toy-aaaaaa", "w0", "the guarantee is the grant's", "is left"):
+        assert expected in out
+
+
+def test_defaults_are_those_of_the_interface(dplda, asked: Recorder) -> None:
+    dplda("fit", "x")
+    ours = {name: asked.fit[name] for name in asked.fit if name not in ("ledger", "progress", "seconds")}
+    assert ours == {
+        **{"dataset": None, "n_topics": 20, "epsilon": 2.0, "delta": 1e-6, "placement": "default"},
+        **{"calibration": "sound", "adjacency": "add-remove", "vocabulary": None, "max_vocabulary": 2000},
+        **{"max_document_frequency": 0.1, "alpha0": 1.0, "engine": "local", "scheduler": None, "device": "cpu"},
+        **{"simulate_seed": None, "out": None, "models": Path("models")},
+    }
+
+
+def test_options_arrive(dplda, asked: Recorder, home: Path) -> None:
+    (home / "words.txt").write_text("\ufeffalpha\nbeta\n\n gamma \n", encoding="utf-8")
+    command = "fit x --topics auto --epsilon 0.5 --delta 1e-7 --placement none --adjacency replace --dataset d"
+    command += " --vocabulary words.txt --max-vocabulary 50 --max-document-frequency 0.3 --alpha0 2 --device auto"
+    command += " --out m --ledger l.db --simulate --seed 7 --text-field t --id-field i --unit-field u --format csv"
+    command += " --language de --lemmas --multiline --encoding cp1252"
+    assert dplda(*command.split()).status == 0
+    assert (asked.fit["n_topics"], asked.fit["epsilon"], asked.fit["delta"]) == ("auto", 0.5, 1e-7)
+    assert (asked.fit["placement"], asked.fit["adjacency"], asked.fit["dataset"]) == ("none", "replace", "d")
+    assert asked.fit["vocabulary"] == ["alpha", "beta", "gamma"]
+    assert (asked.fit["out"], asked.fit["models"], asked.fit["simulate_seed"]) == (Path("m"), None, 7)
+    assert asked.fit["ledger"].path == home / "l.db"
+    assert asked.read == {
+        **{"path": "x", "format": "csv", "text_field": "t", "id_field": "i", "unit_field": "u"},
+        **{"language": "de", "lemmas": True, "multiline": True, "encoding": "cp1252"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "column"),
+    [([], None), (["--unit", "document"], None), (["--unit", "user"], "user"), (["--unit-field", "user"], "user")],
+)
+def test_the_unit_is_the_document_or_a_column(dplda, asked: Recorder, given: list[str], column: str | None) -> None:
+    assert dplda("fit", "x", *given).status == 0
+    assert asked.read.get("unit_field") == column
+
+
+@pytest.mark.parametrize("given", [["--seed", "1"], ["--unit", "document", "--unit-field", "user"]])
+def test_contradictions_are_wrong_usage_and_nothing_is_asked(dplda, asked: Recorder, given: list[str]) -> None:
+    assert dplda("fit", "x", *given).status == 2
+    assert not asked.read
+    assert not asked.fit
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(InputError("bad"), 2), (BudgetRefused("no"), 3), (UnsupportedByData("none passed"), 4)]
+)
+def test_refusals_keep_their_status_and_stdout_stays_empty(
+    dplda, asked: Recorder, error: Exception, status: int
+) -> None:
+    asked.error = error
+    answer = dplda("fit", "x", "--json")
+    assert (answer.status, answer.out) == (status, "")
+    assert answer.err.endswith(f"dplda: {error}\n")
+
+
+def test_a_run_that_is_not_private_says_so_first(dplda, asked: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    import dataclasses
+
+    import handmade
+
+    statement = dataclasses.replace(handmade.STATEMENT, epsilon=float("inf"), sound=False, reason="seeded noise")
+    monkeypatch.setattr(handmade, "STATEMENT", statement)
+    assert dplda("fit", "x").out.startswith("NOT PRIVATE: seeded noise")
+
+
+@pytest.mark.parametrize("content", [b"", b"\n \n", b"one\ntwo\none\n", b"caf\xe9\n"])
+def test_a_vocabulary_that_is_no_word_list_is_bad_input(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "words").write_bytes(content)
+    with pytest.raises(InputError, match="vocabulary"):
+        read_vocabulary(tmp_path / "words")
+    with pytest.raises(InputError, match="cannot read"):
+        read_vocabulary(tmp_path / "nowhere")

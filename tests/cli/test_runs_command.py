@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def test_an_empty_ledger_says_how_to_start(dplda) -> None:
+    assert "dplda fit" in dplda("runs").out
+    assert dplda("runs", "--json").json == {"runs": []}
+
+
+def test_runs_are_listed(dplda, saved: str) -> None:
+    answer = dplda("runs")
+    assert answer.status == 0
+    for expected in (saved, "reviews", "1.25", "done"):
+        assert expected in answer.out
+    (run,) = dplda("runs", "--json").json["runs"]
+    assert run["id"] == saved
+
+
+def test_show_tells_what_was_spent_on_which_stage(dplda, saved: str) -> None:
+    out = dplda("runs", "show", saved[:-1]).out
+    for expected in (saved, "size", "10 sd", "M1 clip", "epsilon 0.1", "asked", "not for sharing", "read 1.2"):
+        assert expected in out
+    shares = [float(line.split()[-1].rstrip("%")) for line in out.splitlines() if line.endswith("%")]
+    assert len(shares) == 2
+    assert abs(sum(shares) - 100) < 0.2
+
+
+def test_json_holds_no_time_of_day_and_no_seconds(dplda, saved: str) -> None:
+    record = dplda("runs", "show", saved, "--json").json
+    assert record == dplda("runs", "--json", "show", saved).json
+    assert [event["stage"] for event in record["events"]] == ["size", "M1 clip"]
+    assert not {"seconds", "created", "fingerprint"} & set(record)
+
+
+def test_another_ledger_is_taken_before_or_after_show(dplda, saved: str, home: Path) -> None:
+    (home / "ledger.db").rename(home / "other.db")
+    (home / "ledger.db.key").rename(home / "other.db.key")
+    assert dplda("runs", "show", saved).status == 2
+    assert dplda("runs", "show", saved, "--ledger", home / "other.db").status == 0
+    assert dplda("runs", "--ledger", home / "other.db", "show", saved).status == 0
+
+
+def test_a_file_that_is_no_ledger_is_one_line(dplda, home: Path) -> None:
+    (home / "bad.db").write_text("not a database, but long enough to be looked at" * 100)
+    answer = dplda("runs", "--ledger", home / "bad.db")
+    assert answer.status == 2
+    assert answer.err.count("\n") == 1

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import csv
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from dplda.ledger import Ledger
+from dplda.model import TopicModel
+
+
+def test_a_run_is_found_by_its_id_its_beginning_and_its_folder(dplda, saved: str, home: Path) -> None:
+    answers = [dplda("topics", run, "--json") for run in (saved, saved[:-2], home / "models" / "saved")]
+    assert [answer.status for answer in answers] == [0, 0, 0]
+    assert answers[0].out == answers[1].out == answers[2].out
+
+
+def test_json_has_the_shape_of_the_interface(dplda, saved: str, model: TopicModel) -> None:
+    record = dplda("topics", saved, "--json", "--top", 4).json
+    assert set(record) == {"run", "topics"}
+    assert [topic["topic"] for topic in record["topics"]] == [0, 1, 2]
+    assert [topic["prevalence"] for topic in record["topics"]] == model.prevalence.tolist()
+    wanted = [[list(pair) for pair in pairs] for pairs in model.top_words(4)]
+    assert [topic["words"] for topic in record["topics"]] == wanted
+
+
+def test_the_table_shows_words_and_no_markup_acts(dplda, home: Path, model: TopicModel) -> None:
+    words = ["[red]alarm", "\x1b]0;title", *model.vocabulary[2:]]
+    dataclasses.replace(model, vocabulary=words).save(home / "m")
+    out = dplda("topics", home / "m", "--top", 12).out
+    assert "[red]alarm" in out
+    assert "]0;title" in out
+    assert "\x1b" not in out
+
+
+def test_csv_holds_the_words_shown(dplda, saved: str, home: Path) -> None:
+    assert dplda("topics", saved, "--top", 3, "--csv", home / "t.csv").status == 0
+    with (home / "t.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["topic", "prevalence", "word", "probability"]
+    assert len(rows) == 9
+
+
+def test_an_existing_csv_file_is_left_alone(dplda, saved: str, home: Path) -> None:
+    (home / "t.csv").write_text("mine")
+    answer = dplda("topics", saved, "--csv", home / "t.csv")
+    assert (answer.status, (home / "t.csv").read_text()) == (2, "mine")
+
+
+@pytest.mark.parametrize("run", ["nowhere-aaaaaa", "./no/such/folder"])
+def test_an_unknown_run_is_one_line_that_names_the_next_command(dplda, saved: str, run: str) -> None:
+    answer = dplda("topics", run)
+    assert answer.status == 2
+    assert answer.out == ""
+    assert answer.err.count("\n") == 1
+    assert "dplda runs" in answer.err
+
+
+def test_a_run_without_a_model_says_why(dplda, home: Path) -> None:
+    reservation = Ledger().reserve(
+        dataset="d",
+        unit="document",
+        adjacency="replace",
+        epsilon=1.0,
+        delta=1e-6,
+        events=(),
+        parameters={},
+        sound=True,
+    )
+    reservation.abandon("failed", "no room")
+    answer = dplda("topics", reservation.run)
+    assert answer.status == 2
+    assert "no room" in answer.err
