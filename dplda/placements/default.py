@@ -137,9 +137,9 @@ def _to_topics(columns: np.ndarray) -> np.ndarray:
 
 
 def _refine(gate: Gate, topics: np.ndarray, frequencies: np.ndarray, documents: float) -> np.ndarray:
-    def expected(weights: np.ndarray) -> np.ndarray:
-        contribution = contributions.expected_counts(weights, DOCUMENT_PRIOR)
-        return gate.release("refine", contribution, REFINE_CLIP).total
+    def expected(weights: np.ndarray) -> tuple[np.ndarray, float]:
+        answer = gate.release("refine", contributions.expected_counts(weights, DOCUMENT_PRIOR), REFINE_CLIP)
+        return answer.total, answer.std
 
     start = topics + 0.1 * frequencies[:, None]
     tokens = 5.0 * documents / topics.shape[1]  # a unit's counts have norm one and about this sum

@@ -9,7 +9,7 @@ from scipy.special import digamma
 
 
 def variational_rounds(
-    expected_counts: Callable[[np.ndarray], np.ndarray],
+    expected_counts: Callable[[np.ndarray], tuple[np.ndarray, float]],
     start: np.ndarray,
     rounds: int,
     *,
@@ -19,23 +19,27 @@ def variational_rounds(
 ) -> np.ndarray:
     """Dirichlet parameters of the topics (n_words, k) after `rounds` noisy M-steps.
 
-    `expected_counts` maps word weights exp(E log beta) (n_words, k) to noisy expected word-topic counts; `start`
-    (n_words, k) are topics with columns on the simplex, given `strength` pseudo-tokens each. Counts are averaged
-    over rounds with weight `memory` on the past, which averages noise too; `eta` is the topics' prior.
+    `expected_counts` maps word weights exp(E log beta) (n_words, k) to noisy expected word-topic counts and their
+    noise's standard deviation; `start` (n_words, k) are topics with columns on the simplex, given `strength`
+    pseudo-tokens each. Counts are averaged over rounds with weight `memory` on the past, which averages noise
+    too, and shrunk by one standard deviation of what noise is left; `eta` is the topics' prior.
     """
     parameters = np.asarray(start * strength + eta)
-    average: np.ndarray | None = None
-    for _ in range(rounds):
+    average, variance = np.zeros_like(parameters), 0.0
+    for number in range(rounds):
         weights = np.exp(digamma(parameters) - digamma(parameters.sum(axis=0)))
-        counts = expected_counts(weights)
-        average = counts if average is None else memory * average + (1 - memory) * counts
-        parameters = np.asarray(np.maximum(average, 0.0) + eta)
+        counts, std = expected_counts(weights)
+        past = memory if number else 0.0
+        average = past * average + (1 - past) * counts
+        variance = past**2 * variance + (1 - past) ** 2 * std**2
+        parameters = np.asarray(np.maximum(average - np.sqrt(variance), 0.0) + eta)
     return parameters
 
 
 def project_to_simplex(columns: np.ndarray) -> np.ndarray:
     """Euclidean projection of each column (n, r) on the probability simplex (Duchi et al. 2008, Figure 1)."""
     n, r = columns.shape
+    columns = columns - columns.max(axis=0)  # changes no projection; far from zero the sum would lose the one
     ordered = -np.sort(-columns, axis=0)
     excess = (np.cumsum(ordered, axis=0) - 1) / np.arange(1, n + 1)[:, None]
     support = (ordered > excess).sum(axis=0)
