@@ -63,7 +63,9 @@ def choose(path: Path, names: Sequence[str], options: ReadOptions) -> Columns:
             raise InputError(f"{field} {asked!r} is not a column of {path}. {_listed(names)}")
     text = options.text_field or next((name for name in TEXT_NAMES if name in names), None)
     if text is None:
-        raise InputError(f"Which column of {path} holds the text? Name it with --text-field. {_listed(names)}")
+        raise InputError(
+            f"Which column of {path} holds the text? Name it with --text-field. {_listed(names)}"
+        )
     return Columns(text, options.id_field or ("id" if "id" in names else None), options.unit_field)
 
 

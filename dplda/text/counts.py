@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +83,7 @@ def counted(
     )
 
 
-def whole_counts(values: NDArray[np.generic]) -> NDArray[np.int64]:
+def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
     """`values` (nnz,) of any real type as int64, -1 for NaN, fractions, negatives and what exceeds int32."""
     with np.errstate(invalid="ignore"):
         fine = (values >= 0) & (values <= MAX_COUNT) & (values == np.floor(values))

@@ -31,7 +31,9 @@ def reading(path: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise InputError(f"{path} does not exist. Check the path.") from None
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise InputError(f"{path} is not a whole gzip file. Download it again, or drop the .gz ending.") from None
+        raise InputError(
+            f"{path} is not a whole gzip file. Download it again, or drop the .gz ending."
+        ) from None
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror or 'input/output error'}.") from None
 
@@ -40,8 +42,8 @@ def reading(path: Path) -> Iterator[None]:
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """Open `path`, through gzip if its name ends in .gz. Raises `InputError` when the file is damaged."""
     with reading(path):
-        opened = gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb")
-        with opened as stream:
+        opener = gzip.open if path.suffix.lower() == ".gz" else open
+        with opener(path, "rb") as stream:
             yield cast(BinaryIO, stream)
 
 
@@ -92,6 +94,10 @@ def check_encoding(encoding: str | None, *, line_file: bool) -> None:
     try:
         newline = codecs.lookup(encoding) and "\n".encode(encoding)
     except (LookupError, ValueError):
-        raise InputError(f"encoding {encoding!r} is unknown. Use a Python codec name such as utf-8 or cp1252.") from None
+        raise InputError(
+            f"encoding {encoding!r} is unknown. Use a Python codec name such as utf-8 or cp1252."
+        ) from None
     if line_file and newline != b"\n":
-        raise InputError(f"encoding {encoding!r} does not work line by line. Convert the file to UTF-8 first.")
+        raise InputError(
+            f"encoding {encoding!r} does not work line by line. Convert the file to UTF-8 first."
+        )

@@ -50,5 +50,5 @@ def _column_names(path: Path, options: ReadOptions) -> list[str]:
     if not objects:
         raise InputError(f"{path} does not begin with JSON lines (one object a line). Check --format.")
     common = [key for key in objects[0] if all(key in fields for fields in objects)]
-    asked = (options.text_field, options.id_field, options.unit_field)
+    asked = [key for key in (options.text_field, options.id_field, options.unit_field) if key is not None]
     return common + [key for key in asked if key not in common and any(key in fields for fields in objects)]

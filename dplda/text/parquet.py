@@ -28,7 +28,9 @@ def parquet_source(path: Path, options: ReadOptions) -> TextSource:
     kind = schema.field(columns.text).type
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise InputError(f"Column {columns.text!r} of {path} holds {kind}, not text. Name another with --text-field.")
+        raise InputError(
+            f"Column {columns.text!r} of {path} holds {kind}, not text. Name another with --text-field."
+        )
     return TextSource((path,), options.unit, lambda: _records(path, columns), total=rows)
 
 

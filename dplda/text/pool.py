@@ -54,6 +54,11 @@ class _Counts(NamedTuple):
     failed: list[int]
 
 
+def check_language(language: str, lemmas: bool) -> None:
+    """Raise `InputError` unless text in `language` can be tokenized."""
+    WordCounter(language, lemmas)
+
+
 def count_words(
     records: Iterable[TextRecord | Defect], tokenization: Tokenization
 ) -> Iterator[CountedDocuments]:

@@ -1,0 +1,61 @@
+"""Prepared stores of raw corpora, found again by what was read and how."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from dplda.corpus.store import VERSION
+from dplda.errors import InputError
+from dplda.text.files import reading
+
+STALE_SECONDS = 86_400  # a partial store this old belongs to an import that was killed
+
+
+def cache_folder(cache: str | Path | None = None) -> Path:
+    """`cache`, else ``$DPLDA_CACHE``, else the user's cache folder; made with mode 0700 if missing.
+
+    Raises `InputError` if it cannot be made.
+    """
+    root = Path(cache or os.environ.get("DPLDA_CACHE") or platformdirs.user_cache_dir("dplda"))
+    folder = root.expanduser() / "stores"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    except OSError as error:
+        raise InputError(
+            f"Cannot use the cache folder {folder}: {error.strerror}. Set DPLDA_CACHE."
+        ) from None
+    _sweep(folder)
+    return folder
+
+
+def source_key(path: Path, files: Iterable[Path], options: dict[str, Any]) -> str:
+    """Name of the store of `path` read with `options`: changes when a file's path, size or time does."""
+    digest = hashlib.sha256(json.dumps([VERSION, os.path.realpath(path), options], sort_keys=True).encode())
+    with reading(path):
+        for file in files:
+            status = os.stat(file)
+            stamp = f"\0{status.st_size}\0{status.st_mtime_ns}\n"
+            digest.update(os.fsencode(file) + stamp.encode())
+    return digest.hexdigest()[:40]
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what killed imports left behind: it is private text."""
+    before = time.time() - STALE_SECONDS
+    for partial in folder.glob(".*.partial-*"):
+        try:
+            stale = partial.stat().st_mtime < before
+        except OSError:
+            continue  # another process has just finished or removed it
+        if stale:
+            shutil.rmtree(partial, ignore_errors=True)

@@ -1,0 +1,201 @@
+"""From a path, or counts in memory, to a corpus store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from dplda.corpus.cache import cache_folder, source_key
+from dplda.corpus.matrix import store_from_matrix
+from dplda.corpus.store import CountStore, is_store
+from dplda.corpus.writer import StoreWriter, as_chunks
+from dplda.errors import InputError
+from dplda.progress import Progress, Silent
+from dplda.text.columns import ReadOptions
+from dplda.text.formats import default_name, open_source
+from dplda.text.records import CountedDocuments, CountSource, Defect, Source, TextSource
+
+STAGE = "read"  # the stage that progress and the seconds of a run know this work by
+
+
+class Preparation(Protocol):
+    """What stands behind a corpus."""
+
+    def open(self, progress: Progress) -> CountStore:
+        """The counts, prepared if need be."""
+
+    def write(self, destination: Path, progress: Progress) -> None:
+        """Write the counts as a store at `destination`."""
+
+
+class Corpus:
+    """A collection of documents, checked in public but not yet read.
+
+    `name` is the default name of the dataset (None for counts without one), `unit` is ``"document"`` or the
+    column that names the privacy unit, `public_vocabulary` the word list if the user declared it public.
+    """
+
+    def __init__(
+        self,
+        name: str | None,
+        unit: str,
+        preparation: Preparation,
+        *,
+        public_vocabulary: tuple[str, ...] | None = None,
+    ) -> None:
+        self.name = name
+        self.unit = unit
+        self.public_vocabulary = public_vocabulary
+        self._preparation = preparation
+        self._store: CountStore | None = None
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Any,
+        vocabulary: Sequence[str],
+        units: Sequence[Any] | None = None,
+        public_vocabulary: bool = False,
+        name: str | None = None,
+    ) -> Corpus:
+        """A corpus from `counts` (n_documents, n_words), sparse or dense, with the word of each column.
+
+        `units` (n_documents,) name the person, or other privacy unit, of each row. A row with an entry that
+        is no whole number of occurrences contributes nothing. Raises `InputError` if shapes disagree.
+        """
+        store = store_from_matrix(counts, vocabulary, units)
+        words = tuple(vocabulary) if public_vocabulary else None
+        return cls(name, store.unit, _Prepared(store, name), public_vocabulary=words)
+
+    def open(self, progress: Progress | None = None) -> CountStore:
+        """The counts: prepared now, or found prepared. Raises `InputError` for a damaged file or a full disk."""
+        if self._store is None:
+            self._store = self._preparation.open(progress or Silent())
+        return self._store
+
+    def write(self, destination: str | Path, progress: Progress | None = None) -> CountStore:
+        """Write the counts as a store, a folder that must not exist yet, and open it. Raises `InputError`."""
+        place = Path(destination).expanduser()
+        if place.exists():
+            raise InputError(f"{place} exists already. Choose another folder, or remove it.")
+        self._preparation.write(place, progress or Silent())
+        self._store = CountStore.open(place)
+        return self._store
+
+    @property
+    def notes(self) -> list[str]:
+        """What to tell the person at the keyboard, and nobody else: it is private. Empty before `open`."""
+        return [] if self._store is None else describe(self._store)
+
+
+def read_corpus(
+    path: str | Path,
+    *,
+    text_field: str | None = None,
+    id_field: str | None = None,
+    unit_field: str | None = None,
+    format: str | None = None,
+    language: str = "en",
+    lemmas: bool = False,
+    multiline: bool = False,
+    encoding: str | None = None,
+    cache: str | Path | None = None,
+) -> Corpus:
+    """Check a corpus in public (path, format, columns, language) and read nothing else of it yet.
+
+    `format` overrides the guess from the name; the fields name columns; `multiline` declares a CSV or TSV
+    file well formed, so that quoted fields may span lines; `cache` is where prepared stores are kept.
+    Raises `InputError`.
+    """
+    place = Path(path).expanduser()
+    if format is None and is_store(place):
+        if text_field or id_field or unit_field:
+            raise InputError(f"{place} is a prepared store: its columns were chosen when it was imported.")
+        store = CountStore.open(place)
+        name = store.name or default_name(place)
+        return Corpus(name, store.unit, _Prepared(store, name))
+    options = ReadOptions(text_field, id_field, unit_field, multiline, encoding)
+    source = open_source(place, options, format)
+    if isinstance(source, TextSource) and (language, lemmas) != ("en", False):
+        _word_counting().check_language(language, lemmas)
+    reading = {**asdict(options), "format": format, "language": language, "lemmas": lemmas}
+    name = default_name(place)
+    return Corpus(name, source.unit, _Raw(place, name, source, reading, cache))
+
+
+def import_corpus(corpus: Corpus, destination: str | Path, progress: Progress | None = None) -> CountStore:
+    """`Corpus.write`, for the command line."""
+    return corpus.write(destination, progress)
+
+
+def describe(store: CountStore) -> list[str]:
+    """How many documents were read, and how many contribute nothing and why. Private."""
+    absent = sum(count for name, count in store.defects.items() if name != Defect.NO_WORDS.name)
+    lines = [f"{store.n_documents + absent:,} documents read."]
+    for defect in Defect:
+        count = store.defects.get(defect.name, 0)
+        if count:
+            lines.append(f"{count:,} contribute nothing: {defect.value}.")
+    if store.defects.get(Defect.UNBALANCED.name):
+        lines.append("If quoted fields of this file span lines, read it with --multiline.")
+    return lines
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """Counts that are a store already, in memory or on disk."""
+
+    store: CountStore
+    name: str | None
+
+    def open(self, progress: Progress) -> CountStore:
+        return self.store
+
+    def write(self, destination: Path, progress: Progress) -> None:
+        progress.start(STAGE, self.store.n_documents)
+        with StoreWriter(destination, unit=self.store.unit, name=self.name) as writer:
+            for chunk in as_chunks(self.store):
+                writer.append(chunk)
+                progress.advance(len(chunk.ids))
+            writer.carry_over(self.store.defects)
+
+
+@dataclass(frozen=True)
+class _Raw:
+    """Files that passed their public checks."""
+
+    path: Path
+    name: str
+    source: Source
+    options: dict[str, Any]
+    cache: str | Path | None
+
+    def open(self, progress: Progress) -> CountStore:
+        prepared = cache_folder(self.cache) / source_key(self.path, self.source.files, self.options)
+        if not is_store(prepared):
+            self.write(prepared, progress)
+        return CountStore.open(prepared)
+
+    def write(self, destination: Path, progress: Progress) -> None:
+        progress.start(STAGE, self.source.total)
+        with StoreWriter(destination, unit=self.source.unit, name=self.name) as writer:
+            for chunk in self._chunks():
+                writer.append(chunk)
+                progress.advance(len(chunk.ids) + chunk.defects.total())
+
+    def _chunks(self) -> Iterator[CountedDocuments]:
+        if isinstance(self.source, CountSource):
+            return self.source.chunks()
+        pool = _word_counting()
+        how = pool.Tokenization(self.options["language"], self.options["lemmas"])
+        counted: Iterator[CountedDocuments] = pool.count_words(self.source.records(), how)
+        return counted
+
+
+def _word_counting() -> ModuleType:
+    """The module that counts words, imported only for raw text because spaCy takes a second to load."""
+    return import_module("dplda.text.pool")

@@ -1,0 +1,152 @@
+"""The corpus store: a folder of memory-mapped Arrow blocks, or the same blocks in memory. Private (mode 0700)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from dplda.corpus.blocks import Block, freeze, read_block, sound_documents
+from dplda.errors import InputError
+
+FORMAT = "dplda corpus store"
+VERSION = 1
+META, DICTIONARY, DOCUMENTS = "meta.json", "dictionary.arrow", "documents.arrow"
+
+__all__ = ["Block", "CountStore", "is_store"]
+
+
+class CountStore:
+    """Counts of documents over a dictionary of words. Everything but `unit` and `name` is private.
+
+    `unit` is ``"document"`` or the column that named the privacy unit; `name` is that of the corpus it was
+    made from, if any; `defects` counts the documents that contribute nothing, by name of `Defect`.
+
+    Made by `open` from a folder that `StoreWriter` wrote, or by `from_blocks`.
+    """
+
+    def __init__(
+        self,
+        *,
+        words: Callable[[], Any],
+        blocks: Callable[[int], Iterator[Block]],
+        unit: str,
+        n_documents: int,
+        defects: dict[str, int],
+        name: str | None = None,
+    ) -> None:
+        self._words = words
+        self._blocks = blocks
+        self.unit = unit
+        self.n_documents = n_documents
+        self.defects = defects
+        self.name = name
+
+    @classmethod
+    def open(cls, path: str | Path) -> CountStore:
+        """Map the store at `path`. Raises `InputError` if it is damaged or of another version."""
+        folder = Path(path)
+        meta = _read_meta(folder)
+        documents = _map(folder / DOCUMENTS)
+        words = _map(folder / DICTIONARY)
+
+        def blocks(n_words: int) -> Iterator[Block]:
+            for index in range(documents.num_record_batches):
+                yield read_block(_intact(folder, partial(documents.get_batch, index)), n_words)
+
+        return cls(
+            words=lambda: _intact(folder, lambda: _dictionary(words)),
+            blocks=blocks,
+            unit=meta["unit"],
+            n_documents=meta["documents"],
+            defects=meta["defects"],
+            name=meta["name"],
+        )
+
+    @classmethod
+    def from_blocks(
+        cls,
+        blocks: Iterable[Block],
+        dictionary: Sequence[str],
+        *,
+        unit: str = "document",
+        defects: dict[str, int] | None = None,
+    ) -> CountStore:
+        """A store in memory. A document with a word or count out of range, or a word twice, becomes empty."""
+        kept = tuple(_checked(block, len(dictionary)) for block in blocks)
+        words = pa.array(dictionary, pa.string())
+        return cls(
+            words=lambda: words,
+            blocks=lambda _: iter(kept),
+            unit=unit,
+            n_documents=sum(block.n_documents for block in kept),
+            defects=dict(defects or {}),
+        )
+
+    @cached_property
+    def words(self) -> Any:
+        """The dictionary as an Arrow string array, (n_words,)."""
+        return self._words()
+
+    @cached_property
+    def dictionary(self) -> list[str]:
+        """The words that `Block.words` index, (n_words,)."""
+        return list(self.words.to_pylist())
+
+    def blocks(self) -> Iterator[Block]:
+        """The blocks in order; can be iterated again."""
+        return self._blocks(len(self.words))
+
+
+def is_store(path: Path) -> bool:
+    """Whether `path` is a folder that claims to be a corpus store."""
+    try:
+        return bool(json.loads((path / META).read_bytes()).get("format") == FORMAT)
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _checked(block: Block, n_words: int) -> Block:
+    sound = sound_documents(block, n_words)
+    if not sound.all():
+        block = block.without(~sound)
+    freeze((block.indptr, block.words, block.counts, block.units))
+    return block
+
+
+def _read_meta(folder: Path) -> dict[str, Any]:
+    try:
+        meta = json.loads((folder / META).read_bytes())
+        fine = (
+            meta["format"] == FORMAT and isinstance(meta["unit"], str) and isinstance(meta["documents"], int)
+        )
+        version, fine = meta["version"], fine and isinstance(meta["defects"], dict) and "name" in meta
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(f"{folder} is not a corpus store. Write one with `dplda corpus import`.") from None
+    if version != VERSION or not fine:
+        raise InputError(f"{folder} was written by another version of dplda. Import the corpus again.")
+    return dict(meta)
+
+
+def _map(path: Path) -> Any:
+    try:
+        return pa.ipc.open_file(pa.memory_map(str(path)))
+    except (OSError, pa.ArrowException):
+        raise InputError(f"{path.parent} is a damaged corpus store. Import the corpus again.") from None
+
+
+def _intact(folder: Path, read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except (OSError, pa.ArrowException):
+        raise InputError(f"{folder} is a damaged corpus store. Import the corpus again.") from None
+
+
+def _dictionary(file: Any) -> Any:
+    table = file.read_all()
+    table.validate(full=True)
+    return table.column("word").combine_chunks()
