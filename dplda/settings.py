@@ -40,8 +40,9 @@ class Range:
 
 
 RANGES: dict[str, Range] = {
-    "epsilon": Range(low=0.0, high=100.0, unit="nats, total for the run", open_low=True),
-    "delta": Range(low=1e-15, high=0.1, unit="probability", open_low=False),
+    # Beyond these, privacy-loss distributions (steps of 1e-4 nats, tails of 1e-15) say nothing useful.
+    "epsilon": Range(low=1e-3, high=100.0, unit="nats, total for the run"),
+    "delta": Range(low=1e-12, high=0.1, unit="probability"),
     "topics": Range(low=2, high=500, unit="topics", integer=True),
     "alpha0": Range(low=1e-3, high=1000.0, unit="sum of the Dirichlet parameters"),
     "max_vocabulary": Range(low=2, high=1_000_000, unit="words", integer=True),

@@ -25,7 +25,7 @@ from dplda.settings import ADJACENCIES, DEFAULT_GRANT, RANGES, Range, check_choi
 
 GRANT_RANGES = {
     "epsilon": Range(low=1e-6, high=1000.0, unit="nats, total for the dataset"),
-    "delta": RANGES["delta"],
+    "delta": Range(low=1e-15, high=0.1, unit="probability"),
 }
 
 
