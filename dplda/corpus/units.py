@@ -14,7 +14,7 @@ import numpy as np
 from dplda.corpus.store import CountStore
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)  # a traceback that shows values must not show these
 class UnitCounts:
     """Counts in CSR form, documents of one unit adjacent. Private: only the curator may hold one.
 

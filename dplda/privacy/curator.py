@@ -26,6 +26,7 @@ from dplda.privacy.noise import Noise, lattice_scale
 from dplda.privacy.picks import MOST_WORDS, count_votes, word_hashes
 from dplda.privacy.thresholds import clip_at_quantile, clip_bins, selection_threshold
 from dplda.progress import Progress, Silent
+from dplda.settings import ADJACENCIES
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,8 @@ class Curator:
         adjacency: str = "add-remove",
         progress: Progress | None = None,
     ) -> None:
+        if adjacency not in ADJACENCIES:
+            raise GateError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
         self._store = store
         self._planned = list(events)
         self._ask = ask
@@ -111,10 +114,10 @@ class Curator:
         Asks the planned events ``vocabulary`` (weighted Gaussian with threshold) and ``reach`` (the sum of vote
         weights, which turns votes into document frequencies). Words come ordered by (noisy value, word).
         """
-        counts, names = all_words(self._store), self._store.dictionary
         event = self._charge("vocabulary", GAUSSIAN_THRESHOLD)
         reach_event = self._charge("reach")
-        votes, weight = count_votes(counts, word_hashes(names))
+        names = self._store.dictionary
+        votes, weight = count_votes(all_words(self._store), word_hashes(names))
         scale = self._scale(event, NONNEGATIVE)
         failure = event.delta / 2 if self._replace else event.delta
         candidates = {int(index): int(votes[index]) for index in np.flatnonzero(votes)}  # picked by some unit
@@ -246,6 +249,8 @@ class Curator:
 
     def _pass(self, contribution: Contribution, clip: float, norms: np.ndarray) -> list[tuple[np.ndarray, int]]:
         c, f = self._in_use(), contribution
+        if not len(f.scale) == len(f.matrix) == c.n_words or f.n_rows not in (1, c.n_words):
+            raise GateError("the contribution is not about the words in use")  # compiled loops check no bounds
 
         def work(first: int, last: int) -> tuple[np.ndarray, int]:
             total = np.zeros(f.shape, np.int64)

@@ -18,7 +18,7 @@ MOST_WORDS = 200  # m: the most words a unit may pick
 
 def word_hashes(words: Sequence[str]) -> np.ndarray:
     """Public 64-bit hash of each word, uint64; the unit's coins are drawn from these."""
-    digests = b"".join(hashlib.blake2b(word.encode("utf-8"), digest_size=8).digest() for word in words)
+    digests = b"".join(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words)
     return np.frombuffer(digests, np.uint64)
 
 
