@@ -46,7 +46,7 @@ def squared_norm(rows: np.ndarray, n_rows: int, weights: np.ndarray) -> float:
     return total
 
 
-@nb.njit(cache=True, nogil=True)
+@nb.njit(cache=True, nogil=True, error_model="numpy")
 def quantise(rows: np.ndarray, n_rows: int, weights: np.ndarray, mass: float, clip: float, z: np.ndarray) -> np.int64:
     """Clip (F, mass coordinate) to `clip` and round to the lattice into `z`; returns the mass coordinate.
 

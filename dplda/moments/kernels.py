@@ -1,7 +1,8 @@
 """Compiled per-document contributions and the loop that clips, rounds and sums them unit by unit.
 
 Every function works on one document (or one unit) by itself, in the order of its own words, so that removing a
-unit cannot change another unit's integers (docs/privacy.md, section 5).
+unit cannot change another unit's integers (docs/privacy.md, section 5). Divisions follow NumPy: a quotient that does
+not exist is inf or nan, which makes its unit contribute nothing, where an exception would tell of it (rule 3).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dplda.settings import MINIMUM_LENGTH
 E_STEPS = 15  # fixed, data-independent number of coordinate-ascent steps inside one E-step
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST)
+@nb.njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _project(words: np.ndarray, counts: np.ndarray, scale: np.ndarray, X: np.ndarray, y: np.ndarray) -> None:
     y[:] = 0.0
     for e in range(len(words)):
@@ -25,13 +26,13 @@ def _project(words: np.ndarray, counts: np.ndarray, scale: np.ndarray, X: np.nda
             y[a] += h * X[words[e], a]
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST)
+@nb.njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _first(words, counts, length, scale, out):
     for e in range(len(words)):
         out[e, 0] = scale[words[e]] * counts[e] / length
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST)
+@nb.njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _second_times(words, counts, length, scale, X, y, out):
     _project(words, counts, scale, X, y)
     pairs = length * (length - 1.0)
@@ -43,7 +44,7 @@ def _second_times(words, counts, length, scale, X, y, out):
             out[e, a] = h * y[a] - diagonal * X[w, a]
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST)
+@nb.njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _core(words, counts, length, scale, X, y, out):
     _project(words, counts, scale, X, y)
     p = X.shape[1]
@@ -64,7 +65,7 @@ def _core(words, counts, length, scale, X, y, out):
                 t += 1
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST)
+@nb.njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _third(words, counts, length, W, y, R, out):
     k = W.shape[1]
     y[:] = 0.0
@@ -95,9 +96,14 @@ def _third(words, counts, length, W, y, R, out):
                 t += 1
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST)
+@nb.njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def exp_digamma(x: float) -> float:
-    """exp(digamma(x)) for x > 0, by recurrence to x >= 6 and the asymptotic series; relative error below 1e-9."""
+    """exp(digamma(x)) for x > 0, by recurrence to x >= 6 and the asymptotic series; relative error below 1e-9.
+
+    Anything else gives nan, never an exception or an endless recurrence: the unit then contributes nothing.
+    """
+    if not x > 0.0:
+        return np.nan
     shift = 0.0
     while x < 6.0:
         shift += 1.0 / x
@@ -107,7 +113,7 @@ def exp_digamma(x: float) -> float:
     return float(np.exp(np.log(x) - 0.5 / x - series - shift))
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST)
+@nb.njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def posterior(words, counts, word_weights, alpha, theta, gamma):
     """Variational posterior of one document for fixed `word_weights` (Blei, Ng, Jordan 2003, section 5.2).
 
@@ -129,7 +135,7 @@ def posterior(words, counts, word_weights, alpha, theta, gamma):
             theta[z] = exp_digamma(gamma[z])
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST)
+@nb.njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def _expected(words, counts, word_weights, alpha, theta, gamma, out):
     posterior(words, counts, word_weights, alpha, theta, gamma)
     k = word_weights.shape[1]
@@ -181,7 +187,7 @@ def accumulate(kind, indptr, words, counts, unit_ptr, first, last, scale, matrix
     unclipped norm of unit u (-1 where no document is eligible). Returns the sum of mass coordinates.
     """
     n_rows, width = total.shape
-    dense = n_rows == 1
+    dense = kind == CORE or kind == THIRD  # one row, whatever the words
     y = np.empty(matrix.shape[1])
     z = np.empty(matrix.shape[1])
     prior = np.full(matrix.shape[1], alpha)
@@ -216,7 +222,7 @@ def accumulate(kind, indptr, words, counts, unit_ptr, first, last, scale, matrix
                 continue
             _document(kind, doc_words, doc_counts, length, scale, matrix, prior, y, z, R, document)
             targets = one_row if dense else doc_words
-            if used + len(targets) > len(buffer) and not dense:
+            if used + len(targets) > len(buffer) and len(buffer) < n_rows:
                 most = min(n_rows, 2 * (used + len(targets)))
                 grown = np.empty((most, width))
                 grown[:used] = buffer[:used]

@@ -30,7 +30,7 @@ def robust_power_method(
     T(v, v, v), polishes it for as many steps again and subtracts it. Cost: rank * iterations * starts * k^3.
     Raises `ValueError` unless T is a finite cube with 1 <= rank <= k.
     """
-    k = T.shape[0]
+    k = T.shape[0] if T.ndim == 3 else 0
     if T.shape != (k, k, k) or not 1 <= rank <= k or not np.isfinite(T).all():
         raise ValueError(f"need a finite (k, k, k) tensor and 1 <= rank <= k, got shape {T.shape}, rank {rank}")
     T = T.copy()

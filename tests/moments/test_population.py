@@ -66,5 +66,5 @@ def test_corrections_of_the_averages_are_sums_of_topics(alpha):
     ],
 )
 def test_wrong_parameters_are_refused(topics, alpha):
-    with pytest.raises(ValueError, match="need topics|distribution|Dirichlet"):
+    with pytest.raises(ValueError, match=r"need topics|distribution|Dirichlet"):
         population_moments(topics, alpha)
