@@ -112,6 +112,8 @@ def read_corpus(
     Raises `InputError`.
     """
     place = Path(path).expanduser()
+    if unit_field == "document":  # the name of documents that stand alone, in stores and in ledgers
+        raise InputError("unit_field must not be 'document', which means no column. Rename that column.")
     if format is None and is_store(place):
         if text_field or id_field or unit_field:
             raise InputError(f"{place} is a prepared store: its columns were chosen when it was imported.")
