@@ -1,0 +1,1 @@
+"""The command line: reading options, calling the library, printing. No mathematics."""

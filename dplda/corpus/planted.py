@@ -66,9 +66,7 @@ def draw_counts(
     """
     cumulative = np.cumsum(topics, axis=1)
     cumulative /= cumulative[:, -1:]
-    blocks = [
-        _draw_block(random, lengths[rows], proportions[rows], cumulative) for rows in _row_blocks(lengths)
-    ]
+    blocks = [_draw_block(random, lengths[rows], proportions[rows], cumulative) for rows in _row_blocks(lengths)]
     return sp.csr_matrix(sp.vstack(blocks, format="csr"))
 
 

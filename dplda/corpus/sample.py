@@ -72,9 +72,7 @@ def planted_themes() -> tuple[list[str], FloatArray]:
     return words, matrix
 
 
-def write_sample(
-    directory: str | Path, n_documents: int = 22_000, n_users: int = 4_000, seed: int = 0
-) -> Path:
+def write_sample(directory: str | Path, n_documents: int = 20_000, n_users: int = 4_000, seed: int = 0) -> Path:
     """Write the corpus, its planted themes and a note into `directory`; returns the path of the corpus file.
 
     The same numbers give the same bytes once decompressed. Raises `InputError` for a number out of range,
@@ -93,9 +91,7 @@ def write_sample(
         note = README.format(corpus=CORPUS_FILE, themes=THEMES_FILE, **facts)
         (folder / README_FILE).write_text(note, encoding="utf-8")
     except FileExistsError:
-        raise InputError(
-            f"{folder / CORPUS_FILE} is already there. Remove it or name another folder."
-        ) from None
+        raise InputError(f"{folder / CORPUS_FILE} is already there. Remove it or name another folder.") from None
     except OSError as error:
         raise InputError(f"cannot write the sample into {folder}: {error.strerror}.") from None
     return folder / CORPUS_FILE
@@ -106,9 +102,7 @@ def themes_json() -> str:
     words, matrix = planted_themes()
     tables = {}
     for theme, row in zip(THEMES, matrix, strict=True):
-        ranked = sorted(
-            (-probability, word) for word, probability in zip(words, row, strict=True) if probability
-        )
+        ranked = sorted((-probability, word) for word, probability in zip(words, row, strict=True) if probability)
         tables[theme] = {word: float(f"{-negative:.8f}") for negative, word in ranked}
     return json.dumps(tables, indent=1) + "\n"
 

@@ -1,0 +1,1 @@
+"""Refining released topics by private rounds over the documents' expected counts."""

@@ -1,0 +1,1 @@
+"""The noisy power method, whitening and unwhitening. Nothing here sees private data."""

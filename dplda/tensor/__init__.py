@@ -1,0 +1,1 @@
+"""Symmetric tensors and their decomposition. Nothing here sees private data."""
