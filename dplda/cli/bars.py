@@ -38,11 +38,16 @@ class Bars:
 
 
 class Lines:
-    """Says each stage's name and no amount: what a log may keep."""
+    """Says each stage's name once and no amount: what a log may keep."""
+
+    def __init__(self) -> None:
+        self._stage = ""
 
     def start(self, stage: str, total: int | None = None) -> None:
-        """Print the name of `stage`."""
-        say(f"{stage} ...", error=True)
+        """Print the name of `stage`, unless it is another round of the same."""
+        if stage != self._stage:
+            say(f"{stage} ...", error=True)
+        self._stage = stage
 
     def advance(self, amount: int = 1) -> None:
         """Ignore."""

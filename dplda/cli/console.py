@@ -37,7 +37,7 @@ def say(text: str, *, error: bool = False, style: str | None = None) -> None:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, wide: str = "") -> None:
     """Print a table; all columns but `wide` keep to one line."""
-    grid = Table(box=None, pad_edge=False, header_style="bold")
+    grid = Table(box=None, pad_edge=False, header_style="bold", show_header=any(columns))
     for column in columns:
         grid.add_column(column, no_wrap=column != wide, overflow="fold")
     for row in rows:

@@ -1,4 +1,4 @@
-"""`dplda fit`: the main job. This file asks and tells; the work is done by `dplda.estimator.fit`."""
+"""`dplda fit`: the main job. This file asks and tells; the work is done by `dplda.fitting.fit`."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     source = read(corpus, reading)
     ledger = open_ledger(ledger_path)
     seconds: dict[str, float] = {}
-    from dplda.estimator import fit as learn
+    from dplda.fitting import fit as learn
 
     names = (
         "dataset",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +13,8 @@ from dplda.cli.console import print_json, say, table
 from dplda.cli.options import json_option, ledger_option, open_ledger
 
 if TYPE_CHECKING:
-    from dplda.ledger import PlannedEvent, RunRecord
+    from dplda.ledger import RunRecord
+    from dplda.privacy.events import Event
 
 
 @click.group(invoke_without_command=True)
@@ -19,18 +22,18 @@ if TYPE_CHECKING:
 @ledger_option
 @click.pass_context
 def runs(context: click.Context, as_json: bool, ledger_path: Path | None) -> None:
-    """List the runs in the ledger, with what each asked for."""
+    """List the runs in the ledger, with what each asked for and spent (epsilon, at its delta)."""
     if context.invoked_subcommand is not None:
         context.obj = (as_json, ledger_path)
         return
     records = open_ledger(ledger_path).runs()
     if as_json:
-        print_json({"runs": [record.to_json() for record in records]})
+        print_json({"runs": [_json(record) for record in records]})
     elif not records:
         say("No runs yet. Start with: dplda fit CORPUS")
     else:
-        rows = ((r.id, r.dataset, f"{r.epsilon:g}", f"{r.delta:g}", _sound(r), r.described) for r in records)
-        table(("run", "dataset", "epsilon", "delta", "private", "status"), rows, wide="status")
+        columns = ("run", "dataset", "asked", "spent", "delta", "private", "status")
+        table(columns, (_row(record) for record in records), wide="status")
 
 
 @runs.command()
@@ -42,43 +45,62 @@ def show(above: tuple[bool, Path | None], run: str, as_json: bool, ledger_path: 
     """Show RUN (its id or how that begins): its settings, and what it spent on which stage."""
     record = open_ledger(ledger_path or above[1]).run(run)
     if as_json or above[0]:
-        print_json(record.to_json())
+        print_json(_json(record))
         return
     facts = {
         "run": record.id,
         "dataset": record.dataset,
         "asked": f"epsilon {record.epsilon:g}, delta {record.delta:g}, {record.adjacency}, unit {record.unit}",
+        "spent": f"epsilon {_spent(record):.4g}, delta {record.delta:g}",
         "private": _sound(record),
         "status": record.described,
         "model": record.model or "none",
         "begun": f"{record.created:%Y-%m-%d %H:%M} UTC",
     }
     table(("", ""), facts.items(), wide="")
-    table(("stage", "mechanism", "noise", "times", "status", "share"), _stages(record))
+    table(("stage", "mechanism", "noise", "status", "times", "share"), _stages(record))
     if record.seconds:
         seconds = ", ".join(f"{stage} {value:.1f}" for stage, value in record.seconds.items())
         say(f"seconds (not private, not for sharing): {seconds}")
+
+
+def _row(record: RunRecord) -> tuple[str, ...]:
+    asked, spent, delta = (f"{value:.4g}" for value in (record.epsilon, _spent(record), record.delta))
+    return record.id, record.dataset, asked, spent, delta, _sound(record), record.described
 
 
 def _sound(record: RunRecord) -> str:
     return "yes" if record.sound else "NO"
 
 
+def _spent(record: RunRecord) -> float:
+    """epsilon of what counts as spent, at the run's delta; infinite if there is no bound."""
+    from dplda.privacy.accountant import gaussian_epsilon
+
+    return gaussian_epsilon(math.sqrt(record.cost.mu_squared), record.delta - record.cost.delta)
+
+
+def _json(record: RunRecord) -> dict[str, Any]:
+    """The record with what it spent; null stands for an infinite epsilon."""
+    spent = _spent(record)
+    return {**record.to_json(), "spent": {"epsilon": spent if math.isfinite(spent) else None, "delta": record.delta}}
+
+
 def _stages(record: RunRecord) -> list[tuple[object, ...]]:
-    """A row for each planned event: what it is, and its share of the run's cost."""
-    total = record.cost.mu_squared
-    return [(*_described(planned), planned.status, _share(planned, record, total)) for planned in record.plan]
-
-
-def _described(planned: PlannedEvent) -> tuple[object, ...]:
-    event = planned.event
-    noise = "none" if event.noise_multiplier is None else f"{event.noise_multiplier:.4g} sd"
-    return event.stage, event.mechanism, f"epsilon {event.epsilon:g}" if event.epsilon else noise, event.count
-
-
-def _share(planned: PlannedEvent, record: RunRecord, total: float) -> str:
+    """A row for each stage: what its events are, how many, and their share of the run's cost."""
     from dplda.privacy.accountant import cost
 
-    if planned.event not in record.counted or not 0 < total < float("inf"):
-        return ""
-    return f"{cost([planned.event]).mu_squared / total:.1%}"
+    total = record.cost.mu_squared
+    bounded = 0 < total < math.inf
+    rows: list[tuple[object, ...]] = []
+    for key, same in groupby(record.plan, key=lambda planned: (*_described(planned.event), planned.status)):
+        events = [planned.event for planned in same]
+        counted = bounded and events[0] in record.counted
+        share = f"{cost(events).mu_squared / total:.1%}" if counted else ""
+        rows.append((*key, sum(event.count for event in events), share))
+    return rows
+
+
+def _described(event: Event) -> tuple[str, str, str]:
+    noise = "none" if event.noise_multiplier is None else f"{event.noise_multiplier:.4g} sd"
+    return event.stage, event.mechanism, f"epsilon {event.epsilon:g}" if event.epsilon else noise

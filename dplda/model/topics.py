@@ -57,8 +57,9 @@ class TopicModel:
 
         A topic whose released prevalence is 0 has a negligible prior, but one that inference can divide by.
         """
-        alpha = np.asarray(self.parameters["alpha"], dtype=np.float64)
-        return np.maximum(alpha, LEAST_PRIOR * alpha.sum())
+        alpha: NDArray[np.float64] = np.array(self.parameters["alpha"], dtype=np.float64)
+        alpha[alpha == 0] = LEAST_PRIOR * alpha.sum()
+        return alpha
 
     def top_words(self, n: int = 10) -> list[list[tuple[str, float]]]:
         """The `n` most probable words of each topic with their probabilities; ties go alphabetically."""

@@ -26,9 +26,9 @@ def counts_for(model: TopicModel, store: CountStore) -> tuple[sparse.csr_matrix,
     for block in store.blocks():
         target = columns[block.words]
         known = target >= 0
-        counts = block.counts.astype(np.int64)
-        total += int(counts.sum())
-        unknown += int(counts[~known].sum())
+        counts = block.counts
+        total += int(counts.sum(dtype=np.int64))
+        unknown += int(counts[~known].sum(dtype=np.int64))
         # Running numbers of known entries at the old row borders are the new row borders.
         borders = np.concatenate(([0], np.cumsum(known)))[block.indptr]
         shape = (len(block.indptr) - 1, len(model.vocabulary))

@@ -18,6 +18,7 @@ def work(*, quiet: bool) -> None:
         progress.start("read [b]", 10)
         progress.advance(4)
         progress.start("subspace")
+        progress.start("subspace")
         progress.advance()
 
 

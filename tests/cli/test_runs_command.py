@@ -2,6 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dplda.ledger import Ledger
+from dplda.privacy.events import Event
+
 
 def test_an_empty_ledger_says_how_to_start(dplda) -> None:
     assert "dplda fit" in dplda("runs").out
@@ -15,6 +18,22 @@ def test_runs_are_listed(dplda, saved: str) -> None:
         assert expected in answer.out
     (run,) = dplda("runs", "--json").json["runs"]
     assert run["id"] == saved
+    assert 0 < run["spent"]["epsilon"] < 1.25
+
+
+def test_a_run_without_noise_has_spent_without_bound(dplda) -> None:
+    ledger = Ledger()
+    ledger.grant("toys", unbounded=True)
+    asked = {"unit": "document", "adjacency": "replace", "epsilon": 1.0, "delta": 1e-6, "parameters": {}}
+    event = Event(stage="words", mechanism="exact")
+    reservation = ledger.reserve(dataset="toys", events=(event,), sound=False, **asked)
+    reservation.bind("fingerprint")
+    reservation.ask(event)
+    reservation.finish(model=None, seconds={})
+    for answer in (dplda("runs"), dplda("runs", "show", reservation.run)):
+        assert "inf" in answer.out
+        assert "NO" in answer.out
+    assert dplda("runs", "show", reservation.run, "--json").json["spent"]["epsilon"] is None
 
 
 def test_show_tells_what_was_spent_on_which_stage(dplda, saved: str) -> None:

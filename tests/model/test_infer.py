@@ -80,3 +80,8 @@ def test_counts_that_are_no_counts_are_refused(bad: float) -> None:
     counts[1, 3] = bad
     with pytest.raises(InputError, match="finite and nonnegative"):
         posterior_mean(model.topics, model.alpha, sparse.csr_matrix(counts))
+
+
+def test_small_weighted_counts_do_not_underflow_into_the_prior() -> None:
+    answer = posterior_mean(np.eye(2), np.array([1e-6, 1e-6]), sparse.csr_matrix([[1e-3, 0.0]]))
+    np.testing.assert_allclose(answer[0], [1, 0], atol=0.01)
