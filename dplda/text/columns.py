@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,15 +32,18 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns chosen; `id` and `unit` are None where documents are numbered or their own unit."""
+    """The columns chosen; `id` and `unit` are None where documents are numbered or their own unit.
 
-    text: str
+    The text is in the first of the columns `text` that the document itself has.
+    """
+
+    text: tuple[str, ...]
     id: str | None
     unit: str | None
 
     def record(self, value: Callable[[str], Any], ordinal: int) -> TextRecord | Defect:
         """The document whose columns `value` looks up (None where there is none), or its defect."""
-        text = value(self.text)
+        text = next((found for name in self.text if (found := value(name)) is not None), None)
         if not isinstance(text, str):
             return Defect.MALFORMED
         if len(text) > MAX_CHARACTERS:
@@ -54,19 +57,24 @@ class Columns:
 
 def choose(path: Path, names: Sequence[str], options: ReadOptions) -> Columns:
     """Settle the columns among `names`. Raises `InputError` for a column that is not there."""
-    for field, asked in (
-        ("text_field", options.text_field),
-        ("id_field", options.id_field),
-        ("unit_field", options.unit_field),
-    ):
-        if asked is not None and asked not in names:
-            raise InputError(f"{field} {asked!r} is not a column of {path}. {_listed(names)}")
+    check_asked(path, names, names, options)
     text = options.text_field or next((name for name in TEXT_NAMES if name in names), None)
     if text is None:
-        raise InputError(
-            f"Which column of {path} holds the text? Name it with --text-field. {_listed(names)}"
-        )
-    return Columns(text, options.id_field or ("id" if "id" in names else None), options.unit_field)
+        raise no_text_column(path, names)
+    return Columns((text,), options.id_field or ("id" if "id" in names else None), options.unit_field)
+
+
+def check_asked(path: Path, names: Collection[str], shown: Sequence[str], options: ReadOptions) -> None:
+    """Raise `InputError`, showing the columns `shown`, for a column asked for that is not among `names`."""
+    asked = {"text": options.text_field, "id": options.id_field, "unit": options.unit_field}
+    for use, name in asked.items():
+        if name is not None and name not in names:
+            raise InputError(f"{use}_field {name!r} is not a column of {path}. {_listed(shown)}")
+
+
+def no_text_column(path: Path, shown: Sequence[str]) -> InputError:
+    """The error of a table none of whose columns has a likely name."""
+    return InputError(f"Which column of {path} holds the text? Name it with --text-field. {_listed(shown)}")
 
 
 def no_columns(path: Path, kind: str, options: ReadOptions) -> None:

@@ -46,10 +46,12 @@ def split_line(line: str, delimiter: str) -> Row:
     """Fields of one physical line, quoted as in RFC 4180, or its defect."""
     if len(line) > 4 * MAX_CHARACTERS:
         return Defect.TOO_LONG
+    if line.count('"') % 2:
+        return Defect.UNBALANCED
     try:
         row = _next_row(csv.reader([line], delimiter=delimiter, strict=True), len(line))
     except csv.Error:
-        return Defect.UNBALANCED if line.count('"') % 2 else Defect.MALFORMED
+        return Defect.MALFORMED
     return Defect.MALFORMED if row is None else row
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dplda.errors import InputError
-from dplda.text.columns import ReadOptions, choose
+from dplda.text.columns import TEXT_NAMES, Columns, ReadOptions, check_asked, no_text_column
 from dplda.text.files import check_encoding, text_lines
 from dplda.text.records import Defect, TextRecord, TextSource
 
@@ -19,7 +19,7 @@ SAMPLED_LINES = 100  # lines looked at to learn the column names, which the user
 def jsonl_source(path: Path, options: ReadOptions) -> TextSource:
     """Check that the columns exist in the first lines. Raises `InputError`."""
     check_encoding(options.encoding, line_file=True)
-    columns = choose(path, _column_names(path, options), options)
+    columns = _columns(path, options)
 
     def records() -> Iterator[TextRecord | Defect]:
         for number, line in text_lines(path, options.encoding):
@@ -40,15 +40,20 @@ def parse_line(line: str | Defect) -> dict[str, Any] | Defect:
     return fields if isinstance(fields, dict) else Defect.MALFORMED
 
 
-def _column_names(path: Path, options: ReadOptions) -> list[str]:
-    """Columns to show and choose from: asked-for ones that some sampled line has, then those of every line.
+def _columns(path: Path, options: ReadOptions) -> Columns:
+    """Check against the first lines; what is not asked for, each document settles by its own keys.
 
-    A key that only some lines have may be content rather than a column, so it is never shown.
+    Guessing from the lines would let one document change how all others are read. Only keys that every line
+    looked at has are shown: another may be content rather than a column.
     """
     lines = islice(text_lines(path, options.encoding), SAMPLED_LINES)
     objects = [fields for _, line in lines if isinstance(fields := parse_line(line), dict)]
     if not objects:
         raise InputError(f"{path} does not begin with JSON lines (one object a line). Check --format.")
+    names = {key for fields in objects for key in fields}
     common = [key for key in objects[0] if all(key in fields for fields in objects)]
-    asked = [key for key in (options.text_field, options.id_field, options.unit_field) if key is not None]
-    return common + [key for key in asked if key not in common and any(key in fields for fields in objects)]
+    check_asked(path, names, common, options)
+    if options.text_field is None and names.isdisjoint(TEXT_NAMES):
+        raise no_text_column(path, common)
+    text = TEXT_NAMES if options.text_field is None else (options.text_field,)
+    return Columns(text, options.id_field or "id", options.unit_field)

@@ -25,11 +25,11 @@ def parquet_source(path: Path, options: ReadOptions) -> TextSource:
     with _table(path) as table:
         schema, rows = table.schema_arrow, table.metadata.num_rows
     columns = choose(path, schema.names, options)
-    kind = schema.field(columns.text).type
+    kind = schema.field(columns.text[0]).type
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise InputError(
-            f"Column {columns.text!r} of {path} holds {kind}, not text. Name another with --text-field."
+            f"Column {columns.text[0]!r} of {path} holds {kind}, not text. Name another with --text-field."
         )
     return TextSource((path,), options.unit, lambda: _records(path, columns), total=rows)
 
@@ -47,7 +47,7 @@ def _table(path: Path) -> Iterator[Any]:
 
 
 def _records(path: Path, columns: Columns) -> Iterator[TextRecord | Defect]:
-    wanted = list({name: None for name in (columns.text, columns.id, columns.unit) if name is not None})
+    wanted = list({name: None for name in (*columns.text, columns.id, columns.unit) if name is not None})
     ordinal = 0
     with _table(path) as table:
         for batch in table.iter_batches(BATCH_ROWS, columns=wanted):

@@ -1,0 +1,54 @@
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dplda.errors import InputError
+from dplda.text.columns import ReadOptions
+from dplda.text.parquet import parquet_source
+from dplda.text.records import Defect, TextRecord, unit_key
+
+
+def table(tmp_path: Path, text: pa.Array) -> Path:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"text": text, "who": pa.array([1, None, 3][: len(text)])}), path)
+    return path
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_rows_are_documents(tmp_path: Path, kind: pa.DataType) -> None:
+    source = parquet_source(
+        table(tmp_path, pa.array(["a", "b", None]).cast(kind)), ReadOptions(unit_field="who")
+    )
+    assert list(source.records()) == [TextRecord("1", unit_key(1), "a"), Defect.NO_UNIT, Defect.MALFORMED]
+    assert source.total == 3
+
+
+def test_one_undecodable_cell_leaves_the_others_alone(tmp_path: Path) -> None:
+    text = pa.array([b"good", b"\xff\xfe\xff", b"fine"]).view(pa.string())
+    found = list(parquet_source(table(tmp_path, text), ReadOptions()).records())
+    assert [item if isinstance(item, Defect) else item.text for item in found] == [
+        "good",
+        Defect.UNDECODABLE,
+        "fine",
+    ]
+
+
+def test_a_gzipped_table_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "y.parquet.gz"
+    path.write_bytes(gzip.compress(table(tmp_path, pa.array(["a"])).read_bytes()))
+    assert [r.text for r in parquet_source(path, ReadOptions()).records()] == ["a"]  # type: ignore[union-attr]
+
+
+def test_a_text_column_of_numbers_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds int64, not text"):
+        parquet_source(table(tmp_path, pa.array(["a"])), ReadOptions(text_field="who"))
+
+
+def test_a_truncated_table_is_one_clear_line(tmp_path: Path) -> None:
+    path = table(tmp_path, pa.array(["a"]))
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(InputError, match="not a whole Parquet file"):
+        parquet_source(path, ReadOptions())

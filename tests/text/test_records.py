@@ -1,0 +1,28 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dplda.text.records import UNIT_BYTES, document_key, printable, unit_key
+
+
+def test_a_number_and_its_digits_name_the_same_unit() -> None:
+    assert unit_key(7) == unit_key("7")
+
+
+def test_values_that_name_nobody_have_no_key() -> None:
+    for nothing in (None, "", float("nan"), [], {}, b"x"):
+        assert unit_key(nothing) is None
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_different_names_get_different_keys(one: str, other: str) -> None:
+    assert (unit_key(one) == unit_key(other)) == (one == other)
+
+
+def test_a_document_never_shares_its_key_with_a_column_value() -> None:
+    assert document_key(7) != unit_key("7")
+    assert len(document_key(7)) == UNIT_BYTES
+
+
+@given(st.text(alphabet=st.characters(codec=None)))
+def test_printable_text_can_always_be_encoded(text: str) -> None:
+    printable(text).encode("utf-8")
