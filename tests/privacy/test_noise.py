@@ -1,0 +1,101 @@
+"""Noise has exactly the law that the proofs assume, at least as wide as the accountant was told."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from dplda.compute.lattice import BOUND
+from dplda.privacy.noise import ExactNoise, SimulatedNoise, lattice_scale
+
+UNLIKELY = 1e-6  # a true claim fails one run in a million
+
+
+def fit_to_discrete_gaussian(samples: np.ndarray, scale: float) -> float:
+    """p-value of `samples` under mass proportional to exp(-z^2 / (2 scale^2)), tails pooled."""
+    far = np.arange(-60, 61)
+    mass = np.exp(-(far**2) / (2 * scale**2))
+    mass /= mass.sum()
+    reach = int(3 * scale)
+    clipped, cells = np.clip(samples, -reach, reach), np.arange(-reach, reach + 1)
+    expected = np.array([mass[np.clip(far, -reach, reach) == cell].sum() for cell in cells])
+    observed = np.array([(clipped == cell).sum() for cell in cells])
+    return float(chisquare(observed, expected * len(samples)).pvalue)
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.5])
+def test_exact_noise_follows_the_discrete_gaussian_law(scale):
+    assert fit_to_discrete_gaussian(ExactNoise().gaussian(scale, 20_000), scale) > UNLIKELY
+
+
+def test_noise_over_an_unknown_key_set_follows_the_same_law():
+    noisy = ExactNoise().above_threshold(dict.fromkeys(range(20_000), 1000), 2.5, 1)
+    assert fit_to_discrete_gaussian(np.array(list(noisy.values())) - 1000, 2.5) > UNLIKELY
+
+
+def test_the_law_test_can_fail():
+    assert fit_to_discrete_gaussian(ExactNoise().gaussian(2.3, 20_000), 2.5) < UNLIKELY
+
+
+def test_keys_are_kept_where_the_noisy_value_reaches_the_threshold():
+    assert ExactNoise().above_threshold({1: 9, 2: 10, 3: 11}, 0.01, 10) == {2: 10, 3: 11}
+    assert ExactNoise().above_threshold({}, 1e6, 10) == {}
+
+
+def test_exact_noise_at_lattice_scale_has_the_variance_asked_for():
+    n, scale = 20_000, lattice_scale(3.0, BOUND)
+    samples = ExactNoise().gaussian(scale, n).astype(float)
+    assert samples.var() == pytest.approx(scale**2, rel=6 * np.sqrt(2 / n))
+    assert abs(samples.mean()) < 6 * scale / np.sqrt(n)
+
+
+def test_exact_noise_is_never_the_same_twice():
+    noise = ExactNoise()
+    assert noise.private
+    assert not np.array_equal(noise.gaussian(1e6, 20), noise.gaussian(1e6, 20))
+    assert not np.array_equal(noise.gaussian(1e6, 20), ExactNoise().gaussian(1e6, 20))
+    assert noise.gaussian(1e6, 0).shape == (0,)
+
+
+multipliers = st.floats(0.1, 1e6)
+sensitivities = st.sampled_from([BOUND, BOUND * 2.0, BOUND * float(np.sqrt(2.0))])
+
+
+@given(multiplier=multipliers, sensitivity=sensitivities, weight=st.sampled_from([1, 2, 3, 6]))
+def test_the_lattice_scale_covers_its_multiplier_and_the_cost_of_discreteness(
+    multiplier, sensitivity, weight
+):
+    scale = Fraction(lattice_scale(multiplier, sensitivity, weight))
+    asked = (Fraction(multiplier) * Fraction(sensitivity)) ** 2 / weight
+    assert scale**2 - 4 >= asked  # T8 with tau = 2, in exact arithmetic
+    assert scale**2 <= asked * (1 + Fraction(1, 10**6))
+
+
+def test_noise_too_small_for_the_lattice_is_refused():
+    with pytest.raises(ValueError, match="outside the use of T8"):
+        lattice_scale(1e-3, BOUND)
+    with pytest.raises(ValueError, match="outside the use of T8"):
+        lattice_scale(0.0, BOUND)
+
+
+def test_simulated_noise_repeats_itself_and_says_that_it_is_not_private():
+    one, two = SimulatedNoise(7), SimulatedNoise(7)
+    assert not one.private
+    assert np.array_equal(one.gaussian(1e5, 50), two.gaussian(1e5, 50))
+    assert one.above_threshold({1: 0, 2: 10**9}, 10.0, 10**8) == two.above_threshold(
+        {1: 0, 2: 10**9}, 10.0, 10**8
+    )
+    assert not np.array_equal(SimulatedNoise(8).gaussian(1e5, 50), SimulatedNoise(7).gaussian(1e5, 50))
+
+
+def test_simulated_noise_has_the_asked_scale_and_threshold():
+    samples = SimulatedNoise(1).gaussian(1e5, 20_000)
+    assert samples.dtype == np.int64
+    assert samples.std() == pytest.approx(1e5, rel=0.03)
+    kept = SimulatedNoise(1).above_threshold({1: 0, 2: 10**6, 3: 2 * 10**6}, 1.0, 10**6 - 100)
+    assert sorted(kept) == [2, 3]
