@@ -44,7 +44,10 @@ QUESTIONS = {
     "release": ([gaussian("mean")], lambda gate: gate.release("mean", MEAN, 1.0)),
     "expose": ([Event(stage="mean", mechanism=EXACT)], lambda gate: gate.expose("mean", MEAN)),
     "expose_words": ([Event(stage="vocabulary", mechanism=EXACT)], lambda gate: gate.expose_words(5)),
-    "expose_frequencies": ([Event(stage="frequency", mechanism=EXACT)], lambda gate: gate.expose_frequencies()),
+    "expose_frequencies": (
+        [Event(stage="frequency", mechanism=EXACT)],
+        lambda gate: gate.expose_frequencies(),
+    ),
     "expose_size": ([Event(stage="size", mechanism=EXACT)], lambda gate: gate.expose_size()),
 }
 questions = pytest.mark.parametrize("question", QUESTIONS)
@@ -158,7 +161,10 @@ def test_every_coordinate_gets_its_own_noise_of_the_scale_its_weight_and_adjacen
     released = gate.release("s", contribution, 0.5)
     sensitivity = BOUND * (FACTORS[kind] if adjacency == "replace" else 1.0)
     expected = [
-        (lattice_scale(3.0, sensitivity, int(weight)), int((contribution.weights == weight).sum()) * contribution.n_rows)
+        (
+            lattice_scale(3.0, sensitivity, int(weight)),
+            int((contribution.weights == weight).sum()) * contribution.n_rows,
+        )
         for weight in np.unique(contribution.weights)
     ]
     assert sorted(noise.asked) == sorted([*expected, (lattice_scale(3.0, sensitivity), 1)])
@@ -186,7 +192,9 @@ def test_no_two_coordinates_share_a_sample(kind):
     assert noisy.mass > plain.mass
 
 
-@pytest.mark.parametrize(("adjacency", "factor", "failure"), [("add-remove", 1.0, 1e-6), ("replace", math.sqrt(2), 5e-7)])
+@pytest.mark.parametrize(
+    ("adjacency", "factor", "failure"), [("add-remove", 1.0, 1e-6), ("replace", math.sqrt(2), 5e-7)]
+)
 def test_word_selection_uses_the_scale_and_failure_probability_of_its_adjacency(adjacency, factor, failure):
     noise = NoNoise()
     gate = curator(CORPUS, [SELECT, gaussian("reach", 7.0)], noise, adjacency=adjacency)
@@ -201,7 +209,12 @@ def test_word_selection_uses_the_scale_and_failure_probability_of_its_adjacency(
 @pytest.mark.parametrize(("adjacency", "factor"), [("add-remove", 1.0), ("replace", math.sqrt(2))])
 def test_frequencies_clips_and_the_size_use_their_sensitivities(adjacency, factor):
     noise = NoNoise()
-    events = [gaussian("frequency", 2.0), gaussian("reach", 3.0), gaussian("mean clip", 4.0), gaussian("size", 5.0)]
+    events = [
+        gaussian("frequency", 2.0),
+        gaussian("reach", 3.0),
+        gaussian("mean clip", 4.0),
+        gaussian("size", 5.0),
+    ]
     gate = curator(CORPUS, events, noise, adjacency=adjacency)
     gate.word_frequencies()
     gate.clip("mean", MEAN, 0.5)
@@ -215,7 +228,13 @@ def test_frequencies_clips_and_the_size_use_their_sensitivities(adjacency, facto
 
 
 def test_without_noise_answers_are_the_statistics_themselves():
-    events = [gaussian("size"), gaussian("frequency"), gaussian("reach"), gaussian("mean"), gaussian("mean clip")]
+    events = [
+        gaussian("size"),
+        gaussian("frequency"),
+        gaussian("reach"),
+        gaussian("mean"),
+        gaussian("mean clip"),
+    ]
     gate = curator(CORPUS, events)
     assert gate.size() == 3.0  # dan has one token only
     found = gate.word_frequencies()
