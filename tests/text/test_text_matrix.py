@@ -27,7 +27,7 @@ def test_a_row_with_a_bad_count_contributes_nothing_and_stops_nothing(tmp_path: 
 
 
 def test_shape_and_vocabulary_must_agree(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has 3 columns but .* lists 2 words"):
+    with pytest.raises(InputError, match=r"has 3 columns but .* lists 2 words"):
         counts_of(save(tmp_path, np.eye(3), "a\nb\n"))
 
 

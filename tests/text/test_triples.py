@@ -91,7 +91,7 @@ def test_a_file_that_is_no_coordinate_matrix_is_refused(read_counts: Any, body: 
 def test_uci_needs_its_header_and_its_vocabulary(read_counts: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"needs its vocabulary.*vocab\.x\.txt"):
         read_counts(docword__x__txt="1\n3\n0\n")
-    with pytest.raises(InputError, match="declares 4 words but .* lists 3"):
+    with pytest.raises(InputError, match=r"declares 4 words but .* lists 3"):
         read_counts(docword__x__txt="1\n4\n0\n", vocab__x__txt=VOCAB)
     with pytest.raises(InputError, match="does not begin with UCI's three lines"):
         read_counts(docword__x__txt="one\n", vocab__x__txt=VOCAB)

@@ -1,0 +1,139 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from store_helpers import documents_of, written
+
+from dplda.corpus.blocks import SCHEMA, Block
+from dplda.corpus.store import CountStore, is_store
+from dplda.errors import InputError
+
+DOCUMENTS = [{"a": 1, "b": 2}, {}, {"c": 3, "a": 4}]
+
+
+def damaged(
+    folder: Path, words: list[int], counts: list[int], starts: list[int], others: list[int]
+) -> CountStore:
+    """A store of three words whose only batch holds just these arrays."""
+    written(folder, DOCUMENTS)
+    n = len(starts) - 1
+    kinds = [SCHEMA.field(name).type for name in ("words", "counts")]
+    values = [pa.array(words, pa.int32()), pa.array(counts, pa.int32())]
+    lists = [
+        pa.ListArray.from_buffers(
+            kind, n, [None, pa.py_buffer(np.array(offsets, np.int32))], children=[child]
+        )
+        for kind, offsets, child in zip(kinds, (starts, others), values, strict=True)
+    ]
+    columns = [*lists, pa.array([bytes(16)] * n, pa.binary(16)), pa.array(["d"] * n, pa.string())]
+    with pa.ipc.new_file(str(folder / "documents.arrow"), SCHEMA) as file:
+        file.write_batch(pa.record_batch(columns, schema=SCHEMA))
+    return CountStore.open(folder)
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    store = written(tmp_path / "s", DOCUMENTS[:1], DOCUMENTS[1:])
+    assert documents_of(store) == DOCUMENTS
+    assert documents_of(store) == DOCUMENTS  # and once more
+    assert (store.n_documents, store.unit, store.dictionary) == (3, "document", ["a", "b", "c"])
+    assert [name for block in store.blocks() for name in block.ids.to_pylist()] == ["d0", "d1", "d2"]
+
+
+def test_blocks_are_read_only_views_of_the_file(tmp_path: Path) -> None:
+    written(tmp_path / "s", DOCUMENTS)
+    store = CountStore.open(tmp_path / "s")
+    assert len(store.words) == 3
+    before = pa.total_allocated_bytes()
+    first, again = next(store.blocks()), next(store.blocks())
+    assert pa.total_allocated_bytes() == before
+    for name in ("indptr", "words", "counts", "units"):
+        assert np.shares_memory(getattr(first, name), getattr(again, name))
+        assert not getattr(first, name).flags.writeable
+        assert not getattr(first, name).flags.owndata
+
+
+@pytest.mark.parametrize(
+    ("words", "counts"),
+    [
+        ([0, 1, 0, 0, 2], [1, 1, 1, 1, 1]),  # a word twice
+        ([0, 1, 0, 3, 2], [1, 1, 1, 1, 1]),  # outside the dictionary
+        ([0, 1, -1, 0, 2], [1, 1, 1, 1, 1]),
+        ([0, 1, 0, 1, 2], [1, 1, 0, 1, 1]),  # no occurrence
+        ([0, 1, 0, 1, 2], [1, 1, 1, -5, 1]),
+    ],
+)
+def test_a_damaged_document_is_empty_and_the_others_are_whole(
+    tmp_path: Path, words: list[int], counts: list[int]
+) -> None:
+    store = damaged(tmp_path / "s", words, counts, [0, 2, 4, 5], [0, 2, 4, 5])
+    assert documents_of(store) == [{"a": 1, "b": 1}, {}, {"c": 1}]
+
+
+@pytest.mark.parametrize(
+    ("starts", "others"),
+    [
+        ([0, 2, 4, 5], [0, 2, 3, 5]),  # the lists disagree
+        ([0, 2, 9, 5], [0, 2, 9, 5]),  # beyond the end, and back
+        ([0, 2, 1, 5], [0, 2, 1, 5]),  # backwards
+        ([0, 2, -7, 5], [0, 2, -7, 5]),
+    ],
+)
+def test_damaged_ranges_never_raise_nor_touch_documents_before(
+    tmp_path: Path, starts: list[int], others: list[int]
+) -> None:
+    store = damaged(tmp_path / "s", [0, 1, 0, 1, 2], [1] * 5, starts, others)
+    found = documents_of(store)
+    assert found[0] == {"a": 1, "b": 1}
+    assert found[1] == {}
+
+
+def test_unsorted_words_are_sound(tmp_path: Path) -> None:
+    store = damaged(tmp_path / "s", [2, 0, 1, 1, 0], [1, 2, 3, 4, 5], [0, 3, 3, 5], [0, 3, 3, 5])
+    assert documents_of(store) == [{"c": 1, "a": 2, "b": 3}, {}, {"b": 4, "a": 5}]
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3)), max_size=4), max_size=5))
+def test_in_memory_too_a_document_is_whole_or_empty(rows: list[list[tuple[int, int]]]) -> None:
+    entries = np.array([entry for row in rows for entry in row], dtype=np.int32).reshape(-1, 2)
+    block = Block(
+        indptr=np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64),
+        words=entries[:, 0].copy(),
+        counts=entries[:, 1].copy(),
+        units=np.zeros((len(rows), 2), dtype=np.uint64),
+        ids=pa.array([""] * len(rows), pa.string()),
+    )
+    for row, found in zip(rows, documents_of(CountStore.from_blocks([block], ["a", "b", "c"])), strict=True):
+        distinct = len({word for word, _ in row}) == len(row)
+        sound = distinct and all(0 <= word < 3 and count >= 1 for word, count in row)
+        assert found == ({"abc"[word]: count for word, count in row} if sound else {})
+
+
+def test_a_folder_is_a_store_only_if_it_says_so(tmp_path: Path) -> None:
+    assert not is_store(tmp_path)
+    (tmp_path / "meta.json").write_text("[]")
+    assert not is_store(tmp_path)
+    written(tmp_path / "s", DOCUMENTS)
+    assert is_store(tmp_path / "s")
+    with pytest.raises(InputError, match="not a corpus store"):
+        CountStore.open(tmp_path)
+
+
+def test_a_store_of_another_version_asks_for_a_new_import(tmp_path: Path) -> None:
+    written(tmp_path / "s", DOCUMENTS)
+    meta = tmp_path / "s" / "meta.json"
+    meta.write_text(json.dumps(json.loads(meta.read_text()) | {"version": 0}))
+    with pytest.raises(InputError, match="another version"):
+        CountStore.open(tmp_path / "s")
+
+
+@pytest.mark.parametrize("name", ["documents.arrow", "dictionary.arrow"])
+def test_a_truncated_store_is_one_clear_line(tmp_path: Path, name: str) -> None:
+    written(tmp_path / "s", DOCUMENTS)
+    file = tmp_path / "s" / name
+    file.write_bytes(file.read_bytes()[:-30])
+    with pytest.raises(InputError, match="damaged corpus store"):
+        CountStore.open(tmp_path / "s")
