@@ -1,0 +1,273 @@
+"""Private counts reach the curator and nothing else: proved from every import, call and attribute of the package."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import grimp
+import pytest
+
+from dplda.privacy.curator import Curator
+
+PACKAGE = Path(__file__).resolve().parents[1] / "dplda"
+
+# Where private counts are made, and the modules outside `dplda.corpus` that may import each. `dplda.fitting` hands
+# the store on unread; `dplda.model.words` and the commands that read a corpus say that they are not private.
+PRIVATE_MODULES = {
+    "dplda.corpus": {
+        "dplda",
+        "dplda.fitting",
+        "dplda.request",
+        "dplda.estimator",
+        "dplda.cli.corpus",
+        "dplda.cli.options",
+    },
+    "dplda.corpus.store": {"dplda.privacy.curator", "dplda.model.words"},
+    "dplda.corpus.units": {"dplda.privacy.curator", "dplda.privacy.picks"},
+    "dplda.corpus.fingerprint": {"dplda.fitting"},
+    "dplda.corpus.blocks": set(),
+    "dplda.corpus.matrix": set(),
+    "dplda.corpus.writer": set(),
+    "dplda.corpus.prepare": set(),
+    "dplda.corpus.cache": set(),
+}
+# What computes on counts, and who may name it outside the module that defines it.
+PRIVATE_NAMES = {
+    "CountStore": {"dplda.privacy.curator", "dplda.model.words"},
+    "UnitCounts": {"dplda.privacy.curator", "dplda.privacy.picks"},
+    "all_words": {"dplda.privacy.curator"},
+    "accumulate": {"dplda.privacy.curator"},
+    "count_votes": {"dplda.privacy.curator"},
+    "clip_bins": {"dplda.privacy.curator"},
+    "ExactNoise": {"dplda.fitting"},
+    "Curator": {"dplda.fitting", "dplda.placements.none"},
+    "counts_for": {"dplda.model", "dplda.cli.transform"},
+}
+DEFINED_IN = {
+    "accumulate": "dplda.moments.kernels",
+    "count_votes": "dplda.privacy.picks",
+    "clip_bins": "dplda.privacy.thresholds",
+    "ExactNoise": "dplda.privacy.noise",
+    "Curator": "dplda.privacy.curator",
+    "counts_for": "dplda.model.words",
+}
+ASKING = {"choose_words", "use_words", "word_frequencies", "size", "clip", "release"}
+EXPOSING = {"expose", "expose_words", "expose_frequencies", "expose_size"}
+
+
+def modules() -> dict[str, ast.Module]:
+    names = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = ast.parse(path.read_text("utf-8"))
+    return names
+
+
+MODULES = modules()
+
+
+def outside_corpus() -> Iterator[tuple[str, ast.Module]]:
+    return ((name, tree) for name, tree in MODULES.items() if not name.startswith("dplda.corpus"))
+
+
+def imported(tree: ast.Module) -> set[tuple[str, str]]:
+    """(module, name) of every import, wherever it stands; the name is empty for ``import module``."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute, so that this test can read them"
+            found |= {(node.module or "", alias.name) for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {(alias.name, "") for alias in node.names}
+    return found
+
+
+def attributes(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """(what stands before the dot if it is a plain name, attribute)."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield (node.value.id if isinstance(node.value, ast.Name) else "", node.attr)
+
+
+def calls(tree: ast.Module, function: str) -> list[ast.Call]:
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [c for c in found if isinstance(c.func, (ast.Name, ast.Attribute)) and _last(c.func) == function]
+
+
+def _last(node: ast.Name | ast.Attribute) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr
+
+
+@pytest.mark.parametrize("private", PRIVATE_MODULES)
+def test_modules_that_hold_counts_are_imported_by_the_curator_and_named_exceptions_only(private):
+    graph = grimp.build_graph("dplda", cache_dir=None)
+    importers = {
+        name
+        for name in graph.find_modules_that_directly_import(private)
+        if not name.startswith("dplda.corpus")
+    }
+    scanned = {
+        name
+        for name, tree in outside_corpus()
+        for module, item in imported(tree)
+        if private in (module, f"{module}.{item}")
+    }
+    assert importers | scanned <= PRIVATE_MODULES[private]
+
+
+def test_every_module_of_the_corpus_folder_is_judged_above_or_holds_nothing_private():
+    public = {"dplda.corpus.planted", "dplda.corpus.sample", "dplda.corpus.sample_words"}
+    assert {name for name in MODULES if name.startswith("dplda.corpus")} == {*PRIVATE_MODULES, *public}
+
+
+@pytest.mark.parametrize("name", PRIVATE_NAMES)
+def test_what_computes_on_counts_is_named_by_the_curator_and_named_exceptions_only(name):
+    users = set()
+    for module, tree in outside_corpus():
+        mentions = {item for _, item in imported(tree)} | {attribute for _, attribute in attributes(tree)}
+        mentions |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        if name in mentions and module != DEFINED_IN.get(name):
+            users.add(module)
+    assert users <= PRIVATE_NAMES[name]
+
+
+def test_projecting_counts_is_called_in_the_curator_only():
+    users = {
+        module for module, tree in outside_corpus() if ("dplda.corpus.units", "project") in imported(tree)
+    }
+    assert users == {"dplda.privacy.curator"}
+
+
+def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private():
+    opened = {
+        m
+        for m, tree in outside_corpus()
+        for base, attr in attributes(tree)
+        if (base, attr) == ("source", "open")
+    }
+    assert opened <= {"dplda.cli.transform"}
+    for module, tree in outside_corpus():
+        of_corpora = [
+            c for c in calls(tree, "open") if isinstance(c.func, ast.Attribute) and _is_corpus(c.func.value)
+        ]
+        assert len(of_corpora) == (module == "dplda.fitting"), module
+        if module != "dplda.model.words":
+            assert not calls(tree, "blocks"), module
+
+
+def _is_corpus(node: ast.expr) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute)) and _last(node) == "corpus"
+
+
+def test_fitting_hands_the_store_to_the_curator_and_the_keyed_fingerprint_unread():
+    tree = MODULES["dplda.fitting"]
+    handed = [
+        argument
+        for function in ("Curator", "fingerprint")
+        for call in calls(tree, function)
+        for argument in call.args
+        if isinstance(argument, ast.Name) and argument.id == "store"
+    ]
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "store"]
+    assert len(names) == len(handed) + 1  # and the assignment
+    assert len(handed) == 2
+
+
+def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
+    allowed = {"open", "unit", "name", "public_vocabulary", "corpus"}
+    for module in ("dplda.fitting", "dplda.request", "dplda.estimator"):
+        for node in ast.walk(MODULES[module]):
+            if isinstance(node, ast.Attribute) and _is_corpus(node.value):
+                assert node.attr in allowed, module
+
+
+def test_the_curator_has_exactly_these_public_methods():
+    public = {name for name, _ in inspect.getmembers(Curator) if not name.startswith("_")}
+    assert public == ASKING | EXPOSING
+
+
+def test_every_public_method_of_the_curator_charges_before_it_computes():
+    (tree,) = [
+        node
+        for node in ast.walk(MODULES["dplda.privacy.curator"])
+        if isinstance(node, ast.ClassDef) and node.name == "Curator"
+    ]
+    methods = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for name in (ASKING | EXPOSING) - {"use_words"}:  # it returns nothing
+        body = [node for node in methods[name].body if not _is_docstring(node)]
+        assert calls(body[0], "_charge"), name
+    assert not [node for node in ast.walk(methods["use_words"]) if isinstance(node, ast.Return)]
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def curator_secrets() -> set[str]:
+    """Private attributes and methods of the curator."""
+    tree = MODULES["dplda.privacy.curator"]
+    (curator,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Curator"]
+    held = {
+        attribute for base, attribute in attributes(curator) if base == "self" and attribute.startswith("_")
+    }
+    return held | {
+        node.name for node in curator.body if isinstance(node, ast.FunctionDef) and node.name[0] == "_"
+    }
+
+
+def test_nothing_outside_touches_the_curators_private_parts():
+    secrets = curator_secrets()
+    assert {"_store", "_counts", "_norms", "_sum", "_noise", "_charge"} <= secrets
+    for module, tree in MODULES.items():
+        if module != "dplda.privacy.curator":
+            reached = {(base, name) for base, name in attributes(tree) if name in secrets and base != "self"}
+            assert not reached, module
+
+
+def test_exact_answers_are_asked_by_the_baseline_only():
+    for module, tree in MODULES.items():
+        exposing = {name for _, name in attributes(tree) if name in EXPOSING}
+        assert not exposing or module == "dplda.placements.none", module
+
+
+def test_no_module_reaches_names_that_this_test_cannot_read():
+    for module, tree in MODULES.items():
+        for reader in ("eval", "exec", "vars", "__import__", "compile", "globals", "locals", "attrgetter"):
+            called = [call for call in calls(tree, reader) if isinstance(call.func, ast.Name)]
+            assert module == "dplda" or not called, (module, reader)
+        assert not [a for _, a in attributes(tree) if a in {"__dict__", "__getattribute__", "_getframe"}], (
+            module
+        )
+        for call in calls(tree, "getattr"):
+            assert not (isinstance(call.args[1], ast.Constant) and str(call.args[1].value).startswith("_")), (
+                module
+            )
+        if calls(tree, "import_module"):
+            assert module in {"dplda", "dplda.corpus.prepare"}, module
+        assert not {"pickle", "marshal", "shelve", "gc", "ctypes"} & {name for name, _ in imported(tree)}, (
+            module
+        )
+
+
+@pytest.mark.parametrize(
+    ("library", "home"),
+    [("opendp", {"dplda.privacy.noise"}), ("dp_accounting", {"dplda.privacy.accountant"})],
+)
+def test_noise_and_accounting_have_one_home_each(library, home):
+    users = {m for m, tree in MODULES.items() for name, _ in imported(tree) if name.split(".")[0] == library}
+    assert users == home
+
+
+WAYS_AROUND = [
+    "from dplda.corpus.units import project",
+    "def f():\n    from dplda.corpus import units",
+    "import dplda.corpus.units as u",
+]
+
+
+@pytest.mark.parametrize("text", WAYS_AROUND)
+def test_the_scan_sees_imports_wherever_they_stand(text):
+    assert any("dplda.corpus.units" in (m, f"{m}.{n}") for m, n in imported(ast.parse(text)))
