@@ -31,9 +31,13 @@ def test_blocks_have_the_set_size_however_chunks_fall(
 
 
 def test_a_failed_import_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), StoreWriter(tmp_path / "s") as writer:
-        writer.append(chunk_of([{"a": 1}]))
-        raise KeyboardInterrupt
+    def interrupted() -> None:
+        with StoreWriter(tmp_path / "s") as writer:
+            writer.append(chunk_of([{"a": 1}]))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -48,16 +49,16 @@ def test_chunks_and_processes_change_nothing(processes: int, monkeypatch: pytest
 
 def test_no_more_than_a_few_chunks_are_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "CHUNK_DOCUMENTS", 1)
-    taken = 0
+    taken = []
 
-    def records() -> object:
-        nonlocal taken
-        for taken, record in enumerate(RECORDS, start=1):
+    def records() -> Iterator[TextRecord | Defect]:
+        for record in RECORDS:
+            taken.append(record)
             yield record
 
-    chunks = count_words(records(), Tokenization(processes=2))  # type: ignore[arg-type]
+    chunks = count_words(records(), Tokenization(processes=2))
     next(chunks)
-    assert taken <= pool.SMALL_CHUNKS + 2 * 2 + 1
+    assert len(taken) <= pool.SMALL_CHUNKS + 2 * 2 + 1
     chunks.close()  # type: ignore[attr-defined]
 
 
