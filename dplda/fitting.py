@@ -175,13 +175,12 @@ def _words(gate: Gate, request: Request) -> WordFrequencies:
     settings = request.settings
     if request.words is not None:
         gate.use_words(request.words)
-        found = gate.word_frequencies()
-    else:
-        found = within_limits(gate.choose_words(), settings.max_vocabulary, settings.max_document_frequency)
-    require_words(found, settings.topics, chosen_privately=request.words is None)
-    if request.words is None:
-        gate.use_words(found.words)
-    return found
+        return gate.word_frequencies()
+    released = gate.choose_words()
+    modelled = within_limits(released, settings.max_vocabulary, settings.max_document_frequency)
+    require_words(modelled, released, settings.topics, settings.max_document_frequency)
+    gate.use_words(modelled.words)
+    return modelled
 
 
 @contextmanager

@@ -106,9 +106,7 @@ def _sound_ranges(starts: NDArray[np.int32], others: NDArray[np.int32], size: in
 
 
 def _view(array: Any, dtype: type[np.int32]) -> NDArray[np.int32]:
-    return np.asarray(
-        np.frombuffer(array.buffers()[1] or b"", dtype=dtype)[array.offset : array.offset + len(array)]
-    )
+    return np.asarray(np.frombuffer(array.buffers()[1] or b"", dtype=dtype)[array.offset : array.offset + len(array)])
 
 
 def _units(column: Any) -> NDArray[np.uint64]:

@@ -31,9 +31,7 @@ def cache_folder(cache: str | Path | None = None) -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
     except OSError as error:
-        raise InputError(
-            f"Cannot use the cache folder {folder}: {error.strerror}. Set DPLDA_CACHE."
-        ) from None
+        raise InputError(f"Cannot use the cache folder {folder}: {error.strerror}. Set DPLDA_CACHE.") from None
     _sweep(folder)
     return folder
 

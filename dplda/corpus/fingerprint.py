@@ -28,9 +28,7 @@ def fingerprint(store: CountStore, key: bytes) -> str:
     for block in store.blocks():
         documents += block.n_documents
         for lane, hashes in enumerate(lanes):
-            sums[lane : lane + 1] += _document_hashes(block, hashes).sum(
-                dtype=np.uint64
-            )  # array: wraps silently
+            sums[lane : lane + 1] += _document_hashes(block, hashes).sum(dtype=np.uint64)  # array: wraps silently
     message = _DOMAIN + sums.astype("<u8").tobytes() + documents.to_bytes(8, "little")
     return hmac.new(key, message, hashlib.sha256).hexdigest()
 
@@ -39,8 +37,7 @@ def _word_hashes(words: Sequence[str], key: bytes, lane: int) -> NDArray[np.uint
     """Keyed hash of each word, (n_words,)."""
     secret = hmac.new(key, _DOMAIN + bytes([lane]), hashlib.sha256).digest()
     digests = (
-        hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8, key=secret).digest()
-        for word in words
+        hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8, key=secret).digest() for word in words
     )
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 

@@ -53,9 +53,7 @@ def _as_csr(matrix: Any) -> Any:
     except (ValueError, TypeError):
         raise InputError("counts must be a matrix of (n_documents, n_words).") from None
     if csr.ndim != 2 or csr.dtype.kind not in "buif":
-        raise InputError(
-            f"counts must be a matrix of whole numbers, got {csr.ndim} dimensions of {csr.dtype}."
-        )
+        raise InputError(f"counts must be a matrix of whole numbers, got {csr.ndim} dimensions of {csr.dtype}.")
     if len(csr.indptr) and np.any(np.diff(csr.indptr) < 0):
         raise InputError("counts must be a valid sparse matrix; its row pointers decrease.")
     return csr
@@ -64,9 +62,7 @@ def _as_csr(matrix: Any) -> Any:
 def _checked_words(vocabulary: Sequence[str], n_columns: int) -> list[str]:
     words = list(vocabulary)
     if len(words) != n_columns:
-        raise InputError(
-            f"vocabulary must name each column: {len(words)} words for {n_columns} columns of counts."
-        )
+        raise InputError(f"vocabulary must name each column: {len(words)} words for {n_columns} columns of counts.")
     if not all(isinstance(word, str) and word for word in words):
         raise InputError("vocabulary must hold non-empty strings.")
     if len(set(words)) != len(words):
@@ -95,7 +91,5 @@ def _blocks(rows: tuple[Any, Any, Any], keys: list[bytes]) -> list[Block]:
         begin, end = indptr[first], indptr[last]
         ids = pa.array([str(row) for row in range(first, last)], pa.string())
         part = slice(begin, end)
-        blocks.append(
-            Block(indptr[first : last + 1] - begin, words[part], counts[part], units[first:last], ids)
-        )
+        blocks.append(Block(indptr[first : last + 1] - begin, words[part], counts[part], units[first:last], ids))
     return blocks

@@ -121,9 +121,7 @@ def _checked(block: Block, n_words: int) -> Block:
 def _read_meta(folder: Path) -> dict[str, Any]:
     try:
         meta = json.loads((folder / META).read_bytes())
-        fine = (
-            meta["format"] == FORMAT and isinstance(meta["unit"], str) and isinstance(meta["documents"], int)
-        )
+        fine = meta["format"] == FORMAT and isinstance(meta["unit"], str) and isinstance(meta["documents"], int)
         version, fine = meta["version"], fine and isinstance(meta["defects"], dict) and "name" in meta
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{folder} is not a corpus store. Write one with `dplda corpus import`.") from None

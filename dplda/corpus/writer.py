@@ -99,9 +99,7 @@ class StoreWriter:
         self._flush(last=True)
         self._file.close()
         words = iter(self._numbers)
-        dictionary = _ArrowFile(
-            self._folder / DICTIONARY, pa.schema([pa.field("word", pa.string(), nullable=False)])
-        )
+        dictionary = _ArrowFile(self._folder / DICTIONARY, pa.schema([pa.field("word", pa.string(), nullable=False)]))
         while some := list(islice(words, DICTIONARY_ROWS)):
             dictionary.write(pa.record_batch([pa.array(some, pa.string())], schema=dictionary.schema))
         dictionary.close()
@@ -159,9 +157,7 @@ def _batch(rows: Rows, units: list[bytes], ids: list[str]) -> Any:
         pa.ListArray.from_arrays(offsets, pa.array(values), type=SCHEMA.field(name).type)
         for name, values in (("words", words), ("counts", counts))
     ]
-    return pa.record_batch(
-        [*lists, pa.array(units, pa.binary(16)), pa.array(ids, pa.string())], schema=SCHEMA
-    )
+    return pa.record_batch([*lists, pa.array(units, pa.binary(16)), pa.array(ids, pa.string())], schema=SCHEMA)
 
 
 def as_chunks(store: CountStore) -> Iterator[CountedDocuments]:
@@ -202,6 +198,4 @@ def merge(
     keep = ~emptied[rows]
     kept = np.bincount(rows[keep], minlength=shape[0])
     starts = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
-    return (starts, matrix.indices[keep].astype(np.int32), matrix.data[keep].astype(np.int32)), int(
-        emptied.sum()
-    )
+    return (starts, matrix.indices[keep].astype(np.int32), matrix.data[keep].astype(np.int32)), int(emptied.sum())

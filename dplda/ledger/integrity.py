@@ -127,9 +127,7 @@ def _tables(session: Session) -> Iterator[tuple[tuple[str, str], dict[str, Any]]
     for kind in STATE:
         table = kind.__table__
         assert isinstance(table, Table)
-        columns: list[Label[Any]] = [
-            literal_column(f'"{column.name}"').label(column.name) for column in table.columns
-        ]
+        columns: list[Label[Any]] = [literal_column(f'"{column.name}"').label(column.name) for column in table.columns]
         for row in session.execute(select(*columns).select_from(table)).mappings():
             yield _key(table.name, dict(row)), dict(row)
 

@@ -89,9 +89,7 @@ def dataset_record(book: Book, name: str) -> DatasetRecord:
 def history(book: Book, name: str) -> list[HistoryRecord]:
     """Grants and runs of a dataset in the order in which they were made, the initial grant first."""
     charged = book.charged(book.linked(name))
-    lines = [
-        (0, 0, HistoryRecord(created=None, text=f"grant {FIRST_GRANT} (every dataset's)", grant=FIRST_GRANT))
-    ]
+    lines = [(0, 0, HistoryRecord(created=None, text=f"grant {FIRST_GRANT} (every dataset's)", grant=FIRST_GRANT))]
     for old, grant in itertools.pairwise([FIRST_GRANT, *book.grants.get(name, ())]):
         late = any(run.number <= grant.after_run for run in charged)
         text = f"grant {grant}" + (_change(old, grant) if late else "")

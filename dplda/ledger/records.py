@@ -94,10 +94,7 @@ class RunRecord:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON without the private by-products; an infinite cost is null."""
         return {
-            **{
-                name: getattr(self, name)
-                for name in ("id", "dataset", "unit", "adjacency", "epsilon", "delta")
-            },
+            **{name: getattr(self, name) for name in ("id", "dataset", "unit", "adjacency", "epsilon", "delta")},
             **{name: getattr(self, name) for name in ("sound", "status", "reason", "model")},
             "parameters": dict(self.parameters),
             "mu_squared": finite(self.cost.mu_squared),
@@ -155,9 +152,7 @@ class DatasetRecord:
     @property
     def spent_epsilon(self) -> float:
         """epsilon of `spent` at the grant's delta, failure probabilities taken off; infinite if unbounded."""
-        return accountant.gaussian_epsilon(
-            math.sqrt(self.spent.mu_squared), self.grant.delta - self.spent.delta
-        )
+        return accountant.gaussian_epsilon(math.sqrt(self.spent.mu_squared), self.grant.delta - self.spent.delta)
 
     @property
     def remaining(self) -> float:
@@ -186,10 +181,7 @@ class DatasetRecord:
         """Plain JSON without fingerprints; an infinite epsilon is null."""
         grant = {"epsilon": finite(self.grant.epsilon), "delta": self.grant.delta}
         return {
-            **{
-                name: getattr(self, name)
-                for name in ("name", "unit", "adjacency", "guarantee", "spent_so_far")
-            },
+            **{name: getattr(self, name) for name in ("name", "unit", "adjacency", "guarantee", "spent_so_far")},
             "grant": {**grant, "unbounded": self.grant.unbounded},
             "spent": {"epsilon": finite(self.spent_epsilon), "delta": self.grant.delta},
             "remaining": self.remaining,

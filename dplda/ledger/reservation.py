@@ -24,9 +24,7 @@ class Reservation:
     between, the whole plan counts as spent.
     """
 
-    def __init__(
-        self, store: Store, load: Callable[[Session], Book], run: str, events: tuple[Event, ...]
-    ) -> None:
+    def __init__(self, store: Store, load: Callable[[Session], Book], run: str, events: tuple[Event, ...]) -> None:
         self._store = store
         self._load = load
         self.run = run
@@ -64,9 +62,7 @@ class Reservation:
         wanted = integrity.canonical(event.to_json())
         with self._store.writing() as session:
             if self._open_row(session).fingerprint is None:
-                raise GateError(
-                    f"Run {self.run} asked stage {event.stage!r} before it was bound to its documents."
-                )
+                raise GateError(f"Run {self.run} asked stage {event.stage!r} before it was bound to its documents.")
             plan = select(EventRow).where(EventRow.run == self.run).order_by(EventRow.position)
             matching = [row for row in session.scalars(plan) if row.event == wanted and not row.asked]
             if not matching:

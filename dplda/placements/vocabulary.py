@@ -14,15 +14,19 @@ def within_limits(found: WordFrequencies, most: int, limit: float) -> WordFreque
     return WordFrequencies(tuple(found.words[i] for i in kept), found.frequencies[kept], found.std)
 
 
-def require_words(found: WordFrequencies, topics: int | str, chosen_privately: bool) -> None:
-    """Raise `UnsupportedByData` when too few words were released for the topics asked for."""
+def require_words(modelled: WordFrequencies, released: WordFrequencies, topics: int | str, limit: float) -> None:
+    """Raise `UnsupportedByData` when too few words are left for the topics asked for; says why from releases alone."""
     needed = 2 if topics == "auto" else int(topics)
-    if len(found.words) >= needed:
+    if len(modelled.words) >= needed:
         return
-    reason = "passed the private vocabulary threshold" if chosen_privately else "are in the vocabulary"
+    if len(released.words) < needed:
+        raise UnsupportedByData(
+            f"only {len(released.words)} words passed the private vocabulary threshold, {needed} are needed. "
+            "Use more documents, a larger epsilon, or a public word list (--vocabulary)."
+        )
     raise UnsupportedByData(
-        f"only {len(found.words)} words {reason}, {needed} are needed. "
-        "Use more documents, a larger epsilon, a higher --max-document-frequency, or a public --vocabulary."
+        f"{len(released.words)} words passed the private vocabulary threshold, but only {len(modelled.words)} of them "
+        f"are in at most {limit:.0%} of the documents, {needed} are needed. Raise --max-document-frequency."
     )
 
 

@@ -31,66 +31,71 @@ def _mix(x: np.uint64) -> np.uint64:
 
 
 @nb.njit(cache=True, nogil=True)
-def _votes(indptr, words, counts, unit_ptr, first, last, hashes, most, bound, votes):
-    """Add each unit's votes to `votes` (n_words,) and return (sum of vote weights, units that voted)."""
-    seen = np.full(len(hashes), -1, np.int64)
+def _pick(union, size, salt, hashes, most):
+    """The at most `most` words of union[:size] with the least priorities, drawn from the unit's own coins."""
+    picked = union[:size]
+    if size <= most:
+        return picked
+    priority = np.empty(size, np.uint64)
+    for e in range(size):
+        priority[e] = _mix(hashes[picked[e]] ^ salt)
+    # strictly below the cut: words whose priorities tie are all left out, whatever their order
+    return picked[priority < np.sort(priority)[most]]
+
+
+@nb.njit(cache=True, nogil=True)
+def _votes(indptr, words, counts, unit_ptr, first, last, hashes, most, votes):
+    """Add each unit's votes to `votes` (n_words,); returns the sum over units of the weight of a full vote."""
+    unit_of = np.full(len(hashes), -1, np.int64)
+    document_of = np.full(len(hashes), -1, np.int64)
+    holding = np.zeros(len(hashes), np.int64)  # documents of the unit that hold the word
     weight_total = np.int64(0)
-    voters = np.int64(0)
     for u in range(first, last):
-        entries = indptr[unit_ptr[u + 1]] - indptr[unit_ptr[u]]
-        union = np.empty(entries, np.int32)
+        union = np.empty(indptr[unit_ptr[u + 1]] - indptr[unit_ptr[u]], np.int32)
         size = 0
+        eligible = 0
         salt = np.uint64(0)
         for n in range(unit_ptr[u], unit_ptr[u + 1]):
             if counts[indptr[n] : indptr[n + 1]].sum() < MINIMUM_LENGTH:
                 continue
+            eligible += 1
             for e in range(indptr[n], indptr[n + 1]):
-                salt += _mix(hashes[words[e]] + np.uint64(counts[e]))
-                if seen[words[e]] != u:
-                    seen[words[e]] = u
-                    union[size] = words[e]
+                w = words[e]
+                salt += _mix(hashes[w] + np.uint64(counts[e]))
+                if unit_of[w] != u:
+                    unit_of[w] = u
+                    holding[w] = 0
+                    union[size] = w
                     size += 1
-        if size == 0:
-            continue
-        picked = union[:size]
-        if size > most:
-            priority = np.empty(size, np.uint64)
-            for e in range(size):
-                priority[e] = _mix(hashes[union[e]] ^ salt)
-            # strictly below the cut: words whose priorities tie are all left out, whatever their order
-            cut = np.sort(priority)[most]
-            picked = picked[priority < cut]
+                if document_of[w] != n:
+                    document_of[w] = n
+                    holding[w] += 1
+        picked = _pick(union, size, salt, hashes, most)
         if len(picked) == 0:
             continue
-        weight = np.int64(np.floor(bound / np.sqrt(len(picked))))
+        squares = np.int64(0)
         for w in picked:
-            votes[w] += weight
-        weight_total += weight
-        voters += 1
-    return weight_total, voters
+            squares += holding[w] * holding[w]
+        # votes are holding / eligible, scaled down to norm B where they exceed it; B (1 - 2^-40) absorbs rounding
+        full = BOUND * (1 - 2.0**-40) * min(1.0, eligible / np.sqrt(float(squares)))
+        for w in picked:
+            votes[w] += np.int64(np.floor(full * holding[w] / eligible))
+        weight_total += np.int64(np.floor(full))
+    return weight_total
 
 
 def count_votes(counts: UnitCounts, hashes: np.ndarray, most: int = MOST_WORDS) -> tuple[np.ndarray, int]:
-    """Each eligible unit picks at most `most` of its words and adds floor(B / sqrt(picked)) to each.
+    """Each unit picks at most `most` of its words and votes for each with the share of its documents that hold it.
 
-    Returns the votes (n_words,) int64, whose l2-sensitivity is B, and the sum over units of one vote's weight,
-    whose sensitivity is B as well. Both are private.
+    A unit's votes are scaled down to norm B where they exceed it. Returns the votes (n_words,) int64, whose
+    l2-sensitivity is B, and the sum over units of what a word held by all documents receives, of sensitivity B as
+    well: their quotient is a document frequency in which every unit counts once. Both are private.
     """
 
     def work(first: int, last: int) -> tuple[np.ndarray, int]:
         votes = np.zeros(counts.n_words, np.int64)
-        weight, _ = _votes(
-            counts.indptr,
-            counts.words,
-            counts.counts,
-            counts.unit_ptr,
-            first,
-            last,
-            hashes,
-            most,
-            BOUND,
-            votes,
-        )
+        c = counts
+        weight = _votes(c.indptr, c.words, c.counts, c.unit_ptr, first, last, hashes, most, votes)
         return votes, int(weight)
 
     parts = run_ranges(work, split(counts.entries_before_unit(), thread_count()))

@@ -31,9 +31,7 @@ def reading(path: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise InputError(f"{path} does not exist. Check the path.") from None
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise InputError(
-            f"{path} is not a whole gzip file. Download it again, or drop the .gz ending."
-        ) from None
+        raise InputError(f"{path} is not a whole gzip file. Download it again, or drop the .gz ending.") from None
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror or 'input/output error'}.") from None
 
@@ -98,6 +96,4 @@ def check_encoding(encoding: str | None, *, line_file: bool) -> None:
             f"encoding {encoding!r} is unknown. Use a Python codec name such as utf-8 or cp1252."
         ) from None
     if line_file and newline != b"\n":
-        raise InputError(
-            f"encoding {encoding!r} does not work line by line. Convert the file to UTF-8 first."
-        )
+        raise InputError(f"encoding {encoding!r} does not work line by line. Convert the file to UTF-8 first.")

@@ -58,9 +58,7 @@ def guess_format(path: Path) -> str:
         return "uci"
     guess = _ENDINGS.get(plain.suffix.lower())
     if guess is None:
-        raise InputError(
-            f"The format of {path} cannot be told from its name. Give --format: {', '.join(FORMATS)}."
-        )
+        raise InputError(f"The format of {path} cannot be told from its name. Give --format: {', '.join(FORMATS)}.")
     return guess
 
 
@@ -75,9 +73,7 @@ def open_source(path: Path, options: ReadOptions, format: str | None = None) -> 
         raise InputError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
     chosen = format or guess_format(path)
     if path.is_dir() != (chosen == "folder"):
-        raise InputError(
-            f"{path} is {'a folder' if path.is_dir() else 'a file'}, which format {chosen!r} is not."
-        )
+        raise InputError(f"{path} is {'a folder' if path.is_dir() else 'a file'}, which format {chosen!r} is not.")
     return READERS[chosen](path, options)
 
 

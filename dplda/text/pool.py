@@ -59,9 +59,7 @@ def check_language(language: str, lemmas: bool) -> None:
     WordCounter(language, lemmas)
 
 
-def count_words(
-    records: Iterable[TextRecord | Defect], tokenization: Tokenization
-) -> Iterator[CountedDocuments]:
+def count_words(records: Iterable[TextRecord | Defect], tokenization: Tokenization) -> Iterator[CountedDocuments]:
     """Chunks of counted documents, in order; the same whatever the number of processes.
 
     Raises `InputError` if the language is not available.
@@ -77,9 +75,7 @@ def count_words(
         yield from _count_in_pool(chain(first, chunks), tokenization, processes)
 
 
-def _count_in_pool(
-    chunks: Iterable[_Chunk], tokenization: Tokenization, processes: int
-) -> Iterator[CountedDocuments]:
+def _count_in_pool(chunks: Iterable[_Chunk], tokenization: Tokenization, processes: int) -> Iterator[CountedDocuments]:
     waiting: deque[tuple[_Chunk, Any]] = deque()
     with ProcessPoolExecutor(processes) as pool:
         for chunk in chunks:

@@ -101,6 +101,4 @@ def printable(text: str) -> str:
 
 
 def _hash(kind: bytes, text: str) -> bytes:
-    return hashlib.blake2b(
-        text.encode("utf-8", "surrogatepass"), digest_size=UNIT_BYTES, person=kind
-    ).digest()
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=UNIT_BYTES, person=kind).digest()

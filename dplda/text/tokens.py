@@ -89,6 +89,4 @@ def _lemma_table(language: str) -> Any:
     try:
         return load_lookups(language, tables=["lemma_lookup"]).get_table("lemma_lookup")
     except (ValueError, KeyError):
-        raise InputError(
-            f"There is no table of lemmas for language {language!r}. Leave lemmas out."
-        ) from None
+        raise InputError(f"There is no table of lemmas for language {language!r}. Leave lemmas out.") from None

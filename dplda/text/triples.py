@@ -105,9 +105,7 @@ def _chunks(path: Path, skip: int, documents: int, names: WordNames) -> Iterator
         )
 
 
-def _columns(
-    path: Path, skip: int, documents: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+def _columns(path: Path, skip: int, documents: int) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
     """Document, word and count of every entry of a document that exists; -1 for a bad word or count."""
     numbers, words, counts = [np.empty(0, np.int64)], [np.empty(0, np.int32)], [np.empty(0, np.int32)]
     for block in _blocks(path, skip):
