@@ -239,7 +239,7 @@ def test_without_noise_answers_are_the_statistics_themselves():
     assert gate.size() == 3.0  # dan has one token only
     found = gate.word_frequencies()
     votes = {"w0": 1 / 5**0.5, "w1": 1 / 5**0.5 + 1 / 2**0.5, "w3": 1.0, "w4": 0.0}
-    reach = 1 / 5**0.5 + 1 / 2**0.5 + 1
+    reach = 2 / 5**0.5 + 1 / 2**0.5 + 1  # what a word in all of their documents would receive
     for word, vote in votes.items():
         assert found.frequencies[WORDS.index(word)] == pytest.approx(vote / reach, abs=1e-5)
     assert gate.clip("mean", MEAN, 0.9) == 1.0

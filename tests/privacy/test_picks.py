@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dplda.compute.lattice import BOUND
 from dplda.corpus.units import UnitCounts, all_words, project
+from dplda.privacy import picks
 from dplda.privacy.picks import MOST_WORDS, count_votes, word_hashes
 
 documents = st.dictionaries(st.sampled_from(WORDS), st.integers(1, 4), max_size=8)
@@ -36,19 +37,29 @@ def test_a_units_votes_do_not_depend_on_any_other_unit(corpus):
 @given(unit=st.lists(documents, min_size=1, max_size=4), most=st.integers(1, 8))
 def test_a_unit_votes_for_at_most_m_words_with_norm_at_most_b(unit, most):
     votes, weight = votes_of([("a", counts) for counts in unit], most)
-    given_votes = [int(vote) for vote in votes if vote]
-    assert len(given_votes) <= most
-    assert len(set(given_votes)) <= 1
-    assert sum(vote * vote for vote in given_votes) <= BOUND * BOUND
-    assert weight == (given_votes[0] if given_votes else 0) <= BOUND
+    assert np.count_nonzero(votes) <= most
+    assert sum(int(vote) ** 2 for vote in votes) <= BOUND**2
+    assert (votes >= 0).all()
+    assert votes.max() <= weight <= BOUND
 
 
 @pytest.mark.parametrize("size", range(1, MOST_WORDS + 1, 7))
-def test_the_weight_of_a_vote_is_the_largest_that_the_norm_allows(size):
+def test_a_document_of_few_words_votes_with_the_largest_equal_weights_that_the_norm_allows(size):
     words = [f"v{i}" for i in range(size)]
-    votes, _ = count_votes(counts_of([("a", dict.fromkeys(words, 3))], words), word_hashes(words))
-    vote = int(votes[0])
-    assert size * vote**2 <= BOUND**2 < size * (vote + 1) ** 2
+    votes, weight = count_votes(counts_of([("a", dict.fromkeys(words, 3))], words), word_hashes(words))
+    assert len(set(votes)) == 1
+    assert size * int(votes[0]) ** 2 <= BOUND**2 < size * (int(votes[0]) + 2) ** 2
+    assert weight == votes[0]
+
+
+def test_a_unit_votes_for_a_word_with_the_share_of_its_documents_that_hold_it():
+    unit = [("a", {"w0": 3}), ("a", {"w0": 2, "w1": 1}), ("a", {"w0": 9}), ("a", {"w2": 2})]
+    votes, weight = votes_of(unit)
+    assert votes[1] / votes[0] == pytest.approx(1 / 3, rel=1e-5)
+    assert votes[2] == 0  # its only document is too short
+    assert weight == votes[0]
+    repeated, _ = votes_of([("a", {"w0": 3})] * 5)
+    assert np.array_equal(repeated, votes_of([("a", {"w0": 3})])[0])
 
 
 @settings(deadline=None, max_examples=40)
@@ -77,6 +88,26 @@ def test_a_document_of_a_hundred_thousand_words_moves_at_most_m_words():
     assert sum(int(vote) ** 2 for vote in votes[votes > 0]) <= BOUND**2
 
 
+def test_compiled_votes_are_those_of_the_code_as_written():
+    unit = [
+        ("a", {word: 1 + i for i, word in enumerate(WORDS)}),
+        ("a", {"w1": 4}),
+        ("b", {"w0": 2}),
+        ("c", {"w5": 3}),
+    ]
+    counts, votes = counts_of(unit), np.zeros(len(WORDS), np.int64)
+    with np.errstate(over="ignore"):  # hashes are meant to wrap
+        written = picks._votes.py_func(
+            counts.indptr, counts.words, counts.counts, counts.unit_ptr, 0, counts.n_units, HASHES, 3, votes
+        )
+        assert picks._mix.py_func(np.uint64(12345)) == picks._mix(np.uint64(12345))
+        chosen = picks._pick.py_func(np.arange(8, dtype=np.int32), 8, np.uint64(7), HASHES, 3)
+    compiled, weight = votes_of(unit)
+    assert np.array_equal(votes, compiled)
+    assert written == weight
+    assert np.array_equal(chosen, picks._pick(np.arange(8, dtype=np.int32), 8, np.uint64(7), HASHES, 3))
+
+
 def test_words_whose_priorities_tie_are_left_out_rather_than_exceeding_m():
     counts = counts_of([("a", dict.fromkeys(WORDS, 1))])
     votes, weight = count_votes(counts, np.zeros(len(WORDS), np.uint64), 3)
@@ -87,9 +118,9 @@ def test_words_whose_priorities_tie_are_left_out_rather_than_exceeding_m():
 def test_units_with_the_same_words_draw_different_coins():
     corpus = [(f"u{i}", {word: 1 + (i * j) % 97 for j, word in enumerate(WORDS, 1)}) for i in range(200)]
     votes, _ = votes_of(corpus)
-    picks = votes / (BOUND // np.sqrt(3))
-    assert picks.sum() == pytest.approx(600, abs=1)
-    assert picks.min() > 40  # 75 expected, standard deviation 7
+    times = votes / (BOUND // np.sqrt(3))
+    assert times.sum() == pytest.approx(600, abs=1)
+    assert times.min() > 40  # 75 expected, standard deviation 7
 
 
 @pytest.mark.parametrize("most", [1, 3, 8])
