@@ -78,6 +78,7 @@ def fit(
         alpha0=alpha0,
         simulate_seed=simulate_seed,
     )
+    ledger = Ledger() if ledger is None else ledger
     check_choice("calibration", calibration, CALIBRATIONS)
     check_choice("engine", engine, ENGINES)
     check_choice("device", device, DEVICES)
@@ -130,14 +131,12 @@ class Stopwatch:
         self._stage = None
 
 
-def _learn(
-    request: Request, recorder: Recorder, ledger: Ledger | Literal[False] | None, watch: Stopwatch
-) -> TopicModel:
+def _learn(request: Request, recorder: Recorder, ledger: Ledger | Literal[False], watch: Stopwatch) -> TopicModel:
     settings, asked = request.settings, list[Event]()
     watch.start("read")
     store = request.corpus.open(watch)
     if ledger is not False:
-        recorder.bind(fingerprint(store, (ledger or Ledger()).key))
+        recorder.bind(fingerprint(store, ledger.key))
 
     def ask(event: Event) -> None:
         recorder.ask(event)

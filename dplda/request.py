@@ -72,19 +72,23 @@ class Request:
     def parameters(self) -> dict[str, Any]:
         """Public settings, for the ledger and the model."""
         asked = {name: value for name, value in asdict(self.settings).items() if value is not None}
-        return asked | {
-            "dataset": self.dataset,
-            "calibration": self.calibration,
-            "vocabulary": "private" if self.words is None else "public",
-        }
+        return (
+            asked
+            | self.corpus.reading
+            | {
+                "dataset": self.dataset,
+                "calibration": self.calibration,
+                "vocabulary": "private" if self.words is None else "public",
+            }
+        )
 
-    def reserve(self, ledger: Ledger | Literal[False] | None) -> Recorder:
+    def reserve(self, ledger: Ledger | Literal[False]) -> Recorder:
         """The run's hold on its budget, on disk before anything private is read."""
         if ledger is False:
             if not self.reason:
                 raise InputError("ledger=False is for runs that are not private: give simulate_seed, or use a ledger.")
             return Unrecorded(f"unrecorded-{secrets.token_hex(3)}")
-        return (ledger or Ledger()).reserve(
+        return ledger.reserve(
             dataset=self.dataset,
             unit=self.corpus.unit,
             adjacency=self.settings.adjacency,

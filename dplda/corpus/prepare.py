@@ -25,6 +25,10 @@ STAGE = "read"  # the stage that progress and the seconds of a run know this wor
 class Preparation(Protocol):
     """What stands behind a corpus."""
 
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How text becomes words; empty for counts. Public."""
+
     def open(self, progress: Progress) -> CountStore:
         """The counts, prepared if need be."""
 
@@ -36,7 +40,8 @@ class Corpus:
     """A collection of documents, checked in public but not yet read.
 
     `name` is the default name of the dataset (None for counts without one), `unit` is ``"document"`` or the
-    column that names the privacy unit, `public_vocabulary` the word list if the user declared it public.
+    column that names the privacy unit, `public_vocabulary` the word list if the user declared it public,
+    `reading` how text becomes words (``language``, ``lemmas``; empty for counts).
     """
 
     def __init__(
@@ -50,6 +55,7 @@ class Corpus:
         self.name = name
         self.unit = unit
         self.public_vocabulary = public_vocabulary
+        self.reading = preparation.reading
         self._preparation = preparation
         self._store: CountStore | None = None
 
@@ -154,12 +160,16 @@ class _Prepared:
     store: CountStore
     name: str | None
 
+    @property
+    def reading(self) -> dict[str, Any]:
+        return self.store.reading
+
     def open(self, progress: Progress) -> CountStore:
         return self.store
 
     def write(self, destination: Path, progress: Progress) -> None:
         progress.start(STAGE, self.store.n_documents)
-        with StoreWriter(destination, unit=self.store.unit, name=self.name) as writer:
+        with StoreWriter(destination, unit=self.store.unit, name=self.name, reading=self.reading) as writer:
             for chunk in as_chunks(self.store):
                 writer.append(chunk)
                 progress.advance(len(chunk.ids))
@@ -176,6 +186,11 @@ class _Raw:
     options: dict[str, Any]
     cache: str | Path | None
 
+    @property
+    def reading(self) -> dict[str, Any]:
+        tokenized = isinstance(self.source, TextSource)
+        return {name: self.options[name] for name in ("language", "lemmas")} if tokenized else {}
+
     def open(self, progress: Progress) -> CountStore:
         prepared = cache_folder(self.cache) / source_key(self.path, self.source.files, self.options)
         if not is_store(prepared):
@@ -184,7 +199,7 @@ class _Raw:
 
     def write(self, destination: Path, progress: Progress) -> None:
         progress.start(STAGE, self.source.total)
-        with StoreWriter(destination, unit=self.source.unit, name=self.name) as writer:
+        with StoreWriter(destination, unit=self.source.unit, name=self.name, reading=self.reading) as writer:
             for chunk in self._chunks():
                 writer.append(chunk)
                 progress.advance(len(chunk.ids) + chunk.defects.total())

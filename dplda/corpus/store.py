@@ -24,7 +24,8 @@ class CountStore:
     """Counts of documents over a dictionary of words. Everything but `unit` and `name` is private.
 
     `unit` is ``"document"`` or the column that named the privacy unit; `name` is that of the corpus it was
-    made from, if any; `defects` counts the documents that contribute nothing, by name of `Defect`.
+    made from, if any; `defects` counts the documents that contribute nothing, by name of `Defect`; `reading` is how text became
+    words (language, lemmas), empty for counts.
 
     Made by `open` from a folder that `StoreWriter` wrote, or by `from_blocks`.
     """
@@ -38,6 +39,7 @@ class CountStore:
         n_documents: int,
         defects: dict[str, int],
         name: str | None = None,
+        reading: dict[str, Any] | None = None,
     ) -> None:
         self._words = words
         self._blocks = blocks
@@ -45,6 +47,7 @@ class CountStore:
         self.n_documents = n_documents
         self.defects = defects
         self.name = name
+        self.reading = reading or {}
 
     @classmethod
     def open(cls, path: str | Path) -> CountStore:
@@ -65,6 +68,7 @@ class CountStore:
             n_documents=meta["documents"],
             defects=meta["defects"],
             name=meta["name"],
+            reading=meta.get("reading"),
         )
 
     @classmethod

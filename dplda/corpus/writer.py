@@ -35,10 +35,18 @@ class StoreWriter:
     and one block. Raises `InputError` when the folder cannot be written, the disk being full included.
     """
 
-    def __init__(self, destination: str | Path, *, unit: str = "document", name: str | None = None) -> None:
+    def __init__(
+        self,
+        destination: str | Path,
+        *,
+        unit: str = "document",
+        name: str | None = None,
+        reading: dict[str, Any] | None = None,
+    ) -> None:
         self._destination = Path(destination)
         self._unit = unit
         self._name = name
+        self._reading = reading or {}
         self._numbers: dict[str, int] = {}
         self._waiting: list[Any] = []
         self._n_waiting = 0
@@ -108,6 +116,7 @@ class StoreWriter:
             "version": VERSION,
             "unit": self._unit,
             "name": self._name,
+            "reading": self._reading,
             "documents": self.n_documents,
             "defects": {defect.name: count for defect, count in self.defects.items() if count},
         }
