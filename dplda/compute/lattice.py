@@ -7,8 +7,9 @@ sums do not depend on the order of units, so the sensitivity in lattice units is
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
+
+from dplda.compute.compiled import compiled
 
 BOUND = 1 << 20  # B: the clip threshold in lattice units
 BOUND_SQUARED = BOUND * BOUND
@@ -21,7 +22,7 @@ MASS_SHARE = 0.125
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def weighted_norm_squared(rows: np.ndarray, n_rows: int, weights: np.ndarray) -> np.int64:
     """Exact sum of weights[j] * z[i, j]^2, or -1 if an entry exceeds B (it could overflow when squared)."""
     total = np.int64(0)
@@ -36,7 +37,7 @@ def weighted_norm_squared(rows: np.ndarray, n_rows: int, weights: np.ndarray) ->
     return total
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def squared_norm(rows: np.ndarray, n_rows: int, weights: np.ndarray) -> float:
     """Floating-point sum of weights[j] * F[i, j]^2."""
     total = 0.0
@@ -46,7 +47,7 @@ def squared_norm(rows: np.ndarray, n_rows: int, weights: np.ndarray) -> float:
     return total
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def quantise(rows: np.ndarray, n_rows: int, weights: np.ndarray, mass: float, clip: float, z: np.ndarray) -> np.int64:
     """Clip (F, mass coordinate) to `clip` and round to the lattice into `z`; returns the mass coordinate.
 

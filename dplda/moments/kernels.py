@@ -7,9 +7,9 @@ not exist is inf or nan, which makes its unit contribute nothing, where an excep
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from dplda.compute.compiled import compiled
 from dplda.compute.lattice import FAST, quantise, squared_norm
 from dplda.moments.contributions import CORE, EXPECTED, FIRST, SECOND_TIMES, THIRD
 from dplda.settings import MINIMUM_LENGTH
@@ -17,7 +17,7 @@ from dplda.settings import MINIMUM_LENGTH
 E_STEPS = 15  # fixed, data-independent number of coordinate-ascent steps inside one E-step
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@compiled(fastmath=FAST, error_model="numpy")
 def _project(words: np.ndarray, counts: np.ndarray, scale: np.ndarray, X: np.ndarray, y: np.ndarray) -> None:
     y[:] = 0.0
     for e in range(len(words)):
@@ -26,13 +26,13 @@ def _project(words: np.ndarray, counts: np.ndarray, scale: np.ndarray, X: np.nda
             y[a] += h * X[words[e], a]
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@compiled(fastmath=FAST, error_model="numpy")
 def _first(words, counts, length, scale, out):
     for e in range(len(words)):
         out[e, 0] = scale[words[e]] * counts[e] / length
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@compiled(fastmath=FAST, error_model="numpy")
 def _second_times(words, counts, length, scale, X, y, out):
     _project(words, counts, scale, X, y)
     pairs = length * (length - 1.0)
@@ -44,7 +44,7 @@ def _second_times(words, counts, length, scale, X, y, out):
             out[e, a] = h * y[a] - diagonal * X[w, a]
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@compiled(fastmath=FAST, error_model="numpy")
 def _core(words, counts, length, scale, X, y, out):
     _project(words, counts, scale, X, y)
     p = X.shape[1]
@@ -65,7 +65,7 @@ def _core(words, counts, length, scale, X, y, out):
                 t += 1
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@compiled(fastmath=FAST, error_model="numpy")
 def _third(words, counts, length, W, y, R, out):
     k = W.shape[1]
     y[:] = 0.0
@@ -96,7 +96,7 @@ def _third(words, counts, length, W, y, R, out):
                 t += 1
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@compiled(fastmath=FAST, error_model="numpy")
 def exp_digamma(x: float) -> float:
     """exp(digamma(x)) for x > 0, by recurrence to x >= 6 and the asymptotic series; relative error below 1e-9.
 
@@ -113,7 +113,7 @@ def exp_digamma(x: float) -> float:
     return float(np.exp(np.log(x) - 0.5 / x - series - shift))
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@compiled(fastmath=FAST, error_model="numpy")
 def posterior(words, counts, word_weights, alpha, theta, gamma):
     """Variational posterior of one document for fixed `word_weights` (Blei, Ng, Jordan 2003, section 5.2).
 
@@ -135,7 +135,7 @@ def posterior(words, counts, word_weights, alpha, theta, gamma):
             theta[z] = exp_digamma(gamma[z])
 
 
-@nb.njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@compiled(fastmath=FAST, error_model="numpy")
 def _expected(words, counts, word_weights, alpha, theta, gamma, out):
     posterior(words, counts, word_weights, alpha, theta, gamma)
     k = word_weights.shape[1]
@@ -149,7 +149,7 @@ def _expected(words, counts, word_weights, alpha, theta, gamma, out):
             out[e, z] *= counts[e] / total
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _document(kind, words, counts, length, scale, matrix, alpha, y, z, R, out):
     if kind == FIRST:
         _first(words, counts, length, scale, out)
@@ -163,7 +163,7 @@ def _document(kind, words, counts, length, scale, matrix, alpha, y, z, R, out):
         _expected(words, counts, matrix, alpha, y, z, out)
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _merge(rows, words, n_rows, share, slot_of, slots, used, buffer):
     """Add share * rows to the unit's buffer, one slot a distinct word; returns the number of slots in use."""
     for e in range(n_rows):
@@ -179,7 +179,7 @@ def _merge(rows, words, n_rows, share, slot_of, slots, used, buffer):
     return used
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def accumulate(kind, indptr, words, counts, unit_ptr, first, last, scale, matrix, alpha, weights, clip, total, norms):
     """Sum the clipped lattice contributions of the units first..last-1 into `total`, or write their norms.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-import numba as nb
 import numpy as np
 
+from dplda.compute.compiled import compiled
 from dplda.compute.lattice import BOUND
 from dplda.compute.threads import run_ranges, split, thread_count
 from dplda.corpus.units import UnitCounts
@@ -22,7 +22,7 @@ def word_hashes(words: Sequence[str]) -> np.ndarray:
     return np.frombuffer(digests, np.uint64)
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _mix(x: np.uint64) -> np.uint64:
     """Finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -30,7 +30,7 @@ def _mix(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _pick(union, size, salt, hashes, most):
     """The at most `most` words of union[:size] with the least priorities, drawn from the unit's own coins."""
     picked = union[:size]
@@ -43,7 +43,7 @@ def _pick(union, size, salt, hashes, most):
     return picked[priority < np.sort(priority)[most]]
 
 
-@nb.njit(cache=True, nogil=True)
+@compiled()
 def _votes(indptr, words, counts, unit_ptr, first, last, hashes, most, votes):
     """Add each unit's votes to `votes` (n_words,); returns the sum over units of the weight of a full vote."""
     unit_of = np.full(len(hashes), -1, np.int64)

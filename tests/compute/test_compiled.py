@@ -1,0 +1,78 @@
+"""Compiled code is never older than the source that it stands for."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dplda.compute import compiled as module
+from dplda.compute.compiled import PACKAGE, SOURCES, compiled, digest
+from dplda.moments.kernels import accumulate
+from dplda.privacy.picks import _votes
+
+
+def double(x):
+    return 2 * x
+
+
+def sources() -> set[Path]:
+    return {path for pattern in SOURCES for path in PACKAGE.glob(pattern)}
+
+
+@pytest.mark.parametrize("function", [accumulate, _votes])
+def test_caches_are_kept_under_the_digest_of_all_that_is_compiled_in(function):
+    assert digest(sources()) in Path(function.stats.cache_path).parts
+
+
+def test_the_digest_changes_with_any_file_and_with_nothing_else(tmp_path):
+    paths = [tmp_path / "a.py", tmp_path / "b.py"]
+    for path in paths:
+        path.write_text("BOUND = 1\n")
+    before = digest(paths)
+    assert digest(reversed(paths)) == before
+    paths[1].write_text("BOUND = 2\n")
+    assert digest(paths) != before
+
+
+def test_whatever_compiled_modules_import_is_in_the_digest():
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        if "dplda.compute.compiled" not in {node.module for node in imports}:
+            continue
+        assert path in sources(), path
+        for node in imports:
+            home = PACKAGE.parent / f"{(node.module or '').replace('.', '/')}.py"
+            types_only = {alias.name for alias in node.names} == {"UnitCounts"}
+            assert home in sources() or types_only or not (node.module or "").startswith("dplda"), home
+
+
+def test_nothing_keeps_compiled_code_another_way():
+    for path in PACKAGE.rglob("*.py"):
+        if path.name != "compiled.py":
+            assert "cache=True" not in path.read_text("utf-8"), path
+
+
+@pytest.fixture
+def own_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(module.numba.config, "CACHE_DIR", str(tmp_path / "numba"))
+    module._folder.cache_clear()
+    yield tmp_path
+    module._folder.cache_clear()
+
+
+def test_the_users_own_cache_folder_is_respected_and_left_set(own_folder):
+    function = compiled()(double)
+    assert function(np.float64(2.0)) == 4.0
+    assert Path(function.stats.cache_path).is_relative_to(own_folder / "numba" / digest(sources()))
+    assert str(own_folder / "numba") == module.numba.config.CACHE_DIR
+
+
+def test_where_nothing_can_be_written_functions_are_compiled_anew(own_folder):
+    (own_folder / "numba").write_text("a file where the folder should be")
+    function = compiled()(double)
+    assert function(3) == 6
+    assert function.stats.cache_path is None
