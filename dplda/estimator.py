@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -72,10 +73,13 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Topic proportions (n_documents, n_components) of the counts X (n_documents, n_words). Not private."""
+        """Topic proportions (n_documents, n_components) of the counts X (n_documents, n_words). NOT private."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", reset=False)
-        return self.model_.transform(X)
+        # as in fit, a row with a negative entry contributes nothing: it gets the prior's proportions
+        rows = sparse.csr_matrix(X, dtype=np.float64)
+        negative = np.asarray(rows.min(axis=1).todense()).ravel() < 0
+        return self.model_.transform(sparse.diags_array((~negative).astype(float)) @ rows)
 
     @property
     def _n_features_out(self) -> int:
@@ -88,7 +92,6 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags

@@ -105,9 +105,7 @@ def _last(node: ast.Name | ast.Attribute) -> str:
 def test_modules_that_hold_counts_are_imported_by_the_curator_and_named_exceptions_only(private):
     graph = grimp.build_graph("dplda", cache_dir=None)
     importers = {
-        name
-        for name in graph.find_modules_that_directly_import(private)
-        if not name.startswith("dplda.corpus")
+        name for name in graph.find_modules_that_directly_import(private) if not name.startswith("dplda.corpus")
     }
     scanned = {
         name
@@ -135,24 +133,17 @@ def test_what_computes_on_counts_is_named_by_the_curator_and_named_exceptions_on
 
 
 def test_projecting_counts_is_called_in_the_curator_only():
-    users = {
-        module for module, tree in outside_corpus() if ("dplda.corpus.units", "project") in imported(tree)
-    }
+    users = {module for module, tree in outside_corpus() if ("dplda.corpus.units", "project") in imported(tree)}
     assert users == {"dplda.privacy.curator"}
 
 
 def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private():
     opened = {
-        m
-        for m, tree in outside_corpus()
-        for base, attr in attributes(tree)
-        if (base, attr) == ("source", "open")
+        m for m, tree in outside_corpus() for base, attr in attributes(tree) if (base, attr) == ("source", "open")
     }
     assert opened <= {"dplda.cli.transform"}
     for module, tree in outside_corpus():
-        of_corpora = [
-            c for c in calls(tree, "open") if isinstance(c.func, ast.Attribute) and _is_corpus(c.func.value)
-        ]
+        of_corpora = [c for c in calls(tree, "open") if isinstance(c.func, ast.Attribute) and _is_corpus(c.func.value)]
         assert len(of_corpora) == (module == "dplda.fitting"), module
         if module != "dplda.model.words":
             assert not calls(tree, "blocks"), module
@@ -177,7 +168,7 @@ def test_fitting_hands_the_store_to_the_curator_and_the_keyed_fingerprint_unread
 
 
 def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
-    allowed = {"open", "unit", "name", "public_vocabulary", "corpus"}
+    allowed = {"open", "unit", "name", "public_vocabulary", "reading", "corpus"}
     for module in ("dplda.fitting", "dplda.request", "dplda.estimator"):
         for node in ast.walk(MODULES[module]):
             if isinstance(node, ast.Attribute) and _is_corpus(node.value):
@@ -210,12 +201,8 @@ def curator_secrets() -> set[str]:
     """Private attributes and methods of the curator."""
     tree = MODULES["dplda.privacy.curator"]
     (curator,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Curator"]
-    held = {
-        attribute for base, attribute in attributes(curator) if base == "self" and attribute.startswith("_")
-    }
-    return held | {
-        node.name for node in curator.body if isinstance(node, ast.FunctionDef) and node.name[0] == "_"
-    }
+    held = {attribute for base, attribute in attributes(curator) if base == "self" and attribute.startswith("_")}
+    return held | {node.name for node in curator.body if isinstance(node, ast.FunctionDef) and node.name[0] == "_"}
 
 
 def test_nothing_outside_touches_the_curators_private_parts():
@@ -238,18 +225,12 @@ def test_no_module_reaches_names_that_this_test_cannot_read():
         for reader in ("eval", "exec", "vars", "__import__", "compile", "globals", "locals", "attrgetter"):
             called = [call for call in calls(tree, reader) if isinstance(call.func, ast.Name)]
             assert module == "dplda" or not called, (module, reader)
-        assert not [a for _, a in attributes(tree) if a in {"__dict__", "__getattribute__", "_getframe"}], (
-            module
-        )
+        assert not [a for _, a in attributes(tree) if a in {"__dict__", "__getattribute__", "_getframe"}], module
         for call in calls(tree, "getattr"):
-            assert not (isinstance(call.args[1], ast.Constant) and str(call.args[1].value).startswith("_")), (
-                module
-            )
+            assert not (isinstance(call.args[1], ast.Constant) and str(call.args[1].value).startswith("_")), module
         if calls(tree, "import_module"):
             assert module in {"dplda", "dplda.corpus.prepare"}, module
-        assert not {"pickle", "marshal", "shelve", "gc", "ctypes"} & {name for name, _ in imported(tree)}, (
-            module
-        )
+        assert not {"pickle", "marshal", "shelve", "gc", "ctypes"} & {name for name, _ in imported(tree)}, module
 
 
 @pytest.mark.parametrize(

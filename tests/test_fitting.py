@@ -1,0 +1,204 @@
+"""A run from end to end: what it promises, what it records, what it leaves behind when it fails."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from dp_accounting import GaussianDpEvent
+from dp_accounting.pld import PLDAccountant
+
+import dplda
+from dplda.corpus import synthetic
+from dplda.errors import BudgetRefused, InputError, UnsupportedByData
+
+WORDS = [f"word{i}" for i in range(80)]
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return synthetic(n_documents=20_000, n_words=80, n_topics=4, mean_length=50, seed=3)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return dplda.Ledger(tmp_path / "ledger.db")
+
+
+def corpus_of(counts, **options):
+    return dplda.Corpus.from_counts(counts, WORDS, name="planted", **options)
+
+
+def matched_error(found, planted, vocabulary=WORDS):
+    columns = [vocabulary.index(word) for word in WORDS if word in vocabulary]
+    kept = [WORDS.index(word) for word in WORDS if word in vocabulary]
+    distance = np.abs(found[:, None, columns] - planted[None, :, kept]).sum(axis=2)
+    return distance.min(axis=0).mean()
+
+
+@pytest.fixture(scope="module")
+def private_run(planted, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    ledger = dplda.Ledger(folder / "ledger.db")
+    seconds: dict[str, float] = {}
+    model = dplda.fit(
+        corpus_of(planted[0]),
+        n_topics=4,
+        ledger=ledger,
+        max_document_frequency=1.0,
+        models=folder / "models",
+        seconds=seconds,
+    )
+    return model, ledger, folder, seconds
+
+
+def test_planted_topics_are_found_at_epsilon_two_with_words_chosen_privately(private_run, planted):
+    model = private_run[0]
+    assert matched_error(model.topics, planted[1], model.vocabulary) < 0.25
+
+
+def test_anyone_can_recompute_epsilon_from_the_saved_events(private_run):
+    model, _, folder, _ = private_run
+    record = json.loads((folder / "models" / model.parameters["run"] / "model.json").read_text())
+    accountant, failures = PLDAccountant(), 0.0
+    for event in record["privacy"]["events"]:
+        accountant.compose(GaussianDpEvent(event["noise_multiplier"]), event["count"])
+        failures += event.get("delta", 0.0) * event["count"]
+    epsilon = accountant.get_epsilon(record["privacy"]["delta"] - failures)
+    assert epsilon <= 2.0
+    assert epsilon == pytest.approx(record["privacy"]["epsilon"], rel=1e-3)
+
+
+def test_the_ledger_holds_every_event_of_the_model_and_the_model_nothing_of_the_ledger(private_run, planted):
+    model, ledger, folder, seconds = private_run
+    run = ledger.run(model.parameters["run"])
+    assert run.status == "done"
+    assert sum(event.count for event in model.privacy.events) == len(run.events)
+    assert all(planned.asked for planned in run.plan)
+    saved = (folder / "models" / run.id / "model.json").read_text()
+    assert "seconds" not in saved
+    assert str(folder) not in saved
+    assert ledger.dataset("planted").fingerprints[0] not in saved
+    assert set(seconds) >= {"read", "vocabulary", "subspace", "tensor", "refine", "save"}
+    exact = int((planted[0].sum(axis=1) >= 3).sum())
+    assert model.parameters["documents"] != exact or abs(model.parameters["documents"] - exact) < 2000
+
+
+def test_saved_and_loaded_models_are_the_same(private_run):
+    model, _, folder, _ = private_run
+    again = dplda.load(folder / "models" / model.parameters["run"])
+    assert np.array_equal(again.topics, model.topics)
+    assert again.privacy == model.privacy
+
+
+def test_seeded_noise_repeats_a_run_and_marks_it(planted):
+    runs = [
+        dplda.fit(corpus_of(planted[0]), n_topics=4, ledger=False, simulate_seed=7, vocabulary=WORDS) for _ in range(2)
+    ]
+    assert np.array_equal(runs[0].topics, runs[1].topics)
+    assert not runs[0].privacy.sound
+    assert "NOT PRIVATE" in runs[0].privacy.reason
+    assert runs[0].privacy.epsilon == np.inf
+
+
+def test_vanishing_noise_gives_the_topics_of_no_noise(planted):
+    options = {"n_topics": 4, "vocabulary": WORDS, "ledger": False, "simulate_seed": 1}
+    exact = dplda.fit(corpus_of(planted[0]), placement="none", **options)
+    loud = dplda.fit(corpus_of(planted[0]), epsilon=100.0, **options)
+    assert matched_error(exact.topics, planted[1]) < 0.06
+    assert matched_error(loud.topics, planted[1]) < 0.15
+
+
+def test_runs_that_are_not_private_need_an_unbounded_grant(planted, ledger):
+    corpus = corpus_of(planted[0])
+    with pytest.raises(BudgetRefused, match="unbounded"):
+        dplda.fit(corpus, placement="none", ledger=ledger, n_topics=4)
+    ledger.grant("planted", unbounded=True)
+    assert not dplda.fit(corpus, placement="none", ledger=ledger, n_topics=4).privacy.sound
+    with pytest.raises(InputError, match="not private"):
+        dplda.fit(corpus, ledger=False)
+
+
+@pytest.mark.parametrize("topics", [3, 4])
+def test_the_number_of_topics_is_read_off_the_noisy_core(topics):
+    counts = synthetic(n_documents=20_000, n_words=80, n_topics=topics, mean_length=50, seed=11)[0]
+    model = dplda.fit(corpus_of(counts), n_topics="auto", epsilon=4.0, ledger=False, simulate_seed=2, vocabulary=WORDS)
+    assert len(model.topics) == topics == model.parameters["supported_topics"]
+
+
+def test_a_person_counts_once_however_many_documents_they_have(planted, ledger):
+    users = np.arange(20_000) % 2000
+    model = dplda.fit(
+        corpus_of(planted[0], units=[f"u{n}" for n in users]), n_topics=4, vocabulary=WORDS, ledger=ledger
+    )
+    assert model.privacy.unit == "unit"
+    assert abs(model.parameters["documents"] - 2000) < 600
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_both_adjacencies_are_fitted_and_stated(planted, ledger, adjacency):
+    model = dplda.fit(
+        corpus_of(planted[0]), n_topics=4, vocabulary=WORDS, adjacency=adjacency, ledger=ledger, epsilon=4.0
+    )
+    assert model.privacy.adjacency == adjacency
+    assert model.privacy.epsilon <= 4.0
+    assert matched_error(model.topics, planted[1]) < 0.4
+
+
+def test_nothing_passing_the_threshold_costs_only_the_vocabulary(planted, ledger, tmp_path):
+    with pytest.raises(UnsupportedByData, match=r"0 words passed .* Spent: epsilon 0\.\d+ at delta 1e-06"):
+        dplda.fit(corpus_of(planted[0][:40]), n_topics=4, ledger=ledger, models=tmp_path / "models")
+    run = ledger.runs()[0]
+    assert run.status == "unsupported"
+    assert [p.event.stage for p in run.plan if p.asked] == ["vocabulary", "reach"]
+    assert run.cost.mu_squared == pytest.approx(sum(p.event.noise_multiplier**-2 for p in run.plan if p.asked))
+    assert not list((tmp_path / "models").iterdir())
+
+
+def test_words_above_the_frequency_limit_are_told_apart_from_words_below_the_threshold(planted, ledger):
+    with pytest.raises(UnsupportedByData, match="Raise --max-document-frequency"):
+        dplda.fit(corpus_of(planted[0]), n_topics=40, ledger=ledger, max_document_frequency=0.05)
+
+
+def test_a_refused_run_leaves_nothing_behind(planted, ledger, tmp_path):
+    ledger.grant("planted", 0.5, 1e-6)
+    with pytest.raises(BudgetRefused):
+        dplda.fit(corpus_of(planted[0]), n_topics=4, ledger=ledger, out=tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+    assert not ledger.runs()
+
+
+def test_a_run_that_fails_before_it_asks_costs_nothing(planted, ledger, monkeypatch, tmp_path):
+    def fail(self, progress=None):
+        raise OSError("a private word")
+
+    monkeypatch.setattr(dplda.Corpus, "open", fail)
+    with pytest.raises(OSError, match="private"):
+        dplda.fit(corpus_of(planted[0]), n_topics=4, ledger=ledger, out=tmp_path / "model")
+    run = ledger.runs()[0]
+    assert (run.status, run.cost.mu_squared) == ("failed", 0.0)
+    assert "private" not in run.reason
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epsilon": 0}, "epsilon must be a number"),
+        ({"epsilon": float("nan")}, "epsilon must be a number"),
+        ({"delta": 1}, "delta must be a number"),
+        ({"n_topics": 0}, "topics must be a whole number"),
+        ({"n_topics": 81, "vocabulary": WORDS}, "topics must not exceed the number of words"),
+        ({"vocabulary": ["a", "a", "b"]}, "vocabulary must be distinct"),
+        ({"placement": "config9"}, "placement must be one of"),
+        ({"engine": "spark"}, "engine must be one of"),
+        ({"device": "tpu"}, "device must be one of"),
+        ({"calibration": "hopeful"}, "calibration must be one of"),
+        ({"scheduler": "tcp://x"}, "scheduler is for --engine dask"),
+    ],
+)
+def test_bad_parameters_are_named_and_nothing_is_reserved(planted, ledger, options, message):
+    with pytest.raises(InputError, match=message):
+        dplda.fit(corpus_of(planted[0]), **{"n_topics": 4, "ledger": ledger} | options)
+    assert not ledger.runs()
