@@ -89,8 +89,6 @@ def contribution_of(contribution: Contribution, document: Document) -> np.ndarra
 def squared_length(total: np.ndarray, mass: int, weights: np.ndarray) -> int:
     """Weighted squared norm of integers, mass coordinate included, in exact arithmetic."""
     return (
-        sum(
-            int(w) * int(z) ** 2 for row in total.tolist() for w, z in zip(weights.tolist(), row, strict=True)
-        )
+        sum(int(w) * int(z) ** 2 for row in total.tolist() for w, z in zip(weights.tolist(), row, strict=True))
         + int(mass) ** 2
     )

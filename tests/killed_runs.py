@@ -1,0 +1,85 @@
+"""Kill a run at its n-th step, for every n: started by tests/test_kill.py in a process of its own.
+
+Steps are the ends and beginnings of everything that touches disk: reserving, binding, asking, saving, finishing.
+Prints one JSON line a run: the step's name and whether the run came to its end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import dplda
+from dplda.corpus import synthetic
+from dplda.ledger import Reservation
+from dplda.model import TopicModel
+from dplda.privacy.noise import ExactNoise, SimulatedNoise
+
+WORDS = [f"w{i}" for i in range(12)]
+STEPS = (
+    (dplda.Ledger, "reserve"),
+    (dplda.Corpus, "open"),
+    (Reservation, "bind"),
+    (Reservation, "ask"),
+    (TopicModel, "save"),
+    (Reservation, "finish"),
+)
+
+
+def main(folder: Path) -> None:
+    """Fork a run for every step until one survives."""
+    counts = synthetic(n_documents=300, n_words=12, n_topics=2, mean_length=30, seed=1)[0]
+    ExactNoise.gaussian = SimulatedNoise(0).gaussian  # fast: noise is tested elsewhere
+    run(counts, folder / "warm")  # compile and calibrate once, before forking
+    number, survived = 0, False
+    while not survived:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            kill_at(number, writer)
+            run(counts, folder / str(number))
+            os._exit(0)
+        os.close(writer)
+        survived = os.waitpid(child, 0)[1] == 0
+        with os.fdopen(reader) as pipe:
+            print(json.dumps({"number": number, "step": pipe.read() or "end", "survived": survived}), flush=True)
+        number += 1
+
+
+def run(counts: object, folder: Path) -> None:
+    """One fit with its own ledger and models."""
+    folder.mkdir()
+    corpus = dplda.Corpus.from_counts(counts, WORDS, name="killed")
+    dplda.fit(corpus, n_topics=2, vocabulary=WORDS, ledger=dplda.Ledger(folder / "ledger.db"), models=folder / "models")
+
+
+def kill_at(number: int, writer: int) -> None:
+    """Make the `number`-th beginning or end of a step the last thing this process does."""
+    seen = 0
+
+    def step(name: str) -> None:
+        nonlocal seen
+        if seen == number:
+            os.write(writer, name.encode())
+            os.kill(os.getpid(), signal.SIGKILL)
+        seen += 1
+
+    for owner, name in STEPS:
+        setattr(owner, name, _wrapped(getattr(owner, name), name, step))
+
+
+def _wrapped(original, name, step):
+    def call(*args, **kwargs):
+        step(f"before {name}")
+        answer = original(*args, **kwargs)
+        step(f"after {name}")
+        return answer
+
+    return call
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
