@@ -24,8 +24,8 @@ class CountStore:
     """Counts of documents over a dictionary of words. Everything but `unit` and `name` is private.
 
     `unit` is ``"document"`` or the column that named the privacy unit; `name` is that of the corpus it was
-    made from, if any; `defects` counts the documents that contribute nothing, by name of `Defect`; `reading` is how text became
-    words (language, lemmas), empty for counts.
+    made from, if any; `defects` counts the documents that contribute nothing, by name of `Defect`; `reading` is
+    how text became words (language, lemmas), empty for counts.
 
     Made by `open` from a folder that `StoreWriter` wrote, or by `from_blocks`.
     """

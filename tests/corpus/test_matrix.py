@@ -17,9 +17,7 @@ def test_a_row_with_a_bad_count_is_empty_and_the_others_are_whole(bad: float) ->
 
 
 def test_fractions_that_add_up_to_a_whole_are_still_fractions() -> None:
-    csr = scipy.sparse.csr_matrix(
-        (np.array([0.5, 0.5, 1.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2)
-    )
+    csr = scipy.sparse.csr_matrix((np.array([0.5, 0.5, 1.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
     assert documents_of(store_from_matrix(csr, WORDS, None)) == [{}, {"b": 1}]
 
 
@@ -29,9 +27,7 @@ def test_repeated_entries_are_merged_and_the_argument_is_left_alone() -> None:
     assert csr.nnz == 3
 
 
-@pytest.mark.parametrize(
-    "kind", [scipy.sparse.coo_matrix, scipy.sparse.csc_array, np.asarray, scipy.sparse.csr_array]
-)
+@pytest.mark.parametrize("kind", [scipy.sparse.coo_matrix, scipy.sparse.csc_array, np.asarray, scipy.sparse.csr_array])
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.uint64, np.int32, np.float32])
 def test_any_real_matrix_will_do(kind: type, dtype: type) -> None:
     store = store_from_matrix(kind(np.array([[1, 0], [1, 1]], dtype=dtype)), WORDS, None)

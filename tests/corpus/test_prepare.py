@@ -76,9 +76,7 @@ def test_unbalanced_lines_suggest_multiline(tmp_path: Path) -> None:
     corpus = read_corpus(tmp_path / "x.csv")
     corpus.open()
     assert "--multiline" in corpus.notes[-1]
-    assert documents_of(read_corpus(tmp_path / "x.csv", multiline=True).open()) == [
-        {"stars": 1, "planets": 1}
-    ]
+    assert documents_of(read_corpus(tmp_path / "x.csv", multiline=True).open()) == [{"stars": 1, "planets": 1}]
 
 
 def test_nothing_is_prepared_before_open_and_only_once(path: Path, cache: Path) -> None:
@@ -99,9 +97,7 @@ def test_an_edited_file_is_read_again(path: Path) -> None:
     assert documents_of(read_corpus(path).open()) == [{"new": 1, "words": 1}]
 
 
-def test_an_imported_store_is_a_corpus_with_the_same_fingerprint(
-    path: Path, tmp_path: Path, cache: Path
-) -> None:
+def test_an_imported_store_is_a_corpus_with_the_same_fingerprint(path: Path, tmp_path: Path, cache: Path) -> None:
     corpus = read_corpus(path, unit_field="who")
     store = import_corpus(corpus, tmp_path / "prepared")
     assert not cache.exists()  # no second private copy
@@ -133,9 +129,7 @@ def test_a_store_has_no_columns_left_to_choose(path: Path, tmp_path: Path) -> No
 
 
 def test_counts_in_memory_are_a_corpus() -> None:
-    corpus = Corpus.from_counts(
-        np.array([[1, 0], [0.5, 1]]), ["a", "b"], ["u", "u"], public_vocabulary=True, name="n"
-    )
+    corpus = Corpus.from_counts(np.array([[1, 0], [0.5, 1]]), ["a", "b"], ["u", "u"], public_vocabulary=True, name="n")
     assert (corpus.name, corpus.unit, corpus.public_vocabulary) == ("n", "unit", ("a", "b"))
     assert documents_of(corpus.open()) == [{"a": 1}, {}]
     assert "1 contribute nothing: a count that" in corpus.notes[1]

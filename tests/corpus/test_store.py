@@ -15,18 +15,14 @@ from dplda.errors import InputError
 DOCUMENTS = [{"a": 1, "b": 2}, {}, {"c": 3, "a": 4}]
 
 
-def damaged(
-    folder: Path, words: list[int], counts: list[int], starts: list[int], others: list[int]
-) -> CountStore:
+def damaged(folder: Path, words: list[int], counts: list[int], starts: list[int], others: list[int]) -> CountStore:
     """A store of three words whose only batch holds just these arrays."""
     written(folder, DOCUMENTS)
     n = len(starts) - 1
     kinds = [SCHEMA.field(name).type for name in ("words", "counts")]
     values = [pa.array(words, pa.int32()), pa.array(counts, pa.int32())]
     lists = [
-        pa.ListArray.from_buffers(
-            kind, n, [None, pa.py_buffer(np.array(offsets, np.int32))], children=[child]
-        )
+        pa.ListArray.from_buffers(kind, n, [None, pa.py_buffer(np.array(offsets, np.int32))], children=[child])
         for kind, offsets, child in zip(kinds, (starts, others), values, strict=True)
     ]
     columns = [*lists, pa.array([bytes(16)] * n, pa.binary(16)), pa.array(["d"] * n, pa.string())]

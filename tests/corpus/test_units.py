@@ -83,9 +83,7 @@ def test_every_document_is_its_own_unit_when_documents_are_protected(blocks, voc
 @given(corpora)
 def test_the_whole_dictionary_keeps_every_word(blocks):
     store = make_store(blocks)
-    assert canonical(listed(all_words(store), DICTIONARY)) == canonical(
-        listed(project(store, DICTIONARY), DICTIONARY)
-    )
+    assert canonical(listed(all_words(store), DICTIONARY)) == canonical(listed(project(store, DICTIONARY), DICTIONARY))
 
 
 @settings(deadline=None)
@@ -93,9 +91,7 @@ def test_the_whole_dictionary_keeps_every_word(blocks):
 def test_removing_a_person_leaves_everyone_elses_rows_as_they_were(blocks, vocabulary, person):
     others = [[row for row in block if row[0] != person] for block in blocks]
     hers = [[row for row in block if row[0] == person] for block in blocks]
-    everyone, rest, alone = (
-        listed(project(make_store(b), vocabulary), vocabulary) for b in (blocks, others, hers)
-    )
+    everyone, rest, alone = (listed(project(make_store(b), vocabulary), vocabulary) for b in (blocks, others, hers))
     as_stored = [[list(d.items()) for d in unit] for unit in everyone]
     for unit in [*rest, *alone]:
         as_stored.remove([list(d.items()) for d in unit])

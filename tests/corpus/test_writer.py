@@ -20,9 +20,7 @@ def test_only_the_owner_can_read_a_store(tmp_path: Path) -> None:
     assert {file.stat().st_mode & 0o777 for file in (tmp_path / "s").iterdir()} == {0o600}
 
 
-def test_blocks_have_the_set_size_however_chunks_fall(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_have_the_set_size_however_chunks_fall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer_module, "BLOCK_DOCUMENTS", 4)
     documents = [{"w": number + 1, f"x{number}": 1} for number in range(11)]
     store = written(tmp_path / "s", documents[:3], documents[3:10], documents[10:])

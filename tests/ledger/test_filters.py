@@ -107,9 +107,7 @@ def test_the_smaller_grant_of_linked_datasets_decides():
 @pytest.mark.parametrize("changes", [{"unit": "user"}, {"adjacency": "replace"}])
 def test_another_unit_or_adjacency_is_refused_also_across_linked_datasets(changes):
     first = a_run(1, "b", 0.01, fingerprint="f")
-    with pytest.raises(
-        BudgetRefused, match="'b', which holds the same documents, is fixed to unit 'document'"
-    ):
+    with pytest.raises(BudgetRefused, match="'b', which holds the same documents, is fixed to unit 'document'"):
         admit(book(first), a_run(2, "a", 0.01, fingerprint="f", **changes))
 
 

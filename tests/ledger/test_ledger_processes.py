@@ -87,9 +87,7 @@ def test_processes_that_name_the_same_documents_differently_never_exceed_the_gra
         ("finish", "done", 0.5),
     ],
 )
-def test_a_killed_process_leaves_an_intact_ledger_that_counts_what_it_may_have_released(
-    tmp_path, point, status, spent
-):
+def test_a_killed_process_leaves_an_intact_ledger_that_counts_what_it_may_have_released(tmp_path, point, status, spent):
     path = tmp_path / "ledger.db"
     assert in_processes(die, [(path, point)]) == [-signal.SIGKILL]
     ledger = Ledger(path)

@@ -144,9 +144,7 @@ def test_a_ledger_locked_by_another_process_is_one_clear_line(ledger, monkeypatc
 def test_a_full_disk_is_one_clear_line_and_nothing_is_half_written(ledger):
     events = [gaussian(f"stage {i}", 0.001) for i in range(500)]
     full = Ledger(ledger.path)
-    event.listen(
-        full._store._engine, "connect", lambda connection, _: connection.execute("PRAGMA max_page_count = 40")
-    )
+    event.listen(full._store._engine, "connect", lambda connection, _: connection.execute("PRAGMA max_page_count = 40"))
     with pytest.raises(LedgerError, match="cannot be written: the disk is full"):
         reserve(full, events=events)
     assert ledger.verify() == Verification(True, 0, ())
@@ -155,9 +153,7 @@ def test_a_full_disk_is_one_clear_line_and_nothing_is_half_written(ledger):
 
 def test_an_unwritable_ledger_can_be_read_but_not_changed(ledger, monkeypatch):
     reserve(ledger)
-    read_only = store.URL.create(
-        "sqlite", database=f"file:{ledger.path}", query={"mode": "ro", "uri": "true"}
-    )
+    read_only = store.URL.create("sqlite", database=f"file:{ledger.path}", query={"mode": "ro", "uri": "true"})
     monkeypatch.setattr(store.URL, "create", lambda *_, **__: read_only)
     unwritable = Ledger(ledger.path)
     assert len(unwritable.runs()) == 1

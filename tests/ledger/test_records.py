@@ -18,9 +18,7 @@ def test_shareable_json_of_runs_and_datasets_has_no_private_by_products(ledger):
     run = reserve(ledger)
     run.bind("secret-fingerprint")
     run.finish(model="models/x", seconds={"core": 12.345})
-    texts = [
-        json.dumps(record.to_json(), allow_nan=False) for record in (ledger.runs()[0], *ledger.datasets())
-    ]
+    texts = [json.dumps(record.to_json(), allow_nan=False) for record in (ledger.runs()[0], *ledger.datasets())]
     for text in texts:
         assert PRIVATE.isdisjoint(json.loads(text))
         assert "secret" not in text
@@ -39,15 +37,11 @@ def test_infinite_costs_are_null_in_json(ledger):
     )
 
 
-@given(
-    st.lists(st.tuples(st.floats(0.01, 1.0), st.booleans()), max_size=5), st.sampled_from(["done", "failed"])
-)
+@given(st.lists(st.tuples(st.floats(0.01, 1.0), st.booleans()), max_size=5), st.sampled_from(["done", "failed"]))
 def test_a_run_costs_all_while_open_and_what_was_asked_once_ended(events, status):
     plan = tuple(PlannedEvent(event=gaussian(mu_squared=m), asked=asked) for m, asked in events)
     assert a_run(plan=plan, status="reserved").cost.mu_squared == pytest.approx(sum(m for m, _ in events))
-    assert a_run(plan=plan, status=status).cost.mu_squared == pytest.approx(
-        sum(m for m, asked in events if asked)
-    )
+    assert a_run(plan=plan, status=status).cost.mu_squared == pytest.approx(sum(m for m, asked in events if asked))
 
 
 def test_an_unsound_run_costs_infinitely_much_unless_it_ended_without_an_answer():

@@ -15,9 +15,7 @@ from dplda.tensor.symmetric import unpack, unpack_matrix
 
 D = 5
 
-documents = st.lists(st.integers(0, D - 1), min_size=3, max_size=7).map(
-    lambda tokens: np.bincount(tokens, minlength=D)
-)
+documents = st.lists(st.integers(0, D - 1), min_size=3, max_size=7).map(lambda tokens: np.bincount(tokens, minlength=D))
 seeds = st.integers(0, 2**32 - 1)
 brief = settings(max_examples=40, deadline=None)
 

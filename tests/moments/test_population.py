@@ -49,9 +49,7 @@ def test_corrections_of_the_averages_are_sums_of_topics(alpha):
     moments = population_moments(random_topics(len(alpha)), alpha)
     alpha0 = float(alpha.sum())
     np.testing.assert_allclose(second_moment(moments.E2, moments.m, alpha0), moments.M2, atol=1e-15)
-    np.testing.assert_allclose(
-        third_moment(moments.E3, moments.E2, moments.m, alpha0), moments.M3, atol=1e-15
-    )
+    np.testing.assert_allclose(third_moment(moments.E3, moments.E2, moments.m, alpha0), moments.M3, atol=1e-15)
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,7 @@ def expected(name: str, f: contributions.Contribution, s: np.ndarray, exact: Pop
         return E2 @ f.matrix
     if name == "core":
         return f.matrix.T @ E2 @ f.matrix
-    return np.einsum(
-        "ijl,ia,jb,lc->abc", exact.E3, f.matrix, f.matrix, f.matrix
-    )  # the scale is in the matrix
+    return np.einsum("ijl,ia,jb,lc->abc", exact.E3, f.matrix, f.matrix, f.matrix)  # the scale is in the matrix
 
 
 def full_array(name: str, f: contributions.Contribution, found: np.ndarray) -> np.ndarray:

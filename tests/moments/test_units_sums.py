@@ -204,9 +204,7 @@ def test_a_unit_that_meets_a_number_that_is_not_finite_contributes_nothing_and_s
 
 def test_an_empty_corpus_sums_to_zero():
     f = make("second")
-    total, mass = lattice_sum(
-        f, Units(*(np.zeros(n, t) for n, t in ((1, "i8"), (0, "i4"), (0, "i4"), (1, "i8")))), 1.0
-    )
+    total, mass = lattice_sum(f, Units(*(np.zeros(n, t) for n, t in ((1, "i8"), (0, "i4"), (0, "i4"), (1, "i8")))), 1.0)
     assert not total.any()
     assert mass == 0
 
@@ -219,7 +217,5 @@ def test_a_vocabulary_of_one_word_is_no_special_case(kind):
         "second": contributions.second_moment_times(np.ones(1), X),
         "expected": contributions.expected_counts(X, 0.1),
     }[kind]
-    merged, split_up = (
-        lattice_sum(f, make_units([[d]]), 100.0) for d in ([(0, 6)], [(0, 2), (0, 1), (0, 3)])
-    )
+    merged, split_up = (lattice_sum(f, make_units([[d]]), 100.0) for d in ([(0, 6)], [(0, 2), (0, 1), (0, 3)]))
     assert np.abs(merged[0] - split_up[0]).max() <= 1

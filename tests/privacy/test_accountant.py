@@ -37,9 +37,7 @@ def gaussian(multiplier: float, count: int = 1) -> Event:
 
 @pytest.mark.parametrize("public", [True, False])
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
-def test_a_calibrated_run_recomputed_by_dp_accounting_meets_its_epsilon_and_wastes_little(
-    public, epsilon, delta
-):
+def test_a_calibrated_run_recomputed_by_dp_accounting_meets_its_epsilon_and_wastes_little(public, epsilon, delta):
     events = merged(calibrate(shares(public), epsilon, delta))
     accountant = PLDAccountant()
     for event in events:
@@ -143,7 +141,5 @@ def test_pure_and_gaussian_events_compose_to_more_than_either_and_less_than_thei
 
 
 def test_a_count_is_that_many_events():
-    assert run_epsilon([gaussian(6.0, 3)], 1e-6) == pytest.approx(
-        run_epsilon([gaussian(6.0)] * 3, 1e-6), rel=1e-6
-    )
+    assert run_epsilon([gaussian(6.0, 3)], 1e-6) == pytest.approx(run_epsilon([gaussian(6.0)] * 3, 1e-6), rel=1e-6)
     assert cost([gaussian(6.0, 3)]).mu_squared == pytest.approx(cost([gaussian(6.0)] * 3).mu_squared)

@@ -41,9 +41,7 @@ counts = st.one_of(st.integers(1, 5), st.sampled_from([1000, 2**31 - 1]))
 document = st.dictionaries(st.sampled_from(WORDS), counts, max_size=5)
 unit = st.lists(document, min_size=1, max_size=3)
 corpora = st.lists(unit, max_size=4)
-statistics = st.builds(
-    contribution, st.sampled_from(KINDS), st.integers(0, 99), st.sampled_from([0.0, 1.0, 4.0])
-)
+statistics = st.builds(contribution, st.sampled_from(KINDS), st.integers(0, 99), st.sampled_from([0.0, 1.0, 4.0]))
 clips = st.sampled_from([1e-6, 0.05, 1.0, 1e3])
 
 

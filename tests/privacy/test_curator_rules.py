@@ -45,9 +45,7 @@ def length(total, mass):
 
 
 def test_rule_1_an_entry_listed_a_hundred_times_is_merged_and_clipped_as_one():
-    repeated = scipy.sparse.csr_array(
-        (np.ones(100), np.zeros(100, np.int64), [0, 100]), shape=(1, len(WORDS))
-    )
+    repeated = scipy.sparse.csr_array((np.ones(100), np.zeros(100, np.int64), [0, 100]), shape=(1, len(WORDS)))
     once = scipy.sparse.csr_array(([100.0], [0], [0, 1]), shape=(1, len(WORDS)))
     total, mass = from_matrix(repeated)
     assert np.array_equal(total, from_matrix(once)[0])
@@ -143,9 +141,7 @@ def _selection(documents):
 def test_rule_9_only_picked_words_are_candidates():
     words = [f"v{i:03d}" for i in range(400)]
     noise = NoNoise()
-    gate = Curator(
-        store_of([("a", dict.fromkeys(words, 1))]), [SELECT, gaussian("reach")], lambda _: None, noise
-    )
+    gate = Curator(store_of([("a", dict.fromkeys(words, 1))]), [SELECT, gaussian("reach")], lambda _: None, noise)
     gate.choose_words()
     assert len(noise.thresholds[0][0]) == 200
 

@@ -67,9 +67,7 @@ sensitivities = st.sampled_from([BOUND, BOUND * 2.0, BOUND * float(np.sqrt(2.0))
 
 
 @given(multiplier=multipliers, sensitivity=sensitivities, weight=st.sampled_from([1, 2, 3, 6]))
-def test_the_lattice_scale_covers_its_multiplier_and_the_cost_of_discreteness(
-    multiplier, sensitivity, weight
-):
+def test_the_lattice_scale_covers_its_multiplier_and_the_cost_of_discreteness(multiplier, sensitivity, weight):
     scale = Fraction(lattice_scale(multiplier, sensitivity, weight))
     asked = (Fraction(multiplier) * Fraction(sensitivity)) ** 2 / weight
     assert scale**2 - 4 >= asked  # T8 with tau = 2, in exact arithmetic
@@ -87,9 +85,7 @@ def test_simulated_noise_repeats_itself_and_says_that_it_is_not_private():
     one, two = SimulatedNoise(7), SimulatedNoise(7)
     assert not one.private
     assert np.array_equal(one.gaussian(1e5, 50), two.gaussian(1e5, 50))
-    assert one.above_threshold({1: 0, 2: 10**9}, 10.0, 10**8) == two.above_threshold(
-        {1: 0, 2: 10**9}, 10.0, 10**8
-    )
+    assert one.above_threshold({1: 0, 2: 10**9}, 10.0, 10**8) == two.above_threshold({1: 0, 2: 10**9}, 10.0, 10**8)
     assert not np.array_equal(SimulatedNoise(8).gaussian(1e5, 50), SimulatedNoise(7).gaussian(1e5, 50))
 
 

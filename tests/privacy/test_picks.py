@@ -26,9 +26,7 @@ def votes_of(corpus, most=3):
 @given(corpus=corpora)
 def test_a_units_votes_do_not_depend_on_any_other_unit(corpus):
     votes, weight = votes_of(corpus)
-    alone = [
-        votes_of([entry for entry in corpus if entry[0] == name]) for name in {name for name, _ in corpus}
-    ]
+    alone = [votes_of([entry for entry in corpus if entry[0] == name]) for name in {name for name, _ in corpus}]
     assert np.array_equal(votes, sum((v for v, _ in alone), np.zeros(len(WORDS), np.int64)))
     assert weight == sum(w for _, w in alone)
 
@@ -80,9 +78,7 @@ def test_documents_of_fewer_than_three_tokens_do_not_vote():
 
 def test_a_document_of_a_hundred_thousand_words_moves_at_most_m_words():
     n = 100_000
-    whole = UnitCounts(
-        np.array([0, n]), np.arange(n, dtype=np.int32), np.ones(n, np.int32), np.array([0, 1]), n
-    )
+    whole = UnitCounts(np.array([0, n]), np.arange(n, dtype=np.int32), np.ones(n, np.int32), np.array([0, 1]), n)
     votes, _ = count_votes(whole, word_hashes([str(i) for i in range(n)]))
     assert np.count_nonzero(votes) == MOST_WORDS
     assert sum(int(vote) ** 2 for vote in votes[votes > 0]) <= BOUND**2
@@ -125,9 +121,7 @@ def test_units_with_the_same_words_draw_different_coins():
 
 @pytest.mark.parametrize("most", [1, 3, 8])
 def test_a_repeated_entry_is_one_word(most):
-    once = UnitCounts(
-        np.array([0, 2]), np.array([0, 1], np.int32), np.array([4, 2], np.int32), np.array([0, 1]), 8
-    )
+    once = UnitCounts(np.array([0, 2]), np.array([0, 1], np.int32), np.array([4, 2], np.int32), np.array([0, 1]), 8)
     split = UnitCounts(
         np.array([0, 3]), np.array([0, 0, 1], np.int32), np.array([2, 2, 2], np.int32), np.array([0, 1]), 8
     )

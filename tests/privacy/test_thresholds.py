@@ -88,9 +88,7 @@ def test_opendp_computes_no_larger_failure_probability_for_equal_weights():
     metric = dp.l02inf_distance(dp.absolute_distance(T=float))
     threshold = selection_threshold(scale, delta, MOST_WORDS)
     mechanism = dp.m.make_gaussian_threshold(counts, metric, scale=scale, threshold=threshold)
-    theirs = [
-        mechanism.map((t, float(BOUND), float(BOUND // np.sqrt(t))))[1] for t in range(1, MOST_WORDS + 1, 20)
-    ]
+    theirs = [mechanism.map((t, float(BOUND), float(BOUND // np.sqrt(t))))[1] for t in range(1, MOST_WORDS + 1, 20)]
     assert 0.01 * delta < max(theirs) <= delta * (1 + 1e-4)
 
 
@@ -103,9 +101,7 @@ def test_thresholds_rise_with_words_and_with_caution(scale, delta, words):
     assert selection_threshold(scale, delta / 2, words) >= threshold * slack
 
 
-norms = st.one_of(
-    st.floats(0, 1e9), st.just(-1.0), st.sampled_from([0.0, float("inf"), float("nan"), *CLIP_GRID])
-)
+norms = st.one_of(st.floats(0, 1e9), st.just(-1.0), st.sampled_from([0.0, float("inf"), float("nan"), *CLIP_GRID]))
 
 
 @given(others=st.lists(norms, max_size=20), one=norms)

@@ -50,9 +50,7 @@ def test_projected_averages_give_the_projected_moment():
     W = np.random.default_rng(1).standard_normal((D, 2))
     E3 = np.einsum("ijl,ia,jb,lc->abc", exact.E3, W, W, W)
     expected = np.einsum("ijl,ia,jb,lc->abc", exact.M3, W, W, W)
-    np.testing.assert_allclose(
-        third_moment(E3, W.T @ exact.E2 @ W, W.T @ exact.m, alpha0), expected, atol=1e-13
-    )
+    np.testing.assert_allclose(third_moment(E3, W.T @ exact.E2 @ W, W.T @ exact.m, alpha0), expected, atol=1e-13)
 
 
 def test_coefficients_are_those_of_the_proof():

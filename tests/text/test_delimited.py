@@ -32,9 +32,7 @@ def test_tsv_splits_at_tabs(read_text: Any) -> None:
         ("2,text,", Defect.NO_UNIT),
     ],
 )
-def test_a_malformed_row_contributes_nothing_and_stops_nothing(
-    read_text: Any, line: str, defect: Defect
-) -> None:
+def test_a_malformed_row_contributes_nothing_and_stops_nothing(read_text: Any, line: str, defect: Defect) -> None:
     found = read_text("x.csv", f"id,text,who\n1,a,u\n{line}\n3,c,u\n", unit_field="who")
     assert texts(found) == ["a", defect, "c"]
 

@@ -32,9 +32,7 @@ def test_each_line_is_one_document(read_text: Any) -> None:
         ('{"text": "t", "who": NaN}', Defect.NO_UNIT),
     ],
 )
-def test_a_malformed_line_contributes_nothing_and_stops_nothing(
-    read_text: Any, line: str, defect: Defect
-) -> None:
+def test_a_malformed_line_contributes_nothing_and_stops_nothing(read_text: Any, line: str, defect: Defect) -> None:
     found = read_text("x.jsonl", GOOD + line + "\n" + GOOD, unit_field="who")
     assert found == [TextRecord("a", unit_key(1), "first"), defect, TextRecord("a", unit_key(1), "first")]
 
@@ -42,17 +40,13 @@ def test_a_malformed_line_contributes_nothing_and_stops_nothing(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 @given(junk=st.binary().filter(lambda raw: b"\n" not in raw))
 def test_no_line_changes_how_another_is_parsed(read_text: Any, junk: bytes) -> None:
-    found = read_text(
-        "x.jsonl", GOOD.encode() + junk + b"\n" + GOOD.encode(), text_field="text", unit_field="who"
-    )
+    found = read_text("x.jsonl", GOOD.encode() + junk + b"\n" + GOOD.encode(), text_field="text", unit_field="who")
     assert found[0] == found[-1] == TextRecord("a", unit_key(1), "first")
     assert len(found) == 2 + bool(junk.strip(b" \t\r"))
 
 
 def test_each_document_settles_its_text_column_by_its_own_keys(read_text: Any) -> None:
-    found = read_text(
-        "x.jsonl", '{"content": "one"}\n{"text": "two", "content": 3}\n{"id": "c", "text": "three"}\n'
-    )
+    found = read_text("x.jsonl", '{"content": "one"}\n{"text": "two", "content": 3}\n{"id": "c", "text": "three"}\n')
     assert [(item.id, item.text) for item in found] == [("1", "one"), ("2", "two"), ("c", "three")]
 
 

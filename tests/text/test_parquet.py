@@ -19,9 +19,7 @@ def table(tmp_path: Path, text: pa.Array) -> Path:
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
 def test_rows_are_documents(tmp_path: Path, kind: pa.DataType) -> None:
-    source = parquet_source(
-        table(tmp_path, pa.array(["a", "b", None]).cast(kind)), ReadOptions(unit_field="who")
-    )
+    source = parquet_source(table(tmp_path, pa.array(["a", "b", None]).cast(kind)), ReadOptions(unit_field="who"))
     assert list(source.records()) == [TextRecord("1", unit_key(1), "a"), Defect.NO_UNIT, Defect.MALFORMED]
     assert source.total == 3
 

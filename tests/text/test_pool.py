@@ -70,9 +70,7 @@ def test_a_crash_in_the_tokenizer_stays_with_its_document(monkeypatch: pytest.Mo
             raise MemoryError
         return sound(self, text)
 
-    expected = [
-        entry for entry in flat(list(count_words(RECORDS, Tokenization()))) if int(entry[0][1:]) % 7 != 3
-    ]
+    expected = [entry for entry in flat(list(count_words(RECORDS, Tokenization()))) if int(entry[0][1:]) % 7 != 3]
     monkeypatch.setattr(WordCounter, "count", crashing)
     chunks = list(count_words(RECORDS, Tokenization()))
     assert flat(chunks) == expected
