@@ -1,0 +1,73 @@
+"""The default placement asks exactly what it planned, whatever it is told."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from dplda.placements import default, none
+from dplda.privacy.curator import Release, WordFrequencies
+from dplda.settings import FitSettings
+
+
+class Listening:
+    """A gate that answers with numbers from `draw` and counts the questions."""
+
+    def __init__(self, draw):
+        self.asked: Counter[str] = Counter()
+        self.draw = draw
+
+    def size(self):
+        self.asked["size"] += 1
+        return 100.0
+
+    def clip(self, stage, contribution, quantile):
+        self.asked[f"{stage} clip"] += 1
+        return 1.0
+
+    def release(self, stage, contribution, clip):
+        self.asked[stage] += 1
+        return Release(self.draw(contribution.shape), 100.0, 1.0)
+
+
+ANSWERS = {
+    "noise": np.random.default_rng(0).standard_normal,
+    "zeros": np.zeros,
+    "large noise": lambda shape: 1e12 * np.random.default_rng(1).standard_normal(shape),
+    "constants": lambda shape: np.full(shape, -3.0),
+}
+
+
+@pytest.mark.parametrize("answers", ANSWERS)
+@pytest.mark.parametrize("topics", [1, 5, 12, "auto"])
+def test_any_answer_gives_topics_and_the_planned_questions(answers, topics):
+    gate = Listening(ANSWERS[answers])
+    words = WordFrequencies(tuple(f"w{i}" for i in range(12)), np.linspace(-0.01, 0.1, 12), 0.01)
+    learned = default.learn(gate, words, FitSettings(topics=topics), np.random.default_rng(0))
+    planned = Counter({s.stage: s.count for s in default.shares(True) if s.stage not in ("frequency", "reach")})
+    assert gate.asked == planned
+    assert learned.topics.shape[1] == 12
+    assert learned.topics.shape[0] == (topics if topics != "auto" else len(learned.prevalence))
+    assert np.isfinite(learned.topics).all()
+    assert (learned.topics >= 0).all()
+    assert learned.topics.sum(axis=1) == pytest.approx(1)
+    assert (np.diff(learned.prevalence) <= 0).all()
+    assert learned.prevalence.sum() == pytest.approx(1)
+
+
+def test_private_and_public_vocabularies_differ_in_one_stage_only():
+    private, public = default.shares(False), default.shares(True)
+    assert private[1:] == public[1:]
+    assert (private[0].stage, public[0].stage) == ("vocabulary", "frequency")
+    assert private[0].selects_words
+    assert not any(share.selects_words for share in public)
+
+
+def test_the_baseline_plans_an_exact_event_for_every_sum_and_none_for_clips():
+    stages = Counter(event.stage for event in none.events(default.shares(False)))
+    assert stages == Counter({s.stage: s.count for s in default.shares(False) if "clip" not in s.stage}) - Counter(
+        ["reach"]
+    )
+    assert all(event.mechanism == "exact" for event in none.events(default.shares(False)))
