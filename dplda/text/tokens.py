@@ -2,7 +2,8 @@
 
 spaCy's rule tokenizer splits at white space first and treats every piece alone, so the words of a piece are
 looked up in a cache and the tokenizer runs once per distinct piece, not per occurrence. The answer is a
-function of the document only: neither cache nor its renewal can change it.
+function of the document only: neither cache nor its renewal can change it, and what spaCy remembers of other
+documents is checked, because it knows strings by a 64-bit hash for which anyone can make up collisions.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ class WordCounter:
             self._nlp, self._analysed = _pipeline(self._language), 0
             self._cache.clear()
         tokens = self._nlp.tokenizer(text)
+        if not _faithful(tokens, text):  # answer as if nothing was read before, and forget what was
+            tokens = _pipeline(self._language).tokenizer(text)
+            self._nlp, self._analysed = _pipeline(self._language), 0
         self._analysed += max(1, len(tokens)) if self._whole else 1
         return tuple(word for token in tokens if (word := self._word(token.text)))
 
@@ -71,6 +75,11 @@ class WordCounter:
         word = str(self._lemmas.get(lower, lower)).lower()
         fine = len(word) >= MIN_LETTERS and word.isalpha() and word not in self._stop_words
         return word if fine else ""
+
+
+def _faithful(tokens: Any, text: str) -> bool:
+    """Whether the tokens spell `text`, each of the length it was made with: no other string stood in for one."""
+    return bool(tokens.text == text) and all(len(token) == len(token.text) for token in tokens)
 
 
 def _pipeline(language: str) -> Any:

@@ -4,6 +4,7 @@ import pytest
 import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spacy.strings import hash_string
 
 from dplda.errors import InputError
 from dplda.text import tokens
@@ -43,6 +44,24 @@ def test_forgetting_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     forgetful = WordCounter("en")
     for text in ("alpha beta gamma delta alpha", "epsilon (beta) gamma.", "alpha alpha beta"):
         assert forgetful.count(text) == COUNTER.count(text)
+
+
+def test_no_document_can_stand_in_for_a_word_of_another() -> None:
+    forged = "ohtnyvqqHrEEcabK"  # made up so that spaCy takes it for the same string
+    assert hash_string(forged) == hash_string("movie")
+    for first, second in ((forged, "movie"), ("movie", forged)):
+        counter = WordCounter("en")
+        assert counter.count(first) == {first.lower(): 1}
+        assert counter.count(f"a {second}, ({second})") == {second.lower(): 2}
+        assert counter.count(f"{first}, {second}!") == {first.lower(): 1, second.lower(): 1}
+
+
+def test_everyday_text_is_never_read_twice() -> None:
+    for language in ("en", "de", "fr", "zh"):
+        counter = WordCounter(language)
+        before = counter._nlp
+        counter.count("Mr. O'Neill's \u6211\u7231 it's  (10km)\n\tdon't\u00a0e.g. L'\u00e9t\u00e9 :-) http://a.b/c?d=e")
+        assert counter._nlp is before
 
 
 def test_an_endless_piece_costs_no_time_and_counts_as_nothing() -> None:
