@@ -75,4 +75,15 @@ def _values(column: Any) -> list[Any]:
         column = column.view(pa.binary())
     elif pa.types.is_large_string(column.type):
         column = column.view(pa.large_binary())
-    return list(column.to_pylist())
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError, pa.ArrowException):  # one row's value must not stop the reading of the others
+        return [_cell(column, row) for row in range(len(column))]
+
+
+def _cell(column: Any, row: int) -> Any:
+    """A cell as a Python value, None where there is none for it (a date after the year 9999)."""
+    try:
+        return column[row].as_py()
+    except (ValueError, OverflowError, pa.ArrowException):
+        return None

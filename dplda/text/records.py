@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -82,10 +81,15 @@ Source = TextSource | CountSource
 
 
 def unit_key(value: Any) -> bytes | None:
-    """Key of the privacy unit that a column names, or None where the value names nobody."""
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if not isinstance(value, (str, int, float)) or value == "":
+    """Key of the privacy unit that a column names, or None where the value names nobody.
+
+    A number and its digits name the same unit, however the file or NumPy holds it: 7, 7.0 and "7" are one person.
+    """
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        value = int(value)
+    elif isinstance(value, (float, np.floating)):
+        value = int(value) if float(value).is_integer() else float(value)
+    if not isinstance(value, (str, int, float)) or value == "" or value != value:
         return None
     return _hash(b"value", str(value))
 

@@ -34,6 +34,16 @@ def test_one_undecodable_cell_leaves_the_others_alone(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("ms"), pa.timestamp("ns")])
+def test_one_cell_without_a_value_in_python_leaves_the_others_alone(tmp_path: Path, kind: pa.DataType) -> None:
+    path = tmp_path / "x.parquet"
+    numbers = pa.array([2 ** (kind.bit_width - 2) + 1, 0], getattr(pa, f"int{kind.bit_width}")())
+    pq.write_table(pa.table({"text": ["a", "b"], "id": numbers.view(kind)}), path)
+    records = list(parquet_source(path, ReadOptions()).records())
+    assert next(record.id for record in records) == "1"  # type: ignore[union-attr]
+    assert [record.text for record in records] == ["a", "b"]  # type: ignore[union-attr]
+
+
 def test_a_gzipped_table_is_read(tmp_path: Path) -> None:
     path = tmp_path / "y.parquet.gz"
     path.write_bytes(gzip.compress(table(tmp_path, pa.array(["a"])).read_bytes()))

@@ -1,3 +1,4 @@
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -5,11 +6,15 @@ from dplda.text.records import UNIT_BYTES, document_key, printable, unit_key
 
 
 def test_a_number_and_its_digits_name_the_same_unit() -> None:
-    assert unit_key(7) == unit_key("7")
+    for seven in (7, 7.0, np.int64(7), np.float32(7), np.uint8(7)):
+        assert unit_key(seven) == unit_key("7")
+    assert unit_key(10**400) == unit_key(f"1{400 * '0'}")
+    assert unit_key(np.float64(0.5)) == unit_key(0.5) != unit_key(0)
+    assert unit_key(float("inf")) != unit_key(float("-inf"))
 
 
 def test_values_that_name_nobody_have_no_key() -> None:
-    for nothing in (None, "", float("nan"), [], {}, b"x"):
+    for nothing in (None, "", float("nan"), np.float32("nan"), [], {}, b"x"):
         assert unit_key(nothing) is None
 
 
