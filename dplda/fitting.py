@@ -22,7 +22,7 @@ from dplda.placements import default, none
 from dplda.placements.vocabulary import require_words, within_limits
 from dplda.privacy.accountant import run_epsilon
 from dplda.privacy.curator import Curator, Gate, WordFrequencies
-from dplda.privacy.events import Event
+from dplda.privacy.events import Event, at_least
 from dplda.privacy.noise import ExactNoise, SimulatedNoise
 from dplda.progress import Progress, Silent
 from dplda.request import UNNAMED, Recorder, Request, public_words
@@ -151,7 +151,7 @@ def _learn(request: Request, recorder: Recorder, ledger: Ledger | Literal[False]
     except UnsupportedByData as error:
         spent = run_epsilon(asked, settings.delta)
         raise UnsupportedByData(
-            f"{error} Spent: epsilon {spent:.3g} at delta {settings.delta:g}, recorded as run {recorder.run}."
+            f"{error} Spent: epsilon {at_least(spent)} at delta {settings.delta:g}, recorded as run {recorder.run}."
         ) from None
     learned = default.learn(gate, found, settings, np.random.default_rng(seed))
     watch.start("model")

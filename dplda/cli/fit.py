@@ -179,12 +179,14 @@ def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[
 
 def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     """The same for a person, and what is left of the budget."""
+    from dplda.privacy.events import at_least
+
     statement = model.privacy
     changed = "added or removed" if statement.adjacency == "add-remove" else "replaced"
     if statement.sound:
         say(
             f"Private: with one {statement.unit} {changed}, what is released follows nearly the same law "
-            f"(epsilon {statement.epsilon:.4g}, delta {statement.delta:g}).",
+            f"(epsilon {at_least(statement.epsilon)}, delta {statement.delta:g}).",
             style="green",
         )
     else:

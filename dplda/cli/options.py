@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from dplda.cli.console import say
 from dplda.errors import InputError
 
 if TYPE_CHECKING:
@@ -74,17 +75,21 @@ def open_ledger(path: Path | None) -> Ledger:
 def open_model(run: str, ledger_path: Path | None) -> TopicModel:
     """The model in the folder `run`, or of the run whose id is or begins with `run`.
 
-    Raises `InputError` if there is none.
+    Says on standard error if it is not private. Raises `InputError` if there is none.
     """
     from dplda.model import load
     from dplda.model.files import TEXT_FILE
 
     if (Path(run) / TEXT_FILE).is_file() or os.sep in run:
-        return load(run)
-    record = open_ledger(ledger_path).run(run)
-    if not record.model:
-        raise InputError(f"run {record.id} has no model ({record.described}). List runs with `dplda runs`.")
-    return load(record.model)
+        model = load(run)
+    else:
+        record = open_ledger(ledger_path).run(run)
+        if not record.model:
+            raise InputError(f"run {record.id} has no model ({record.described}). List runs with `dplda runs`.")
+        model = load(record.model)
+    if not model.privacy.sound:
+        say(f"This model is {model.privacy.reason or 'not proven private'}.", error=True, style="bold red")
+    return model
 
 
 def refuse_existing(path: Path) -> None:

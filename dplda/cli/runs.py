@@ -51,7 +51,7 @@ def show(above: tuple[bool, Path | None], run: str, as_json: bool, ledger_path: 
         "run": record.id,
         "dataset": record.dataset,
         "asked": f"epsilon {record.epsilon:g}, delta {record.delta:g}, {record.adjacency}, unit {record.unit}",
-        "spent": f"epsilon {_spent(record):.4g}, delta {record.delta:g}",
+        "spent": f"epsilon {_spent_text(record)}, delta {record.delta:g}",
         "private": _sound(record),
         "status": record.described,
         "model": record.model or "none",
@@ -65,8 +65,8 @@ def show(above: tuple[bool, Path | None], run: str, as_json: bool, ledger_path: 
 
 
 def _row(record: RunRecord) -> tuple[str, ...]:
-    asked, spent, delta = (f"{value:.4g}" for value in (record.epsilon, _spent(record), record.delta))
-    return record.id, record.dataset, asked, spent, delta, _sound(record), record.described
+    asked, delta = f"{record.epsilon:.4g}", f"{record.delta:.4g}"
+    return record.id, record.dataset, asked, _spent_text(record), delta, _sound(record), record.described
 
 
 def _sound(record: RunRecord) -> str:
@@ -78,6 +78,12 @@ def _spent(record: RunRecord) -> float:
     from dplda.privacy.accountant import gaussian_epsilon
 
     return gaussian_epsilon(math.sqrt(record.cost.mu_squared), record.delta - record.cost.delta)
+
+
+def _spent_text(record: RunRecord) -> str:
+    from dplda.privacy.events import at_least
+
+    return at_least(_spent(record))
 
 
 def _json(record: RunRecord) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dplda.privacy import accountant
 from dplda.privacy.accountant import NOTHING, Cost
-from dplda.privacy.events import Event
+from dplda.privacy.events import Event, at_least
 from dplda.settings import DEFAULT_GRANT
 
 RESERVED = "reserved"
@@ -175,7 +175,7 @@ class DatasetRecord:
     @property
     def spent_so_far(self) -> str:
         """What was spent, in words; never to be quoted as the guarantee."""
-        return f"spent so far: epsilon {self.spent_epsilon:.4g} at delta {self.grant.delta:g}"
+        return f"spent so far: epsilon {at_least(self.spent_epsilon)} at delta {self.grant.delta:g}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON without fingerprints; an infinite epsilon is null."""

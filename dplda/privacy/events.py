@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
 GAUSSIAN = "gaussian"
@@ -56,6 +57,11 @@ def merged(events: Iterable[Event]) -> tuple[Event, ...]:
         one = replace(event, count=1)
         counts[one] = counts.get(one, 0) + event.count
     return tuple(replace(event, count=count) for event, count in counts.items())
+
+
+def at_least(epsilon: float) -> str:
+    """`epsilon` in four digits, rounded up: what is told is never less than what holds."""
+    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(epsilon)):.4g}"
 
 
 @dataclass(frozen=True, kw_only=True)

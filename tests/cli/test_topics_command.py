@@ -72,3 +72,15 @@ def test_a_run_without_a_model_says_why(dplda, home: Path) -> None:
     answer = dplda("topics", reservation.run)
     assert answer.status == 2
     assert "no room" in answer.err
+
+
+@pytest.mark.parametrize("command", [("topics",), ("export", "--to", "csv", "--out", "e")])
+def test_a_model_that_is_not_private_says_so_wherever_it_is_opened(
+    dplda, home: Path, model: TopicModel, command
+) -> None:
+    model.save(home / "private")
+    statement = dataclasses.replace(model.privacy, sound=False, epsilon=float("inf"), reason="NOT PRIVATE: no noise")
+    dataclasses.replace(model, privacy=statement).save(home / "exact")
+    name, *options = command
+    assert "NOT PRIVATE: no noise" in dplda(name, home / "exact", *options).err
+    assert "PRIVATE" not in dplda(name, home / "private", *options[:-1], *(["f"] if options else [])).err

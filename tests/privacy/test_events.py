@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from dplda.privacy.events import EXACT, GAUSSIAN_THRESHOLD, PURE, Event, PrivacyStatement, merged
+from dplda.privacy.events import EXACT, GAUSSIAN_THRESHOLD, PURE, Event, PrivacyStatement, at_least, merged
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,20 @@ def test_merging_keeps_order_and_the_number_of_questions():
     a, b = Event(stage="a", noise_multiplier=2.0), Event(stage="b", noise_multiplier=2.0, count=2)
     twice = merged([a, b, a, b])
     assert [(event.stage, event.count) for event in twice] == [("a", 2), ("b", 4)]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "text"),
+    [
+        (1.9993961, "2"),
+        (1.2341, "1.235"),
+        (0.05, "0.05001"),
+        (0.5, "0.5"),
+        (99.914, "99.92"),
+        (0.0, "0"),
+        (math.inf, "inf"),
+    ],
+)
+def test_an_epsilon_is_told_rounded_up(epsilon: float, text: str) -> None:
+    assert at_least(epsilon) == text
+    assert float(at_least(epsilon)) >= epsilon
