@@ -52,7 +52,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn topics of the counts X (n_documents, n_words), dense or sparse; y is ignored."""
-        X = validate_data(self, X, accept_sparse="csr", ensure_min_features=2)
+        X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, ensure_min_features=2)
         names = getattr(self, "feature_names_in_", [f"word{i}" for i in range(X.shape[1])])
         seed = self._seed()
         self.model_ = fit(
@@ -75,11 +75,13 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Topic proportions (n_documents, n_components) of the counts X (n_documents, n_words). NOT private."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", reset=False)
-        # as in fit, a row with a negative entry contributes nothing: it gets the prior's proportions
+        X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, reset=False)
+        # as in fit, a row with an entry that is no count contributes nothing: it gets the prior's proportions
         rows = sparse.csr_matrix(X, dtype=np.float64)
-        negative = np.asarray(rows.min(axis=1).todense()).ravel() < 0
-        return self.model_.transform(sparse.diags_array((~negative).astype(float)) @ rows)
+        bad = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[~(np.isfinite(rows.data) & (rows.data >= 0))]
+        kept = np.repeat(~np.isin(np.arange(rows.shape[0]), bad), np.diff(rows.indptr))
+        counted = sparse.csr_matrix((np.where(kept, rows.data, 0.0), rows.indices, rows.indptr), rows.shape)
+        return self.model_.transform(counted)
 
     @property
     def _n_features_out(self) -> int:
@@ -93,5 +95,6 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags

@@ -182,11 +182,12 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     from dplda.privacy.events import at_least
 
     statement = model.privacy
+    given = "; the word list is taken as public" if model.parameters.get("vocabulary") == "public" else ""
     changed = "added or removed" if statement.adjacency == "add-remove" else "replaced"
     if statement.sound:
         say(
             f"Private: with one {statement.unit} {changed}, what is released follows nearly the same law "
-            f"(epsilon {at_least(statement.epsilon)}, delta {statement.delta:g}).",
+            f"(epsilon {at_least(statement.epsilon)}, delta {statement.delta:g}){given}.",
             style="green",
         )
     else:
@@ -196,4 +197,5 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     name = model.parameters.get("dataset")
     if name is not None:
         record = ledger.dataset(str(name))
-        say(f"Dataset {name}: {record.guarantee}; {record.spent_so_far}; {record.remaining:.1%} is left.")
+        told = f"Dataset {name}: {record.guarantee}; {record.spent_so_far}; {record.remaining:.1%} is left."
+        say(told, error=True)  # depends on which datasets hold the same documents: for the keyboard only

@@ -27,7 +27,8 @@ def topics(run: str, top: int, csv_file: Path | None, as_json: bool, ledger_path
     if csv_file is not None:
         _write_csv(model, top, csv_file)
     if as_json:
-        print_json({"run": model.parameters.get("run"), "topics": topics_json(model, top)})
+        run_id = model.parameters.get("run")
+        print_json({"run": run_id, "private": model.privacy.sound, "topics": topics_json(model, top)})
     else:
         show_topics(model, top)
 

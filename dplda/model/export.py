@@ -25,8 +25,9 @@ def export(model: TopicModel, kind: str, destination: str | Path) -> list[Path]:
 
     ``csv``: a folder with ``topics.csv`` and ``prevalence.csv``, or, if `destination` ends in ``.csv``, that
     file and a sibling ending in ``.prevalence.csv``. ``json`` and ``pyldavis``: one file. ``gensim``: the
-    file to give to ``gensim.models.LdaModel.load``, and the siblings gensim keeps beside it. Raises
-    `InputError` for an unknown kind, an existing destination or one that cannot be written.
+    file to give to ``gensim.models.LdaModel.load``, and the siblings gensim keeps beside it. What is promised goes
+    along: in the file, or in ``privacy.json`` beside it. Raises `InputError` for an unknown kind, an existing
+    destination or one that cannot be written.
     """
     if kind not in KINDS:
         raise InputError(f"export kind must be one of {', '.join(KINDS)}, got {kind!r}.")
@@ -70,16 +71,21 @@ def _refuse_existing(*paths: Path) -> None:
 
 def _csv(model: TopicModel, path: Path) -> list[Path]:
     single = path.suffix.lower() == ".csv"
-    files = [path, path.with_suffix(".prevalence.csv")]
+    files = [path, path.with_suffix(".prevalence.csv"), path.with_suffix(".privacy.json")]
     if not single:
         _refuse_existing(path)
         path.mkdir()
-        files = [path / "topics.csv", path / "prevalence.csv"]
+        files = [path / "topics.csv", path / "prevalence.csv", path / "privacy.json"]
     _refuse_existing(*files)
     prevalence = csv_text(("topic", "prevalence"), ((k, float(f"{p:.10g}")) for k, p in enumerate(model.prevalence)))
-    for file, text in zip(files, (topics_csv(model), prevalence), strict=True):
+    for file, text in zip(files, (topics_csv(model), prevalence, _statement(model)), strict=True):
         write_atomically(file, text.encode())
     return files
+
+
+def _statement(model: TopicModel) -> str:
+    """What the run promises, as JSON text."""
+    return json.dumps(model.privacy.to_json(), indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 
 def _write_json(path: Path, record: dict[str, Any]) -> list[Path]:
@@ -103,7 +109,7 @@ def _pyldavis(model: TopicModel, path: Path) -> list[Path]:
     """The arguments of ``pyLDAvis.prepare``: one document stands for all, as real lengths are private."""
     record = {
         "about": (
-            "Keyword arguments for pyLDAvis.prepare, made from released numbers only. The corpus is one "
+            "Keyword arguments for pyLDAvis.prepare, from the released model. The corpus is one "
             "pseudo-document whose proportions are the topics' prevalence: lengths, word frequencies and "
             "proportions of real documents are private and not here. Frequencies are per million."
         ),
@@ -115,6 +121,7 @@ def _pyldavis(model: TopicModel, path: Path) -> list[Path]:
             "topic_term_dists": model.topics.tolist(),
             "vocab": model.vocabulary,
         },
+        "privacy": model.privacy.to_json(),
         "pseudo_document": True,
     }
     return _write_json(path, record)
@@ -125,7 +132,8 @@ def _gensim(model: TopicModel, path: Path) -> list[Path]:
     from gensim.corpora import Dictionary
     from gensim.models import LdaModel
 
-    _refuse_existing(*(Path(f"{path}{part}") for part in _GENSIM_PARTS))
+    statement = Path(f"{path}.privacy.json")
+    _refuse_existing(statement, *(Path(f"{path}{part}") for part in _GENSIM_PARTS))
     n_topics, n_words = model.topics.shape
     words = Dictionary()
     words.token2id = {word: j for j, word in enumerate(model.vocabulary)}
@@ -136,7 +144,9 @@ def _gensim(model: TopicModel, path: Path) -> list[Path]:
     tool.state.sstats = 1e6 * n_words * np.array(model.topics)
     tool.sync_state()
     tool.save(str(path))
-    return sorted(file for file in path.parent.iterdir() if file.name in {f"{path.name}{p}" for p in _GENSIM_PARTS})
+    write_atomically(statement, _statement(model).encode())
+    written = {statement.name, *(f"{path.name}{part}" for part in _GENSIM_PARTS)}
+    return sorted(file for file in path.parent.iterdir() if file.name in written)
 
 
 KINDS: dict[str, Callable[[TopicModel, Path], list[Path]]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from dplda.text.records import MAX_CHARACTERS, Defect, TextRecord, document_key,
 
 TEXT_NAMES = ("text", "content", "body", "review", "document", "abstract", "comment", "message")
 LISTED = 20  # column names shown in a message
+_NAME = re.compile(r"[\w./-]{1,40}([ _][\w./-]{1,40}){0,2}")  # up to three short words
 
 
 @dataclass(frozen=True)
@@ -85,5 +87,8 @@ def no_columns(path: Path, kind: str, options: ReadOptions) -> None:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:LISTED]) + (", ..." if len(names) > LISTED else "")
-    return f"Its columns: {shown}." if names else "It has no columns."
+    if not names:
+        return "It has no columns."
+    if not all(_NAME.fullmatch(name) for name in names):  # a table without a header: do not show a document
+        return f"Its {len(names)} columns have no plain names: does its first line name them?"
+    return f"Its columns: {', '.join(names[:LISTED])}{', ...' if len(names) > LISTED else ''}."

@@ -34,27 +34,22 @@ def folder_source(path: Path, options: ReadOptions) -> TextSource:
 
 
 def list_files(folder: Path) -> list[Path]:
-    """Regular files under `folder`, sorted; hidden ones and links that leave the folder are left out."""
-    root = os.path.realpath(folder)
+    """Regular files under `folder`, sorted; hidden ones and links are left out (a document must not count twice)."""
     found = []
     with reading(folder):
         os.scandir(folder).close()  # os.walk swallows the error of a folder it may not list
         for directory, folders, names in os.walk(folder):
             folders[:] = [name for name in folders if not name.startswith(".")]
             paths = (os.path.join(directory, name) for name in names if not name.startswith("."))
-            found += [Path(path) for path in paths if _inside(path, root)]
+            found += [Path(path) for path in paths if _is_file(path)]
     return sorted(found, key=os.fspath)
 
 
-def _inside(path: str, root: str) -> bool:
+def _is_file(path: str) -> bool:
     try:
-        mode = os.lstat(path).st_mode
-        if stat.S_ISLNK(mode):
-            target = os.path.realpath(path)
-            return target.startswith(root + os.sep) and stat.S_ISREG(os.stat(target).st_mode)
+        return stat.S_ISREG(os.lstat(path).st_mode)
     except OSError:
         return False
-    return stat.S_ISREG(mode)
 
 
 def _text(file: Path, encoding: str | None) -> str | Defect:

@@ -18,7 +18,7 @@ def test_a_run_is_found_by_its_id_its_beginning_and_its_folder(dplda, saved: str
 
 def test_json_has_the_shape_of_the_interface(dplda, saved: str, model: TopicModel) -> None:
     record = dplda("topics", saved, "--json", "--top", 4).json
-    assert set(record) == {"run", "topics"}
+    assert set(record) == {"run", "private", "topics"}
     assert [topic["topic"] for topic in record["topics"]] == [0, 1, 2]
     assert [topic["prevalence"] for topic in record["topics"]] == model.prevalence.tolist()
     wanted = [[list(pair) for pair in pairs] for pairs in model.top_words(4)]

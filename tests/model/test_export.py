@@ -42,7 +42,8 @@ def test_a_destination_below_a_file_is_told(model: TopicModel, tmp_path: Path) -
 
 @pytest.mark.parametrize("target", ["folder", "single.csv"])
 def test_csv_holds_all_numbers(model: TopicModel, tmp_path: Path, target: str) -> None:
-    topics, prevalence = export(model, "csv", tmp_path / target)
+    topics, prevalence, promised = export(model, "csv", tmp_path / target)
+    assert json.loads(promised.read_text()) == model.privacy.to_json()
     with topics.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     found = np.zeros_like(model.topics)
@@ -57,7 +58,7 @@ def test_csv_holds_all_numbers(model: TopicModel, tmp_path: Path, target: str) -
 @pytest.mark.parametrize("word", ["=1+1", "+1", "-1", "@sum", " =1", "\r=1", "\t@x", "\n-"])
 def test_csv_cells_cannot_become_formulas(model: TopicModel, tmp_path: Path, word: str) -> None:
     hostile = dataclasses.replace(model, vocabulary=[word, *model.vocabulary[1:]])
-    topics, _ = export(hostile, "csv", tmp_path / "out")
+    topics, *_ = export(hostile, "csv", tmp_path / "out")
     with topics.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == model.topics.size
