@@ -148,12 +148,12 @@ def _learn(request: Request, recorder: Recorder, ledger: Ledger | Literal[False]
     gate: Gate = none.Exposed(curator, settings.max_vocabulary) if settings.placement == "none" else curator
     try:
         found = _words(gate, request)
+        learned = default.learn(gate, found, settings, np.random.default_rng(seed))
     except UnsupportedByData as error:
-        spent = run_epsilon(asked, settings.delta)
+        spent = at_least(run_epsilon(asked, settings.delta))
         raise UnsupportedByData(
-            f"{error} Spent: epsilon {at_least(spent)} at delta {settings.delta:g}, recorded as run {recorder.run}."
+            f"{error} Spent: epsilon {spent} at delta {settings.delta:g}, recorded as run {recorder.run}."
         ) from None
-    learned = default.learn(gate, found, settings, np.random.default_rng(seed))
     watch.start("model")
     return TopicModel(
         topics=learned.topics,
@@ -201,7 +201,10 @@ def _abandoned_on_failure(recorder: Recorder) -> Iterator[None]:
     except UnsupportedByData:
         recorder.abandon("unsupported", "the released numbers could not support the request")
         raise
-    except (DpldaError, KeyboardInterrupt) as error:
+    except KeyboardInterrupt:
+        recorder.abandon("cancelled", "interrupted")
+        raise
+    except DpldaError as error:
         recorder.abandon("cancelled", type(error).__name__)
         raise
     except BaseException as error:

@@ -22,9 +22,10 @@ def export(run: str, kind: str, out: Path, as_json: bool, ledger_path: Path | No
     """Write the model of RUN for another tool."""
     from dplda.model import export as write
 
-    files = [str(path) for path in write(open_model(run, ledger_path), kind, out)]
+    model = open_model(run, ledger_path)
+    files = [str(path) for path in write(model, kind, out)]
     if as_json:
-        print_json({"run": run, "to": kind, "files": files})
+        print_json({"run": model.parameters.get("run"), "to": kind, "files": files})
     else:
         say(f"Wrote {', '.join(files)}.")
         if kind == "gensim":

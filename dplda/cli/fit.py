@@ -23,8 +23,11 @@ MODELS = Path("models")
 
 
 def topic_count(value: str | int) -> str | int:
-    """``auto``, or the whole number that `value` is; raises `ValueError` otherwise."""
-    return value if value == "auto" else int(value)
+    """``auto``, or the whole number that `value` is; raises `BadParameter` otherwise."""
+    try:
+        return value if value == "auto" else int(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither a whole number nor auto.") from None
 
 
 @click.command()
@@ -193,6 +196,13 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     else:
         say(f"NOT PRIVATE: {statement.reason or 'not proven private'}", style="bold red")
     show_topics(model)
+    supported = model.parameters.get("supported_topics")
+    if isinstance(supported, int) and supported < len(model.topics):
+        say(
+            f"The released numbers support about {supported} topics, fewer than the {len(model.topics)} shown: some "
+            "may be noise. Use more text, a larger epsilon, a --vocabulary, or --topics auto.",
+            style="yellow",
+        )
     say(f"{len(model.vocabulary)} words. The model is in {folder}; look again with: dplda topics {folder}")
     name = model.parameters.get("dataset")
     if name is not None:

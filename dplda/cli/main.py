@@ -53,9 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         status = cli.main(args=arguments, prog_name="dplda", standalone_mode=False)
+    except click.UsageError as error:
+        help_command = error.ctx.command_path if error.ctx else "dplda"
+        return _fail(f"{error.format_message().rstrip('.')}. See: {help_command} --help", error.exit_code)
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        return _fail(error.format_message(), error.exit_code)
     except DpldaError as error:
         return _fail(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):

@@ -77,6 +77,9 @@ class Corpus:
         words = tuple(vocabulary) if public_vocabulary else None
         return cls(name, store.unit, _Prepared(store, name), public_vocabulary=words)
 
+    def __repr__(self) -> str:
+        return f"Corpus(name={self.name!r}, unit={self.unit!r})"
+
     def open(self, progress: Progress | None = None) -> CountStore:
         """The counts: prepared now, or found prepared. Raises `InputError` for a damaged file or a full disk."""
         if self._store is None:

@@ -73,7 +73,8 @@ def admit(book: Book, run: RunRecord) -> None:
     others = [other for other in book.runs if other.id != run.id]
     linked = Book(runs=[*others, run], grants=book.grants).linked(run.dataset)
     earlier = Book(runs=others, grants=book.grants).charged(linked)
-    _check_pair(earlier, run)
+    if not all(book.grant(name).unbounded for name in linked):
+        _check_pair(earlier, run)
     for name in sorted(linked, key=lambda name: (name != run.dataset, name)):
         _check_budget(name, book.grant(name), total(earlier), run)
 
@@ -85,7 +86,7 @@ def _check_pair(earlier: Sequence[RunRecord], run: RunRecord) -> None:
                 f"Dataset {_holding(other.dataset, run)} is fixed to unit {other.unit!r} and adjacency "
                 f"{other.adjacency!r} by an earlier run, got unit {run.unit!r} and adjacency "
                 f"{run.adjacency!r}: budgets of different units or adjacencies cannot be added. "
-                "Ask with the pair it is fixed to."
+                "Ask with the unit and adjacency it is fixed to; they are decided by a dataset's first run."
             )
 
 
@@ -102,7 +103,7 @@ def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord) -> None:
     raise BudgetRefused(
         f"Dataset {_holding(name, run)} cannot pay for this run: asked for epsilon {run.epsilon:g} at delta "
         f"{run.delta:g}, which takes epsilon {_taken(run):g}; left is {_left(grant, spent, run)} "
-        f"of the grant ({grant}). Ask for less, or: {command} --epsilon E --delta D"
+        f"(the grant is {grant}). Ask for less, or: {command} --epsilon E --delta D"
     )
 
 
@@ -122,7 +123,7 @@ def _left(grant: Grant, spent: Cost, run: RunRecord) -> str:
     delta = run.delta * (1 - accountant.FAILURE_SHARE)
     epsilon = math.floor(1000 * accountant.gaussian_epsilon(math.sqrt(left), delta)) / 1000
     if spent.delta + run.cost.delta <= grant.capacity.delta:
-        return f"epsilon {epsilon:g} at that delta"
+        return f"epsilon {epsilon:g} at delta {run.delta:g}"
     failure = max(0.0, grant.capacity.delta - spent.delta)
     asked = f"{failure:.2g} (asked {run.cost.delta:.2g})"
-    return f"epsilon {epsilon:g} at that delta, with failure probability {asked},"
+    return f"epsilon {epsilon:g} at delta {run.delta:g}, with failure probability {asked}"

@@ -48,7 +48,7 @@ class Reservation:
                 admit(book, replace(run, fingerprint=fingerprint))
             except BudgetRefused as refused:  # the transaction must still commit the refusal
                 refusal = refused
-                row.status, row.reason = REFUSED, "the documents' budget does not allow it"
+                row.status, row.reason = REFUSED, "the documents' budget, unit or adjacency does not allow it"
             integrity.record(session, self._store.chain, row)
         if refusal is not None:
             raise refusal

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dplda.errors import InputError
-from dplda.model.infer import posterior_mean
 from dplda.privacy.events import PrivacyStatement
 
 SIMPLEX_TOLERANCE = 1e-6
@@ -51,6 +50,11 @@ class TopicModel:
         object.__setattr__(self, "prevalence", prevalence)
         object.__setattr__(self, "vocabulary", words)
 
+    def __repr__(self) -> str:
+        """A line for people; the arrays are in the attributes."""
+        promise = f"epsilon={self.privacy.epsilon:g}" if self.privacy.sound else "NOT PRIVATE"
+        return f"TopicModel({len(self.topics)} topics, {len(self.vocabulary)} words, {promise})"
+
     @property
     def alpha(self) -> NDArray[np.float64]:
         """The Dirichlet prior of topic proportions, ``(n_topics,)``, positive.
@@ -76,6 +80,8 @@ class TopicModel:
         section 5.2); a document without a word of the model gets the prior mean. Raises `InputError` for
         another shape, or negative or non-finite counts.
         """
+        from dplda.model.infer import posterior_mean  # compiled: not needed to look at topics
+
         matrix = counts if sparse.issparse(counts) else np.asarray(counts)
         if matrix.ndim != 2 or matrix.shape[1] != len(self.vocabulary):
             raise InputError(

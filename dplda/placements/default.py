@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dplda.errors import UnsupportedByData
 from dplda.moments import contributions
 from dplda.placements.vocabulary import proportions, word_scale
 from dplda.privacy.curator import Gate, Release, WordFrequencies
@@ -83,7 +84,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     values, vectors = leading_eigenvalues(second_moment(E2, mx, alpha0))
     noise = noise_level(core.mean_std, X.shape[1])
     supported = int((values > noise).sum())
-    k = min(max(supported, 2), AUTOMATIC_TOPICS, X.shape[1]) if settings.topics == "auto" else int(settings.topics)
+    k = _automatic(supported, X.shape[1]) if settings.topics == "auto" else int(settings.topics)
 
     floor = max(noise, 1e-3 * values[0], 1e-12)
     whitening = Whitening(X @ vectors[:, :k], np.maximum(values[:k], floor))
@@ -103,6 +104,16 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
         "core_noise_level": noise,
     }
     return Learned((parameters / parameters.sum(axis=0)).T[order], prevalence[order], documents, facts)
+
+
+def _automatic(supported: int, width: int) -> int:
+    """The number of topics for ``--topics auto``: the core's eigenvalues above the noise level, all released."""
+    if supported == 0:
+        raise UnsupportedByData(
+            "the noisy second moment supports no topic at all. Use more documents or a larger epsilon, "
+            "or ask for a number of topics."
+        )
+    return min(supported, AUTOMATIC_TOPICS, width)
 
 
 def _most_topics(settings: FitSettings) -> int:

@@ -48,6 +48,8 @@ def _columns(path: Path, options: ReadOptions) -> Columns:
     """
     lines = islice(text_lines(path, options.encoding), SAMPLED_LINES)
     objects = [fields for _, line in lines if isinstance(fields := parse_line(line), dict)]
+    if not objects and path.stat().st_size == 0:
+        raise InputError(f"{path} is empty.")
     if not objects:
         raise InputError(f"{path} does not begin with JSON lines (one object a line). Check --format.")
     names = {key for fields in objects for key in fields}

@@ -6,6 +6,7 @@ process it starts.
 
 from __future__ import annotations
 
+import signal
 from array import array
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
@@ -77,7 +78,9 @@ def count_words(records: Iterable[TextRecord | Defect], tokenization: Tokenizati
 
 def _count_in_pool(chunks: Iterable[_Chunk], tokenization: Tokenization, processes: int) -> Iterator[CountedDocuments]:
     waiting: deque[tuple[_Chunk, Any]] = deque()
-    with ProcessPoolExecutor(processes) as pool:
+    pool = ProcessPoolExecutor(processes, initializer=_leave_interrupts_to_the_parent)
+    finished = False
+    try:
         for chunk in chunks:
             texts = [record.text for record in chunk.records]
             waiting.append((chunk, pool.submit(_count_here, tokenization, texts)))
@@ -86,6 +89,13 @@ def _count_in_pool(chunks: Iterable[_Chunk], tokenization: Tokenization, process
                 yield _assemble(done, future.result())
         for done, future in waiting:
             yield _assemble(done, future.result())
+        finished = True
+    finally:  # an interrupted pool must not be waited for
+        pool.shutdown(kill_workers=not finished)
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @lru_cache(maxsize=1)

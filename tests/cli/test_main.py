@@ -84,7 +84,9 @@ def test_wrong_usage_ends_with_2(capsys, arguments: list[str]) -> None:
     assert main(arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert "Error" in err
+    assert err.startswith("dplda: ")
+    assert err.count("\n") == 1
+    assert "See: dplda" in err
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["fit", "-h"], ["--version"]])

@@ -37,7 +37,7 @@ def test_a_refused_reservation_writes_nothing(ledger):
 
 def test_the_whole_grant_can_be_spent_and_not_more(ledger):
     spend(ledger, events=[gaussian(mu_squared=WHOLE)])
-    with pytest.raises(BudgetRefused, match="left is epsilon 0 at that delta"):
+    with pytest.raises(BudgetRefused, match="left is epsilon 0 at delta 1e-06"):
         reserve(ledger, events=[gaussian(mu_squared=1e-6)])
     dataset = ledger.dataset("reviews")
     assert dataset.remaining == pytest.approx(0.0, abs=1e-9)
@@ -126,6 +126,8 @@ def test_the_first_run_that_counts_fixes_unit_and_adjacency(ledger):
     assert (ledger.dataset("reviews").unit, ledger.dataset("reviews").adjacency) == ("document", "add-remove")
     with pytest.raises(BudgetRefused, match="fixed to unit 'document' and adjacency 'add-remove'"):
         reserve(ledger, unit="user")
+    ledger.grant("reviews", unbounded=True)  # nothing is promised any more: any unit may be tried
+    assert reserve(ledger, unit="user").run
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from dplda.errors import UnsupportedByData
 from dplda.placements import default, none
 from dplda.privacy.curator import Release, WordFrequencies
 from dplda.settings import FitSettings
@@ -45,7 +46,12 @@ ANSWERS = {
 def test_any_answer_gives_topics_and_the_planned_questions(answers, topics):
     gate = Listening(ANSWERS[answers])
     words = WordFrequencies(tuple(f"w{i}" for i in range(12)), np.linspace(-0.01, 0.1, 12), 0.01)
-    learned = default.learn(gate, words, FitSettings(topics=topics), np.random.default_rng(0))
+    settings, generator = FitSettings(topics=topics), np.random.default_rng(0)
+    if topics == "auto" and answers in ("zeros", "constants"):
+        with pytest.raises(UnsupportedByData, match="supports no topic at all"):
+            default.learn(gate, words, settings, generator)
+        return
+    learned = default.learn(gate, words, settings, generator)
     planned = Counter({s.stage: s.count for s in default.shares(True) if s.stage not in ("frequency", "reach")})
     assert gate.asked == planned
     assert learned.topics.shape[1] == 12
