@@ -42,7 +42,7 @@ def main() -> None:
     options = parser.parse_args()
     print("| system | private | NPMI@10 | diversity | seconds | peak memory |\n|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {"DPLDA_CACHE": f"{folder}/cache", "DPLDA_LEDGER": f"{folder}/ledger.db"}
+        os.environ["DPLDA_CACHE"] = f"{folder}/cache"
         runs = [fit(options, Path(folder) / f"model{n}") for n in range(options.repeats)]
         model = dplda.load(runs[0]["model"])
         reading = {"text_field": options.text_field} if options.text_field else {}
@@ -67,7 +67,9 @@ def fit(options: argparse.Namespace, out: Path) -> dict:
     command = [sys.executable, "-c", "import sys; from dplda.cli.main import main; sys.exit(main())"]
     command += ["fit", options.corpus, *field, "--topics", str(options.topics), "--epsilon", str(options.epsilon)]
     start = time.perf_counter()
-    done = subprocess.run([*command, "--out", str(out), "--json"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [*command, "--out", str(out), "--ledger", f"{out}.db", "--json"], capture_output=True, text=True, check=True
+    )
     wall = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     return json.loads(done.stdout) | {"model": str(out), "wall": wall, "megabytes": peak}
