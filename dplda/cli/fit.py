@@ -11,8 +11,8 @@ from dplda.cli.bars import following
 from dplda.cli.console import print_json, private_notes, say
 from dplda.cli.options import json_option, ledger_option, open_ledger, read, reading_options
 from dplda.cli.topics import show_topics, topics_json
-from dplda.errors import InputError
 from dplda.settings import ADJACENCIES, PLACEMENTS, FitSettings
+from dplda.text.wordlists import read_word_list
 
 if TYPE_CHECKING:
     from dplda.ledger import Ledger
@@ -89,7 +89,7 @@ def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     """
     seed = _seed(options)
     reading = {**options, "unit_field": _unit_field(options)}
-    words = None if options["vocabulary"] is None else read_vocabulary(options["vocabulary"])
+    words = None if options["vocabulary"] is None else read_word_list(options["vocabulary"])
     source = read(corpus, reading)
     ledger = open_ledger(ledger_path)
     seconds: dict[str, float] = {}
@@ -142,25 +142,6 @@ def _unit_field(options: dict[str, Any]) -> str | None:
         raise click.UsageError(f"--unit {unit} and --unit-field {field} disagree; give one of them.")
     column: str | None = field or unit
     return None if column == "document" and field is None else column
-
-
-def read_vocabulary(path: Path) -> list[str]:
-    """A public word list: UTF-8, one word a line, blank lines ignored. Raises `InputError`."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise InputError(f"cannot read the vocabulary {path}: {error.strerror or error}.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"the vocabulary {path} is not UTF-8 text. Save it as UTF-8, one word a line.") from None
-    words = [line.strip() for line in lines if line.strip()]
-    if not words:
-        raise InputError(f"the vocabulary {path} is empty. Give one word a line.")
-    seen: set[str] = set()
-    for word in words:
-        if word in seen:
-            raise InputError(f"the vocabulary {path} lists {word!r} twice. Give each word once.")
-        seen.add(word)
-    return words
 
 
 def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import pytest
 from handmade import make_model
 
 import dplda.corpus
-from dplda.cli.fit import read_vocabulary
 from dplda.errors import BudgetRefused, InputError, UnsupportedByData
 from dplda.ledger import Ledger
 from dplda.model import TopicModel, load
@@ -151,10 +150,13 @@ def test_a_run_that_is_not_private_says_so_first(dplda, asked: Recorder, monkeyp
     assert dplda("fit", "x").out.startswith("NOT PRIVATE: seeded noise")
 
 
-@pytest.mark.parametrize("content", [b"", b"\n \n", b"one\ntwo\none\n", b"caf\xe9\n"])
-def test_a_vocabulary_that_is_no_word_list_is_bad_input(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "words").write_bytes(content)
-    with pytest.raises(InputError, match="vocabulary"):
-        read_vocabulary(tmp_path / "words")
-    with pytest.raises(InputError, match="cannot read"):
-        read_vocabulary(tmp_path / "nowhere")
+@pytest.mark.parametrize(("content", "message"), [("", "holds no words"), ("\n \n", "holds no words")])
+def test_a_vocabulary_without_words_is_bad_input(dplda, home: Path, content: str, message: str) -> None:
+    (home / "words").write_text(content)
+    answer = dplda("fit", "x", "--vocabulary", "words")
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.err
+
+
+def test_a_vocabulary_that_is_not_there_is_bad_input(dplda) -> None:
+    assert dplda("fit", "x", "--vocabulary", "nowhere").status == 2
