@@ -48,7 +48,7 @@ class Request:
     events: tuple[Event, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        shares = default.shares(self.words is not None)
+        shares = default.shares(self.words is not None, self.settings.topics)
         exact = self.settings.placement == "none"
         planned = none.events(shares) if exact else calibrate(shares, self.settings.epsilon, self.settings.delta)
         object.__setattr__(self, "events", planned)

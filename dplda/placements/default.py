@@ -18,7 +18,7 @@ import numpy as np
 
 from dplda.errors import UnsupportedByData
 from dplda.moments import contributions
-from dplda.placements.vocabulary import proportions, word_scale
+from dplda.placements.vocabulary import word_scale
 from dplda.privacy.curator import Gate, Release, WordFrequencies
 from dplda.privacy.plan import Share
 from dplda.refine.variational import project_to_simplex, variational_rounds
@@ -53,8 +53,13 @@ class Learned:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def shares(public_vocabulary: bool) -> tuple[Share, ...]:
-    """How the run's mu^2 is divided; relative parts."""
+def shares(public_vocabulary: bool, topics: int | str) -> tuple[Share, ...]:
+    """How the run's mu^2 is divided; relative parts.
+
+    The noise of the spectral stages grows with the number of topics k and the refinement's does not: few topics
+    need less there and leave more to the refinement.
+    """
+    spectral = 1.0 if topics == "auto" else min(1.0, int(topics) / 20)
     words = Share("frequency", 0.03) if public_vocabulary else Share("vocabulary", 0.10, selects_words=True)
     return (
         words,
@@ -63,11 +68,11 @@ def shares(public_vocabulary: bool) -> tuple[Share, ...]:
         Share("mean clip", 0.003),
         Share("mean", 0.03),
         Share("subspace clip", 0.004),
-        Share("subspace", 0.38, POWER_ROUNDS),
+        Share("subspace", 0.38 * spectral, POWER_ROUNDS),
         Share("core clip", 0.004),
-        Share("core", 0.07),
+        Share("core", 0.07 * spectral),
         Share("tensor clip", 0.004),
-        Share("tensor", 0.20),
+        Share("tensor", 0.20 * spectral),
         Share("refine", 0.30, REFINE_ROUNDS),
     )
 
@@ -95,7 +100,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     pairs = robust_power_method(T, k, generator, starts=5 * k)
     spectral = _to_topics(whitening.unwhiten(pairs.values, pairs.vectors, alpha0) / s[:, None])
 
-    parameters = _refine(gate, spectral, proportions(words), documents)
+    parameters = _refine(gate, spectral, _proportions(m / s), documents)
     prevalence = parameters.sum(axis=0) / parameters.sum()
     order = np.argsort(-prevalence, kind="stable")
     facts = {
@@ -147,6 +152,12 @@ def _to_topics(columns: np.ndarray) -> np.ndarray:
     return project_to_simplex(columns / safe)
 
 
+def _proportions(means: np.ndarray) -> np.ndarray:
+    """Noisy mean word proportions as a distribution over the words, (n_words,)."""
+    positive = np.maximum(means, 0.0) + 1e-12
+    return np.asarray(positive / positive.sum())
+
+
 def _refine(gate: Gate, topics: np.ndarray, frequencies: np.ndarray, documents: float) -> np.ndarray:
     def expected(weights: np.ndarray) -> tuple[np.ndarray, float]:
         answer = gate.release("refine", contributions.expected_counts(weights, DOCUMENT_PRIOR), REFINE_CLIP)
@@ -154,4 +165,4 @@ def _refine(gate: Gate, topics: np.ndarray, frequencies: np.ndarray, documents: 
 
     start = topics + 0.1 * frequencies[:, None]
     tokens = 5.0 * documents / topics.shape[1]  # a unit's counts have norm one and about this sum
-    return variational_rounds(expected, start / start.sum(axis=0), REFINE_ROUNDS, strength=tokens)
+    return variational_rounds(expected, start / start.sum(axis=0), frequencies, REFINE_ROUNDS, strength=tokens)

@@ -40,9 +40,3 @@ def word_scale(found: WordFrequencies) -> np.ndarray:
     total = max(float(positive.sum()), 1e-12)
     tau = max(1e-5, found.std / total)
     return np.asarray(1 / np.sqrt(positive / total + tau))
-
-
-def proportions(found: WordFrequencies) -> np.ndarray:
-    """Noisy frequencies as a distribution over the words, (n_words,)."""
-    positive = np.maximum(found.frequencies, 0.0) + 1e-12
-    return np.asarray(positive / positive.sum())

@@ -52,7 +52,7 @@ def test_any_answer_gives_topics_and_the_planned_questions(answers, topics):
             default.learn(gate, words, settings, generator)
         return
     learned = default.learn(gate, words, settings, generator)
-    planned = Counter({s.stage: s.count for s in default.shares(True) if s.stage not in ("frequency", "reach")})
+    planned = Counter({s.stage: s.count for s in default.shares(True, 20) if s.stage not in ("frequency", "reach")})
     assert gate.asked == planned
     assert learned.topics.shape[1] == 12
     assert learned.topics.shape[0] == (topics if topics != "auto" else len(learned.prevalence))
@@ -64,16 +64,24 @@ def test_any_answer_gives_topics_and_the_planned_questions(answers, topics):
 
 
 def test_private_and_public_vocabularies_differ_in_one_stage_only():
-    private, public = default.shares(False), default.shares(True)
+    private, public = default.shares(False, 20), default.shares(True, 20)
     assert private[1:] == public[1:]
     assert (private[0].stage, public[0].stage) == ("vocabulary", "frequency")
     assert private[0].selects_words
     assert not any(share.selects_words for share in public)
 
 
+def test_few_topics_leave_more_of_the_budget_to_the_refinement():
+    def refinement(topics):
+        shares = default.shares(True, topics)
+        return shares[-1].part / sum(share.part for share in shares)
+
+    assert refinement(5) > refinement(10) > refinement(20) == refinement(50) == refinement("auto")
+
+
 def test_the_baseline_plans_an_exact_event_for_every_sum_and_none_for_clips():
-    stages = Counter(event.stage for event in none.events(default.shares(False)))
-    assert stages == Counter({s.stage: s.count for s in default.shares(False) if "clip" not in s.stage}) - Counter(
+    stages = Counter(event.stage for event in none.events(default.shares(False, 20)))
+    assert stages == Counter({s.stage: s.count for s in default.shares(False, 20) if "clip" not in s.stage}) - Counter(
         ["reach"]
     )
-    assert all(event.mechanism == "exact" for event in none.events(default.shares(False)))
+    assert all(event.mechanism == "exact" for event in none.events(default.shares(False, 20)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dplda.errors import UnsupportedByData
-from dplda.placements.vocabulary import proportions, require_words, within_limits, word_scale
+from dplda.placements.vocabulary import require_words, within_limits, word_scale
 from dplda.privacy.curator import WordFrequencies
 
 
@@ -43,10 +43,3 @@ def test_scaling_flattens_frequencies_but_not_noise():
     assert scale[0] < scale[1] < scale[2] == scale[3]
     assert scale[2] == pytest.approx(1 / np.sqrt(0.01 / 0.5))
     assert np.isfinite(word_scale(found(-0.1, 0.0, std=0.0))).all()
-
-
-def test_proportions_are_a_distribution_without_zeros():
-    for frequencies in (found(0.4, 0.1, -0.1), found(-1.0, -1.0)):
-        shares = proportions(frequencies)
-        assert shares.sum() == pytest.approx(1)
-        assert (shares > 0).all()

@@ -38,7 +38,7 @@ def gaussian(multiplier: float, count: int = 1) -> Event:
 @pytest.mark.parametrize("public", [True, False])
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 def test_a_calibrated_run_recomputed_by_dp_accounting_meets_its_epsilon_and_wastes_little(public, epsilon, delta):
-    events = merged(calibrate(shares(public), epsilon, delta))
+    events = merged(calibrate(shares(public, 20), epsilon, delta))
     accountant = PLDAccountant()
     for event in events:
         accountant.compose(GaussianDpEvent(event.noise_multiplier), event.count)
@@ -85,13 +85,13 @@ def test_capacity_never_exceeds_the_grant(epsilon, delta):
 @pytest.mark.parametrize("public", [True, False])
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 def test_a_run_that_asks_for_a_whole_grant_fits_into_it_once(public, epsilon, delta):
-    run, grant = cost(calibrate(shares(public), epsilon, delta)), capacity(epsilon, delta)
+    run, grant = cost(calibrate(shares(public, 20), epsilon, delta)), capacity(epsilon, delta)
     assert run.fits(grant)
     assert not (run + run).fits(grant)
 
 
 def test_ten_runs_of_epsilon_two_fit_into_the_default_grant_but_not_any_number():
-    run, grant = cost(calibrate(shares(False), 2.0, 1e-6)), capacity(10.0, 1e-5)
+    run, grant = cost(calibrate(shares(False, 20), 2.0, 1e-6)), capacity(10.0, 1e-5)
     totals = [Cost(n * run.mu_squared, n * run.delta) for n in range(1, 40)]
     fitting = sum(total.fits(grant) for total in totals)
     assert 10 <= fitting < 39

@@ -196,7 +196,7 @@ def test_rule_13_without_eligible_units_every_question_has_an_answer(documents, 
 @pytest.mark.parametrize("documents", NOBODY)
 def test_rule_13_the_whole_default_placement_runs_on_nobody_at_all(documents):
     asked = FitSettings(topics=3)
-    plan = calibrate(default.shares(True), 2.0, 1e-6)
+    plan = calibrate(default.shares(True, 20), 2.0, 1e-6)
     gate = curator(documents, plan, SimulatedNoise(0))
     found = gate.word_frequencies()
     learned = default.learn(gate, found, asked, np.random.default_rng(0))
@@ -208,8 +208,8 @@ def test_rule_13_the_whole_default_placement_runs_on_nobody_at_all(documents):
 def test_the_default_placement_asks_exactly_what_it_planned_and_the_baseline_too():
     documents = [(f"u{i}", {f"w{i % 8}": 3, f"w{(i + 1) % 8}": 2}) for i in range(30)]
     for made, plan in (
-        (lambda gate: gate, calibrate(default.shares(True), 2.0, 1e-6)),
-        (lambda gate: Exposed(gate, 8), events(default.shares(True))),
+        (lambda gate: gate, calibrate(default.shares(True, 20), 2.0, 1e-6)),
+        (lambda gate: Exposed(gate, 8), events(default.shares(True, 20))),
     ):
         asked = []
         gate = made(curator(documents, plan, SimulatedNoise(0), ask=asked.append))
@@ -218,7 +218,7 @@ def test_the_default_placement_asks_exactly_what_it_planned_and_the_baseline_too
 
 
 def test_the_baselines_own_words_are_planned_too():
-    gate = Exposed(curator([("a", {"w0": 3})], events(default.shares(False)), words=None), 8)
+    gate = Exposed(curator([("a", {"w0": 3})], events(default.shares(False, 20)), words=None), 8)
     assert gate.choose_words().words == ("w0",)
 
 

@@ -24,14 +24,14 @@ def test_every_question_is_one_event_that_cannot_be_changed():
 
 @pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
 def test_word_selection_alone_may_fail_and_only_within_one_percent_of_delta(delta):
-    events = calibrate(shares(False), 1.0, delta)
+    events = calibrate(shares(False, 20), 1.0, delta)
     assert [event.stage for event in events if event.mechanism == GAUSSIAN_THRESHOLD] == ["vocabulary"]
     assert all(event.delta == 0 for event in events if event.mechanism == GAUSSIAN)
     assert 0 < sum(event.delta for event in events) <= FAILURE_SHARE * delta
 
 
 def test_a_public_vocabulary_never_fails():
-    assert all(event.delta == 0 for event in calibrate(shares(True), 1.0, 1e-6))
+    assert all(event.delta == 0 for event in calibrate(shares(True, 20), 1.0, 1e-6))
 
 
 parts = st.lists(st.tuples(st.floats(0.001, 1.0), st.integers(1, 4)), min_size=1, max_size=5)
@@ -50,4 +50,4 @@ def test_squared_gdp_parameters_follow_the_shares(parts, epsilon):
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-3, 1e-12), (1e-3, 0.1), (3.0, 1e-12), (1.0, 0.1)])
 def test_the_corners_of_the_allowed_budgets_can_be_calibrated(epsilon, delta):
-    assert 0 <= run_epsilon(calibrate(shares(False), epsilon, delta), delta) <= epsilon
+    assert 0 <= run_epsilon(calibrate(shares(False, 20), epsilon, delta), delta) <= epsilon
