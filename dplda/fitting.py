@@ -95,10 +95,11 @@ def fit(
         with _abandoned_on_failure(recorder):
             model = _learn(request, recorder, ledger, watch)
             if folder is not None:
-                final = folder if out is not None else folder.rename(folder.parent / recorder.run)
-                folder = final
+                if out is None:
+                    folder = folder.rename(folder.parent / recorder.run)
                 watch.start("save")
-                model.save(final)
+                with _released_on_failure(folder):
+                    model.save(folder)
             watch.stop()
             recorder.finish(model=str(folder.resolve()) if folder else None, seconds=watch.seconds)
     return model

@@ -66,8 +66,7 @@ class Request:
     def model_bytes(self) -> int:
         """Room to set aside for the model, generously."""
         words = len(self.words) if self.words is not None else self.settings.max_vocabulary
-        topics = default.AUTOMATIC_TOPICS if self.settings.topics == "auto" else int(self.settings.topics)
-        return (1 << 20) + 8 * topics * (words + 1) + 400 * words
+        return (1 << 20) + 8 * default.most_topics(self.settings) * (words + 1) + 400 * words
 
     def parameters(self) -> dict[str, Any]:
         """Public settings, for the ledger and the model."""

@@ -169,6 +169,17 @@ def test_a_refused_run_leaves_nothing_behind(planted, ledger, tmp_path):
     assert not ledger.runs()
 
 
+def test_a_model_that_cannot_be_saved_leaves_no_space_taken(planted, ledger, monkeypatch, tmp_path):
+    def fail(self, directory):
+        raise InputError("no space")
+
+    monkeypatch.setattr(dplda.TopicModel, "save", fail)
+    with pytest.raises(InputError, match="no space"):
+        dplda.fit(corpus_of(planted[0]), n_topics=4, vocabulary=WORDS, ledger=ledger, models=tmp_path / "models")
+    assert not list((tmp_path / "models").iterdir())
+    assert ledger.runs()[0].status == "cancelled"
+
+
 def test_a_run_that_fails_before_it_asks_costs_nothing(planted, ledger, monkeypatch, tmp_path):
     def fail(self, progress=None):
         raise OSError("a private word")

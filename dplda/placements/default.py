@@ -83,7 +83,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     documents = gate.size()
     m = _ask(gate, "mean", contributions.first_moment(s), MEAN_QUANTILE).mean[:, 0]
 
-    X = _subspace(gate, s, m, min(d - 1, _most_topics(settings) + OVERSAMPLING), generator)
+    X = _subspace(gate, s, m, min(d - 1, most_topics(settings) + OVERSAMPLING), generator)
     core = _ask(gate, "core", contributions.core(s, X), PAIRS_QUANTILE)
     E2, mx = unpack_matrix(core.mean[0], X.shape[1]), X.T @ m
     values, vectors = leading_eigenvalues(second_moment(E2, mx, alpha0))
@@ -121,7 +121,8 @@ def _automatic(supported: int, width: int) -> int:
     return min(supported, AUTOMATIC_TOPICS, width)
 
 
-def _most_topics(settings: FitSettings) -> int:
+def most_topics(settings: FitSettings) -> int:
+    """The most topics that the run can end with; public."""
     return AUTOMATIC_TOPICS if settings.topics == "auto" else int(settings.topics)
 
 
