@@ -6,7 +6,7 @@ Section numbers are those of docs/privacy.md, section 2. With counts c, length l
     (iii)  second moment times X   rows (h_i y - s_i^2 c_i x_i) / (l (l - 1)),  y = X'h
     (iii') core                    (y y' - sum s^2 c x x') / (l (l - 1))
     (iv)   whitened third moment   (y^3 - P(R, y) + 2 Q) / (l (l - 1) (l - 2)),  y = sum c w, R, Q its diagonal parts
-    (vi)   expected counts         c_i phi_iz from a fixed E-step
+    (vi)   expected counts         s_i c_i phi_iz from a fixed E-step
 
 A contribution is an array (n_rows, width); its columns carry integer weights, the multiplicities of symmetric
 coordinates, in which its norm is the Frobenius norm of the full array (T2).
@@ -79,14 +79,16 @@ def third_moment(W: np.ndarray) -> Contribution:
     return Contribution(THIRD, np.ones(len(W)), W, symmetric_weights(W.shape[1]), 1, SIGNED)
 
 
-def expected_counts(word_weights: np.ndarray, alpha: float) -> Contribution:
+def expected_counts(word_weights: np.ndarray, alpha: float, scale: np.ndarray | None = None) -> Contribution:
     """(vi): expected word-topic counts under `word_weights` (n_words, k), sum of shape (n_words, k).
 
-    `word_weights` are exp(E log beta), or the topics themselves; `alpha` is the document prior per topic.
+    `word_weights` are exp(E log beta), or the topics themselves; `alpha` is the document prior per topic. Row i is
+    multiplied by the positive scale[i] (ones by default), which the E-step does not see.
     """
     word_weights = _dense(word_weights)
     n_words, k = word_weights.shape
-    return Contribution(EXPECTED, np.ones(n_words), word_weights, _ones(k), n_words, NONNEGATIVE, float(alpha))
+    scale = np.ones(n_words) if scale is None else _dense(scale)
+    return Contribution(EXPECTED, scale, word_weights, _ones(k), n_words, NONNEGATIVE, float(alpha))
 
 
 def symmetric_weights(k: int) -> np.ndarray:

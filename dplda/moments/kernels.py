@@ -136,7 +136,7 @@ def posterior(words, counts, word_weights, alpha, theta, gamma):
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _expected(words, counts, word_weights, alpha, theta, gamma, out):
+def _expected(words, counts, scale, word_weights, alpha, theta, gamma, out):
     posterior(words, counts, word_weights, alpha, theta, gamma)
     k = word_weights.shape[1]
     for e in range(len(words)):
@@ -146,7 +146,7 @@ def _expected(words, counts, word_weights, alpha, theta, gamma, out):
             out[e, z] = theta[z] * word_weights[w, z]
             total += out[e, z]
         for z in range(k):
-            out[e, z] *= counts[e] / total
+            out[e, z] *= scale[w] * counts[e] / total
 
 
 @compiled()
@@ -160,7 +160,7 @@ def _document(kind, words, counts, length, scale, matrix, alpha, y, z, R, out):
     elif kind == THIRD:
         _third(words, counts, length, matrix, y, R, out)
     elif kind == EXPECTED:
-        _expected(words, counts, matrix, alpha, y, z, out)
+        _expected(words, counts, scale, matrix, alpha, y, z, out)
 
 
 @compiled()

@@ -82,6 +82,15 @@ def test_expected_counts_divide_each_word_over_topics(counts, seed):
 
 
 @brief
+@given(documents, seeds)
+def test_a_scale_multiplies_the_rows_of_expected_counts_and_nothing_else(counts, seed):
+    scale, X = parameters(seed)
+    plain = contribution_of(contributions.expected_counts(np.abs(X), 0.2), as_document(counts))
+    scaled = contribution_of(contributions.expected_counts(np.abs(X), 0.2, scale), as_document(counts))
+    np.testing.assert_allclose(scaled, scale[:, None] * plain, rtol=1e-12)
+
+
+@brief
 @given(documents, seeds, st.randoms(use_true_random=False))
 @pytest.mark.parametrize("kind", ["first", "second", "core", "third", "expected"])
 def test_split_and_shuffled_entries_of_a_word_change_nothing(kind, counts, seed, shuffler):
