@@ -1,0 +1,170 @@
+"""Tables (Markdown, printed) and curves (one SVG figure for each corpus) of what `bench_utility.py` measured."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CORPORA = {
+    "imdb": ("Film reviews (IMDB)", ("npmi", "diversity")),
+    "news": ("20 newsgroups", ("npmi", "diversity")),
+    "synthetic": ("Planted topics", ("error",)),
+}
+MEASURES = {"npmi": "NPMI@10", "diversity": "diversity", "error": "mean matched l1 error"}
+TARGETS = {
+    ("imdb", "npmi"): {0.5: 0.09, 1.0: 0.13, 2.0: 0.15, 4.0: 0.155, 8.0: 0.16},
+    ("imdb", "diversity"): {0.5: 0.85, 1.0: 0.85, 2.0: 0.88, 4.0: 0.9, 8.0: 0.9},
+    ("news", "npmi"): {1.0: 0.14, 2.0: 0.20, 4.0: 0.26, 8.0: 0.28},
+    ("synthetic", "error"): {0.5: 0.12, 1.0: 0.06, 2.0: 0.04, 4.0: 0.03, 8.0: 0.025},
+}
+NAMES = {
+    "dplda": "dplda",
+    "variational": "private variational",
+    "tomotopy": "tomotopy",
+    "gensim": "gensim",
+    "random": "random words",
+}
+# Colours told apart by the colour-blind (Okabe and Ito; Tol), and a line of its own for each system.
+STYLES = {
+    "dplda": ("#0072B2", "-", "o"),
+    "variational": ("#D55E00", "-", "s"),
+    "tomotopy": ("#117733", "--", ""),
+    "gensim": ("#882E72", "-.", ""),
+    "random": ("#666666", ":", ""),
+}
+WITHOUT = 16.0  # where on the axis of epsilon the runs without noise stand
+STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "dplda"}
+
+Results = dict[str, dict[float | None, list[dict]]]  # records by system and epsilon, one for each seed
+
+
+def write(records: list[dict], half: str, folder: Path) -> None:
+    """Print the tables of all corpora that were measured, and draw their figures into `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for corpus, (title, measures) in CORPORA.items():
+        results = newest(records, corpus, half)
+        if results:
+            print(f"**{title}**\n")
+            for measure in measures:
+                print(table(results, corpus, measure))
+            draw(results, corpus, folder / f"utility-{corpus}.svg")
+
+
+def newest(records: list[dict], corpus: str, half: str) -> Results:
+    """The records of one corpus, of each system those with its latest settings."""
+    chosen = [record for record in records if (record["corpus"], record["half"]) == (corpus, half)]
+    latest = {record["system"]: record["settings"] for record in chosen}
+    results: Results = defaultdict(lambda: defaultdict(list))
+    for record in chosen:
+        if record["settings"] == latest[record["system"]]:
+            results[record["system"]][record["epsilon"]].append(record)
+    return results
+
+
+def spread(records: list[dict], measure: str) -> tuple[float, float]:
+    """Mean and standard deviation over seeds; no deviation of a single seed."""
+    values = [record[measure] for record in records]
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def table(results: Results, corpus: str, measure: str) -> str:
+    """One measure as Markdown: systems down, epsilons across, mean ± standard deviation over seeds."""
+    epsilons = sorted({epsilon for cells in results.values() for epsilon in cells if epsilon is not None})
+    head = [MEASURES[measure], *(f"ε = {epsilon:g}" for epsilon in epsilons), "no noise", "seeds"]
+    lines = [head, ["---"] * len(head)]
+    for system in [name for name in NAMES if name in results]:
+        cells = results[system]
+        shown = [_cell(cells[epsilon], measure) if epsilon in cells else "" for epsilon in [*epsilons, None]]
+        lines.append([NAMES[system], *shown, str(min(len(found) for found in cells.values()))])
+        if system == "dplda" and (corpus, measure) in TARGETS:
+            targets = TARGETS[corpus, measure]
+            lines.append(["*target*", *(f"{targets[e]:g}" if e in targets else "" for e in epsilons), "", ""])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cell(records: list[dict], measure: str) -> str:
+    mean, deviation = spread(records, measure)
+    return f"{mean:.3f} ± {deviation:.3f}"
+
+
+def draw(results: Results, corpus: str, path: Path) -> None:
+    """All measures of one corpus against epsilon, side by side, as SVG; the same results give the same file."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    title, measures = CORPORA[corpus]
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(4.9 * len(measures), 3.7), layout="constrained")
+        figure.suptitle(title)
+        for axes, measure in zip(figure.subplots(1, len(measures), squeeze=False)[0], measures, strict=True):
+            _panel(axes, results, measure, TARGETS.get((corpus, measure), {}))
+        figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def _panel(axes: Axes, results: Results, measure: str, targets: dict[float, float]) -> None:
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log" if measure == "error" else "linear")
+    ends = {system: _curve(axes, cells, measure, system) for system, cells in results.items()}
+    if targets:
+        colour = STYLES["dplda"][0]
+        axes.plot(
+            list(targets), list(targets.values()), "D", markerfacecolor="none", color=colour, markersize=7, zorder=3
+        )
+        above = 8 if measure == "npmi" else -14  # points; away from the curve
+        place = min(targets.items())
+        axes.annotate("target", place, (0, above), textcoords="offset points", ha="center", color=colour)
+    _scales(axes, measure, sorted({e for cells in results.values() for e in cells if e is not None} | set(targets)))
+    _label(axes, ends)
+
+
+def _scales(axes: Axes, measure: str, epsilons: list[float]) -> None:
+    axes.set_xticks([*epsilons, WITHOUT], [*(f"{e:g}" for e in epsilons), "no\nnoise"])
+    axes.set_xlim(0.7 * epsilons[0] if epsilons else WITHOUT / 2, 1.2 * WITHOUT)
+    axes.set_xlabel("epsilon")
+    axes.set_title(MEASURES[measure] + (" (less is better)" if measure == "error" else ""), loc="left", fontsize=9)
+    low, high = axes.get_ylim()
+    if measure == "error":
+        ticks = [tick for tick in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0) if low <= tick <= high]
+        axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    if measure == "diversity":
+        axes.set_ylim(min(low, 0.5), 1.0)
+    axes.minorticks_off()
+
+
+def _curve(axes: Axes, cells: dict[float | None, list[dict]], measure: str, system: str) -> float:
+    """Draw one system with its spread: a curve over epsilon, or a level; the height where it ends on the right."""
+    colour, line, marker = STYLES[system]
+    points = {epsilon: spread(found, measure) for epsilon, found in cells.items()}
+    epsilons = sorted(epsilon for epsilon in points if epsilon is not None)
+    if not epsilons:
+        mean, deviation = points[None]
+        axes.axhline(mean, color=colour, linestyle=line, linewidth=1.2)
+        axes.axhspan(mean - deviation, mean + deviation, color=colour, alpha=0.12, linewidth=0)
+        return mean
+    means, deviations = zip(*(points[epsilon] for epsilon in epsilons), strict=True)
+    axes.plot(epsilons, means, line, color=colour, marker=marker, markersize=4)
+    low, high = zip(*((m - d, m + d) for m, d in zip(means, deviations, strict=True)), strict=True)
+    axes.fill_between(epsilons, low, high, color=colour, alpha=0.2, linewidth=0)
+    if None in points:
+        axes.errorbar(WITHOUT, *points[None], color=colour, marker=marker, markersize=4)
+    return points.get(None, points[epsilons[-1]])[0]
+
+
+def _label(axes: Axes, ends: dict[str, float], apart: float = 0.065) -> None:
+    """Name each system beside its end, at least `apart` of the axes' height from the next."""
+    place = (axes.transData + axes.transAxes.inverted()).transform
+    heights = {system: float(place((1.0, end))[1]) for system, end in ends.items()}
+    rising = sorted(heights, key=lambda name: heights[name])
+    for below, system in itertools.pairwise(rising):
+        heights[system] = max(heights[system], heights[below] + apart)
+    heights[rising[-1]] = min(heights[rising[-1]], 1.0)
+    for above, system in itertools.pairwise(reversed(rising)):
+        heights[system] = min(heights[system], heights[above] - apart)
+    for system, height in heights.items():
+        axes.text(1.02, height, NAMES[system], transform=axes.transAxes, color=STYLES[system][0], va="center")

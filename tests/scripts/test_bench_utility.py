@@ -1,0 +1,142 @@
+"""The utility benchmark measures what is missing and nothing twice, and draws what was measured."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from types import SimpleNamespace
+
+import bench_utility
+import benchmark_corpora
+import numpy as np
+import pytest
+import utility_report
+
+SMALL = {"n_documents": 400, "n_words": 60, "n_topics": 3, "alpha0": 1.0, "mean_length": 30.0}
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    monkeypatch.setattr(benchmark_corpora, "PLANTED", SMALL)
+    bench_utility._planted.cache_clear()
+    yield tmp_path / "results.jsonl"
+    bench_utility._planted.cache_clear()
+
+
+def run(results, *arguments):
+    """Measure the planted corpus at two epsilons and without noise; the records there are afterwards."""
+    bench_utility.main(["--results", str(results), "--corpora", "synthetic", *arguments])
+    return [json.loads(line) for line in results.read_text().splitlines()]
+
+
+def record(system, epsilon, seed, error, settings="now"):
+    measures = {"npmi": error / 2, "diversity": 1 - error / 2, "error": error}
+    key = {"corpus": "synthetic", "half": "all", "system": system, "settings": settings}
+    return key | {"epsilon": epsilon, "seed": seed} | measures
+
+
+def test_private_systems_are_measured_at_every_epsilon_and_the_others_once(results):
+    found = run(results, "--systems", "dplda", "variational", "random", "--epsilons", "1", "none", "--seeds", "2")
+    told = [(entry["seed"], entry["system"], entry["epsilon"]) for entry in found]
+    systems = [("dplda", 1.0), ("dplda", None), ("variational", 1.0), ("variational", None), ("random", None)]
+    assert told == [(seed, *system) for seed in (0, 1) for system in systems]
+    assert all(0 <= entry["error"] <= 2 and 0 < entry["diversity"] <= 1 and -1 <= entry["npmi"] <= 1 for entry in found)
+
+
+def test_an_interrupted_benchmark_measures_only_what_is_missing(results, monkeypatch):
+    first = run(results, "--systems", "random", "--seeds", "1")
+    again = run(results, "--systems", "random", "--seeds", "3")
+    assert again[0] == first[0]
+    assert [entry["seed"] for entry in again] == [0, 1, 2]
+    monkeypatch.setattr(bench_utility.variational_baseline, "SETTINGS", "others")
+    monkeypatch.setattr(bench_utility, "measure", lambda record, options: {"error": 0.5})
+    assert len(run(results, "--systems", "variational", "--epsilons", "1", "--seeds", "1")) == 4
+    monkeypatch.setattr(bench_utility.variational_baseline, "SETTINGS", "others still")
+    assert len(run(results, "--systems", "variational", "--epsilons", "1", "--seeds", "1")) == 5
+
+
+def test_settings_of_dplda_follow_its_source_and_its_noise(tmp_path, monkeypatch):
+    monkeypatch.setattr(bench_utility.dplda, "__file__", str(tmp_path / "__init__.py"))
+    seen = []
+    for source, exact in (("a = 1", False), ("a = 2", False), ("a = 2", True)):
+        (tmp_path / "module.py").write_text(source)
+        seen.append(bench_utility.dplda_settings(SimpleNamespace(exact=exact)))
+    assert len(set(seen)) == 3
+
+
+@pytest.mark.parametrize("arguments", [["--exact"], []])
+def test_dplda_is_fitted_with_the_noise_asked_for(results, arguments, monkeypatch):
+    asked = []
+    fit = bench_utility.dplda.fit
+    monkeypatch.setattr(bench_utility.dplda, "fit", lambda *a, **k: asked.append(fit(*a, **k)) or asked[-1])
+    run(results, "--systems", "dplda", "--epsilons", "8", "--seeds", "1", *arguments)
+    privacy = asked[0].privacy
+    assert privacy.sound is bool(arguments)
+    assert (privacy.delta, privacy.adjacency) == (1e-6, "add-remove")
+
+
+def test_random_words_are_ten_a_topic_and_new_with_each_seed():
+    case = SimpleNamespace(n_topics=4, words=["w"] * 50)
+    one, other = (bench_utility.fit_random(case, None, seed, None) for seed in (0, 1))
+    np.testing.assert_allclose(one.sum(axis=1), 1.0)
+    assert ((one > 0).sum(axis=1) == 10).all()
+    assert not np.array_equal(one, other)
+
+
+def test_a_missing_raw_file_is_named(results):
+    with pytest.raises(SystemExit, match="--imdb must name the raw file"):
+        bench_utility.main(["--results", str(results), "--corpora", "imdb"])
+
+
+def test_newsgroups_are_never_tuned_on(results, tmp_path):
+    with pytest.raises(SystemExit, match="for reporting"):
+        bench_utility.main(
+            ["--results", str(results), "--corpora", "news", "--half", "tune", "--news", str(tmp_path / "x")]
+        )
+
+
+def test_tables_hold_mean_and_spread_over_seeds_of_the_latest_settings():
+    records = [record("dplda", 1.0, 0, 9.0, settings="before")]
+    records += [record("dplda", 1.0, seed, error) for seed, error in enumerate((0.1, 0.2, 0.3))]
+    records += [record("tomotopy", None, 0, 0.02)]
+    lines = utility_report.table(utility_report.newest(records, "synthetic", "all"), "synthetic", "error").splitlines()
+    assert lines[0] == "| mean matched l1 error | ε = 1 | no noise | seeds |"
+    assert lines[2:] == [
+        "| dplda | 0.200 ± 0.100 |  | 3 |",
+        "| *target* | 0.06 |  |  |",
+        "| tomotopy |  | 0.020 ± 0.000 | 1 |",
+    ]
+
+
+def test_the_figure_is_the_same_for_the_same_results_and_other_for_others(tmp_path):
+    records = [record("dplda", epsilon, 0, error) for epsilon, error in ((1.0, 0.3), (8.0, 0.1), (None, 0.05))]
+    records += [record("random", None, 0, 1.9)]
+    results = utility_report.newest(records, "synthetic", "all")
+    drawn = []
+    for number in range(3):
+        path = tmp_path / f"{number}.svg"
+        if number == 2:
+            results["dplda"][8.0][0]["error"] = 0.2
+        utility_report.draw(results, "synthetic", path)
+        ElementTree.parse(path)
+        drawn.append(path.read_bytes())
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_drawing_writes_only_corpora_that_were_measured(results, tmp_path, capsys):
+    run(results, "--systems", "random", "--seeds", "2")
+    bench_utility.main(["--results", str(results), "--draw", str(tmp_path / "figures")])
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["utility-synthetic.svg"]
+    assert "| random words |" in capsys.readouterr().out
+
+
+def test_labels_keep_their_distance_and_stay_inside():
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    axes.set_ylim(0, 1)
+    utility_report._label(axes, {"dplda": 0.3, "random": 0.31, "tomotopy": 0.97, "variational": 0.97, "gensim": 0.99})
+    heights = sorted(text.get_position()[1] for text in axes.texts)
+    assert min(np.diff(heights)) > 0.06
+    assert heights[-1] <= 1.0
+    assert heights[0] == pytest.approx(0.3)
