@@ -57,7 +57,7 @@ def test_requirements_have_a_lower_bound_and_nothing_else(requirement: str) -> N
 def test_extras_are_those_documented() -> None:
     extras = project()["optional-dependencies"]
     assert isinstance(extras, dict)
-    assert set(extras) == {"cuda", "dask", "test", "docs"}
+    assert set(extras) == {"cuda", "dask", "test", "bench", "docs"}
 
 
 def test_readme_opens_with_its_purpose_and_exactly_two_commands() -> None:
