@@ -40,6 +40,7 @@ PRIVATE_NAMES = {
     "UnitCounts": {"dplda.privacy.curator", "dplda.privacy.picks"},
     "all_words": {"dplda.privacy.curator"},
     "accumulate": {"dplda.privacy.curator"},
+    "count_eligible": {"dplda.privacy.curator"},
     "count_votes": {"dplda.privacy.curator"},
     "clip_bins": {"dplda.privacy.curator"},
     "ExactNoise": {"dplda.fitting"},
@@ -47,7 +48,8 @@ PRIVATE_NAMES = {
     "counts_for": {"dplda.model", "dplda.cli.transform"},
 }
 DEFINED_IN = {
-    "accumulate": "dplda.moments.kernels",
+    "accumulate": "dplda.moments.sums",
+    "count_eligible": "dplda.moments.sums",
     "count_votes": "dplda.privacy.picks",
     "clip_bins": "dplda.privacy.thresholds",
     "ExactNoise": "dplda.privacy.noise",

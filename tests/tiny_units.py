@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dplda.moments.contributions import THIRD, Contribution
-from dplda.moments.kernels import _document, accumulate
+from dplda.compute.loops import aligned, padded
+from dplda.moments.contributions import CORE, THIRD, Contribution
+from dplda.moments.kernels import document, flat_rows, row_length, scratch_sizes, tensor_runs
+from dplda.moments.sums import _unpad, accumulate
 
 Document = Sequence[tuple[int, int]]  # (word, count) entries in the order of the row
 
@@ -49,40 +51,43 @@ def lattice_sum(
 ) -> tuple[np.ndarray, int]:
     """Integer sum (n_rows, width) and mass of the units first..last-1."""
     total = np.zeros(contribution.shape, np.int64)
-    return total, int(_accumulate(contribution, units, clip, first, last, total, np.empty(0)))
+    chosen = np.arange(first, units.n_units if last is None else last)
+    return total, int(_accumulate(contribution, units, chosen, clip, total, np.empty(0)))
 
 
 def norms(contribution: Contribution, units: Units) -> np.ndarray:
     """Unclipped norm of every unit, (n_units,)."""
     out = np.full(units.n_units, np.nan)
-    _accumulate(contribution, units, 1.0, 0, None, np.zeros(contribution.shape, np.int64), out)
+    _accumulate(contribution, units, np.arange(units.n_units), 1.0, np.zeros(contribution.shape, np.int64), out)
     return out
 
 
-def _accumulate(f, units, clip, first, last, total, out):
+def _accumulate(f, units, chosen, clip, total, out):
     return accumulate(
-        f.kind, units.indptr, units.words, units.counts, units.unit_ptr, first,
-        units.n_units if last is None else last,
-        f.scale, f.matrix, f.alpha, f.weights, clip, total, out,
+        f.kind, units.indptr, units.words, units.counts, units.unit_ptr, chosen,
+        f.scale, f.matrix, f.alpha, clip, total, out,
     )  # fmt: skip
 
 
-def contribution_of(contribution: Contribution, document: Document) -> np.ndarray:
+def contribution_of(contribution: Contribution, entries: Document) -> np.ndarray:
     """The exact, unclipped contribution of one document, (n_rows, width)."""
-    words = np.array([word for word, _ in document], np.int32)
-    counts = np.array([count for _, count in document], np.int32)
-    n_rows, width = contribution.shape
-    columns = contribution.matrix.shape[1]
-    out = np.empty((max(len(words), 1), width))
-    R = np.empty((columns, columns)) if contribution.kind == THIRD else np.empty((1, 1))
-    _document(
-        contribution.kind, words, counts, float(counts.sum()), contribution.scale, contribution.matrix,
-        np.full(columns, contribution.alpha), np.empty(columns), np.empty(columns), R, out,
+    words = np.array([word for word, _ in entries], np.int32)
+    counts = np.array([count for _, count in entries], np.int32)
+    kind, (n_words, k) = contribution.kind, contribution.matrix.shape
+    stride, row, starts = padded(k), row_length(kind, k), tensor_runs(k)
+    out = np.zeros(max(len(words), 1) * row, np.float32)
+    n_pairs, n_square = scratch_sizes(kind, k)
+    document(
+        kind, words, counts, 0, len(words), float(counts.sum()), contribution.scale, flat_rows(contribution.matrix),
+        k, stride, starts, np.full(k, contribution.alpha), aligned(stride), aligned(4 * (k + 1)), aligned(n_pairs),
+        aligned(n_square), np.zeros(k), np.zeros(k), out,
     )  # fmt: skip
-    if n_rows == 1:
-        return out[:1]
-    full = np.zeros((n_rows, width))
-    np.add.at(full, words, out[: len(words)])
+    full = np.zeros(contribution.shape)
+    sums = out.astype(np.float64)
+    if contribution.n_rows > 1 or kind not in (CORE, THIRD):
+        sums = np.zeros((n_words, row))
+        np.add.at(sums, words, out.reshape(-1, row)[: len(words)])
+    _unpad(kind, k, row, starts, sums.ravel(), full)
     return full
 
 

@@ -26,9 +26,9 @@ NONNEGATIVE, SIGNED = float(np.sqrt(2.0)), 2.0  # replace-one sensitivity over t
 class Contribution:
     """One statistic: what kernel, on which public or already released arrays.
 
-    `scale` (n_words,) is s (ones where unused), `matrix` (n_words, width of X, W or topics), `alpha` the prior of
-    the E-step, `weights` (width,) the integer column weights, `n_rows` the rows of the sum (n_words, or 1), and
-    `replace_factor` the sensitivity over the clip when one unit is replaced (T1).
+    `scale` (n_words,) is s (ones where unused), `matrix` (n_words, width of X, W or topics), both float32, `alpha` the
+    prior of the E-step, `weights` (width,) the integer column weights, `n_rows` the rows of the sum (n_words, or 1),
+    and `replace_factor` the sensitivity over the clip when one unit is replaced (T1).
     """
 
     kind: int
@@ -50,13 +50,15 @@ def _ones(width: int) -> np.ndarray:
 
 
 def _dense(array: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(array, dtype=np.float64)
+    """As the kernels read it; what float32 cannot hold is infinite, and a unit that meets it contributes nothing."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.ascontiguousarray(array, dtype=np.float32)
 
 
 def first_moment(scale: np.ndarray) -> Contribution:
     """(i): scaled word proportions, sum of shape (n_words, 1)."""
     scale = _dense(scale)
-    return Contribution(FIRST, scale, np.zeros((len(scale), 1)), _ones(1), len(scale), NONNEGATIVE)
+    return Contribution(FIRST, scale, _dense(np.zeros((len(scale), 1))), _ones(1), len(scale), NONNEGATIVE)
 
 
 def second_moment_times(scale: np.ndarray, X: np.ndarray) -> Contribution:
@@ -76,7 +78,7 @@ def core(scale: np.ndarray, X: np.ndarray) -> Contribution:
 def third_moment(W: np.ndarray) -> Contribution:
     """(iv): E3(W, W, W) for W (n_words, k) with the scale absorbed, as its coordinates a <= b <= c, row-major."""
     W = _dense(W)
-    return Contribution(THIRD, np.ones(len(W)), W, symmetric_weights(W.shape[1]), 1, SIGNED)
+    return Contribution(THIRD, _dense(np.ones(len(W))), W, symmetric_weights(W.shape[1]), 1, SIGNED)
 
 
 def expected_counts(word_weights: np.ndarray, alpha: float, scale: np.ndarray | None = None) -> Contribution:
@@ -87,7 +89,7 @@ def expected_counts(word_weights: np.ndarray, alpha: float, scale: np.ndarray | 
     """
     word_weights = _dense(word_weights)
     n_words, k = word_weights.shape
-    scale = np.ones(n_words) if scale is None else _dense(scale)
+    scale = _dense(np.ones(n_words) if scale is None else scale)
     return Contribution(EXPECTED, scale, word_weights, _ones(k), n_words, NONNEGATIVE, float(alpha))
 
 

@@ -1,8 +1,12 @@
-"""Compiled per-document contributions and the loop that clips, rounds and sums them unit by unit.
+"""Compiled contributions of one document, one kernel for each kind of docs/privacy.md, section 2.
 
-Every function works on one document (or one unit) by itself, in the order of its own words, so that removing a
-unit cannot change another unit's integers (docs/privacy.md, section 5). Divisions follow NumPy: a quotient that does
-not exist is inf or nan, which makes its unit contribute nothing, where an exception would tell of it (rule 3).
+Every function works on one document by itself, in the order of its own words, so that removing a unit cannot change
+another unit's integers (docs/privacy.md, section 5). Divisions follow NumPy: a quotient that does not exist is inf or
+nan, which makes its unit contribute nothing, where an exception would tell of it (rule 3).
+
+Numbers are float32; counts c enter as shares c / l of the length l, which keeps a long document's powers in range.
+Arrays are flat, with rows of `stride` numbers (whole `LANES`, zeros behind the `k` true ones), and are passed one by
+one: a tuple of arrays, or a view, is counted at each call, which costs more than most of these loops.
 """
 
 from __future__ import annotations
@@ -10,90 +14,185 @@ from __future__ import annotations
 import numpy as np
 
 from dplda.compute.compiled import compiled
-from dplda.compute.lattice import FAST, quantise, squared_norm
+from dplda.compute.lattice import FAST
+from dplda.compute.loops import LANES, add_four, add_scaled, aligned, clear, multiply_pairs, padded
 from dplda.moments.contributions import CORE, EXPECTED, FIRST, SECOND_TIMES, THIRD
-from dplda.settings import MINIMUM_LENGTH
 
 E_STEPS = 15  # fixed, data-independent number of coordinate-ascent steps inside one E-step
 
 
-@compiled(fastmath=FAST, error_model="numpy")
-def _project(words: np.ndarray, counts: np.ndarray, scale: np.ndarray, X: np.ndarray, y: np.ndarray) -> None:
-    y[:] = 0.0
-    for e in range(len(words)):
-        h = scale[words[e]] * counts[e]
-        for a in range(X.shape[1]):
-            y[a] += h * X[words[e], a]
+@compiled()
+def flat_rows(matrix):
+    """`matrix` (n_words, k) as flat rows of padded(k)."""
+    stride = padded(matrix.shape[1])
+    flat = aligned(len(matrix) * stride)
+    for w in range(len(matrix)):
+        for a in range(matrix.shape[1]):
+            flat[w * stride + a] = matrix[w, a]
+    return flat
+
+
+@compiled()
+def tensor_runs(k):
+    """Where a tensor's runs begin in its row, (k + 1,): run c holds a <= b <= c, ordered by (b, a), and padding."""
+    starts = np.zeros(k + 1, np.int64)
+    for c in range(k):
+        starts[c + 1] = starts[c] + padded((c + 1) * (c + 2) // 2)
+    return starts
+
+
+@compiled()
+def row_length(kind, k):
+    """Length of a row of the contribution, padding included."""
+    if kind == FIRST:
+        return 1
+    if kind == CORE:
+        return padded(k * (k + 1) // 2)
+    return tensor_runs(k)[k] if kind == THIRD else padded(k)
+
+
+@compiled()
+def scratch_sizes(kind, k):
+    """Lengths of the arrays `pairs` and `square` that `document` computes in."""
+    if kind not in (CORE, THIRD):
+        return 0, 0
+    return 6 * (padded(k * (k + 1) // 2) + 2 * LANES), k * padded(k)
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _first(words, counts, length, scale, out):
-    for e in range(len(words)):
-        out[e, 0] = scale[words[e]] * counts[e] / length
+def document(
+    kind, words, counts, first, last, length, scale, matrix, k, stride, starts, prior,
+    y, factors, pairs, square, theta, gamma, out,
+):  # fmt: skip
+    """Write the contribution of the document of the entries first..last-1 into `out`, row after row.
+
+    A row for each entry, or one for all of a core or tensor. `scale` (n_words,), `matrix` as `flat_rows` makes it,
+    `starts` as `tensor_runs` does, `prior` (k,); the others are room: `y` (stride,), `factors` (4 (k + 1),), `pairs`
+    and `square` as `scratch_sizes` says, `theta` and `gamma` (k,).
+    """
+    if kind == FIRST:
+        for e in range(last - first):
+            out[e] = scale[words[first + e]] * np.float32(counts[first + e] / length)
+    elif kind == SECOND_TIMES:
+        _second_times(words, counts, first, last, length, scale, matrix, stride, y, out)
+    elif kind == CORE:
+        _core(words, counts, first, last, length, scale, matrix, k, stride, y, factors, pairs, out)
+    elif kind == THIRD:
+        _third(words, counts, first, last, length, matrix, k, stride, starts, y, factors, pairs, square, out)
+    elif kind == EXPECTED:
+        topics = matrix.reshape((len(scale), stride))[:, :k]
+        _expected(words[first:last], counts[first:last], scale, topics, prior, theta, gamma, stride, out)
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _second_times(words, counts, length, scale, X, y, out):
-    _project(words, counts, scale, X, y)
-    pairs = length * (length - 1.0)
-    for e in range(len(words)):
+def _project(words, counts, first, last, length, scale, matrix, stride, y):
+    """y = sum of s c / l times the word's row of the matrix."""
+    clear(y, 0, stride)
+    for e in range(first, last):
         w = words[e]
-        h = scale[w] * counts[e] / pairs
-        diagonal = scale[w] * scale[w] * counts[e] / pairs
-        for a in range(X.shape[1]):
-            out[e, a] = h * y[a] - diagonal * X[w, a]
+        add_scaled(scale[w] * np.float32(counts[e] / length), matrix, w * stride, y, 0, stride)
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _core(words, counts, length, scale, X, y, out):
-    _project(words, counts, scale, X, y)
-    p = X.shape[1]
-    pairs = length * (length - 1.0)
-    t = 0
-    for a in range(p):
-        for b in range(a, p):
-            out[0, t] = y[a] * y[b] / pairs
-            t += 1
-    for e in range(len(words)):
-        w = words[e]
-        diagonal = scale[w] * scale[w] * counts[e] / pairs
-        t = 0
-        for a in range(p):
-            xa = diagonal * X[w, a]
-            for b in range(a, p):
-                out[0, t] -= xa * X[w, b]
-                t += 1
+def _second_times(words, counts, first, last, length, scale, matrix, stride, y, out):
+    _project(words, counts, first, last, length, scale, matrix, stride, y)
+    for e in range(first, last):
+        s = scale[words[e]]
+        h = np.float32(counts[e] / (length - 1.0)) * s
+        diagonal = h * np.float32(s / length)
+        at, to = np.uint64(words[e] * stride), np.uint64((e - first) * stride)
+        for a in range(np.uint64(stride)):
+            out[to + a] = h * y[a] - diagonal * matrix[at + a]
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _third(words, counts, length, W, y, R, out):
-    k = W.shape[1]
-    y[:] = 0.0
-    R[:, :] = 0.0
-    out[0, :] = 0.0
-    for e in range(len(words)):
-        row = W[words[e]]
-        for a in range(k):
-            ca = counts[e] * row[a]
-            y[a] += ca
-            for b in range(k):
-                R[a, b] += ca * row[b]
-        t = 0
-        for a in range(k):
-            ca = 2.0 * counts[e] * row[a]
-            for b in range(a, k):
-                cab = ca * row[b]
-                for c in range(b, k):
-                    out[0, t] += cab * row[c]
-                    t += 1
-    triples = length * (length - 1.0) * (length - 2.0)
-    t = 0
-    for a in range(k):
-        for b in range(a, k):
-            yab = y[a] * y[b] - R[a, b]
-            for c in range(b, k):
-                out[0, t] = (out[0, t] + yab * y[c] - R[a, c] * y[b] - R[b, c] * y[a]) / triples
-                t += 1
+def _four_pairs(words, e, last, matrix, k, stride, pairs, n):
+    """Pairs of the entries e..e+3 in the first four times `n` numbers of `pairs`; zero behind the last entry."""
+    for i in range(4):
+        if e + i < last:
+            multiply_pairs(matrix, words[e + i] * stride, k, pairs, i * n)
+        else:
+            clear(pairs, i * n, n)
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _core(words, counts, first, last, length, scale, matrix, k, stride, y, factors, pairs, out):
+    n, size = len(pairs) // 6, padded(k * (k + 1) // 2)
+    _project(words, counts, first, last, length, scale, matrix, stride, y)
+    multiply_pairs(y, 0, k, pairs, 4 * n)
+    for e in range(first, last, 4):
+        _four_pairs(words, e, last, matrix, k, stride, pairs, n)
+        for i in range(4):
+            factors[i] = 0.0
+            if e + i < last:
+                s = scale[words[e + i]]
+                factors[i] = -s * np.float32(counts[e + i] / length) * np.float32(s / length)
+        x = factors
+        add_four(x[0], 0, x[1], n, x[2], 2 * n, x[3], 3 * n, pairs, pairs, 4 * n, size)
+    norm = np.float32(length / (length - 1.0))
+    clear(out, 0, size)
+    add_scaled(norm, pairs, 4 * n, out, 0, size)
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _third(words, counts, first, last, length, matrix, k, stride, starts, y, factors, pairs, square, out):
+    n = len(pairs) // 6
+    clear(y, 0, stride)
+    clear(pairs, 4 * n, n)
+    clear(out, 0, starts[k])
+    for e in range(first, last, 4):
+        _four_pairs(words, e, last, matrix, k, stride, pairs, n)
+        clear(factors, 0, len(factors))
+        for i in range(min(4, last - e)):
+            share, at = np.float32(counts[e + i] / length), words[e + i] * stride
+            add_scaled(share, matrix, at, y, 0, stride)
+            _tensor_factors(share / np.float32(length), np.float32(length), matrix, at, k, i, factors)
+        for c in range(k):
+            x, t, size = factors, 4 * c, starts[c + 1] - starts[c]
+            add_four(x[t], 0, x[t + 1], n, x[t + 2], 2 * n, x[t + 3], 3 * n, pairs, out, starts[c], size)
+        x, t = factors, 4 * k
+        add_four(x[t], 0, x[t + 1], n, x[t + 2], 2 * n, x[t + 3], 3 * n, pairs, pairs, 4 * n, n)
+    _assemble(np.float32(length / (length - 1.0) * (length / (length - 2.0))), k, stride, starts, y, pairs, square, out)
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _tensor_factors(share, length, matrix, at, k, i, factors):
+    """What entry i of four gives its pairs: share / length times its row for Q, and share, the last, for R."""
+    at, i = np.uint64(at), np.uint64(i)
+    for c in range(np.uint64(k)):
+        factors[np.uint64(4) * c + i] = share / length * matrix[at + c]
+    factors[np.uint64(4 * k) + i] = share
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _assemble(norm, k, stride, starts, y, pairs, square, out):
+    """norm (y^3 - P(R, y) + 2 Q): `out` holds Q and receives it, the fifth part of `pairs` holds R."""
+    n = len(pairs) // 6
+    R, products = np.uint64(4 * n), np.uint64(5 * n)
+    at = R
+    for b in range(k):
+        for a in range(b + 1):
+            square[a * stride + b] = square[b * stride + a] = pairs[at]
+            at += np.uint64(1)
+    multiply_pairs(y, 0, k, pairs, 0)
+    for c in range(k):
+        _mixed_pairs(square, c * stride, y, c + 1, pairs, products)
+        yc, to = y[c], np.uint64(starts[c])
+        for t in range(np.uint64(starts[c + 1]) - to):
+            out[to + t] = norm * (yc * (pairs[t] - pairs[R + t]) - pairs[products + t] + np.float32(2.0) * out[to + t])
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _mixed_pairs(x, at, y, k, pairs, to):
+    """x_a y_b + x_b y_a of x from `at` on, a <= b < k, in the order of `multiply_pairs`, with zeros behind."""
+    at, first = np.uint64(at), np.uint64(to)
+    for b in range(np.uint64(k)):
+        yb, xb = y[b], x[at + b]
+        for a in range((b | np.uint64(LANES - 1)) + np.uint64(1)):
+            pairs[first + a] = x[at + a] * yb + xb * y[a]
+        first += b + np.uint64(1)
+    for i in range(np.uint64(2 * LANES)):
+        pairs[first + i] = 0.0
 
 
 @compiled(fastmath=FAST, error_model="numpy")
@@ -136,109 +235,16 @@ def posterior(words, counts, word_weights, alpha, theta, gamma):
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _expected(words, counts, scale, word_weights, alpha, theta, gamma, out):
-    posterior(words, counts, word_weights, alpha, theta, gamma)
-    k = word_weights.shape[1]
+def _expected(words, counts, scale, topics, prior, theta, gamma, stride, out):
+    posterior(words, counts, topics, prior, theta, gamma)
+    k = topics.shape[1]
+    clear(out, 0, len(words) * stride)
     for e in range(len(words)):
         w = words[e]
-        total = 1e-300
+        total = np.float32(1e-30)
         for z in range(k):
-            out[e, z] = theta[z] * word_weights[w, z]
-            total += out[e, z]
+            out[e * stride + z] = theta[z] * topics[w, z]
+            total += out[e * stride + z]
+        share = scale[w] * np.float32(counts[e]) / total
         for z in range(k):
-            out[e, z] *= scale[w] * counts[e] / total
-
-
-@compiled()
-def _document(kind, words, counts, length, scale, matrix, alpha, y, z, R, out):
-    if kind == FIRST:
-        _first(words, counts, length, scale, out)
-    elif kind == SECOND_TIMES:
-        _second_times(words, counts, length, scale, matrix, y, out)
-    elif kind == CORE:
-        _core(words, counts, length, scale, matrix, y, out)
-    elif kind == THIRD:
-        _third(words, counts, length, matrix, y, R, out)
-    elif kind == EXPECTED:
-        _expected(words, counts, scale, matrix, alpha, y, z, out)
-
-
-@compiled()
-def _merge(rows, words, n_rows, share, slot_of, slots, used, buffer):
-    """Add share * rows to the unit's buffer, one slot a distinct word; returns the number of slots in use."""
-    for e in range(n_rows):
-        row = words[e]
-        if slot_of[row] < 0:
-            slot_of[row] = used
-            slots[used] = row
-            buffer[used, :] = 0.0
-            used += 1
-        slot = slot_of[row]
-        for a in range(buffer.shape[1]):
-            buffer[slot, a] += share * rows[e, a]
-    return used
-
-
-@compiled()
-def accumulate(kind, indptr, words, counts, unit_ptr, first, last, scale, matrix, alpha, weights, clip, total, norms):
-    """Sum the clipped lattice contributions of the units first..last-1 into `total`, or write their norms.
-
-    `total` is int64 (n_rows, width); with ``len(norms) > 0`` nothing is summed and norms[u] receives the
-    unclipped norm of unit u (-1 where no document is eligible). Returns the sum of mass coordinates.
-    """
-    n_rows, width = total.shape
-    dense = kind == CORE or kind == THIRD  # one row, whatever the words
-    y = np.empty(matrix.shape[1])
-    z = np.empty(matrix.shape[1])
-    prior = np.full(matrix.shape[1], alpha)
-    R = np.empty((matrix.shape[1], matrix.shape[1])) if kind == THIRD else np.empty((1, 1))
-    longest = 1
-    if not dense:
-        for n in range(unit_ptr[first], unit_ptr[last]):
-            longest = max(longest, indptr[n + 1] - indptr[n])
-    most = 1 if dense else min(n_rows, max(longest, 64))
-    document = np.empty((longest, width))
-    buffer = np.empty((most, width))
-    rounded = np.empty((most, width), np.int64)
-    slots = np.zeros(n_rows, np.int32)
-    slot_of = np.full(n_rows, -1, np.int32)
-    one_row = np.zeros(1, np.int32)
-    mass_total = np.int64(0)
-    for u in range(first, last):
-        eligible = 0
-        for n in range(unit_ptr[u], unit_ptr[u + 1]):
-            if counts[indptr[n] : indptr[n + 1]].sum() >= MINIMUM_LENGTH:
-                eligible += 1
-        if eligible == 0:
-            if len(norms) > 0:
-                norms[u] = -1.0
-            continue
-        used = 0
-        for n in range(unit_ptr[u], unit_ptr[u + 1]):
-            doc_words = words[indptr[n] : indptr[n + 1]]
-            doc_counts = counts[indptr[n] : indptr[n + 1]]
-            length = float(doc_counts.sum())
-            if length < MINIMUM_LENGTH:
-                continue
-            _document(kind, doc_words, doc_counts, length, scale, matrix, prior, y, z, R, document)
-            targets = one_row if dense else doc_words
-            if used + len(targets) > len(buffer) and len(buffer) < n_rows:
-                most = min(n_rows, 2 * (used + len(targets)))
-                grown = np.empty((most, width))
-                grown[:used] = buffer[:used]
-                buffer = grown
-                rounded = np.empty((most, width), np.int64)
-            used = _merge(document, targets, len(targets), 1.0 / eligible, slot_of, slots, used, buffer)
-        for slot in range(used):
-            slot_of[slots[slot]] = -1
-        if len(norms) > 0:
-            norms[u] = np.sqrt(squared_norm(buffer, used, weights))
-            continue
-        mass = quantise(buffer, used, weights, 1.0, clip, rounded)
-        if mass < 0:
-            continue
-        mass_total += mass
-        for slot in range(used):
-            for a in range(width):
-                total[slots[slot], a] += rounded[slot, a]
-    return mass_total
+            out[e * stride + z] *= share

@@ -44,7 +44,7 @@ class Exposed:
         """See `Curator.expose_size`."""
         return self.curator.expose_size()
 
-    def clip(self, stage: str, contribution: Contribution, quantile: float) -> float:
+    def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
         """No clip."""
         return float("inf")
 

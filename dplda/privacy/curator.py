@@ -14,13 +14,13 @@ from typing import Protocol
 
 import numpy as np
 
-from dplda.compute.lattice import BOUND, MASS_SHARE
+from dplda.compute.lattice import BOUND, MARGIN, MASS_SHARE
 from dplda.compute.threads import run_ranges, split, thread_count
 from dplda.corpus.store import CountStore
 from dplda.corpus.units import UnitCounts, all_words, project
 from dplda.errors import GateError
-from dplda.moments.contributions import NONNEGATIVE, Contribution, first_moment
-from dplda.moments.kernels import accumulate
+from dplda.moments.contributions import NONNEGATIVE, Contribution
+from dplda.moments.sums import accumulate, count_eligible
 from dplda.privacy.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, Event
 from dplda.privacy.noise import Noise, lattice_scale
 from dplda.privacy.picks import MOST_WORDS, count_votes, word_hashes
@@ -70,8 +70,8 @@ class Gate(Protocol):
     def word_frequencies(self) -> WordFrequencies:
         """Noisy frequencies of the words in use."""
 
-    def clip(self, stage: str, contribution: Contribution, quantile: float) -> float:
-        """A clip threshold near the `quantile` of the units' norms."""
+    def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
+        """A clip threshold near the `quantile` of the units' norms, of which about a `share` is looked at."""
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
         """The sum of contributions, each unit clipped to norm `clip`."""
@@ -147,10 +147,14 @@ class Curator:
         event = self._charge("size")
         return max(self._noisy(self._eligible() * BOUND, self._scale(event)) / BOUND, 1.0)
 
-    def clip(self, stage: str, contribution: Contribution, quantile: float) -> float:
-        """A clip from the noisy histogram of unit norms (section 2.1); asks the event ``<stage> clip``."""
+    def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
+        """A clip from the noisy histogram of unit norms (section 2.1); asks the event ``<stage> clip``.
+
+        Each unit enters the histogram by a coin of its own, with probability `share`.
+        """
         event = self._charge(f"{stage} clip")
-        bins = clip_bins(self._norms(contribution))
+        entering = np.flatnonzero(self._noise.coins(share, self._in_use().n_units))
+        bins = clip_bins(self._norms(contribution, entering))
         return clip_at_quantile(bins + self._noise.gaussian(self._scale(event, NONNEGATIVE), len(bins)), quantile)
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
@@ -169,8 +173,9 @@ class Curator:
     def expose(self, stage: str, contribution: Contribution) -> Release:
         """The exact sum, for baselines: only where the plan says ``exact``, which marks the run as not private."""
         self._charge(stage, EXACT)
-        largest = float(self._norms(contribution).max(initial=0.0)) or 1.0
-        clip = largest / math.sqrt(1 - MASS_SHARE**2) * (1 + 1e-9)  # no unit is clipped, mass coordinate included
+        largest = float(self._norms(contribution, np.arange(self._in_use().n_units)).max(initial=0.0)) or 1.0
+        unclipped = largest / math.sqrt(1 - MASS_SHARE**2)  # with the mass coordinate included
+        clip = unclipped / (1 - MARGIN / BOUND) * (1 + 1e-9)
         total, mass = self._sum(contribution, clip)
         return Release(total * (clip / BOUND), max(mass / (MASS_SHARE * BOUND), 1.0), 0.0)
 
@@ -231,23 +236,28 @@ class Curator:
 
     def _eligible(self) -> int:
         """Exact number of units with an eligible document."""
-        return int((self._norms(first_moment(np.ones(self._in_use().n_words))) >= 0).sum())
+        c = self._in_use()
+        ranges = split(c.entries_before_unit(), thread_count())
+        return sum(run_ranges(lambda a, b: int(count_eligible(c.indptr, c.counts, c.unit_ptr, a, b)), ranges))
 
-    def _norms(self, contribution: Contribution) -> np.ndarray:
-        """Exact unclipped norm of every unit, -1 where no document is eligible."""
-        norms = np.empty(self._in_use().n_units)
-        self._pass(contribution, 1.0, norms)
+    def _norms(self, contribution: Contribution, units: np.ndarray) -> np.ndarray:
+        """Exact unclipped norms of `units` (int64), -1 where no document is eligible."""
+        norms = np.empty(len(units))
+        self._pass(contribution, units, 1.0, norms)
         return norms
 
     def _sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
         """Exact integer sum of clipped contributions (n_rows, width), and of their mass coordinates."""
-        parts = self._pass(contribution, clip, np.empty(0))
-        total = np.zeros(contribution.shape, np.int64)
-        for part, _ in parts:
+        total, mass = np.zeros(contribution.shape, np.int64), 0
+        for part, share in self._pass(contribution, np.arange(self._in_use().n_units), clip, np.empty(0)):
             total += part
-        return total, sum(mass for _, mass in parts)
+            mass += share
+        return total, mass
 
-    def _pass(self, contribution: Contribution, clip: float, norms: np.ndarray) -> list[tuple[np.ndarray, int]]:
+    def _pass(
+        self, contribution: Contribution, units: np.ndarray, clip: float, norms: np.ndarray
+    ) -> list[tuple[np.ndarray, int]]:
+        """Sum `units` in threads, or fill `norms` with theirs if it is as long."""
         c, f = self._in_use(), contribution
         if not len(f.scale) == len(f.matrix) == c.n_words or f.n_rows not in (1, c.n_words):
             raise GateError("the contribution is not about the words in use")  # compiled loops check no bounds
@@ -255,9 +265,11 @@ class Curator:
         def work(first: int, last: int) -> tuple[np.ndarray, int]:
             total = np.zeros(f.shape, np.int64)
             mass = accumulate(
-                f.kind, c.indptr, c.words, c.counts, c.unit_ptr, first, last,
-                f.scale, f.matrix, f.alpha, f.weights, clip, total, norms,
+                f.kind, c.indptr, c.words, c.counts, c.unit_ptr, units[first:last],
+                f.scale, f.matrix, f.alpha, clip, total, norms[first:last],
             )  # fmt: skip
             return total, int(mass)
 
-        return run_ranges(work, split(c.entries_before_unit(), thread_count()))
+        before = c.entries_before_unit()
+        entries = np.concatenate([[0], np.cumsum(before[units + 1] - before[units])])
+        return run_ranges(work, split(entries, thread_count()))

@@ -10,7 +10,7 @@ import pytest
 
 from dplda.compute import compiled as module
 from dplda.compute.compiled import PACKAGE, SOURCES, compiled, digest
-from dplda.moments.kernels import accumulate
+from dplda.moments.sums import accumulate
 from dplda.privacy.picks import _votes
 
 

@@ -14,6 +14,7 @@ from dplda.moments import contributions
 from dplda.tensor.symmetric import unpack, unpack_matrix
 
 D = 5
+FLOAT32 = {"rtol": 2e-5, "atol": 2e-5}  # the kernels' numbers; the largest here is about 100, and some cancel
 
 documents = st.lists(st.integers(0, D - 1), min_size=3, max_size=7).map(lambda tokens: np.bincount(tokens, minlength=D))
 seeds = st.integers(0, 2**32 - 1)
@@ -43,7 +44,7 @@ def average_over_tuples(counts: np.ndarray, scale: np.ndarray, order: int) -> np
 def test_first_moment_is_the_average_token(counts, seed):
     scale, _ = parameters(seed)
     found = contribution_of(contributions.first_moment(scale), as_document(counts))
-    np.testing.assert_allclose(found[:, 0], average_over_tuples(counts, scale, 1), rtol=1e-12)
+    np.testing.assert_allclose(found[:, 0], average_over_tuples(counts, scale, 1), **FLOAT32)
 
 
 @brief
@@ -51,7 +52,7 @@ def test_first_moment_is_the_average_token(counts, seed):
 def test_second_moment_times_is_the_average_pair_times_the_block(counts, seed):
     scale, X = parameters(seed)
     found = contribution_of(contributions.second_moment_times(scale, X), as_document(counts))
-    np.testing.assert_allclose(found, average_over_tuples(counts, scale, 2) @ X, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(found, average_over_tuples(counts, scale, 2) @ X, **FLOAT32)
 
 
 @brief
@@ -60,7 +61,7 @@ def test_core_is_the_average_pair_seen_through_the_block(counts, seed):
     scale, X = parameters(seed)
     found = contribution_of(contributions.core(scale, X), as_document(counts))
     expected = X.T @ average_over_tuples(counts, scale, 2) @ X
-    np.testing.assert_allclose(unpack_matrix(found[0], 3), expected, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(unpack_matrix(found[0], 3), expected, **FLOAT32)
 
 
 @brief
@@ -69,7 +70,7 @@ def test_third_moment_is_the_average_triple_seen_through_the_whitening(counts, s
     scale, W = parameters(seed)
     found = contribution_of(contributions.third_moment(scale[:, None] * W), as_document(counts))
     expected = np.einsum("ijl,ia,jb,lc->abc", average_over_tuples(counts, scale, 3), W, W, W)
-    np.testing.assert_allclose(unpack(found[0], 3), expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(unpack(found[0], 3), expected, **FLOAT32)
 
 
 @brief
@@ -77,7 +78,7 @@ def test_third_moment_is_the_average_triple_seen_through_the_whitening(counts, s
 def test_expected_counts_divide_each_word_over_topics(counts, seed):
     weights = np.random.default_rng(seed).dirichlet(np.ones(D), size=3).T
     found = contribution_of(contributions.expected_counts(weights, 0.2), as_document(counts))
-    np.testing.assert_allclose(found.sum(axis=1), counts, rtol=1e-12)
+    np.testing.assert_allclose(found.sum(axis=1), counts, **FLOAT32)
     assert (found >= 0).all()
 
 
@@ -87,7 +88,7 @@ def test_a_scale_multiplies_the_rows_of_expected_counts_and_nothing_else(counts,
     scale, X = parameters(seed)
     plain = contribution_of(contributions.expected_counts(np.abs(X), 0.2), as_document(counts))
     scaled = contribution_of(contributions.expected_counts(np.abs(X), 0.2, scale), as_document(counts))
-    np.testing.assert_allclose(scaled, scale[:, None] * plain, rtol=1e-12)
+    np.testing.assert_allclose(scaled, scale[:, None] * plain, **FLOAT32)
 
 
 @brief
@@ -98,7 +99,7 @@ def test_split_and_shuffled_entries_of_a_word_change_nothing(kind, counts, seed,
     shuffler.shuffle(split)
     f = every_kind(seed)[kind]
     merged = contribution_of(f, as_document(counts))
-    np.testing.assert_allclose(contribution_of(f, split), merged, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(contribution_of(f, split), merged, **FLOAT32)
 
 
 def every_kind(seed: int) -> dict[str, contributions.Contribution]:
@@ -125,7 +126,7 @@ def test_weighted_norms_are_the_closed_forms_of_the_full_arrays(counts, seed):
         "core": core_norm(counts, scale, X),
         "third": third_norm(counts, X),
     }.items():
-        assert norms(f[kind], units)[0] == pytest.approx(expected, rel=1e-6, abs=1e-7), kind
+        assert norms(f[kind], units)[0] == pytest.approx(expected, rel=1e-5, abs=1e-5), kind
 
 
 def second_norm(c: np.ndarray, s: np.ndarray, X: np.ndarray) -> float:

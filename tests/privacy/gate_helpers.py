@@ -60,6 +60,7 @@ class NoNoise:
     def __init__(self) -> None:
         self.asked: list[tuple[float, int]] = []
         self.thresholds: list[tuple[dict[int, int], float, int]] = []
+        self.tossed: list[tuple[float, int]] = []
 
     def gaussian(self, scale: float, size: int) -> np.ndarray:
         self.asked.append((scale, size))
@@ -68,6 +69,10 @@ class NoNoise:
     def above_threshold(self, values: Mapping[int, int], scale: float, threshold: int) -> dict[int, int]:
         self.thresholds.append((dict(values), scale, threshold))
         return dict(values)
+
+    def coins(self, share: float, size: int) -> np.ndarray:
+        self.tossed.append((share, size))
+        return np.arange(size) < round(share * size)
 
 
 def gaussian(stage: str, multiplier: float = 1.0) -> Event:

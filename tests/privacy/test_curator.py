@@ -227,6 +227,21 @@ def test_frequencies_clips_and_the_size_use_their_sensitivities(adjacency, facto
     ]
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_a_clip_looks_only_at_the_units_whose_own_coin_says_so(share, monkeypatch):
+    noise, bins = NoNoise(), []
+    clip_bins = module.clip_bins
+    monkeypatch.setattr(module, "clip_bins", lambda norms: bins.append(clip_bins(norms)) or bins[-1])
+    gate = curator(CORPUS, [gaussian("mean clip"), gaussian("mean clip")], noise)
+    everyone = gate._norms(MEAN, np.arange(4))
+    gate.clip("mean", MEAN, 0.5, share)
+    assert noise.tossed == [(share, 4)]
+    assert np.array_equal(bins[0], clip_bins(everyone[: round(4 * share)]))
+    gate.clip("mean", MEAN, 0.5)
+    assert noise.tossed[1] == (1.0, 4)
+    assert noise.asked[0] == noise.asked[1]  # the noise does not know of the share
+
+
 def test_without_noise_answers_are_the_statistics_themselves():
     events = [
         gaussian("size"),

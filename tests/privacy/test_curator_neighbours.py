@@ -98,7 +98,8 @@ def test_adding_a_unit_changes_votes_reach_size_and_bins_by_at_most_b(others, on
         gate = curator(documents, [])
         votes, reach = count_votes(project(gate._store, WORDS), word_hashes(WORDS), 3)
         first = contributions.first_moment(ONES)
-        return votes, np.array([reach]), np.array([gate._eligible() * BOUND]), clip_bins(gate._norms(first))
+        bins = clip_bins(gate._norms(first, np.arange(gate._counts.n_units)))
+        return votes, np.array([reach]), np.array([gate._eligible() * BOUND]), bins
 
     mine = [("me", counted) for counted in one]
     for more, less in zip(answers(mine + named(others)), answers(named(others)), strict=True):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from dplda.compute.lattice import BOUND
-from dplda.privacy.noise import ExactNoise, SimulatedNoise, lattice_scale
+from dplda.privacy.noise import CHUNK, ExactNoise, SimulatedNoise, lattice_scale
 
 UNLIKELY = 1e-6  # a true claim fails one run in a million
 
@@ -52,6 +52,26 @@ def test_exact_noise_at_lattice_scale_has_the_variance_asked_for():
     samples = ExactNoise().gaussian(scale, n).astype(float)
     assert samples.var() == pytest.approx(scale**2, rel=6 * np.sqrt(2 / n))
     assert abs(samples.mean()) < 6 * scale / np.sqrt(n)
+
+
+def test_noise_drawn_in_chunks_has_its_length_and_no_sample_twice():
+    samples = ExactNoise().gaussian(1e15, 2 * CHUNK + 1)
+    assert samples.dtype == np.int64
+    assert len(np.unique(samples)) == len(samples) == 2 * CHUNK + 1
+
+
+@pytest.mark.parametrize("source", [ExactNoise(), SimulatedNoise(5)], ids=["exact", "simulated"])
+@pytest.mark.parametrize("share", [0.0, 0.03, 0.5, 1.0])
+def test_coins_are_independent_and_fall_as_often_as_asked(source, share):
+    n = 100_000
+    coins = source.coins(share, n)
+    assert coins.shape == (n,)
+    assert coins.dtype == np.bool_
+    spread = np.sqrt(share * (1 - share))
+    assert abs(coins.mean() - share) <= 5 * spread / np.sqrt(n)
+    assert abs((coins[1:] & coins[:-1]).mean() - share**2) <= 10 * spread / np.sqrt(n)
+    if spread:
+        assert not np.array_equal(coins, source.coins(share, n))
 
 
 def test_exact_noise_is_never_the_same_twice():
