@@ -11,7 +11,7 @@ import benchmark_corpora
 import numpy as np
 import pytest
 
-TEXTS = ["Apple's pear the the", "pear plum It's 42 xy", *(f"something{n} once" for n in "abcdefghijklmnopqrs")]
+TEXTS = ["Apple's pear the the", "the pear plum It's 42 xy", *(f"something{n} banana" for n in "abcdefghijklmnopqrs")]
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def small_planted(monkeypatch):
 
 def test_words_are_the_frequent_ones_that_are_neither_common_nor_function_words():
     counts, words = benchmark_corpora.count_words(TEXTS, most=3)
-    assert words == ["pear", "apple's", "it's"]  # 'once' is in most documents, 'the' a stop word, ties by name
+    assert words == ["pear", "apple's", "it's"]  # 'banana' is in most documents, 'the' a stop word, ties by name
     np.testing.assert_array_equal(counts.toarray()[:3], [[1, 1, 0], [1, 0, 1], [0, 0, 0]])
 
 
@@ -40,7 +40,7 @@ def test_messages_are_read_without_their_headers(tmp_path):
     with tarfile.open(path, "w:gz") as archive:
         for number, text in enumerate(TEXTS):
             member = tarfile.TarInfo(f"group/{number}")
-            body = f"Subject: heading\n\n{text}".encode() + b"\xff"
+            body = f"Subject: {'heading' * (number == 0)}\n\n{text}".encode() + b"\xff"
             member.size = len(body)
             archive.addfile(member, io.BytesIO(body))
     case = benchmark_corpora.newsgroups(path)
