@@ -68,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--half", choices=("tune", "report", "all"), default="all")
     parser.add_argument("--exact", action="store_true", help="exact noise for dplda instead of simulated")
+    parser.add_argument("--rounds", type=int, default=variational_baseline.ROUNDS, help="of the private peer")
+    parser.add_argument("--clip", type=float, default=variational_baseline.CLIP, help="of the private peer")
     parser.add_argument("--draw", type=Path, metavar="FOLDER", help="print tables, write curves; measure nothing")
     return parser
 
@@ -156,8 +158,9 @@ def dplda_settings(options: argparse.Namespace) -> str:
 
 def fit_variational(case: Case, epsilon: float | None, seed: int, options: argparse.Namespace) -> np.ndarray:
     """Topics of the private peer."""
-    multiplier = 0.0 if epsilon is None else variational_baseline.noise_multiplier(epsilon, DELTA)
-    return variational_baseline.fit(case.counts, case.n_topics, multiplier, seed)
+    rounds, clip = options.rounds, options.clip
+    multiplier = 0.0 if epsilon is None else variational_baseline.noise_multiplier(epsilon, DELTA, rounds)
+    return variational_baseline.fit(case.counts, case.n_topics, multiplier, seed, rounds, clip)
 
 
 def fit_tomotopy(case: Case, epsilon: float | None, seed: int, options: argparse.Namespace) -> np.ndarray:
@@ -179,7 +182,7 @@ def fit_random(case: Case, epsilon: float | None, seed: int, options: argparse.N
 
 SYSTEMS: dict[str, tuple[Callable, Callable]] = {  # how topics are found, and the settings that identify them
     "dplda": (fit_dplda, dplda_settings),
-    "variational": (fit_variational, lambda options: variational_baseline.SETTINGS),
+    "variational": (fit_variational, lambda options: f"{options.rounds} rounds, clip {options.clip:g}"),
     "tomotopy": (fit_tomotopy, lambda options: f"{version('tomotopy')}, {peers.SWEEPS} sweeps"),
     "gensim": (fit_gensim, lambda options: f"{version('gensim')}, {peers.PASSES} passes"),
     "random": (fit_random, lambda options: ""),

@@ -1,8 +1,8 @@
 """The private peer: variational inference for LDA from a random start (Park, Foulds, Chaudhuri and Welling 2020).
 
-Every round releases the documents' expected word-topic counts, each document's clipped to norm `CLIP`, with Gaussian
-noise; the whole budget goes to these rounds. Full batches: rounds over samples did worse. For benchmarks only: the
-noise is floating-point, not the exact noise of `dplda`.
+Every round releases the expected word-topic counts of all documents, each document's clipped in norm, with Gaussian
+noise; the whole budget goes to these rounds. For benchmarks only: the noise is floating-point, not the exact noise of
+`dplda`.
 """
 
 from __future__ import annotations
@@ -13,33 +13,34 @@ import numpy as np
 from scipy import sparse
 from scipy.special import digamma
 
-ROUNDS, CLIP = 10, 5.0
 DOCUMENT_PRIOR, TOPIC_PRIOR = 0.1, 0.1
 STEPS = 15  # coordinate-ascent steps within a document
-SETTINGS = f"{ROUNDS} rounds, clip {CLIP:g}, priors {DOCUMENT_PRIOR:g} and {TOPIC_PRIOR:g}, {STEPS} steps"
+ROUNDS, CLIP = 20, 1.0  # tuned, see docs/benchmarks.md
 
 
-def noise_multiplier(epsilon: float, delta: float) -> float:
-    """Standard deviation over `CLIP` that makes all rounds (epsilon, delta)-private; one document added or removed.
+def noise_multiplier(epsilon: float, delta: float, rounds: int) -> float:
+    """Standard deviation over clip at which `rounds` are (epsilon, delta)-private; one document added or removed.
 
-    Rounds of Gaussian noise compose exactly to one Gaussian whose multiplier is sqrt(`ROUNDS`) times smaller.
+    Rounds of Gaussian noise compose exactly to one Gaussian whose multiplier is sqrt(rounds) times smaller.
     """
-    return float(np.sqrt(ROUNDS) * dp_accounting.get_sigma_gaussian(epsilon, delta))
+    return float(np.sqrt(rounds) * dp_accounting.get_sigma_gaussian(epsilon, delta))
 
 
-def fit(counts: sparse.csr_matrix, n_topics: int, multiplier: float, seed: int) -> np.ndarray:
-    """Topics (n_topics, n_words) of `counts` (n_documents, n_words), noise `multiplier` * CLIP; 0 for no noise."""
+def fit(
+    counts: sparse.csr_matrix, n_topics: int, multiplier: float, seed: int, rounds: int = ROUNDS, clip: float = CLIP
+) -> np.ndarray:
+    """Topics (n_topics, n_words) of `counts` (n_documents, n_words); noise of `multiplier` * `clip`, 0 for none."""
     generator = np.random.default_rng(seed)
     shape = counts.shape[1], n_topics
     parameters = generator.gamma(100.0, 0.01, shape)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         weights = np.exp(digamma(parameters) - digamma(parameters.sum(axis=0)))
-        noise = generator.normal(0.0, multiplier * CLIP, shape)
-        parameters = np.maximum(expected_counts(counts, weights) + noise, 0.0) + TOPIC_PRIOR
+        noise = generator.normal(0.0, multiplier * clip, shape)
+        parameters = np.maximum(expected_counts(counts, weights, clip) + noise, 0.0) + TOPIC_PRIOR
     return (parameters / parameters.sum(axis=0)).T
 
 
-def expected_counts(counts: sparse.csr_matrix, weights: np.ndarray, clip: float = CLIP) -> np.ndarray:
+def expected_counts(counts: sparse.csr_matrix, weights: np.ndarray, clip: float) -> np.ndarray:
     """Sum over documents of the clipped expected counts (n_words, k) under weights exp(E log beta) (n_words, k)."""
     total = np.zeros(weights.shape)
     data, weights = counts.data.astype(np.float32), weights.astype(np.float32)

@@ -43,16 +43,19 @@ def test_private_systems_are_measured_at_every_epsilon_and_the_others_once(resul
     assert all(0 <= entry["error"] <= 2 and 0 < entry["diversity"] <= 1 and -1 <= entry["npmi"] <= 1 for entry in found)
 
 
-def test_an_interrupted_benchmark_measures_only_what_is_missing(results, monkeypatch):
+def test_an_interrupted_benchmark_measures_only_what_is_missing(results):
     first = run(results, "--systems", "random", "--seeds", "1")
     again = run(results, "--systems", "random", "--seeds", "3")
     assert again[0] == first[0]
     assert [entry["seed"] for entry in again] == [0, 1, 2]
-    monkeypatch.setattr(bench_utility.variational_baseline, "SETTINGS", "others")
-    monkeypatch.setattr(bench_utility, "measure", lambda record, options: {"error": 0.5})
-    assert len(run(results, "--systems", "variational", "--epsilons", "1", "--seeds", "1")) == 4
-    monkeypatch.setattr(bench_utility.variational_baseline, "SETTINGS", "others still")
-    assert len(run(results, "--systems", "variational", "--epsilons", "1", "--seeds", "1")) == 5
+
+
+def test_other_settings_are_measured_anew(results):
+    peer = ["--systems", "variational", "--epsilons", "1", "--seeds", "1"]
+    for settings, known in ((["--clip", "1"], 1), (["--clip", "2"], 2), (["--clip", "2", "--rounds", "3"], 3)):
+        assert len(run(results, *peer, *settings)) == known
+    assert len(run(results, *peer, "--clip", "1")) == known
+    assert len({entry["error"] for entry in run(results, *peer, "--clip", "1")}) == known
 
 
 def test_settings_of_dplda_follow_its_source_and_its_noise(tmp_path, monkeypatch):

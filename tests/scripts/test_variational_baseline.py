@@ -13,6 +13,8 @@ from scipy.special import digamma
 
 from dplda.corpus import synthetic
 
+CLIP = 5.0
+
 
 @pytest.fixture
 def weights():
@@ -35,8 +37,8 @@ def test_documents_contribute_their_expected_counts_clipped(weights):
     wanted = np.zeros(weights.shape)
     for counts in documents:
         expected = one_document(counts, weights)
-        wanted += expected * min(1.0, baseline.CLIP / max(np.linalg.norm(expected), 1e-30))
-    found = baseline.expected_counts(sparse.csr_matrix(documents), weights)
+        wanted += expected * min(1.0, CLIP / max(np.linalg.norm(expected), 1e-30))
+    found = baseline.expected_counts(sparse.csr_matrix(documents), weights, CLIP)
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
 
 
@@ -45,25 +47,24 @@ def test_no_document_changes_the_sum_by_more_than_the_clip(weights, occurrences)
     documents = np.random.default_rng(1).poisson(0.5, (20, 40))
     documents[0] = 0
     documents[0, :3] = occurrences
-    difference = baseline.expected_counts(sparse.csr_matrix(documents), weights)
-    difference -= baseline.expected_counts(sparse.csr_matrix(documents[1:]), weights)
-    assert np.linalg.norm(difference) <= baseline.CLIP * (1 + 1e-5)
+    difference = baseline.expected_counts(sparse.csr_matrix(documents), weights, CLIP)
+    difference -= baseline.expected_counts(sparse.csr_matrix(documents[1:]), weights, CLIP)
+    assert np.linalg.norm(difference) <= CLIP * (1 + 1e-5)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 8.0])
 def test_all_rounds_together_cost_the_epsilon_asked_for(epsilon):
-    multiplier = baseline.noise_multiplier(epsilon, 1e-6)
+    multiplier = baseline.noise_multiplier(epsilon, 1e-6, 7)
     accountant = PLDAccountant()
-    accountant.compose(dp_accounting.GaussianDpEvent(multiplier), baseline.ROUNDS)
+    accountant.compose(dp_accounting.GaussianDpEvent(multiplier), 7)
     assert accountant.get_epsilon(1e-6) == pytest.approx(epsilon, rel=1e-3)
 
 
 def test_every_round_has_the_noise_of_the_multiplier_times_the_clip(monkeypatch):
-    monkeypatch.setattr(baseline, "ROUNDS", 1)
-    monkeypatch.setattr(baseline, "expected_counts", lambda counts, weights: np.full(weights.shape, 1e6))
-    topics = baseline.fit(sparse.csr_matrix((1, 5000)), 2, 3.0, seed=0)
+    monkeypatch.setattr(baseline, "expected_counts", lambda counts, weights, clip: np.full(weights.shape, 1e6))
+    topics = baseline.fit(sparse.csr_matrix((1, 5000)), 2, 3.0, seed=0, rounds=1, clip=CLIP)
     # a topic is proportional to 10^6 and its noise
-    assert np.std(topics * 5000) * 1e6 == pytest.approx(3.0 * baseline.CLIP, rel=0.05)
+    assert np.std(topics * 5000) * 1e6 == pytest.approx(3.0 * CLIP, rel=0.05)
 
 
 def test_planted_topics_come_back_without_noise():
