@@ -79,8 +79,8 @@ def contribution_of(contribution: Contribution, entries: Document) -> np.ndarray
     n_pairs, n_square = scratch_sizes(kind, k)
     document(
         kind, words, counts, 0, len(words), float(counts.sum()), contribution.scale, flat_rows(contribution.matrix),
-        k, stride, starts, np.full(k, contribution.alpha), aligned(stride), aligned(4 * (k + 1)), aligned(n_pairs),
-        aligned(n_square), np.zeros(k), np.zeros(k), out,
+        k, stride, starts, np.full(k, contribution.alpha, np.float32), aligned(stride), aligned(4 * (k + 1)), aligned(n_pairs),
+        aligned(n_square), aligned(stride), aligned(stride), out,
     )  # fmt: skip
     full = np.zeros(contribution.shape)
     sums = out.astype(np.float64)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from dplda.corpus.store import CountStore
 
@@ -40,54 +41,42 @@ class UnitCounts:
 
 def all_words(store: CountStore) -> UnitCounts:
     """The store's counts over its whole (private) dictionary, grouped by unit."""
-    return _grouped(store, None, len(store.dictionary))
+    return _grouped(store, None)
 
 
 def project(store: CountStore, vocabulary: Sequence[str]) -> UnitCounts:
     """The store's counts over `vocabulary` (public or released), grouped by unit; other words are dropped."""
-    position = {word: index for index, word in enumerate(vocabulary)}
-    lookup = np.fromiter((position.get(word, -1) for word in store.dictionary), np.int32)
-    return _grouped(store, lookup, len(vocabulary))
+    position = {word: index for index, word in enumerate(store.dictionary)}
+    missing = len(position)  # the column behind the dictionary's, which is empty
+    return _grouped(store, np.fromiter((position.get(word, missing) for word in vocabulary), np.int64))
 
 
-def _grouped(store: CountStore, lookup: np.ndarray | None, n_words: int) -> UnitCounts:
-    lengths, words, counts, units = [], [], [], []
+def _grouped(store: CountStore, columns: np.ndarray | None) -> UnitCounts:
+    """The words `columns` (all, if None) of every document, documents of one unit adjacent.
+
+    Sparse matrices keep memory at what is returned and one copy: no number is held for each entry on the way.
+    """
+    width = len(store.dictionary) + 1
+    rows, keys = [sparse.csr_array((0, width if columns is None else len(columns)), dtype=np.int32)], []
     for block in store.blocks():
-        length, word, count = _project_block(block.indptr, block.words, block.counts, lookup, n_words)
-        lengths.append(length)
-        words.append(word)
-        counts.append(count)
-        units.append(np.asarray(block.units))
-    length = np.concatenate(lengths) if lengths else np.zeros(0, np.int64)
-    indptr = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
-    flat_words = np.concatenate(words) if words else np.zeros(0, np.int32)
-    flat_counts = np.concatenate(counts) if counts else np.zeros(0, np.int32)
-    if store.unit == "document":
-        return UnitCounts(indptr, flat_words, flat_counts, np.arange(len(length) + 1), n_words)
-    keys = np.concatenate(units) if units else np.zeros((0, 2), np.uint64)
+        matrix = sparse.csr_array((block.counts, block.words, block.indptr), shape=(block.n_documents, width))
+        rows.append(matrix.copy() if columns is None else matrix[:, columns])
+        rows[-1].sort_indices()
+        keys.append(np.asarray(block.units))
+    documents = sparse.vstack(rows, format="csr")
+    del rows
+    unit_ptr = np.arange(documents.shape[0] + 1)
+    if store.unit != "document" and keys:
+        order, unit_ptr = _by_unit(np.concatenate(keys))
+        documents = documents[order]
+    indptr, words = documents.indptr.astype(np.int64), documents.indices.astype(np.int32, copy=False)
+    return UnitCounts(indptr, words, documents.data, unit_ptr, documents.shape[1] - (columns is None))
+
+
+def _by_unit(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The order of documents (n_documents,) that puts those of equal `keys` together, and where each unit begins."""
     order = np.lexsort((keys[:, 1], keys[:, 0]))  # stable: a unit's documents keep their own order
     keys = keys[order]
     new_unit = np.ones(len(keys), bool)
     new_unit[1:] = (keys[1:] != keys[:-1]).any(axis=1)
-    unit_ptr = np.concatenate([np.flatnonzero(new_unit), [len(keys)]]).astype(np.int64)
-    entries = _gather(indptr, order)
-    indptr = np.concatenate([[0], np.cumsum(length[order])]).astype(np.int64)
-    return UnitCounts(indptr, flat_words[entries], flat_counts[entries], unit_ptr, n_words)
-
-
-def _gather(indptr: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Positions of all entries of the rows `order`, in that order."""
-    length = np.diff(indptr)[order]
-    start = np.repeat(indptr[:-1][order] - np.concatenate([[0], np.cumsum(length)[:-1]]), length)
-    return np.asarray(start + np.arange(length.sum()))
-
-
-def _project_block(
-    indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, lookup: np.ndarray | None, n_words: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    mapped = words if lookup is None else lookup[words]
-    kept = mapped >= 0
-    rows, mapped, kept_counts = rows[kept], mapped[kept], counts[kept]
-    order = np.argsort(rows * max(n_words, 1) + mapped, kind="stable")
-    return np.bincount(rows, minlength=len(indptr) - 1), mapped[order].astype(np.int32), kept_counts[order]
+    return order, np.concatenate([np.flatnonzero(new_unit), [len(keys)]]).astype(np.int64)

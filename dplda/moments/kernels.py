@@ -19,6 +19,7 @@ from dplda.compute.loops import LANES, add_four, add_scaled, aligned, clear, mul
 from dplda.moments.contributions import CORE, EXPECTED, FIRST, SECOND_TIMES, THIRD
 
 E_STEPS = 15  # fixed, data-independent number of coordinate-ascent steps inside one E-step
+LEAST = np.float32(1e-30)  # of a word's probability, so that a word that no topic has divides nothing by zero
 
 
 @compiled()
@@ -68,7 +69,7 @@ def document(
 
     A row for each entry, or one for all of a core or tensor. `scale` (n_words,), `matrix` as `flat_rows` makes it,
     `starts` as `tensor_runs` does, `prior` (k,); the others are room: `y` (stride,), `factors` (4 (k + 1),), `pairs`
-    and `square` as `scratch_sizes` says, `theta` and `gamma` (k,).
+    and `square` as `scratch_sizes` says, `theta` and `gamma` (stride,).
     """
     if kind == FIRST:
         for e in range(last - first):
@@ -80,8 +81,8 @@ def document(
     elif kind == THIRD:
         _third(words, counts, first, last, length, matrix, k, stride, starts, y, factors, pairs, square, out)
     elif kind == EXPECTED:
-        topics = matrix.reshape((len(scale), stride))[:, :k]
-        _expected(words[first:last], counts[first:last], scale, topics, prior, theta, gamma, stride, out)
+        topics = matrix.reshape((len(scale), stride))
+        _expected(words[first:last], counts[first:last], scale, topics, prior, theta, gamma, out)
 
 
 @compiled(fastmath=FAST, error_model="numpy")
@@ -216,35 +217,37 @@ def exp_digamma(x: float) -> float:
 def posterior(words, counts, word_weights, alpha, theta, gamma):
     """Variational posterior of one document for fixed `word_weights` (Blei, Ng, Jordan 2003, section 5.2).
 
-    Fills `gamma` (k,) with the Dirichlet parameters and `theta` (k,) with exp(E log theta); `alpha` is (k,).
+    Fills `gamma` with the Dirichlet parameters and `theta` with exp(E log theta); `alpha` is (k,). The others may be
+    wider, with zeros behind.
     """
-    k = word_weights.shape[1]
-    theta[:] = 1.0
+    width = word_weights.shape[1]
+    theta[:] = 0.0
+    theta[: len(alpha)] = 1.0
     for _ in range(E_STEPS):
-        gamma[:] = alpha
+        gamma[:] = 0.0
+        gamma[: len(alpha)] = alpha
         for e in range(len(words)):
             w = words[e]
-            total = 1e-300
-            for z in range(k):
+            total = theta[0] * word_weights[w, 0]
+            for z in range(1, width):
                 total += theta[z] * word_weights[w, z]
-            share = counts[e] / total
-            for z in range(k):
+            share = np.float32(counts[e]) / max(total, LEAST)
+            for z in range(width):
                 gamma[z] += share * theta[z] * word_weights[w, z]
-        for z in range(k):
+        for z in range(len(alpha)):
             theta[z] = exp_digamma(gamma[z])
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _expected(words, counts, scale, topics, prior, theta, gamma, stride, out):
+def _expected(words, counts, scale, topics, prior, theta, gamma, out):
     posterior(words, counts, topics, prior, theta, gamma)
-    k = topics.shape[1]
-    clear(out, 0, len(words) * stride)
+    stride = topics.shape[1]
     for e in range(len(words)):
         w = words[e]
-        total = np.float32(1e-30)
-        for z in range(k):
-            out[e * stride + z] = theta[z] * topics[w, z]
-            total += out[e * stride + z]
+        total, to = LEAST, np.uint64(e * stride)
+        for z in range(np.uint64(stride)):
+            out[to + z] = theta[z] * topics[w, z]
+            total += out[to + z]
         share = scale[w] * np.float32(counts[e]) / total
-        for z in range(k):
-            out[e * stride + z] *= share
+        for z in range(np.uint64(stride)):
+            out[to + z] *= share

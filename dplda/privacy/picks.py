@@ -40,7 +40,7 @@ def _pick(union, size, salt, hashes, most):
     for e in range(size):
         priority[e] = _mix(hashes[picked[e]] ^ salt)
     # strictly below the cut: words whose priorities tie are all left out, whatever their order
-    return picked[priority < np.sort(priority)[most]]
+    return picked[priority < np.partition(priority, most)[most]]
 
 
 @compiled()
