@@ -60,11 +60,18 @@ def test_all_rounds_together_cost_the_epsilon_asked_for(epsilon):
     assert accountant.get_epsilon(1e-6) == pytest.approx(epsilon, rel=1e-3)
 
 
-def test_every_round_has_the_noise_of_the_multiplier_times_the_clip(monkeypatch):
-    monkeypatch.setattr(baseline, "expected_counts", lambda counts, weights, clip: np.full(weights.shape, 1e6))
-    topics = baseline.fit(sparse.csr_matrix((1, 5000)), 2, 3.0, seed=0, rounds=1, clip=CLIP)
+def test_the_noise_is_the_multiplier_times_the_clip_that_documents_are_held_to(monkeypatch):
+    clips = []
+
+    def expected(counts, weights, clip):
+        clips.append(clip)
+        return np.full(weights.shape, 1e6)
+
+    monkeypatch.setattr(baseline, "expected_counts", expected)
+    topics = baseline.fit(sparse.csr_matrix((1, 5000)), 2, 3.0, seed=0, rounds=4, clip=2.0)
+    assert clips == [2.0] * 4
     # a topic is proportional to 10^6 and its noise
-    assert np.std(topics * 5000) * 1e6 == pytest.approx(3.0 * CLIP, rel=0.05)
+    assert np.std(topics * 5000) * 1e6 == pytest.approx(3.0 * 2.0, rel=0.05)
 
 
 def test_planted_topics_come_back_without_noise():
