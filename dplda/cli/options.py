@@ -11,6 +11,7 @@ import click
 
 from dplda.cli.console import say
 from dplda.errors import InputError
+from dplda.text.tokenization import TOKENIZERS
 
 if TYPE_CHECKING:
     from dplda.corpus import Corpus
@@ -34,6 +35,7 @@ _READING = (
     click.option("--unit-field", metavar="COLUMN", help="The column that names the privacy unit, such as a person."),
     click.option("--language", metavar="CODE", help="The language of the text [en]."),
     click.option("--lemmas", is_flag=True, default=None, help="Reduce words to their lemmas."),
+    click.option("--tokenizer", type=click.Choice(TOKENIZERS), help="How text is cut into words [spacy]."),
     click.option("--multiline", is_flag=True, help="CSV or TSV with line breaks inside quoted fields."),
     click.option("--encoding", metavar="NAME", help="The text encoding, if it is not UTF-8."),
 )
@@ -44,6 +46,7 @@ READING_NAMES = (
     "unit_field",
     "language",
     "lemmas",
+    "tokenizer",
     "multiline",
     "encoding",
 )
@@ -60,9 +63,8 @@ def read(path: str, options: dict[str, Any], defaults: dict[str, Any] | None = N
     """The corpus at `path`, read as `options` say; an option not given takes its value from `defaults`."""
     from dplda.corpus import read_corpus
 
-    chosen = {"language": "en", "lemmas": False, **(defaults or {})}
-    chosen.update({name: options[name] for name in READING_NAMES if options.get(name) is not None})
-    return read_corpus(path, **chosen)
+    given = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
+    return read_corpus(path, **(defaults or {}) | given)
 
 
 def open_ledger(path: Path | None) -> Ledger:

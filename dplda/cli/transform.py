@@ -42,8 +42,8 @@ _OWNER_ONLY = 0o600
 def transform(run: str, corpus: str, out: Path | None, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
     """Find the topic proportions of each document of CORPUS under the topics of RUN. NOT PRIVATE.
 
-    RUN is a run of the ledger (its id or how that begins) or a model folder. The language of the run is
-    assumed unless options say otherwise. Words that the model does not know are left out and counted.
+    RUN is a run of the ledger (its id or how that begins) or a model folder. The language and tokenizer of the run
+    are assumed unless options say otherwise. Words that the model does not know are left out and counted.
     """
     from dplda.model import counts_for
 
@@ -52,7 +52,8 @@ def transform(run: str, corpus: str, out: Path | None, as_json: bool, ledger_pat
             raise click.UsageError("--out must end in .csv or .npz.")
         refuse_existing(out)
     model = open_model(run, ledger_path)
-    known = {name: model.parameters[name] for name in ("language", "lemmas") if name in model.parameters}
+    names = ("language", "lemmas", "tokenizer")
+    known = {name: model.parameters[name] for name in names if name in model.parameters}
     source = read(corpus, options, defaults=known)
     with following(quiet=as_json) as progress:
         store = source.open(progress)

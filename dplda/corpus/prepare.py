@@ -18,6 +18,7 @@ from dplda.progress import Progress, Silent
 from dplda.text.columns import ReadOptions
 from dplda.text.formats import default_name, open_source
 from dplda.text.records import CountedDocuments, CountSource, Defect, Source, TextSource
+from dplda.text.tokenization import Tokenization
 
 STAGE = "read"  # the stage that progress and the seconds of a run know this work by
 
@@ -41,7 +42,7 @@ class Corpus:
 
     `name` is the default name of the dataset (None for counts without one), `unit` is ``"document"`` or the
     column that names the privacy unit, `public_vocabulary` the word list if the user declared it public,
-    `reading` how text becomes words (``language``, ``lemmas``; empty for counts).
+    `reading` how text becomes words (``language``, ``lemmas``, ``tokenizer``; empty for counts).
     """
 
     def __init__(
@@ -110,15 +111,16 @@ def read_corpus(
     format: str | None = None,
     language: str = "en",
     lemmas: bool = False,
+    tokenizer: str = "spacy",
     multiline: bool = False,
     encoding: str | None = None,
     cache: str | Path | None = None,
 ) -> Corpus:
     """Check a corpus in public (path, format, columns, language) and read nothing else of it yet.
 
-    `format` overrides the guess from the name; the fields name columns; `multiline` declares a CSV or TSV
-    file well formed, so that quoted fields may span lines; `cache` is where prepared stores are kept.
-    Raises `InputError`.
+    `format` overrides the guess from the name; the fields name columns; `tokenizer` is ``"spacy"`` or ``"fast"``;
+    `multiline` declares a CSV or TSV file well formed, so that quoted fields may span lines; `cache` is where
+    prepared stores are kept. Raises `InputError`.
     """
     place = Path(path).expanduser()
     if unit_field == "document":  # the name of documents that stand alone, in stores and in ledgers
@@ -131,11 +133,12 @@ def read_corpus(
         return Corpus(name, store.unit, _Prepared(store, name))
     options = ReadOptions(text_field, id_field, unit_field, multiline, encoding)
     source = open_source(place, options, format)
+    tokenization = Tokenization(language, lemmas, tokenizer)
     if isinstance(source, TextSource) and (language, lemmas) != ("en", False):
-        _word_counting().check_language(language, lemmas)
-    reading = {**asdict(options), "format": format, "language": language, "lemmas": lemmas}
+        _word_counting().word_counter(tokenization)
+    reading = {**asdict(options), "format": format}
     name = default_name(place)
-    return Corpus(name, source.unit, _Raw(place, name, source, reading, cache))
+    return Corpus(name, source.unit, _Raw(place, name, source, reading, tokenization, cache))
 
 
 def import_corpus(corpus: Corpus, destination: str | Path, progress: Progress | None = None) -> CountStore:
@@ -187,15 +190,15 @@ class _Raw:
     name: str
     source: Source
     options: dict[str, Any]
+    tokenization: Tokenization
     cache: str | Path | None
 
     @property
     def reading(self) -> dict[str, Any]:
-        tokenized = isinstance(self.source, TextSource)
-        return {name: self.options[name] for name in ("language", "lemmas")} if tokenized else {}
+        return asdict(self.tokenization) if isinstance(self.source, TextSource) else {}
 
     def open(self, progress: Progress) -> CountStore:
-        prepared = cache_folder(self.cache) / source_key(self.path, self.source.files, self.options)
+        prepared = cache_folder(self.cache) / source_key(self.path, self.source.files, self.options | self.reading)
         if not is_store(prepared):
             self.write(prepared, progress)
         return CountStore.open(prepared)
@@ -210,9 +213,7 @@ class _Raw:
     def _chunks(self) -> Iterator[CountedDocuments]:
         if isinstance(self.source, CountSource):
             return self.source.chunks()
-        pool = _word_counting()
-        how = pool.Tokenization(self.options["language"], self.options["lemmas"])
-        counted: Iterator[CountedDocuments] = pool.count_words(self.source.records(), how)
+        counted: Iterator[CountedDocuments] = _word_counting().count_words(self.source.records(), self.tokenization)
         return counted
 
 

@@ -7,10 +7,8 @@ process it starts.
 from __future__ import annotations
 
 import signal
-from array import array
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -18,24 +16,17 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 from joblib.externals.loky import ProcessPoolExecutor
-from numpy.typing import NDArray
 
+from dplda.text.counter import Counts, WordCounter
+from dplda.text.fast import FastTokens
 from dplda.text.records import CountedDocuments, Defect, TextRecord
-from dplda.text.tokens import WordCounter
+from dplda.text.tokenization import Tokenization
+from dplda.text.tokens import SpacyTokens
 
-CHUNK_DOCUMENTS = 1024
-CHUNK_CHARACTERS = 1 << 20
+CHUNK_DOCUMENTS = 4096
+CHUNK_CHARACTERS = 1 << 21
 SMALL_CHUNKS = 4  # with no more than these, starting processes costs more than it saves
 MAX_PROCESSES = 8  # one process reads and merges; more than this would wait for it
-
-
-@dataclass(frozen=True)
-class Tokenization:
-    """What turns text into words, and on how many processes (None: one per core)."""
-
-    language: str = "en"
-    lemmas: bool = False
-    processes: int | None = None
 
 
 class _Chunk(NamedTuple):
@@ -45,33 +36,26 @@ class _Chunk(NamedTuple):
     defects: Counter[Defect]
 
 
-class _Counts(NamedTuple):
-    """Words (n_words,) and CSR counts of the documents of one chunk; `failed` are the places of those dropped."""
-
-    words: list[str]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    failed: list[int]
+def word_counter(tokenization: Tokenization) -> WordCounter:
+    """What counts words as `tokenization` says. Raises `InputError` if its language cannot be tokenized so."""
+    tokens = FastTokens if tokenization.tokenizer == "fast" else SpacyTokens
+    return WordCounter(tokens(tokenization.language, tokenization.lemmas))
 
 
-def check_language(language: str, lemmas: bool) -> None:
-    """Raise `InputError` unless text in `language` can be tokenized."""
-    WordCounter(language, lemmas)
-
-
-def count_words(records: Iterable[TextRecord | Defect], tokenization: Tokenization) -> Iterator[CountedDocuments]:
-    """Chunks of counted documents, in order; the same whatever the number of processes.
+def count_words(
+    records: Iterable[TextRecord | Defect], tokenization: Tokenization, processes: int | None = None
+) -> Iterator[CountedDocuments]:
+    """Chunks of counted documents, in order; the same whatever the number of `processes` (None: one per core).
 
     Raises `InputError` if the language is not available.
     """
-    counter = WordCounter(tokenization.language, tokenization.lemmas)
+    counter = word_counter(tokenization)
     chunks = _chunks(records)
     first = list(islice(chunks, SMALL_CHUNKS))
-    processes = tokenization.processes or min(joblib.cpu_count(), MAX_PROCESSES)
+    processes = processes or min(joblib.cpu_count(), MAX_PROCESSES)
     if processes == 1 or len(first) < SMALL_CHUNKS:
         for chunk in chain(first, chunks):
-            yield _assemble(chunk, _count_texts(counter, [record.text for record in chunk.records]))
+            yield _assemble(chunk, counter.count([record.text for record in chunk.records]))
     else:
         yield from _count_in_pool(chain(first, chunks), tokenization, processes)
 
@@ -98,40 +82,21 @@ def _leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-@lru_cache(maxsize=1)
-def _counter(language: str, lemmas: bool) -> WordCounter:
-    """The counter of a worker process, kept from one chunk to the next."""
-    return WordCounter(language, lemmas)
+_counter_here = lru_cache(maxsize=1)(word_counter)  # a worker keeps its counter from one chunk to the next
 
 
-def _count_here(tokenization: Tokenization, texts: list[str]) -> _Counts:
-    return _count_texts(_counter(tokenization.language, tokenization.lemmas), texts)
+def _count_here(tokenization: Tokenization, texts: list[str]) -> Counts:
+    return _counter_here(tokenization).count(texts)
 
 
-def _count_texts(counter: WordCounter, texts: list[str]) -> _Counts:
-    numbers: dict[str, int] = {}
-    indices, counts, lengths, failed = array("q"), array("q"), array("q"), []
-    for place, text in enumerate(texts):
-        try:
-            document = counter.count(text)
-        except Exception:  # whatever goes wrong inside the tokenizer stays with this document
-            failed.append(place)
-            continue
-        indices.extend(numbers.setdefault(word, len(numbers)) for word in document)
-        counts.extend(document.values())
-        lengths.append(len(document))
-    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return _Counts(list(numbers), indptr, np.array(indices), np.array(counts), failed)
-
-
-def _assemble(chunk: _Chunk, counts: _Counts) -> CountedDocuments:
+def _assemble(chunk: _Chunk, counts: Counts) -> CountedDocuments:
     failed = set(counts.failed)
     kept = [record for place, record in enumerate(chunk.records) if place not in failed]
     return CountedDocuments(
         words=counts.words,
-        indptr=counts.indptr,
-        indices=counts.indices,
-        counts=counts.counts,
+        indptr=counts.indptr.astype(np.int64),
+        indices=counts.indices.astype(np.int64),
+        counts=counts.counts.astype(np.int64),
         ids=[record.id for record in kept],
         units=[record.unit for record in kept],
         defects=chunk.defects + Counter({Defect.MALFORMED: len(failed)}),

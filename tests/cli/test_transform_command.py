@@ -89,10 +89,10 @@ def test_another_kind_of_file_is_wrong_usage(dplda, saved: str, read, home: Path
     assert not read
 
 
-def test_the_language_of_the_run_is_assumed(dplda, read, home: Path, model: TopicModel) -> None:
-    model.parameters.update(language="de", lemmas=True)  # type: ignore[attr-defined]
+def test_the_language_and_tokenizer_of_the_run_are_assumed(dplda, read, home: Path, model: TopicModel) -> None:
+    model.parameters.update(language="de", lemmas=True, tokenizer="fast")  # type: ignore[attr-defined]
     model.save(home / "german")
     dplda("transform", "./german", "corpus")
-    assert (read["language"], read["lemmas"]) == ("de", True)
+    assert (read["language"], read["lemmas"], read["tokenizer"]) == ("de", True, "fast")
     dplda("transform", "./german", "corpus", "--language", "fr")
     assert read["language"] == "fr"

@@ -147,6 +147,23 @@ def test_an_unknown_language_is_refused_before_anything_is_read(path: Path, cach
     assert not cache.exists()
 
 
+def test_a_store_of_one_tokenizer_is_not_taken_for_that_of_another(path: Path, cache: Path) -> None:
+    path.write_bytes(gzip.compress(b'{"text": "10km of rock\'n\'roll"}'))
+    by = {name: read_corpus(path, tokenizer=name) for name in ("spacy", "fast")}
+    assert documents_of(by["spacy"].open()) == [{"km": 1}]
+    assert documents_of(by["fast"].open()) == [{"rock": 1, "roll": 1}]
+    assert len(list(cache.iterdir())) == 2
+    assert [corpus.open().reading["tokenizer"] for corpus in by.values()] == ["spacy", "fast"]
+
+
+def test_a_tokenizer_that_cannot_do_the_language_is_refused_before_anything_is_read(path: Path, cache: Path) -> None:
+    with pytest.raises(InputError, match="tokenizer 'fast' cannot find the words of language 'zh'"):
+        read_corpus(path, language="zh", tokenizer="fast")
+    with pytest.raises(InputError, match="tokenizer must be one of spacy, fast"):
+        read_corpus(path, tokenizer="quick")
+    assert not cache.exists()
+
+
 def test_a_truncated_file_is_one_clear_line_and_leaves_no_store(tmp_path: Path, cache: Path) -> None:
     file = tmp_path / "x.jsonl.gz"
     lines = "".join(json.dumps({"text": f"stars {os.urandom(40).hex()}"}) + "\n" for _ in range(3000))

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import dplda
 from dplda.text import pool
-from dplda.text.pool import Tokenization, count_words
+from dplda.text.pool import count_words
 from dplda.text.records import CountedDocuments, Defect, TextRecord, document_key
-from dplda.text.tokens import WordCounter
+from dplda.text.tokenization import TOKENIZERS, Tokenization
+from dplda.text.tokens import SpacyTokens
 
 RECORDS: list[TextRecord | Defect] = [
     TextRecord(f"d{number}", document_key(number), f"film number{number % 7} actor{'s' * (number % 3)} story")
@@ -32,19 +35,34 @@ def flat(chunks: list[CountedDocuments]) -> list[tuple[str, bytes, dict[str, int
 
 
 def test_documents_keep_their_order_identity_and_counts() -> None:
-    found = flat(list(count_words(RECORDS, Tokenization(processes=1))))
+    found = flat(list(count_words(RECORDS, Tokenization(), processes=1)))
     assert [name for name, _, _ in found] == [r.id for r in RECORDS if isinstance(r, TextRecord)]
     assert found[0] == ("d0", document_key(0), {"film": 1, "actor": 1, "story": 1})
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_chunks_and_processes_change_nothing(processes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = flat(list(count_words(RECORDS, Tokenization(processes=1))))
+@pytest.mark.parametrize("tokenizer", TOKENIZERS)
+def test_chunks_and_processes_change_nothing(processes: int, tokenizer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = flat(list(count_words(RECORDS, Tokenization(tokenizer=tokenizer), processes=1)))
     monkeypatch.setattr(pool, "CHUNK_DOCUMENTS", 4)
-    chunks = list(count_words(RECORDS, Tokenization(processes=processes)))
+    chunks = list(count_words(RECORDS, Tokenization(tokenizer=tokenizer), processes))
     assert len(chunks) > pool.SMALL_CHUNKS
     assert flat(chunks) == expected
     assert sum(chunk.defects.total() for chunk in chunks) == 2
+
+
+@pytest.mark.parametrize("tokenizer", TOKENIZERS)
+@settings(deadline=None)
+@given(texts=st.lists(st.text(alphabet="abeN't. \u00e9\u2019", max_size=20)), size=st.integers(1, 5))
+def test_a_document_has_the_words_it_has_alone(tokenizer: str, texts: list[str], size: int) -> None:
+    how = Tokenization(tokenizer=tokenizer)
+    records = [TextRecord(str(place), document_key(place), text) for place, text in enumerate(texts)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "word_counter", pool._counter_here)  # to make one is slow
+        alone = [flat(list(count_words([record], how))) for record in records]
+        patch.setattr(pool, "CHUNK_DOCUMENTS", size)
+        together = flat(list(count_words(records, how, processes=1)))
+    assert together == [document for [document] in alone]
 
 
 def test_no_more_than_a_few_chunks_are_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,22 +74,22 @@ def test_no_more_than_a_few_chunks_are_read_ahead(monkeypatch: pytest.MonkeyPatc
             taken.append(record)
             yield record
 
-    chunks = count_words(records(), Tokenization(processes=2))
+    chunks = count_words(records(), Tokenization(), processes=2)
     next(chunks)
     assert len(taken) <= pool.SMALL_CHUNKS + 2 * 2 + 1
     chunks.close()  # type: ignore[attr-defined]
 
 
 def test_a_crash_in_the_tokenizer_stays_with_its_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = WordCounter.count
+    sound = SpacyTokens.words
 
-    def crashing(self: WordCounter, text: str) -> object:
-        if "number3" in text:
+    def crashing(self: SpacyTokens, piece: str) -> object:
+        if piece == "number3":
             raise MemoryError
-        return sound(self, text)
+        return sound(self, piece)
 
     expected = [entry for entry in flat(list(count_words(RECORDS, Tokenization()))) if int(entry[0][1:]) % 7 != 3]
-    monkeypatch.setattr(WordCounter, "count", crashing)
+    monkeypatch.setattr(SpacyTokens, "words", crashing)
     chunks = list(count_words(RECORDS, Tokenization()))
     assert flat(chunks) == expected
     assert chunks[0].defects[Defect.MALFORMED] == 1 + (58 - len(expected))
@@ -88,9 +106,10 @@ def test_a_script_without_a_main_guard_can_use_processes(tmp_path: Path) -> None
     script.write_text(
         "from dplda.text import pool\n"
         "from dplda.text.records import TextRecord\n"
+        "from dplda.text.tokenization import Tokenization\n"
         "pool.CHUNK_DOCUMENTS = 1\n"
         "records = [TextRecord(str(n), b'u' * 16, 'film story') for n in range(8)]\n"
-        "chunks = pool.count_words(records, pool.Tokenization(processes=2))\n"
+        "chunks = pool.count_words(records, pool.Tokenization(), processes=2)\n"
         "assert sum(int(chunk.counts.sum()) for chunk in chunks) == 16\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(dplda.__file__).parents[1])}

@@ -1,0 +1,115 @@
+"""Counting the words of many documents with few steps of Python.
+
+A tokenizer cuts a document into pieces and knows the words of a piece. Each distinct piece is asked for its words
+once and gets a number, so that a document is a row of piece numbers, a piece a row of word numbers, and the counts
+are the product of two sparse matrices. What is remembered of other documents never changes an answer.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+REMEMBERED_PIECES = 500_000  # then the memory starts afresh at the next call, which bounds it
+
+
+class Tokens(Protocol):
+    """A tokenizer: what it answers is a function of its argument alone."""
+
+    def pieces(self, text: str) -> list[str]:
+        """The pieces of a document whose words are those of the document."""
+
+    def words(self, piece: str) -> Sequence[str]:
+        """The words of one piece, repeated as often as they occur."""
+
+
+class Counts(NamedTuple):
+    """Words (n_words,) and CSR counts (n_documents, n_words) of the texts but those at the places `failed`."""
+
+    words: list[str]
+    indptr: NDArray[np.int32]
+    indices: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    failed: list[int]
+
+
+class WordCounter:
+    """Counts words as `tokens` finds them."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+        self._seen = _Pieces(tokens)
+
+    def count(self, texts: Sequence[str]) -> Counts:
+        """Words of `texts` (n_documents,). Order and numbers of words depend on nothing but `texts`."""
+        if len(self._seen) >= REMEMBERED_PIECES:
+            self._seen = _Pieces(self._tokens)
+        pieces, ends, failed = self._pieces(texts)
+        words = self._seen.matrix()
+        ones = np.ones(len(pieces), np.int32)
+        documents = csr_array((ones, np.array(pieces, np.int32), ends), shape=(len(ends) - 1, words.shape[0]))
+        counts = documents @ words
+        used, indices = _renumbered(counts.indices, words.shape[1])
+        names = list(self._seen.words)
+        return Counts([names[number] for number in used], counts.indptr, indices, counts.data, failed)
+
+    def _pieces(self, texts: Sequence[str]) -> tuple[list[int], NDArray[np.int32], list[int]]:
+        """Numbers of the pieces of all documents, where each document ends, and the places of those that failed."""
+        found: list[int] = []
+        ends, failed = [0], []
+        number = self._seen.__getitem__
+        for place, text in enumerate(texts):
+            try:
+                found += list(map(number, self._tokens.pieces(text)))  # a list: all of a document or nothing
+            except Exception:  # whatever goes wrong inside the tokenizer stays with this document
+                failed.append(place)
+            else:
+                ends.append(len(found))
+        return found, np.array(ends, np.int32), failed
+
+
+def _renumbered(numbers: NDArray[np.int32], size: int) -> tuple[list[int], NDArray[np.int32]]:
+    """The distinct `numbers` (nnz,) below `size` in the order of their last places, and each one's place among them.
+
+    The numbers themselves tell in which order words were met in earlier texts, and must not be handed on.
+    """
+    places = np.arange(len(numbers), dtype=np.int32)
+    place = np.empty(size, np.int32)
+    place[numbers] = places
+    used = numbers[place[numbers] == places]
+    place[used] = places[: len(used)]
+    return used.tolist(), place[numbers]
+
+
+class _Numbers(dict[str, int]):
+    """Numbers names in the order in which they are first asked for."""
+
+    def __missing__(self, name: str) -> int:
+        self[name] = number = len(self)
+        return number
+
+
+class _Pieces(dict[str, int]):
+    """Numbers of pieces, and for each the numbers of its words as a row of a CSR matrix."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self.words = _Numbers()
+        self._tokens = tokens
+        self._indptr, self._indices = array("i", [0]), array("i")
+
+    def __missing__(self, piece: str) -> int:
+        self._indices.extend([self.words[word] for word in self._tokens.words(piece)])
+        self._indptr.append(len(self._indices))
+        self[piece] = number = len(self)
+        return number
+
+    def matrix(self) -> csr_array:
+        """How often each word occurs in each piece, (n_pieces, n_words)."""
+        ones = np.ones(len(self._indices), np.int32)
+        rows = (ones, np.array(self._indices), np.array(self._indptr))
+        return csr_array(rows, shape=(len(self), len(self.words)))
