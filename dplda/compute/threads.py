@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 T = TypeVar("T")
 
@@ -32,3 +34,14 @@ def run_ranges(work: Callable[[int, int], T], ranges: Sequence[tuple[int, int]])
         return [work(first, last) for first, last in ranges]
     with ThreadPoolExecutor(min(len(ranges), thread_count())) as pool:
         return list(pool.map(lambda pair: work(*pair), ranges))
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let matrix products inside the block use one thread.
+
+    Small products in a loop gain nothing from more, and lose a hundredfold when threads that wait for each other
+    share cores with other work.
+    """
+    with threadpool_limits(1, "blas"):
+        yield

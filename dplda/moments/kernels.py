@@ -72,8 +72,9 @@ def document(
     and `square` as `scratch_sizes` says, `theta` and `gamma` (stride,).
     """
     if kind == FIRST:
-        for e in range(last - first):
-            out[e] = scale[words[first + e]] * np.float32(counts[first + e] / length)
+        at, share = np.uint64(first), np.float32(1.0 / length)
+        for e in range(np.uint64(last - first)):
+            out[e] = scale[np.uint64(words[at + e])] * (np.float32(counts[at + e]) * share)
     elif kind == SECOND_TIMES:
         _second_times(words, counts, first, last, length, scale, matrix, stride, y, out)
     elif kind == CORE:

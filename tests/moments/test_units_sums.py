@@ -191,14 +191,16 @@ def test_no_float_however_odd_makes_a_unit_exceed_the_bound(kind, entries, clip,
         assert squared_length(total, mass, f.weights) <= BOUND_SQUARED
 
 
+@pytest.mark.parametrize("word", [0, 3, 4])
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_unit_that_meets_a_number_that_is_not_finite_contributes_nothing_and_spares_the_rest(kind, bad):
+def test_a_unit_that_meets_a_number_that_is_not_finite_contributes_nothing_and_spares_the_rest(kind, bad, word):
     f = make(kind)
-    (f.scale if kind in ("first", "second") else f.matrix)[0] = bad
+    (f.scale if kind in ("first", "second") else f.matrix)[word] = bad
     healthy = [[(1, 2), (2, 2)]]
     alone = lattice_sum(f, make_units([healthy]), 0.3)
-    total, mass = lattice_sum(f, make_units([[[(0, 2), (1, 2)]], healthy]), 0.3)
+    unhealthy = [[(w, 2) for w in range(5)]]
+    total, mass = lattice_sum(f, make_units([unhealthy, healthy]), 0.3)
     assert np.array_equal(total, alone[0])
     assert mass == alone[1] > 0
 

@@ -1,0 +1,112 @@
+"""For each kernel a bare loop: it gathers the same rows and does the same multiply-adds, and nothing else.
+
+No norm, no clip, no rounding, no check, no units of several documents; sums are float64. `words` and `counts` are
+those of a sparse matrix of documents, `indptr` (n_documents + 1,); float32 arrays otherwise. All return the sum.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from dplda.compute.lattice import FAST
+from dplda.moments.contributions import CORE, EXPECTED, FIRST, SECOND_TIMES, THIRD, Contribution
+from dplda.moments.kernels import E_STEPS
+
+
+def bare(f: Contribution, indptr: np.ndarray, words: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The bare loop of the contribution `f` over all documents, in one thread."""
+    if f.kind == FIRST:
+        return _first(indptr, words, counts, f.scale)
+    if f.kind == SECOND_TIMES:
+        return _second_times(indptr, words, counts, f.matrix)
+    if f.kind == EXPECTED:
+        return _expected(indptr, words, counts, f.matrix)
+    return {CORE: _core, THIRD: _third}[f.kind](indptr, words, counts, f.matrix)
+
+
+@numba.njit(nogil=True, fastmath=FAST)
+def _first(indptr, words, counts, scale):
+    total = np.zeros(len(scale))
+    for n in range(len(indptr) - 1):
+        for e in range(indptr[n], indptr[n + 1]):
+            total[words[e]] += scale[words[e]] * counts[e]
+    return total
+
+
+@numba.njit(nogil=True, fastmath=FAST)
+def _second_times(indptr, words, counts, X):
+    total, y = np.zeros(X.shape), np.zeros(X.shape[1], np.float32)
+    for n in range(len(indptr) - 1):
+        y[:] = 0.0
+        for e in range(indptr[n], indptr[n + 1]):
+            c = np.float32(counts[e])
+            for a in range(X.shape[1]):
+                y[a] += c * X[words[e], a]
+        for e in range(indptr[n], indptr[n + 1]):
+            c = np.float32(counts[e])
+            for a in range(X.shape[1]):
+                total[words[e], a] += c * (y[a] - X[words[e], a])
+    return total
+
+
+@numba.njit(nogil=True, fastmath=FAST)
+def _core(indptr, words, counts, X):
+    p = X.shape[1]
+    total, y, R = np.zeros((p, p)), np.zeros(p, np.float32), np.zeros((p, p), np.float32)
+    for n in range(len(indptr) - 1):
+        y[:] = 0.0
+        R[:] = 0.0
+        for e in range(indptr[n], indptr[n + 1]):
+            c, w = np.float32(counts[e]), words[e]
+            for a in range(p):
+                xa = c * X[w, a]
+                y[a] += xa
+                for b in range(a, p):
+                    R[a, b] += xa * X[w, b]
+        for a in range(p):
+            for b in range(a, p):
+                total[a, b] += y[a] * y[b] - R[a, b]
+    return total
+
+
+@numba.njit(nogil=True, fastmath=FAST)
+def _third(indptr, words, counts, W):
+    k = W.shape[1]
+    total, Q = np.zeros((k, k, k)), np.zeros((k, k, k), np.float32)
+    for n in range(len(indptr) - 1):
+        Q[:] = 0.0
+        for e in range(indptr[n], indptr[n + 1]):
+            c, w = np.float32(counts[e]), words[e]
+            for a in range(k):
+                for b in range(a, k):
+                    cab = c * W[w, a] * W[w, b]
+                    for d in range(b, k):
+                        Q[a, b, d] += cab * W[w, d]
+        for a in range(k):
+            for b in range(a, k):
+                for d in range(b, k):
+                    total[a, b, d] += Q[a, b, d]
+    return total
+
+
+@numba.njit(nogil=True, fastmath=FAST)
+def _expected(indptr, words, counts, topics):
+    k = topics.shape[1]
+    total, theta, gamma = np.zeros(topics.shape), np.ones(k, np.float32), np.zeros(k, np.float32)
+    for n in range(len(indptr) - 1):
+        theta[:] = 1.0
+        for _ in range(E_STEPS):
+            gamma[:] = 1e-3
+            for e in range(indptr[n], indptr[n + 1]):
+                w, mass = words[e], np.float32(1e-30)
+                for z in range(k):
+                    mass += theta[z] * topics[w, z]
+                share = np.float32(counts[e]) / mass
+                for z in range(k):
+                    gamma[z] += share * theta[z] * topics[w, z]
+            theta[:] = gamma
+        for e in range(indptr[n], indptr[n + 1]):
+            for z in range(k):
+                total[words[e], z] += theta[z] * topics[words[e], z]
+    return total
