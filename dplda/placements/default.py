@@ -1,7 +1,8 @@
 """The default placement: noise on the subspace, the core, the whitened tensor and the refinement.
 
 size, m          noisy number of units and mean proportions; the mean direction is deflated
-X                noisy power rounds X <- orth(E2 X), each unit clipped by its exact norm
+X                noisy power rounds X <- orth(E2 X), each unit clipped by its exact norm, each row trusted as
+                 far as its word's frequency lets it stand above the noise
 core             X' E2 X; its eigenvalues over the noise level say how many topics the data supports
 W                whitening from the core alone
 T = M3(W, W, W)  noisy whitened tensor, LDA correction, robust tensor power method, unwhitening
@@ -19,6 +20,7 @@ import numpy as np
 from dplda.errors import UnsupportedByData
 from dplda.moments import contributions
 from dplda.placements.vocabulary import word_scale
+from dplda.privacy.accountant import gaussian_budget
 from dplda.privacy.curator import Gate, Release, WordFrequencies
 from dplda.privacy.plan import Share
 from dplda.refine.variational import project_to_simplex, variational_rounds
@@ -34,13 +36,18 @@ from dplda.spectral.whitening import (
 from dplda.tensor.power import robust_power_method
 from dplda.tensor.symmetric import unpack, unpack_matrix
 
-POWER_ROUNDS = 4
-REFINE_ROUNDS = 5
-OVERSAMPLING = 10  # extra columns of the block beyond the topics asked for
+POWER_ROUNDS = 3
+REFINE_ROUNDS = 4
+OVERSAMPLING = 5  # extra columns of the block beyond the topics asked for
 AUTOMATIC_TOPICS = 40  # the most topics that --topics auto can find
-MEAN_QUANTILE, PAIRS_QUANTILE, TRIPLES_QUANTILE = 0.5, 0.1, 0.1  # of the units' norms, where clips are placed
-REFINE_CLIP = 1.0  # every unit's expected counts are scaled to norm one
+CLIP_UNITS = 20_000  # about so many units are looked at to place a clip
+MEAN_QUANTILE, REFINE_QUANTILE = 0.5, 0.3  # of the units' norms, where clips are placed
+LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9  # the same for moments, where noise and where the clip's bias matters more
+LOW_SIGNAL, HIGH_SIGNAL = 3.0, 10.0  # of the core's last eigenvalue to its noise: between these lies the change
+ROW_NOISE = 0.3  # part of the noise's energy that a row's signal is weighed against
+BACKGROUND = 0.02  # of the corpus, mixed into the spectral topics
 DOCUMENT_PRIOR = 0.1  # per topic, of the E-step
+WORD_POWER, WORD_SIGNAL = 1 / 3, 400.0  # words are scaled in the refinement by frequency^-power at this signal
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,8 @@ def shares(public_vocabulary: bool, topics: int | str) -> tuple[Share, ...]:
         Share("core", 0.07 * spectral),
         Share("tensor clip", 0.004),
         Share("tensor", 0.20 * spectral),
-        Share("refine", 0.30, REFINE_ROUNDS),
+        Share("refine clip", 0.004),
+        Share("refine", 0.50, REFINE_ROUNDS),
     )
 
 
@@ -81,10 +89,11 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     """Run every stage after the vocabulary; `generator` draws public starting points only."""
     alpha0, s, d = settings.alpha0, word_scale(words), len(words.words)
     documents = gate.size()
-    m = _ask(gate, "mean", contributions.first_moment(s), MEAN_QUANTILE).mean[:, 0]
+    ask = _Asking(gate, min(1.0, CLIP_UNITS / documents))
+    m = ask("mean", contributions.first_moment(s), MEAN_QUANTILE).mean[:, 0]
 
-    X = _subspace(gate, s, m, min(d - 1, most_topics(settings) + OVERSAMPLING), generator)
-    core = _ask(gate, "core", contributions.core(s, X), PAIRS_QUANTILE)
+    X = _subspace(ask, words, s, m, min(d - 1, most_topics(settings) + OVERSAMPLING), generator)
+    core = ask("core", contributions.core(s, X), LOW_QUANTILE)
     E2, mx = unpack_matrix(core.mean[0], X.shape[1]), X.T @ m
     values, vectors = leading_eigenvalues(second_moment(E2, mx, alpha0))
     noise = noise_level(core.mean_std, X.shape[1])
@@ -94,13 +103,14 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     floor = max(noise, 1e-3 * values[0], 1e-12)
     whitening = Whitening(X @ vectors[:, :k], np.maximum(values[:k], floor))
     W = whitening.W
-    tensor = _ask(gate, "tensor", contributions.third_moment(s[:, None] * W), TRIPLES_QUANTILE)
+    tensor = ask("tensor", contributions.third_moment(s[:, None] * W), _quantile(values[k - 1], noise))
     A = X.T @ W
     T = third_moment(unpack(tensor.mean[0], k), A.T @ E2 @ A, W.T @ m, alpha0)
     pairs = robust_power_method(T, k, generator, starts=5 * k)
     spectral = _to_topics(whitening.unwhiten(pairs.values, pairs.vectors, alpha0) / s[:, None])
 
-    parameters = _refine(gate, spectral, _proportions(m / s), documents)
+    power = _word_power(documents, k, settings)
+    parameters = _refine(ask, spectral, _proportions(m / s), power)
     prevalence = parameters.sum(axis=0) / parameters.sum()
     order = np.argsort(-prevalence, kind="stable")
     facts = {
@@ -126,24 +136,60 @@ def most_topics(settings: FitSettings) -> int:
     return AUTOMATIC_TOPICS if settings.topics == "auto" else int(settings.topics)
 
 
-def _ask(gate: Gate, stage: str, contribution: contributions.Contribution, quantile: float) -> Release:
-    return gate.release(stage, contribution, gate.clip(stage, contribution, quantile))
+@dataclass
+class _Asking:
+    """Asks for clipped sums; a stage's clip is placed at its first question, looking at a `share` of the units."""
+
+    gate: Gate
+    share: float
+    clips: dict[str, float] = field(default_factory=dict)
+
+    def __call__(self, stage: str, contribution: contributions.Contribution, quantile: float) -> Release:
+        if stage not in self.clips:
+            self.clips[stage] = self.gate.clip(stage, contribution, quantile, self.share)
+        return self.gate.release(stage, contribution, self.clips[stage])
 
 
-def _subspace(gate: Gate, s: np.ndarray, m: np.ndarray, p: int, generator: np.random.Generator) -> np.ndarray:
+def _quantile(signal: float, noise: float) -> float:
+    """Where to clip a moment, by what the core showed: high where little noise leaves the clip's bias to matter."""
+    position = (signal / max(noise, 1e-300) - LOW_SIGNAL) / (HIGH_SIGNAL - LOW_SIGNAL)
+    return LOW_QUANTILE + (HIGH_QUANTILE - LOW_QUANTILE) * min(max(position, 0.0), 1.0)
+
+
+def _word_power(documents: float, topics: int, settings: FitSettings) -> float:
+    """Exponent of the refinement's word scaling: what has the least l1 noise, less where few words stand above it.
+
+    With scales s the noise of all words together goes with sum(1/s) sqrt(sum(s^2 c^2)), least at s = (c^2)^(-1/3),
+    and c^2, of mostly single occurrences, goes with the frequency.
+    """
+    signal = documents * gaussian_budget(settings.epsilon, settings.delta) / topics
+    return WORD_POWER * min(1.0, signal / WORD_SIGNAL)
+
+
+def _subspace(
+    ask: _Asking, words: WordFrequencies, s: np.ndarray, m: np.ndarray, p: int, generator: np.random.Generator
+) -> np.ndarray:
     """Orthonormal basis (d, p + 1): the mean direction and p directions found by noisy power rounds."""
     mean_direction = m / max(float(np.linalg.norm(m)), 1e-300)
-    clip: list[float] = []
+    energy = (s * np.maximum(words.frequencies, 1e-9)) ** 2  # of a word's row of E2 X, up to a factor
 
     def multiply(X: np.ndarray) -> np.ndarray:
-        contribution = contributions.second_moment_times(s, X)
-        if not clip:
-            clip.append(gate.clip("subspace", contribution, PAIRS_QUANTILE))
-        return gate.release("subspace", contribution, clip[0]).mean
+        answer = ask("subspace", contributions.second_moment_times(s, X), LOW_QUANTILE)
+        return trusted_rows(answer.mean, answer.mean_std, energy)
 
     start = generator.standard_normal((len(s), p))
     X = noisy_power_method(multiply, start, POWER_ROUNDS, away_from=mean_direction)
     return np.asarray(np.linalg.qr(np.column_stack([mean_direction, X]))[0])
+
+
+def trusted_rows(Y: np.ndarray, std: float, energy: np.ndarray) -> np.ndarray:
+    """Rows of Y (d, p), seen with noise `std`, shrunk by signal / (signal + noise) in energy (Wiener's filter).
+
+    Their signal goes with `energy` (d,), by a factor that makes all rows together as large as they are.
+    """
+    noise = Y.shape[1] * std**2
+    signal = energy * max(float((Y**2).sum() - noise * len(Y)), 0.0) / float(energy.sum())
+    return Y * (signal / (signal + ROW_NOISE * noise))[:, None] if signal.any() else Y
 
 
 def _to_topics(columns: np.ndarray) -> np.ndarray:
@@ -159,11 +205,13 @@ def _proportions(means: np.ndarray) -> np.ndarray:
     return np.asarray(positive / positive.sum())
 
 
-def _refine(gate: Gate, topics: np.ndarray, frequencies: np.ndarray, documents: float) -> np.ndarray:
-    def expected(weights: np.ndarray) -> tuple[np.ndarray, float]:
-        answer = gate.release("refine", contributions.expected_counts(weights, DOCUMENT_PRIOR), REFINE_CLIP)
-        return answer.total, answer.std
+def _refine(ask: _Asking, topics: np.ndarray, frequencies: np.ndarray, power: float) -> np.ndarray:
+    scale = (frequencies + 1e-5) ** -power
+    scale /= scale.mean()
 
-    start = topics + 0.1 * frequencies[:, None]
-    tokens = 5.0 * documents / topics.shape[1]  # a unit's counts have norm one and about this sum
-    return variational_rounds(expected, start / start.sum(axis=0), frequencies, REFINE_ROUNDS, strength=tokens)
+    def expected(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        answer = ask("refine", contributions.expected_counts(weights, DOCUMENT_PRIOR, scale), REFINE_QUANTILE)
+        return answer.total / scale[:, None], answer.std / scale
+
+    start = topics + BACKGROUND * frequencies[:, None]
+    return variational_rounds(expected, start / start.sum(axis=0), frequencies, REFINE_ROUNDS)

@@ -24,7 +24,7 @@ class Listening:
         self.asked["size"] += 1
         return 100.0
 
-    def clip(self, stage, contribution, quantile):
+    def clip(self, stage, contribution, quantile, share=1.0):
         self.asked[f"{stage} clip"] += 1
         return 1.0
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dplda.tensor.power import contract, robust_power_method
+from dplda.tensor.power import robust_power_method
 
 
 def planted(values: np.ndarray, k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -59,12 +59,6 @@ def test_the_same_starts_give_the_same_answer():
     T, _ = planted(np.array([2.0, 1.0]), 4, seed=1)
     one, two = (robust_power_method(T, 2, np.random.default_rng(7)) for _ in range(2))
     assert np.array_equal(one.vectors, two.vectors)
-
-
-def test_contract_applies_the_tensor_to_every_column():
-    random = np.random.default_rng(0)
-    T, U = random.standard_normal((3, 3, 3)), random.standard_normal((3, 5))
-    np.testing.assert_allclose(contract(T, U), np.einsum("abc,bl,cl->al", T, U, U))
 
 
 @pytest.mark.parametrize(
