@@ -6,7 +6,8 @@
 
 The first measures NPMI@10, diversity and, for planted topics, the mean matched l1 error of every corpus, system,
 epsilon and seed, and appends them to the results; what is there already for the same source and settings is not
-measured again, so it may be interrupted. The second prints the tables and draws the curves.
+measured again, so it may be interrupted. The second prints the tables and draws the curves. Both need the extra
+`bench` (tomotopy, matplotlib).
 
 Everything is charged, for adding or removing one document at delta 1e-6; the vocabulary is public. Noise is
 simulated: it is reproducible and has the same law as the exact noise, up to rounding, but protects nobody. --exact
