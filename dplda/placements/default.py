@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dplda.compute.threads import one_blas_thread
 from dplda.errors import UnsupportedByData
 from dplda.moments import contributions
 from dplda.placements.vocabulary import word_scale
@@ -85,6 +86,7 @@ def shares(public_vocabulary: bool, topics: int | str) -> tuple[Share, ...]:
     )
 
 
+@one_blas_thread()
 def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: np.random.Generator) -> Learned:
     """Run every stage after the vocabulary; `generator` draws public starting points only."""
     alpha0, s, d = settings.alpha0, word_scale(words), len(words.words)

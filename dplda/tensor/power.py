@@ -17,6 +17,7 @@ class Decomposition:
     vectors: np.ndarray
 
 
+@one_blas_thread()
 def robust_power_method(
     T: np.ndarray, rank: int, generator: np.random.Generator, *, starts: int = 100, iterations: int = 30
 ) -> Decomposition:
@@ -32,15 +33,14 @@ def robust_power_method(
         raise ValueError(f"need a finite (k, k, k) tensor and 1 <= rank <= k, got shape {T.shape}, rank {rank}")
     T = T.copy()
     values, vectors = np.empty(rank), np.empty((k, rank))
-    with one_blas_thread():
-        for component in range(rank):
-            folded = _fold(T)
-            U = _iterate(folded, generator.standard_normal((k, starts)), max(1, iterations // 4))
-            U = _iterate(folded, _best(folded, U, max(1, starts // 8)), iterations)
-            v = _iterate(folded, _best(folded, U, 1), iterations)
-            values[component] = (_contract(folded, v) * v).sum()
-            vectors[:, component] = v[:, 0]
-            T -= values[component] * np.einsum("a,b,c->abc", v[:, 0], v[:, 0], v[:, 0])
+    for component in range(rank):
+        folded = _fold(T)
+        U = _iterate(folded, generator.standard_normal((k, starts)), max(1, iterations // 4))
+        U = _iterate(folded, _best(folded, U, max(1, starts // 8)), iterations)
+        v = _iterate(folded, _best(folded, U, 1), iterations)
+        values[component] = (_contract(folded, v) * v).sum()
+        vectors[:, component] = v[:, 0]
+        T -= values[component] * np.einsum("a,b,c->abc", v[:, 0], v[:, 0], v[:, 0])
     return Decomposition(values, vectors)
 
 
