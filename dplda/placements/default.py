@@ -48,7 +48,7 @@ LOW_SIGNAL, HIGH_SIGNAL = 3.0, 10.0  # of the core's last eigenvalue to its nois
 ROW_NOISE = 0.3  # part of the noise's energy that a row's signal is weighed against
 BACKGROUND = 0.02  # of the corpus, mixed into the spectral topics
 DOCUMENT_PRIOR = 0.1  # per topic, of the E-step
-WORD_POWER, WORD_SIGNAL = 1 / 3, 400.0  # words are scaled in the refinement by frequency^-power at this signal
+WORD_POWER, WORD_SIGNAL = 1 / 3, 1000.0  # words are scaled in the refinement by frequency^-power at this signal
 
 
 @dataclass(frozen=True)
