@@ -44,7 +44,7 @@ AUTOMATIC_TOPICS = 40  # the most topics that --topics auto can find
 CLIP_UNITS = 20_000  # about so many units are looked at to place a clip
 MEAN_QUANTILE, REFINE_QUANTILE = 0.5, 0.3  # of the units' norms, where clips are placed
 LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9  # the same for moments, where noise and where the clip's bias matters more
-LOW_SIGNAL, HIGH_SIGNAL = 3.0, 10.0  # of the core's last eigenvalue to its noise: between these lies the change
+LOW_SIGNAL, HIGH_SIGNAL = 3.0, 10.0  # of the last topic's part in the core to its noise: between these lies the change
 ROW_NOISE = 0.3  # part of the noise's energy that a row's signal is weighed against
 BACKGROUND = 0.02  # of the corpus, mixed into the spectral topics
 DOCUMENT_PRIOR = 0.1  # per topic, of the E-step
@@ -94,8 +94,9 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     ask = _Asking(gate, min(1.0, CLIP_UNITS / documents))
     m = ask("mean", contributions.first_moment(s), MEAN_QUANTILE).mean[:, 0]
 
-    X = _subspace(ask, words, s, m, min(d - 1, most_topics(settings) + OVERSAMPLING), generator)
-    core = ask("core", contributions.core(s, X), LOW_QUANTILE)
+    most = most_topics(settings)
+    X, last = _subspace(ask, words, s, m, min(d - 1, most + OVERSAMPLING), generator)
+    core = ask("core", contributions.core(s, X), _quantile(*_strength(last, most)))
     E2, mx = unpack_matrix(core.mean[0], X.shape[1]), X.T @ m
     values, vectors = leading_eigenvalues(second_moment(E2, mx, alpha0))
     noise = noise_level(core.mean_std, X.shape[1])
@@ -153,9 +154,19 @@ class _Asking:
 
 
 def _quantile(signal: float, noise: float) -> float:
-    """Where to clip a moment, by what the core showed: high where little noise leaves the clip's bias to matter."""
+    """Where to clip a moment: high where little noise leaves the clip's bias to matter, by what stages before showed."""
     position = (signal / max(noise, 1e-300) - LOW_SIGNAL) / (HIGH_SIGNAL - LOW_SIGNAL)
     return LOW_QUANTILE + (HIGH_QUANTILE - LOW_QUANTILE) * min(max(position, 0.0), 1.0)
+
+
+def _strength(block: Release, topics: int) -> tuple[float, float]:
+    """The last singular value of a block (d, p) that topics have beside the mean, and the noise to expect of its core.
+
+    The block's noise has the spectral norm std (sqrt(d) + sqrt(p)); a core of p columns has less than a third of it.
+    """
+    d, p = block.total.shape
+    values, noise = np.linalg.svd(block.mean, compute_uv=False), block.mean_std * (np.sqrt(d) + np.sqrt(p))
+    return float(values[min(max(topics - 1, 1), p) - 1]) - noise, noise / 3
 
 
 def _word_power(documents: float, topics: int, settings: FitSettings) -> float:
@@ -170,18 +181,19 @@ def _word_power(documents: float, topics: int, settings: FitSettings) -> float:
 
 def _subspace(
     ask: _Asking, words: WordFrequencies, s: np.ndarray, m: np.ndarray, p: int, generator: np.random.Generator
-) -> np.ndarray:
-    """Orthonormal basis (d, p + 1): the mean direction and p directions found by noisy power rounds."""
+) -> tuple[np.ndarray, Release]:
+    """Orthonormal basis (d, p + 1), the mean direction and p directions of noisy power rounds; the last round."""
     mean_direction = m / max(float(np.linalg.norm(m)), 1e-300)
     energy = (s * np.maximum(words.frequencies, 1e-9)) ** 2  # of a word's row of E2 X, up to a factor
+    answers: list[Release] = []
 
     def multiply(X: np.ndarray) -> np.ndarray:
-        answer = ask("subspace", contributions.second_moment_times(s, X), LOW_QUANTILE)
-        return trusted_rows(answer.mean, answer.mean_std, energy)
+        answers.append(ask("subspace", contributions.second_moment_times(s, X), LOW_QUANTILE))
+        return trusted_rows(answers[-1].mean, answers[-1].mean_std, energy)
 
     start = generator.standard_normal((len(s), p))
     X = noisy_power_method(multiply, start, POWER_ROUNDS, away_from=mean_direction)
-    return np.asarray(np.linalg.qr(np.column_stack([mean_direction, X]))[0])
+    return np.asarray(np.linalg.qr(np.column_stack([mean_direction, X]))[0]), answers[-1]
 
 
 def trusted_rows(Y: np.ndarray, std: float, energy: np.ndarray) -> np.ndarray:
