@@ -154,7 +154,7 @@ class _Asking:
 
 
 def _quantile(signal: float, noise: float) -> float:
-    """Where to clip a moment: high where little noise leaves the clip's bias to matter, by what stages before showed."""
+    """Where to clip a moment: high where little noise lets the clip's bias matter, by what stages before showed."""
     position = (signal / max(noise, 1e-300) - LOW_SIGNAL) / (HIGH_SIGNAL - LOW_SIGNAL)
     return LOW_QUANTILE + (HIGH_QUANTILE - LOW_QUANTILE) * min(max(position, 0.0), 1.0)
 
