@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dplda.settings import FitSettings
+
+
+def test_defaults_are_those_of_a_fit(dplda) -> None:
+    record = dplda("plan", "--documents", 50_000, "--json").json
+    fit = FitSettings()
+    assert {name: record[name] for name in ("topics", "epsilon", "delta", "adjacency")} == {
+        name: getattr(fit, name) for name in ("topics", "epsilon", "delta", "adjacency")
+    }
+    assert (record["documents"], record["vocabulary"], record["public_vocabulary"]) == (50_000, 2000, False)
+    assert record["unit"] == "document"
+
+
+def test_json_tells_of_each_stage_and_of_what_is_enough(dplda) -> None:
+    record = dplda("plan", "--documents", 50_000, "--public-vocabulary", "--epsilon", 1, "--json").json
+    assert [forecast["corpus"] for forecast in record["forecasts"]] == ["one subject", "many subjects"]
+    for forecast in record["forecasts"]:
+        stages = forecast["stages"]
+        assert [stage["stage"] for stage in stages] == [
+            *("frequency", "size", "mean", "subspace", "core", "tensor", "refine")
+        ]
+        assert set(stages[0]) == {"stage", "share", "noise_multiplier", "noise", "signal"}
+        assert sum(stage["share"] for stage in stages) == pytest.approx(1)
+        assert forecast["words"] == 2000
+        assert set(forecast["enough"]) == {"epsilon", "documents"}
+
+
+def test_people_read_what_is_private_the_table_and_plain_sentences(dplda) -> None:
+    answer = dplda("plan", "--documents", 30_000, "--epsilon", 1, "--topics", 30)
+    lines = answer.out.splitlines()
+    assert "one document added or removed" in lines[0]
+    assert "epsilon 1, delta 1e-06" in lines[0]
+    assert [line.split()[0] for line in lines[2:9]] == [
+        *("vocabulary", "size", "mean", "subspace", "core", "tensor", "refine")
+    ]
+    for expected in (
+        "of 30 topics survive; all 30 need about epsilon",
+        "A word must be in about",
+        "By rule:",
+        "one unit",
+    ):
+        assert expected in answer.out
+    assert "replaced" in dplda("plan", "--documents", 30_000, "--adjacency", "replace").out
+
+
+def test_enough_for_all_topics_is_said_to_be_enough(dplda) -> None:
+    out = dplda("plan", "--documents", 10_000_000, "--topics", 5).out
+    assert out.count("all 5 topics survive") == 2
+    assert "of at most 40 topics" in dplda("plan", "--documents", 20_000, "--topics", "auto").out
+
+
+def test_too_little_is_said_to_be_too_little(dplda) -> None:
+    answer = dplda("plan", "--documents", 500, "--epsilon", 0.5)
+    assert answer.status == 0
+    assert "too few words" in answer.out
+    none = dplda("plan", "--documents", 100, "--epsilon", 0.5, "--public-vocabulary").out
+    assert "no topic survives" in none
+
+
+def test_nothing_is_written(dplda, home: Path) -> None:
+    dplda("plan", "--documents", 1000)
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--documents", 0], "documents must be a whole number in [1, 1e+12] (documents), got 0."),
+        (
+            ["--documents", 9, "--epsilon", 0],
+            "epsilon must be a number in [0.001, 100] (nats, total for the run), got 0",
+        ),
+        (["--documents", 9, "--topics", 0], "topics must be a whole number in [1, 500] (topics), got 0."),
+        (["--documents", 9, "--topics", 9, "--vocabulary", 5], "topics must not exceed the number of words"),
+        (["--documents", 9, "--topics", "many"], "neither a whole number nor auto"),
+        ([], "Missing option '--documents'"),
+    ],
+)
+def test_bad_numbers_are_refused_in_one_line(dplda, given: list[object], message: str) -> None:
+    answer = dplda("plan", *given)
+    assert answer.status == 2
+    assert message in answer.err
+    assert (answer.out, answer.err.count("\n")) == ("", 1)

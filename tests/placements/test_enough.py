@@ -1,0 +1,33 @@
+"""What is said to be enough is enough, and little less is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dplda.placements.enough import least_documents, least_epsilon
+from dplda.placements.forecast import Outlook
+from dplda.placements.typical import KINDS, MANY_SUBJECTS
+from dplda.settings import FitSettings
+
+SETTINGS = FitSettings(topics=20, epsilon=2.0)
+PUBLIC = Outlook(SETTINGS, 20_000, public_vocabulary=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_said_to_be_enough_is_enough_and_less_is_not(kind):
+    def all_survive(outlook: Outlook) -> bool:
+        return outlook.forecast(kind).supported >= 20
+
+    epsilon, documents = least_epsilon(PUBLIC, kind), least_documents(PUBLIC, kind)
+    assert epsilon is not None
+    assert documents is not None
+    assert all_survive(replace(PUBLIC, settings=replace(SETTINGS, epsilon=1.03 * epsilon)))
+    assert not all_survive(replace(PUBLIC, settings=replace(SETTINGS, epsilon=0.9 * epsilon)))
+    assert all_survive(replace(PUBLIC, documents=documents))
+    assert not all_survive(replace(PUBLIC, documents=round(0.95 * documents)))
+
+
+def test_a_single_document_is_never_enough():
+    assert least_epsilon(Outlook(SETTINGS, 1), MANY_SUBJECTS) is None
