@@ -67,12 +67,6 @@ def newest(records: list[dict], corpus: str, half: str) -> Results:
     return results
 
 
-def spread(records: list[dict], measure: str) -> tuple[float, float]:
-    """Mean and standard deviation over seeds; no deviation of a single seed."""
-    values = [record[measure] for record in records]
-    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
-
-
 def table(results: Results, corpus: str, measure: str) -> str:
     """One measure as Markdown: systems down, epsilons across, mean ± standard deviation over seeds."""
     epsilons = sorted({epsilon for cells in results.values() for epsilon in cells if epsilon is not None})
@@ -89,8 +83,9 @@ def table(results: Results, corpus: str, measure: str) -> str:
 
 
 def _cell(records: list[dict], measure: str) -> str:
-    mean, deviation = spread(records, measure)
-    return f"{mean:.3f} ± {deviation:.3f}"
+    values = [record[measure] for record in records]
+    spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
+    return f"{statistics.fmean(values):.3f}{spread}"
 
 
 def draw(results: Results, corpus: str, path: Path) -> None:
@@ -116,9 +111,7 @@ def _panel(axes: Axes, results: Results, measure: str, targets: dict[float, floa
         axes.plot(
             list(targets), list(targets.values()), "D", markerfacecolor="none", color=colour, markersize=7, zorder=3
         )
-        above = 8 if measure == "npmi" else -14  # points; away from the curve
-        place = min(targets.items())
-        axes.annotate("target", place, (0, above), textcoords="offset points", ha="center", color=colour)
+        axes.annotate("target", max(targets.items()), (7, -3), textcoords="offset points", color=colour)
     _scales(axes, measure, sorted({e for cells in results.values() for e in cells if e is not None} | set(targets)))
     _label(axes, ends)
 
@@ -138,22 +131,25 @@ def _scales(axes: Axes, measure: str, epsilons: list[float]) -> None:
 
 
 def _curve(axes: Axes, cells: dict[float | None, list[dict]], measure: str, system: str) -> float:
-    """Draw one system with its spread: a curve over epsilon, or a level; the height where it ends on the right."""
+    """Draw one system, a curve over epsilon or a level, in the range of its seeds; its height on the right."""
     colour, line, marker = STYLES[system]
-    points = {epsilon: spread(found, measure) for epsilon, found in cells.items()}
+    points = {epsilon: [record[measure] for record in found] for epsilon, found in cells.items()}
     epsilons = sorted(epsilon for epsilon in points if epsilon is not None)
     if not epsilons:
-        mean, deviation = points[None]
-        axes.axhline(mean, color=colour, linestyle=line, linewidth=1.2)
-        axes.axhspan(mean - deviation, mean + deviation, color=colour, alpha=0.12, linewidth=0)
-        return mean
-    means, deviations = zip(*(points[epsilon] for epsilon in epsilons), strict=True)
+        level = statistics.fmean(points[None])
+        axes.axhline(level, color=colour, linestyle=line, linewidth=1.2)
+        axes.axhspan(min(points[None]), max(points[None]), color=colour, alpha=0.1, linewidth=0)
+        return level
+    means = [statistics.fmean(points[epsilon]) for epsilon in epsilons]
     axes.plot(epsilons, means, line, color=colour, marker=marker, markersize=4)
-    low, high = zip(*((m - d, m + d) for m, d in zip(means, deviations, strict=True)), strict=True)
+    low, high = ([choose(points[epsilon]) for epsilon in epsilons] for choose in (min, max))
     axes.fill_between(epsilons, low, high, color=colour, alpha=0.2, linewidth=0)
-    if None in points:
-        axes.errorbar(WITHOUT, *points[None], color=colour, marker=marker, markersize=4)
-    return points.get(None, points[epsilons[-1]])[0]
+    if None not in points:
+        return means[-1]
+    level = statistics.fmean(points[None])
+    axes.plot(WITHOUT, level, color=colour, marker=marker, markersize=4)
+    axes.vlines(WITHOUT, min(points[None]), max(points[None]), color=colour)
+    return level
 
 
 def _label(axes: Axes, ends: dict[str, float], apart: float = 0.065) -> None:

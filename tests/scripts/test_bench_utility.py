@@ -107,7 +107,7 @@ def test_tables_hold_mean_and_spread_over_seeds_of_the_latest_settings():
     assert lines[2:] == [
         "| dplda | 0.200 ± 0.100 |  | 3 |",
         "| *target* | 0.06 |  |  |",
-        "| tomotopy |  | 0.020 ± 0.000 | 1 |",
+        "| tomotopy |  | 0.020 | 1 |",
     ]
 
 
