@@ -47,7 +47,7 @@ def all_words(store: CountStore) -> UnitCounts:
 def project(store: CountStore, vocabulary: Sequence[str]) -> UnitCounts:
     """The store's counts over `vocabulary` (public or released), grouped by unit; other words are dropped."""
     position = {word: index for index, word in enumerate(store.dictionary)}
-    missing = len(position)  # the column behind the dictionary's, which is empty
+    missing = len(store.dictionary)  # the column behind the dictionary's, which is empty
     return _grouped(store, np.fromiter((position.get(word, missing) for word in vocabulary), np.int64))
 
 
