@@ -188,6 +188,6 @@ def _rules(forecasts: Sequence[Forecast]) -> str:
     scaled = f", words weighted by frequency^-{' to -'.join(powers)} in the refinement" if powers else ""
     return (
         f"By rule: the budget as in the table; clips at quantiles of the norms ({MEAN_QUANTILE:.0%} mean, "
-        f"{LOW_QUANTILE:.0%} subspace, {LOW_QUANTILE:.0%} to {HIGH_QUANTILE:.0%} core and tensor as the stage before shows, "
+        f"{LOW_QUANTILE:.0%} subspace, {LOW_QUANTILE:.0%} to {HIGH_QUANTILE:.0%} core and tensor by what came before, "
         f"{REFINE_QUANTILE:.0%} refinement){scaled}."
     )
