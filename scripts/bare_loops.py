@@ -11,7 +11,7 @@ import numpy as np
 
 from dplda.compute.lattice import FAST
 from dplda.moments.contributions import CORE, EXPECTED, FIRST, SECOND_TIMES, THIRD, Contribution
-from dplda.moments.kernels import E_STEPS
+from dplda.moments.estep import E_STEPS
 
 
 def bare(f: Contribution, indptr: np.ndarray, words: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -76,11 +76,11 @@ def contribution_of(contribution: Contribution, entries: Document) -> np.ndarray
     kind, (n_words, k) = contribution.kind, contribution.matrix.shape
     stride, row, starts = padded(k), row_length(kind, k), tensor_runs(k)
     out = np.zeros(max(len(words), 1) * row, np.float32)
-    n_pairs, n_square = scratch_sizes(kind, k)
+    n_pairs, n_square = scratch_sizes(kind, k, len(words))
     document(
         kind, words, counts, 0, len(words), float(counts.sum()), contribution.scale, flat_rows(contribution.matrix),
-        k, stride, starts, np.full(k, contribution.alpha, np.float32), aligned(stride), aligned(4 * (k + 1)), aligned(n_pairs),
-        aligned(n_square), aligned(stride), aligned(stride), out,
+        k, stride, starts, np.full(stride, contribution.alpha, np.float32), aligned(stride), aligned(4 * (k + 1)),
+        aligned(n_pairs), aligned(n_square), aligned(stride), aligned(stride), out,
     )  # fmt: skip
     full = np.zeros(contribution.shape)
     sums = out.astype(np.float64)

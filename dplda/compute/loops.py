@@ -12,12 +12,13 @@ from dplda.compute.compiled import compiled
 from dplda.compute.lattice import FAST
 
 LANES = 16  # float32 in a cache line, and in the widest vector register
+UNROLLED = 4 * LANES  # what the compiler handles in one turn of a long loop; a rest costs as much as a turn or two
 
 
 @compiled()
-def padded(n: int) -> int:
-    """The least multiple of `LANES` that is at least `n`."""
-    return (n + LANES - 1) // LANES * LANES
+def padded(n: int, step: int = LANES) -> int:
+    """The least multiple of `step` that is at least `n`."""
+    return (n + step - 1) // step * step
 
 
 @compiled()
@@ -67,3 +68,40 @@ def multiply_pairs(row, at, k, pairs, to):
         first += b + np.uint64(1)
     for i in range(np.uint64(2 * LANES)):
         pairs[first + i] = 0.0
+
+
+@compiled(fastmath=FAST, inline="always")
+def weigh_rows(weights, table, n, width, sums, to, least):
+    """sums[to + i] = least + sum over z < n of weights[z] * table[z, i], i < width.
+
+    `table` holds rows of `width`, best whole `UNROLLED`; `n` is a multiple of four. Inlined, since a call that writes
+    to arrays counts references to them.
+    """
+    to, width, z = np.uint64(to), np.uint64(width), np.uint64(0)
+    for i in range(width):
+        sums[to + i] = least
+    for _ in range(n >> 2):
+        at_a = z * width
+        at_b, at_c, at_d = at_a + width, at_a + np.uint64(2) * width, at_a + np.uint64(3) * width
+        a, b, c, d = weights[z], weights[z + np.uint64(1)], weights[z + np.uint64(2)], weights[z + np.uint64(3)]
+        for i in range(width):
+            sums[to + i] += a * table[at_a + i] + b * table[at_b + i] + c * table[at_c + i] + d * table[at_d + i]
+        z += np.uint64(4)
+
+
+@compiled(fastmath=FAST, inline="always")
+def multiply_rows(table, n, width, factors, at, products):
+    """products[z] = sum over i < width of table[z, i] * factors[at + i], z < n; as for `weigh_rows`."""
+    at, width, z = np.uint64(at), np.uint64(width), np.uint64(0)
+    for _ in range(n >> 2):
+        at_a = z * width
+        at_b, at_c, at_d = at_a + width, at_a + np.uint64(2) * width, at_a + np.uint64(3) * width
+        a = b = c = d = np.float32(0.0)
+        for i in range(width):
+            factor = factors[at + i]
+            a += factor * table[at_a + i]
+            b += factor * table[at_b + i]
+            c += factor * table[at_c + i]
+            d += factor * table[at_d + i]
+        products[z], products[z + np.uint64(1)], products[z + np.uint64(2)], products[z + np.uint64(3)] = a, b, c, d
+        z += np.uint64(4)

@@ -15,11 +15,9 @@ import numpy as np
 
 from dplda.compute.compiled import compiled
 from dplda.compute.lattice import FAST
-from dplda.compute.loops import LANES, add_four, add_scaled, aligned, clear, multiply_pairs, padded
+from dplda.compute.loops import LANES, UNROLLED, add_four, add_scaled, aligned, clear, multiply_pairs, padded
 from dplda.moments.contributions import CORE, EXPECTED, FIRST, SECOND_TIMES, THIRD
-
-E_STEPS = 15  # fixed, data-independent number of coordinate-ascent steps inside one E-step
-LEAST = np.float32(1e-30)  # of a word's probability, so that a word that no topic has divides nothing by zero
+from dplda.moments.estep import expected
 
 
 @compiled()
@@ -53,8 +51,11 @@ def row_length(kind, k):
 
 
 @compiled()
-def scratch_sizes(kind, k):
-    """Lengths of the arrays `pairs` and `square` that `document` computes in."""
+def scratch_sizes(kind, k, longest):
+    """Lengths of the arrays `pairs` and `square` that `document` computes in, for documents of `longest` entries."""
+    if kind == EXPECTED:
+        wide = padded(longest, UNROLLED)
+        return padded(k, 4) * wide, 2 * wide
     if kind not in (CORE, THIRD):
         return 0, 0
     return 6 * (padded(k * (k + 1) // 2) + 2 * LANES), k * padded(k)
@@ -68,8 +69,8 @@ def document(
     """Write the contribution of the document of the entries first..last-1 into `out`, row after row.
 
     A row for each entry, or one for all of a core or tensor. `scale` (n_words,), `matrix` as `flat_rows` makes it,
-    `starts` as `tensor_runs` does, `prior` (k,); the others are room: `y` (stride,), `factors` (4 (k + 1),), `pairs`
-    and `square` as `scratch_sizes` says, `theta` and `gamma` (stride,).
+    `starts` as `tensor_runs` does, `prior` (stride,); the others are room: `y` (stride,), `factors` (4 (k + 1),),
+    `pairs` and `square` as `scratch_sizes` says, `theta` and `gamma` (stride,).
     """
     if kind == FIRST:
         at, share = np.uint64(first), np.float32(1.0 / length)
@@ -82,8 +83,9 @@ def document(
     elif kind == THIRD:
         _third(words, counts, first, last, length, matrix, k, stride, starts, y, factors, pairs, square, out)
     elif kind == EXPECTED:
-        topics = matrix.reshape((len(scale), stride))
-        _expected(words[first:last], counts[first:last], scale, topics, prior, theta, gamma, out)
+        expected(
+            words, counts, first, last, length, scale, matrix, k, stride, prior, y, pairs, square, theta, gamma, out
+        )
 
 
 @compiled(fastmath=FAST, error_model="numpy")
@@ -195,60 +197,3 @@ def _mixed_pairs(x, at, y, k, pairs, to):
         first += b + np.uint64(1)
     for i in range(np.uint64(2 * LANES)):
         pairs[first + i] = 0.0
-
-
-@compiled(fastmath=FAST, error_model="numpy")
-def exp_digamma(x: float) -> float:
-    """exp(digamma(x)) for x > 0, by recurrence to x >= 6 and the asymptotic series; relative error below 1e-9.
-
-    Anything else gives nan, never an exception or an endless recurrence: the unit then contributes nothing.
-    """
-    if not x > 0.0:
-        return np.nan
-    shift = 0.0
-    while x < 6.0:
-        shift += 1.0 / x
-        x += 1.0
-    f = 1.0 / (x * x)
-    series = f * (1 / 12 - f * (1 / 120 - f * (1 / 252 - f * (1 / 240 - f / 132))))
-    return float(np.exp(np.log(x) - 0.5 / x - series - shift))
-
-
-@compiled(fastmath=FAST, error_model="numpy")
-def posterior(words, counts, word_weights, alpha, theta, gamma):
-    """Variational posterior of one document for fixed `word_weights` (Blei, Ng, Jordan 2003, section 5.2).
-
-    Fills `gamma` with the Dirichlet parameters and `theta` with exp(E log theta); `alpha` is (k,). The others may be
-    wider, with zeros behind.
-    """
-    width = word_weights.shape[1]
-    theta[:] = 0.0
-    theta[: len(alpha)] = 1.0
-    for _ in range(E_STEPS):
-        gamma[:] = 0.0
-        gamma[: len(alpha)] = alpha
-        for e in range(len(words)):
-            w = words[e]
-            total = theta[0] * word_weights[w, 0]
-            for z in range(1, width):
-                total += theta[z] * word_weights[w, z]
-            share = np.float32(counts[e]) / max(total, LEAST)
-            for z in range(width):
-                gamma[z] += share * theta[z] * word_weights[w, z]
-        for z in range(len(alpha)):
-            theta[z] = exp_digamma(gamma[z])
-
-
-@compiled(fastmath=FAST, error_model="numpy")
-def _expected(words, counts, scale, topics, prior, theta, gamma, out):
-    posterior(words, counts, topics, prior, theta, gamma)
-    stride = topics.shape[1]
-    for e in range(len(words)):
-        w = words[e]
-        total, to = LEAST, np.uint64(e * stride)
-        for z in range(np.uint64(stride)):
-            out[to + z] = theta[z] * topics[w, z]
-            total += out[to + z]
-        share = scale[w] * np.float32(counts[e]) / total
-        for z in range(np.uint64(stride)):
-            out[to + z] *= share

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dplda.compute.loops import LANES, add_four, add_scaled, aligned, clear, multiply_pairs, padded
+from dplda.compute.loops import (
+    LANES,
+    add_four,
+    add_scaled,
+    aligned,
+    clear,
+    multiply_pairs,
+    multiply_rows,
+    padded,
+    weigh_rows,
+)
 
 LENGTHS = [1, 2, 15, 16, 17, 31, 32, 33, 100]
 random = np.random.default_rng(7)
@@ -22,6 +32,7 @@ def test_room_is_zero_and_begins_on_a_cache_line(n):
     assert not room.any()
     assert n == 0 or room.ctypes.data % (4 * LANES) == 0
     assert padded(n) == -(-n // LANES) * LANES
+    assert padded(n, 4) == -(-n // 4) * 4
 
 
 @pytest.mark.parametrize("n", LENGTHS)
@@ -59,3 +70,18 @@ def test_pairs_come_by_their_larger_index_with_zeros_behind(k):
     assert not pairs[3 + size : 3 + size + 2 * LANES].any()
     assert np.isnan(pairs[:3]).all()
     assert np.isnan(pairs[3 + size + 2 * LANES :]).all()
+
+
+@pytest.mark.parametrize("n", [4, 8, 20])
+@pytest.mark.parametrize("width", [*LENGTHS, 64, 65, 192])
+def test_rows_of_a_table_are_weighed_and_multiplied(n, width):
+    table, weights, factors = numbers(n * width), numbers(n), numbers(3 + width)
+    sums, products = numbers(5 + width + 4), numbers(n + 1)
+    around, last = np.r_[sums[:5], sums[-4:]], products[n]
+    weigh_rows(weights, table, n, width, sums, 5, np.float32(0.5))
+    multiply_rows(table, n, width, factors, 3, products)
+    exact = table.reshape(n, width).astype(np.float64)
+    np.testing.assert_allclose(sums[5:-4], 0.5 + weights @ exact, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(products[:n], exact @ factors[3:], rtol=1e-4, atol=2e-5)
+    np.testing.assert_array_equal(np.r_[sums[:5], sums[-4:]], around)
+    assert products[n] == last
