@@ -1,7 +1,8 @@
 """For each kernel a bare loop: it gathers the same rows and does the same multiply-adds, and nothing else.
 
 No norm, no clip, no rounding, no check, no units of several documents; sums are float64. `words` and `counts` are
-those of a sparse matrix of documents, `indptr` (n_documents + 1,); float32 arrays otherwise. All return the sum.
+those of a sparse matrix of documents, `indptr` (n_documents + 1,); float32 arrays otherwise. All return the sum. The
+loop of expected counts takes as many steps with each document as the kernel, and no digamma.
 """
 
 from __future__ import annotations
@@ -10,19 +11,40 @@ import numba
 import numpy as np
 
 from dplda.compute.lattice import FAST
+from dplda.compute.loops import UNROLLED, aligned, padded
 from dplda.moments.contributions import CORE, EXPECTED, FIRST, SECOND_TIMES, THIRD, Contribution
-from dplda.moments.estep import E_STEPS
+from dplda.moments.estep import gather, posterior
+from dplda.moments.kernels import flat_rows
 
 
-def bare(f: Contribution, indptr: np.ndarray, words: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The bare loop of the contribution `f` over all documents, in one thread."""
+def bare(
+    f: Contribution, indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, steps: np.ndarray | None = None
+) -> np.ndarray:
+    """The bare loop of the contribution `f` over all documents, in one thread; expected counts need their `steps`."""
     if f.kind == FIRST:
         return _first(indptr, words, counts, f.scale)
-    if f.kind == SECOND_TIMES:
-        return _second_times(indptr, words, counts, f.matrix)
     if f.kind == EXPECTED:
-        return _expected(indptr, words, counts, f.matrix)
-    return {CORE: _core, THIRD: _third}[f.kind](indptr, words, counts, f.matrix)
+        return _expected(indptr, words, counts, f.matrix, steps)
+    return {SECOND_TIMES: _second_times, CORE: _core, THIRD: _third}[f.kind](indptr, words, counts, f.matrix)
+
+
+def steps_taken(f: Contribution, indptr: np.ndarray, words: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """How many steps the kernel of expected counts takes with each document, (n_documents,)."""
+    return _steps(indptr, words, counts, flat_rows(f.matrix), f.matrix.shape[1], np.float32(f.alpha))
+
+
+@numba.njit
+def _steps(indptr, words, counts, flat, k, alpha):
+    steps, stride, rows = np.zeros(len(indptr) - 1, np.int64), padded(k), padded(k, 4)
+    longest = padded((indptr[1:] - indptr[:-1]).max(), UNROLLED)
+    prior, room, theta, gamma = np.full(stride, alpha), aligned(stride), aligned(stride), aligned(stride)
+    table, amounts = aligned(rows * longest), aligned(2 * longest)
+    for n in range(len(steps)):
+        first, last = indptr[n], indptr[n + 1]
+        wide = gather(words, counts, first, last, flat, stride, rows, table, amounts)
+        length = np.float64(counts[first:last].sum())
+        steps[n] = posterior(table, amounts, wide, length, k, prior, room, theta, gamma)
+    return steps
 
 
 @numba.njit(nogil=True, fastmath=FAST)
@@ -91,12 +113,12 @@ def _third(indptr, words, counts, W):
 
 
 @numba.njit(nogil=True, fastmath=FAST)
-def _expected(indptr, words, counts, topics):
+def _expected(indptr, words, counts, topics, steps):
     k = topics.shape[1]
     total, theta, gamma = np.zeros(topics.shape), np.ones(k, np.float32), np.zeros(k, np.float32)
     for n in range(len(indptr) - 1):
         theta[:] = 1.0
-        for _ in range(E_STEPS):
+        for _ in range(steps[n]):
             gamma[:] = 1e-3
             for e in range(indptr[n], indptr[n + 1]):
                 w, mass = words[e], np.float32(1e-30)

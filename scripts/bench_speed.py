@@ -24,7 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from bare_loops import bare
+from bare_loops import bare, steps_taken
 from peers import PASSES, SWEEPS, gensim_topics, tomotopy_topics
 from scipy import sparse
 
@@ -32,7 +32,7 @@ import dplda
 from dplda.corpus import synthetic
 from dplda.ledger import Ledger
 from dplda.moments import contributions
-from dplda.moments.contributions import Contribution
+from dplda.moments.contributions import EXPECTED, Contribution
 from dplda.moments.sums import accumulate
 
 
@@ -116,7 +116,8 @@ def kernels(options: argparse.Namespace) -> None:
     print(
         "| kernel | shape | bare loop, seconds | kernel, seconds | speed over the bare loop's |\n|---|---|---|---|---|"
     )
-    for name, f in statistics_of(matrix.shape[1], options.topics).items():
+    for name, f in statistics_of(matrix, options.topics).items():
+        steps = steps_taken(f, indptr, words, counts) if f.kind == EXPECTED else None
 
         def kernel(f: Contribution = f, last: int = n) -> None:
             total, units, norms = np.zeros(f.shape, np.int64), np.arange(last), np.empty(0)
@@ -124,25 +125,33 @@ def kernels(options: argparse.Namespace) -> None:
                 f.kind, indptr, words, counts, np.arange(n + 1), units, f.scale, f.matrix, f.alpha, 1.0, total, norms
             )
 
-        bare(f, indptr[:2], words, counts)
+        def loop(f: Contribution = f, last: int = n, steps: np.ndarray | None = steps) -> None:
+            bare(f, indptr[: last + 1], words, counts, steps)
+
+        loop(last=1)
         kernel(last=1)
-        pairs = [
-            (timed(lambda f=f: bare(f, indptr, words, counts))[1], timed(kernel)[1]) for _ in range(options.repeats)
-        ]
+        pairs = [(timed(loop)[1], timed(kernel)[1]) for _ in range(options.repeats)]
         plain, ours = np.median(pairs, axis=0)
         print(f"| {name} | {f.shape} | {plain:.3f} | {ours:.3f} | {plain / ours:.2f} |", flush=True)
+        if steps is not None:
+            print(f"\nSteps of coordinate ascent a document: {steps.mean():.1f}")
 
 
-def statistics_of(d: int, k: int) -> dict[str, Contribution]:
-    """Every statistic of a fit of `k` topics over `d` words, with random arrays."""
-    random = np.random.default_rng(0)
+def statistics_of(matrix: sparse.csr_matrix, k: int) -> dict[str, Contribution]:
+    """Every statistic of a fit of `k` topics over the words of `matrix`, with random arrays.
+
+    The topics are those of a fit without a ledger, since the steps of coordinate ascent depend on them.
+    """
+    random, d = np.random.default_rng(0), matrix.shape[1]
+    corpus = dplda.Corpus.from_counts(matrix, names(d), public_vocabulary=True)
+    topics = dplda.fit(corpus, n_topics=k, ledger=False, simulate_seed=0).topics
     scale, X = np.ones(d), random.standard_normal((d, k + 11))
     return {
         "first moment": contributions.first_moment(scale),
         "second moment times X": contributions.second_moment_times(scale, X[:, : k + 10]),
         "core": contributions.core(scale, X),
         "third moment": contributions.third_moment(X[:, :k]),
-        "expected counts": contributions.expected_counts(random.dirichlet(np.full(d, 0.1), k).T, 0.1),
+        "expected counts": contributions.expected_counts(topics.T, 0.1),
     }
 
 
