@@ -135,7 +135,7 @@ def read_corpus(
     source = open_source(place, options, format)
     tokenization = Tokenization(language, lemmas, tokenizer)
     if isinstance(source, TextSource) and (language, lemmas) != ("en", False):
-        _word_counting().word_counter(tokenization)
+        _word_counting().find_tokens(tokenization)
     reading = {**asdict(options), "format": format}
     name = default_name(place)
     return Corpus(name, source.unit, _Raw(place, name, source, reading, tokenization, cache))

@@ -52,7 +52,9 @@ class WordCounter:
         pieces, ends, failed = self._pieces(texts)
         words = self._seen.matrix()
         ones = np.ones(len(pieces), np.int32)
-        documents = csr_array((ones, np.array(pieces, np.int32), ends), shape=(len(ends) - 1, words.shape[0]))
+        documents = csr_array(
+            (ones, np.fromiter(pieces, np.int32, len(pieces)), ends), shape=(len(ends) - 1, words.shape[0])
+        )
         counts = documents @ words
         used, indices = _renumbered(counts.indices, words.shape[1])
         names = list(self._seen.words)

@@ -1,10 +1,9 @@
 """The fast tokenizer: a rule that fits in a paragraph.
 
-Text is made lower case and split at white space, and a piece of more than 1000 characters is left out. In a piece,
-runs of letters, digits and underscores, with the combining marks behind them, are found by one regular expression; an
-apostrophe between two runs joins them. A run that spaCy's table of exceptions of the language lists becomes the parts
-listed there ("don't": "do", "n't"), any other is cut at its apostrophes. Of the parts, those count that consist of two
-or more letters and are no stop word. The answer is a function of the document only.
+In lower-case text, runs of letters, digits and underscores, with the combining marks behind them, are found by one
+regular expression; an apostrophe between two runs joins them. A run that the language's table of exceptions lists
+becomes the parts listed there ("don't": "do", "n't"), any other is cut at its apostrophes. Of the parts, those count
+that consist of two to 1000 letters and are no stop word. The answer is a function of the document only.
 """
 
 from __future__ import annotations
@@ -12,50 +11,40 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import cached_property
 
-from spacy.symbols import ORTH
+from dplda.text.words import WordRule
 
-from dplda.errors import InputError
-from dplda.text.tokens import MAX_PIECE, WordRule, language_class
-
-_PLAIN = "spacy.Tokenizer.v1"  # the tokenizer of the languages that spaCy splits at white space
+_APART = {code: " " for code in range(128) if not re.match(r"[\w']", chr(code))}
 
 
 class FastTokens:
-    """The rule above for `language`, a spaCy code, with its stop words, and its lemmas if `lemmas`.
+    """The rule above with the `exceptions` of a language, each a run and its parts, and what counts as a word of it.
 
-    Raises `InputError` if spaCy has no such language, needs more than white space to find its words, or has no
-    table of its lemmas.
+    Needs nothing of spaCy once it is made, so that other processes need not load it.
     """
 
-    def __init__(self, language: str = "en", lemmas: bool = False) -> None:
-        found = language_class(language)
-        if found.default_config["nlp"]["tokenizer"]["@tokenizers"] != _PLAIN:
-            raise InputError(
-                f"tokenizer 'fast' cannot find the words of language {language!r}, which are not separated by "
-                f"white space. Use tokenizer 'spacy'."
-            )
-        exceptions = found.Defaults.tokenizer_exceptions
-        self._exceptions = {run: tuple(part[ORTH] for part in parts) for run, parts in exceptions.items()}
-        self._word = WordRule(language, lemmas)
-        self._runs = _run_pattern().findall
+    def __init__(self, exceptions: Mapping[str, tuple[str, ...]], word: WordRule) -> None:
+        self._exceptions = exceptions
+        self._word = word
 
     def pieces(self, text: str) -> list[str]:
-        """What white space separates in `text`, in lower case."""
-        return text.lower().split()
+        """Parts of `text` in lower case, none of which ends inside a run."""
+        lower = text.lower()
+        if lower.isascii():  # most runs are then bare, and few pieces distinct; other text has too many separators
+            lower = lower.translate(_APART)
+        return lower.split()
 
     def words(self, piece: str) -> tuple[str, ...]:
         """The words of one piece."""
-        if len(piece) > MAX_PIECE:
-            return ()
-        runs = self._runs(piece.replace("\u2019", "'"))
+        runs = self._runs.findall(piece.replace("\u2019", "'"))
         parts = (part for run in runs for part in self._exceptions.get(run) or run.split("'"))
         return tuple(word for part in parts if (word := self._word(part)))
 
-
-@lru_cache(maxsize=1)
-def _run_pattern() -> re.Pattern[str]:
-    """Runs joined by apostrophes; a word is not cut at a mark."""
-    marks = "".join(letter for letter in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(letter)[0] == "M")
-    return re.compile(rf"\w+(?:[{marks}]+\w*|'\w+)*")
+    @cached_property
+    def _runs(self) -> re.Pattern[str]:
+        """Runs joined by apostrophes; a word is not cut at a mark."""
+        letters = map(chr, range(sys.maxunicode + 1))
+        marks = "".join(letter for letter in letters if unicodedata.category(letter).startswith("M"))
+        return re.compile(rf"\w+(?:[{marks}]+\w*|'\w+)*")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import signal
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -17,11 +16,9 @@ import joblib
 import numpy as np
 from joblib.externals.loky import ProcessPoolExecutor
 
-from dplda.text.counter import Counts, WordCounter
-from dplda.text.fast import FastTokens
+from dplda.text.counter import Counts, Tokens, WordCounter
 from dplda.text.records import CountedDocuments, Defect, TextRecord
 from dplda.text.tokenization import Tokenization
-from dplda.text.tokens import SpacyTokens
 
 CHUNK_DOCUMENTS = 4096
 CHUNK_CHARACTERS = 1 << 21
@@ -36,10 +33,11 @@ class _Chunk(NamedTuple):
     defects: Counter[Defect]
 
 
-def word_counter(tokenization: Tokenization) -> WordCounter:
-    """What counts words as `tokenization` says. Raises `InputError` if its language cannot be tokenized so."""
-    tokens = FastTokens if tokenization.tokenizer == "fast" else SpacyTokens
-    return WordCounter(tokens(tokenization.language, tokenization.lemmas))
+def find_tokens(tokenization: Tokenization) -> Tokens:
+    """What cuts text into words as `tokenization` says. Raises `InputError` if its language cannot be cut so."""
+    from dplda.text import tokens  # loads spaCy, which the processes of the fast tokenizer do without
+
+    return tokens.find_tokens(tokenization)
 
 
 def count_words(
@@ -49,25 +47,26 @@ def count_words(
 
     Raises `InputError` if the language is not available.
     """
-    counter = word_counter(tokenization)
+    tokens = find_tokens(tokenization)
     chunks = _chunks(records)
     first = list(islice(chunks, SMALL_CHUNKS))
     processes = processes or min(joblib.cpu_count(), MAX_PROCESSES)
     if processes == 1 or len(first) < SMALL_CHUNKS:
+        counter = WordCounter(tokens)
         for chunk in chain(first, chunks):
             yield _assemble(chunk, counter.count([record.text for record in chunk.records]))
     else:
-        yield from _count_in_pool(chain(first, chunks), tokenization, processes)
+        yield from _count_in_pool(chain(first, chunks), tokens, processes)
 
 
-def _count_in_pool(chunks: Iterable[_Chunk], tokenization: Tokenization, processes: int) -> Iterator[CountedDocuments]:
+def _count_in_pool(chunks: Iterable[_Chunk], tokens: Tokens, processes: int) -> Iterator[CountedDocuments]:
     waiting: deque[tuple[_Chunk, Any]] = deque()
-    pool = ProcessPoolExecutor(processes, initializer=_leave_interrupts_to_the_parent)
+    pool = ProcessPoolExecutor(processes, initializer=_begin, initargs=(tokens,))
     finished = False
     try:
         for chunk in chunks:
             texts = [record.text for record in chunk.records]
-            waiting.append((chunk, pool.submit(_count_here, tokenization, texts)))
+            waiting.append((chunk, pool.submit(_count_here, texts)))
             if len(waiting) > 2 * processes:
                 done, future = waiting.popleft()
                 yield _assemble(done, future.result())
@@ -78,15 +77,16 @@ def _count_in_pool(chunks: Iterable[_Chunk], tokenization: Tokenization, process
         pool.shutdown(kill_workers=not finished)
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+_here: list[WordCounter] = []  # the counter of a worker process, kept from one chunk to the next
 
 
-_counter_here = lru_cache(maxsize=1)(word_counter)  # a worker keeps its counter from one chunk to the next
+def _begin(tokens: Tokens) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupts are left to the parent
+    _here.append(WordCounter(tokens))
 
 
-def _count_here(tokenization: Tokenization, texts: list[str]) -> Counts:
-    return _counter_here(tokenization).count(texts)
+def _count_here(texts: list[str]) -> Counts:
+    return _here[0].count(texts)
 
 
 def _assemble(chunk: _Chunk, counts: Counts) -> CountedDocuments:

@@ -12,13 +12,18 @@ from typing import Any
 
 import spacy
 from spacy.lookups import load_lookups
+from spacy.symbols import ORTH
 from spacy.tokenizer import Tokenizer
 
 from dplda.errors import InputError
+from dplda.text.counter import Tokens
+from dplda.text.fast import FastTokens
+from dplda.text.tokenization import Tokenization
+from dplda.text.words import WordRule
 
 ANALYSED_PIECES = 500_000  # then spaCy's vocabulary starts afresh, which bounds memory
-MAX_PIECE = 1000  # characters; affix rules take quadratic time, and nothing longer is a word
-MIN_LETTERS = 2
+MAX_PIECE = 1000  # characters: affix rules take quadratic time
+PLAIN = "spacy.Tokenizer.v1"  # of the languages in which white space separates words
 
 
 class SpacyTokens:
@@ -28,11 +33,15 @@ class SpacyTokens:
     """
 
     def __init__(self, language: str = "en", lemmas: bool = False) -> None:
-        self._language = language
+        self._asked = language, lemmas
         self._tokenizer = _tokenizer(language)
-        self._word = WordRule(language, lemmas)
+        self._word = _word_rule(language, lemmas)
         self._whole = type(self._tokenizer) is not Tokenizer  # may join across white space
         self._analysed = 0
+
+    def __reduce__(self) -> tuple[type[SpacyTokens], tuple[str, bool]]:
+        """Another process starts afresh."""
+        return SpacyTokens, self._asked
 
     def pieces(self, text: str) -> list[str]:
         """What white space separates in `text`; its words where a language joins across white space."""
@@ -46,42 +55,37 @@ class SpacyTokens:
 
     def _analyse(self, text: str) -> list[str]:
         if self._analysed >= ANALYSED_PIECES:
-            self._tokenizer, self._analysed = _tokenizer(self._language), 0
+            self._tokenizer, self._analysed = _tokenizer(self._asked[0]), 0
         tokens = self._tokenizer(text)
         spelled = [token.text for token in tokens]
         if not _faithful(tokens, spelled, text):  # answer as if nothing was read before, and forget what was
-            spelled = [token.text for token in _tokenizer(self._language)(text)]
-            self._tokenizer, self._analysed = _tokenizer(self._language), 0
+            spelled = [token.text for token in _tokenizer(self._asked[0])(text)]
+            self._tokenizer, self._analysed = _tokenizer(self._asked[0]), 0
         self._analysed += max(1, len(spelled)) if self._whole else 1
         return [word for token in spelled if (word := self._word(token))]
 
 
-class WordRule:
-    """The word that a token counts as in `language`, by public lists: stop words, and lemmas if `lemmas`.
+def find_tokens(tokenization: Tokenization) -> Tokens:
+    """The tokenizer that `tokenization` asks for. Raises `InputError` if it cannot be had."""
+    make = fast_tokens if tokenization.tokenizer == "fast" else SpacyTokens
+    return make(tokenization.language, tokenization.lemmas)
 
-    Raises `InputError` if spaCy has no such language or no table of its lemmas.
+
+def fast_tokens(language: str = "en", lemmas: bool = False) -> FastTokens:
+    """The fast tokenizer with spaCy's lists for `language`.
+
+    Raises `InputError` if spaCy has no such language, or no table of its lemmas and `lemmas` are asked for, or needs
+    more than white space to find its words.
     """
-
-    def __init__(self, language: str, lemmas: bool) -> None:
-        self._stop_words = language_class(language).Defaults.stop_words
-        self._lemmas = _lemma_table(language) if lemmas else {}
-
-    def __call__(self, token: str) -> str:
-        """The word, or the empty string."""
-        lower = token.lower()
-        if not token.isalpha() or lower in self._stop_words:
-            return ""
-        word = str(self._lemmas.get(lower, lower)).lower()
-        fine = len(word) >= MIN_LETTERS and word.isalpha() and word not in self._stop_words
-        return word if fine else ""
-
-
-def language_class(language: str) -> Any:
-    """spaCy's rules of `language`. Raises `InputError` if there are none."""
-    try:
-        return spacy.util.get_lang_class(language)
-    except Exception:
-        raise _no_language(language) from None
+    found = _language(language)
+    if found.default_config["nlp"]["tokenizer"]["@tokenizers"] != PLAIN:
+        raise InputError(
+            f"tokenizer 'fast' cannot find the words of language {language!r}, which are not separated by "
+            f"white space. Use tokenizer 'spacy'."
+        )
+    listed = found.Defaults.tokenizer_exceptions.items()
+    exceptions = {run: tuple(part[ORTH] for part in parts) for run, parts in listed}
+    return FastTokens(exceptions, _word_rule(language, lemmas))
 
 
 def _faithful(tokens: Any, spelled: list[str], text: str) -> bool:
@@ -98,11 +102,23 @@ def _tokenizer(language: str) -> Any:
     return pipeline.tokenizer
 
 
+def _language(language: str) -> Any:
+    """spaCy's lists and settings of `language`."""
+    try:
+        return spacy.util.get_lang_class(language)
+    except Exception:
+        raise _no_language(language) from None
+
+
 def _no_language(language: str) -> InputError:
     return InputError(
         f"language {language!r} is not available in spaCy, or needs a package that is not installed. "
         f"See spacy.io/usage/models#languages."
     )
+
+
+def _word_rule(language: str, lemmas: bool) -> WordRule:
+    return WordRule(_language(language).Defaults.stop_words, _lemma_table(language) if lemmas else {})
 
 
 def _lemma_table(language: str) -> Any:

@@ -1,5 +1,9 @@
+import pickle
+import subprocess
+import sys
 import unicodedata
 from collections import Counter
+from string import printable
 
 import pytest
 import spacy
@@ -8,9 +12,10 @@ from hypothesis import strategies as st
 
 from dplda.errors import InputError
 from dplda.text.fast import FastTokens
-from dplda.text.tokens import MAX_PIECE, SpacyTokens
+from dplda.text.tokens import SpacyTokens, fast_tokens
+from dplda.text.words import MAX_LETTERS
 
-FAST = FastTokens("en")
+FAST = fast_tokens("en")
 ENGLISH = spacy.blank("en").Defaults
 TRICKY = st.text(alphabet="aAbdDeilnNorStuvwyÉßİΣς'\u2019\u02bc1٣²_-.,/@ \n\u00a0\u0301\u093e字", max_size=30)
 PHRASES = st.lists(st.sampled_from(["Don't", "WON’T", "they're", "o'clock", "n't", "film's", "rock'n'roll", "x"]))
@@ -46,7 +51,7 @@ def by_the_rule(text: str) -> Counter[str]:
 
 
 @settings(max_examples=500)
-@given(TRICKY | st.text(max_size=30) | PHRASES.map(" ".join))
+@given(TRICKY | st.text(max_size=30) | st.text(alphabet=printable, max_size=30) | PHRASES.map(" ".join))
 def test_the_words_are_those_of_the_rule(text: str) -> None:
     assert words_of(text) == by_the_rule(text)
 
@@ -71,31 +76,43 @@ def test_apostrophes_end_as_with_spacy(mark: str) -> None:
 
 def test_marks_belong_to_their_letters() -> None:
     assert words_of("nai\u0308ve film") == {"film": 1}  # as with spaCy: a mark is no letter, and cuts no word in two
-    assert words_of("हिन्दी film", FastTokens("hi")) == {"film": 1}
+    assert words_of("हिन्दी film", fast_tokens("hi")) == {"film": 1}
 
 
-def test_an_endless_piece_counts_as_nothing() -> None:
-    assert words_of("x" * (MAX_PIECE + 1) + " word") == {"word": 1}
+@pytest.mark.parametrize("letter", ["x", "é"])
+def test_an_endless_run_counts_as_nothing_and_hides_no_other(letter: str) -> None:
+    assert words_of(letter * (MAX_LETTERS + 1) + " word") == {"word": 1}
+    assert words_of(f"{2 * letter},word," * MAX_LETTERS) == {2 * letter: MAX_LETTERS, "word": MAX_LETTERS}
+
+
+def test_another_process_needs_no_spacy() -> None:
+    script = (
+        "import pickle, sys; from dplda.text import pool\n"
+        "tokens = pickle.load(sys.stdin.buffer)\n"
+        "assert tokens.words('films') == ('films',)\n"
+        "assert 'spacy' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", script], input=pickle.dumps(fast_tokens()), check=True)
 
 
 def test_lemmas_are_looked_up_and_stop_words_among_them_left_out() -> None:
-    lemmas = FastTokens("en", lemmas=True)
+    lemmas = fast_tokens("en", lemmas=True)
     assert words_of("Movies were further called mice", lemmas) == {"movie": 1, "mouse": 1}
 
 
 def test_other_languages_have_their_own_lists() -> None:
-    assert words_of("Der Film ist schön", FastTokens("de")) == {"film": 1, "schön": 1}
-    assert words_of("L'été d'une femme", FastTokens("fr")) == {"été": 1, "femme": 1}
+    assert words_of("Der Film ist schön", fast_tokens("de")) == {"film": 1, "schön": 1}
+    assert words_of("L'été d'une femme", fast_tokens("fr")) == {"été": 1, "femme": 1}
 
 
 @pytest.mark.parametrize("language", ["zh", "ja", "th", "vi", "ko"])
 def test_languages_without_white_space_between_words_are_refused(language: str) -> None:
     with pytest.raises(InputError, match=rf"'fast' cannot find the words of language '{language}'.*'spacy'\.$"):
-        FastTokens(language)
+        fast_tokens(language)
 
 
 def test_unknown_languages_and_missing_tables_are_refused() -> None:
     with pytest.raises(InputError, match="language 'qq' is not available"):
-        FastTokens("qq")
+        fast_tokens("qq")
     with pytest.raises(InputError, match="no table of lemmas"):
-        FastTokens("xx", lemmas=True)
+        fast_tokens("xx", lemmas=True)

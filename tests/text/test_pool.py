@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ RECORDS: list[TextRecord | Defect] = [
 ]
 RECORDS[17] = Defect.MALFORMED
 RECORDS[30] = Defect.NO_UNIT
+FIND_TOKENS = cache(pool.find_tokens)  # made once for all examples
 
 
 def flat(chunks: list[CountedDocuments]) -> list[tuple[str, bytes, dict[str, int]]]:
@@ -58,7 +60,7 @@ def test_a_document_has_the_words_it_has_alone(tokenizer: str, texts: list[str],
     how = Tokenization(tokenizer=tokenizer)
     records = [TextRecord(str(place), document_key(place), text) for place, text in enumerate(texts)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool, "word_counter", pool._counter_here)  # to make one is slow
+        patch.setattr(pool, "find_tokens", FIND_TOKENS)
         alone = [flat(list(count_words([record], how))) for record in records]
         patch.setattr(pool, "CHUNK_DOCUMENTS", size)
         together = flat(list(count_words(records, how, processes=1)))

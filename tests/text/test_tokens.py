@@ -1,3 +1,4 @@
+import pickle
 from collections import Counter
 
 import pytest
@@ -79,6 +80,12 @@ def test_an_endless_piece_costs_no_time_and_counts_as_nothing() -> None:
 def test_lemmas_are_looked_up_and_stop_words_among_them_left_out() -> None:
     lemmas = SpacyTokens("en", lemmas=True)
     assert words_of("Movies were further called mice", lemmas) == {"movie": 1, "mouse": 1}
+
+
+def test_another_process_reads_by_the_same_rule() -> None:
+    sent = pickle.loads(pickle.dumps(SpacyTokens("de", lemmas=True)))
+    assert words_of("Der Film ist schöner", sent) == words_of("Der Film ist schöner", SpacyTokens("de", lemmas=True))
+    assert words_of("schöner Film", sent) == {"schön": 1, "film": 1}
 
 
 def test_other_languages_have_their_own_rules() -> None:
