@@ -1,0 +1,56 @@
+"""What a comparison asked for and what came of each of its cells; plain numbers, fit to be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+DONE, UNSUPPORTED = "done", "unsupported"
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One run of the grid; `repeat` counts from 0."""
+
+    placement: str
+    calibration: str
+    epsilon: float
+    repeat: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of a cell.
+
+    `status` is `DONE` or `UNSUPPORTED`, with its `message`. Of a corpus whose topics were planted `error` is the mean
+    matched l1 error; of one declared public `coherence` is NPMI@10 and `diversity` the share of distinct words among
+    the top tens; None where not measured. `bound` is the paper's bound on the l2 error of a topic, where it
+    has one. `seconds` by stage are local. `model` is the folder of the run's model.
+    """
+
+    cell: Cell
+    status: str
+    run: str
+    message: str = ""
+    sound: bool = True
+    error: float | None = None
+    coherence: float | None = None
+    diversity: float | None = None
+    bound: float | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    model: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A grid over one corpus: its public `parameters` (topics, delta, unit, ...) and the outcomes so far.
+
+    `kind` is ``planted``, ``public`` or ``private``.
+    """
+
+    name: str
+    corpus: str
+    kind: str
+    parameters: Mapping[str, Any]
+    outcomes: tuple[Outcome, ...] = ()
