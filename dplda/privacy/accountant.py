@@ -13,13 +13,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.pld.common import DifferentialPrivacyParameters
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from dplda.privacy.events import EXACT, PURE, Event
+from dplda.privacy.events import EXACT, PURE, Event, merged
 
 # Share of any delta kept for failure probabilities of single stages (T7's threshold): runs and grants convert
 # their Gaussian part at the rest, so that one run asking for a whole grant fits into it exactly.
@@ -104,6 +106,12 @@ def run_epsilon(events: Iterable[Event], delta: float) -> float:
     left = delta - math.fsum(event.count * event.delta for event in events)
     if left <= 0 or any(event.mechanism == EXACT for event in events):
         return math.inf
+    return float(_composed(merged(events)).get_epsilon_for_delta(left))
+
+
+@lru_cache(maxsize=4)  # a run's events are added up when they are planned and again when they are stated
+def _composed(events: tuple[Event, ...]) -> Any:
+    """The privacy-loss distribution of all `events` together."""
     total = None
     for event in events:
         if event.mechanism == PURE:
@@ -112,8 +120,7 @@ def run_epsilon(events: Iterable[Event], delta: float) -> float:
             one = pld.from_gaussian_mechanism(event.noise_multiplier)
         many = one.self_compose(event.count) if event.count > 1 else one
         total = many if total is None else total.compose(many)
-    assert total is not None
-    return float(total.get_epsilon_for_delta(left))
+    return total
 
 
 def gaussian_budget(epsilon: float, delta: float) -> float:

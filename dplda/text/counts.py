@@ -86,5 +86,7 @@ def counted(
 def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
     """`values` (nnz,) of any real type as int64, -1 for NaN, fractions, negatives and what exceeds int32."""
     with np.errstate(invalid="ignore"):
-        fine = (values >= 0) & (values <= MAX_COUNT) & (values == np.floor(values))
+        fine = (values >= 0) & (values <= MAX_COUNT)
+        if values.dtype.kind == "f":
+            fine &= values == np.floor(values)
         return np.where(fine, values, -1).astype(np.int64)
