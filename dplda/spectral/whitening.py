@@ -6,16 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dplda.moments.corrections import coefficients as coefficients
 from dplda.tensor.symmetric import pairings
-
-
-def coefficients(alpha0: float) -> tuple[float, float, float]:
-    """(a, b, c3): M2 = E2 - a m m', M3 = E3 + b P(E2, m) + c3 m^3 (docs/privacy.md, section 0)."""
-    return (
-        alpha0 / (alpha0 + 1),
-        -alpha0 / (alpha0 + 2),
-        2 * alpha0**2 / ((alpha0 + 1) * (alpha0 + 2)),
-    )
 
 
 @dataclass(frozen=True)

@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
-
-def unpack(coordinates: np.ndarray, k: int) -> np.ndarray:
-    """The symmetric (k, k, k) tensor with entries `coordinates` at a <= b <= c, row-major; (k (k+1) (k+2) / 6,)."""
-    a, b, c = (np.array(x) for x in zip(*itertools.combinations_with_replacement(range(k), 3), strict=True))
-    T = np.empty((k, k, k))
-    for p in itertools.permutations((a, b, c)):
-        T[p] = coordinates
-    return T
-
-
-def unpack_matrix(coordinates: np.ndarray, p: int) -> np.ndarray:
-    """The symmetric (p, p) matrix with entries `coordinates` at i <= j, row-major; (p (p + 1) / 2,)."""
-    i, j = np.triu_indices(p)
-    A = np.empty((p, p))
-    A[i, j] = coordinates
-    A[j, i] = coordinates
-    return A
+from dplda.moments.coordinates import unpack as unpack
+from dplda.moments.coordinates import unpack_matrix as unpack_matrix
 
 
 def pairings(A: np.ndarray, m: np.ndarray) -> np.ndarray:
