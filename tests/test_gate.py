@@ -43,6 +43,12 @@ PRIVATE_NAMES = {
     "count_eligible": {"dplda.privacy.curator"},
     "count_votes": {"dplda.privacy.curator"},
     "clip_bins": {"dplda.privacy.curator"},
+    "whole_moments": {"dplda.privacy.curator"},
+    "WholeMoments": {"dplda.privacy.curator", "dplda.privacy.decompositions"},
+    "spectral_topics": {"dplda.privacy.curator"},
+    "whitened_tensor": {"dplda.privacy.chains"},
+    "release_decomposition": {"dplda.privacy.curator"},
+    "release_topics": {"dplda.privacy.curator"},
     "ExactNoise": {"dplda.fitting"},
     "Curator": {"dplda.fitting", "dplda.placements.none"},
     "counts_for": {"dplda.model", "dplda.cli.transform"},
@@ -52,12 +58,20 @@ DEFINED_IN = {
     "count_eligible": "dplda.moments.sums",
     "count_votes": "dplda.privacy.picks",
     "clip_bins": "dplda.privacy.thresholds",
+    "whole_moments": "dplda.moments.whole",
+    "WholeMoments": "dplda.moments.whole",
+    "spectral_topics": "dplda.privacy.decompositions",
+    "whitened_tensor": "dplda.privacy.decompositions",
+    "release_decomposition": "dplda.privacy.chains",
+    "release_topics": "dplda.privacy.chains",
     "ExactNoise": "dplda.privacy.noise",
     "Curator": "dplda.privacy.curator",
     "counts_for": "dplda.model.words",
 }
-ASKING = {"choose_words", "use_words", "word_frequencies", "size", "clip", "release"}
-EXPOSING = {"expose", "expose_words", "expose_frequencies", "expose_size"}
+ASKING = {"choose_words", "use_words", "word_frequencies", "size", "clip", "release", "decompose", "final_topics"}
+EXPOSING = {
+    "expose", "expose_words", "expose_frequencies", "expose_size", "expose_decomposition", "expose_final_topics",
+}  # fmt: skip
 
 
 def modules() -> dict[str, ast.Module]:

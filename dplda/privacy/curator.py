@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -19,65 +17,23 @@ from dplda.compute.threads import run_ranges, split, thread_count
 from dplda.corpus.store import CountStore
 from dplda.corpus.units import UnitCounts, all_words, project
 from dplda.errors import GateError
+from dplda.moments import contributions
 from dplda.moments.contributions import NONNEGATIVE, Contribution
+from dplda.moments.coordinates import unpack
 from dplda.moments.sums import accumulate, count_eligible
+from dplda.moments.whole import WholeMoments, whole_moments
+from dplda.privacy import answers, chains
+from dplda.privacy.decompositions import decompose, spectral_topics
 from dplda.privacy.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, Event
+from dplda.privacy.gate import Gate as Gate
+from dplda.privacy.gate import Release as Release
+from dplda.privacy.gate import WordFrequencies as WordFrequencies
 from dplda.privacy.noise import Noise, lattice_scale
 from dplda.privacy.picks import MOST_WORDS, count_votes, word_hashes
+from dplda.privacy.stability import Tested
 from dplda.privacy.thresholds import clip_at_quantile, clip_bins, selection_threshold
 from dplda.progress import Progress, Silent
 from dplda.settings import ADJACENCIES
-
-
-@dataclass(frozen=True)
-class Release:
-    """A noisy clipped sum. `total` (n_rows, width) and `mass`, the noisy sum of clip factors over units; `std` is the
-    noise's standard deviation in a coordinate of weight 1, in the units of `total`."""
-
-    total: np.ndarray
-    mass: float
-    std: float
-
-    @property
-    def mean(self) -> np.ndarray:
-        """The self-normalised clipped mean, (n_rows, width)."""
-        return self.total / self.mass
-
-    @property
-    def mean_std(self) -> float:
-        """Noise standard deviation of `mean` in a coordinate of weight 1."""
-        return self.std / self.mass
-
-
-@dataclass(frozen=True)
-class WordFrequencies:
-    """Released words with their noisy document frequencies (fractions; may exceed 1 or fall below 0 by noise)."""
-
-    words: tuple[str, ...]
-    frequencies: np.ndarray
-    std: float
-
-
-class Gate(Protocol):
-    """What a placement may ask."""
-
-    def choose_words(self) -> WordFrequencies:
-        """Words from an unknown key set, with noisy frequencies."""
-
-    def use_words(self, words: Sequence[str]) -> None:
-        """Make later questions about these words."""
-
-    def word_frequencies(self) -> WordFrequencies:
-        """Noisy frequencies of the words in use."""
-
-    def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
-        """A clip threshold near the `quantile` of the units' norms, of which about a `share` is looked at."""
-
-    def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
-        """The sum of contributions, each unit clipped to norm `clip`."""
-
-    def size(self) -> float:
-        """Number of units with at least one eligible document."""
 
 
 class Curator:
@@ -170,14 +126,47 @@ class Curator:
         noisy_mass = self._noisy(mass, lattice_scale(multiplier, sensitivity)) / (MASS_SHARE * BOUND)
         return Release(noisy * step, max(noisy_mass, 1.0), multiplier * sensitivity * step)
 
+    def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> Tested:
+        """The columns T(v_i, v_i, .), (k, k), of T = clipped mean of E3(W, W, W) + K, by falling eigenvalue (T5).
+
+        W (n_words, k) absorbs the word scale; v_i are the eigenvectors of T(., ., theta). W, K (k, k, k) symmetric,
+        theta (k,) and `clip` may depend on earlier releases only. Asks the events ``mass``, ``gap``, ``tensor norm``
+        and, if the gap is large enough, ``decomposition``.
+        """
+        event = self._charge("mass")
+        asked = contributions.third_moment(W)
+        total, mass = self._sum(asked, clip)
+        size = max(self._noisy(mass * round(1 / MASS_SHARE), self._scale(event)) / BOUND, 1.0)
+        step = clip / BOUND / size
+        change = self._sensitivity(asked.replace_factor) * step
+        return chains.release_decomposition(self._answer, total[0] * step, K, theta, change)
+
+    def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> Tested:
+        """The columns w_i (r . mu_i) mu_i, (n_words, topics), of the exact moments of all eligible units (T6).
+
+        h (n_words,) in [0, 1] and r (n_words,) are public; 2 <= topics < n_words. Asks the events ``size lower
+        bound``, ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics``, each if the tests before have passed.
+        """
+        event = self._charge("size lower bound")
+        moments = self._whole(h, r, topics)
+        units = answers.answer(event, self._noise, np.array([float(moments.units)]), 1.0)
+        return chains.release_topics(self._answer, units, spectral_topics(moments, alpha0, h, r, topics), alpha0)
+
     def expose(self, stage: str, contribution: Contribution) -> Release:
         """The exact sum, for baselines: only where the plan says ``exact``, which marks the run as not private."""
         self._charge(stage, EXACT)
-        largest = float(self._norms(contribution, np.arange(self._in_use().n_units)).max(initial=0.0)) or 1.0
-        unclipped = largest / math.sqrt(1 - MASS_SHARE**2)  # with the mass coordinate included
-        clip = unclipped / (1 - MARGIN / BOUND) * (1 + 1e-9)
-        total, mass = self._sum(contribution, clip)
-        return Release(total * (clip / BOUND), max(mass / (MASS_SHARE * BOUND), 1.0), 0.0)
+        return self._unclipped(contribution)
+
+    def expose_decomposition(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray) -> Tested:
+        """`decompose` of the exact, unclipped mean, without tests or noise; not private, see `expose`."""
+        self._charge("decomposition", EXACT)
+        T = unpack(self._unclipped(contributions.third_moment(W)).mean[0], len(K)) + K
+        return Tested(decompose(T, theta, math.inf).columns, 0.0, ())
+
+    def expose_final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> Tested:
+        """`final_topics` without tests or noise; not private, see `expose`."""
+        self._charge("topics", EXACT)
+        return Tested(spectral_topics(self._whole(h, r, topics), alpha0, h, r, topics).topics, 0.0, ())
 
     def expose_words(self, most: int) -> WordFrequencies:
         """The exact document frequencies of the `most` most frequent words; not private, see `expose`."""
@@ -228,6 +217,24 @@ class Curator:
             scale = lattice_scale(multiplier, sensitivity, int(weight))
             noise[:, columns] = self._noise.gaussian(scale, n_rows * len(columns)).reshape(n_rows, -1)
         return noise
+
+    def _unclipped(self, contribution: Contribution) -> Release:
+        """The exact sum of whole contributions and their number."""
+        largest = float(self._norms(contribution, np.arange(self._in_use().n_units)).max(initial=0.0)) or 1.0
+        unclipped = largest / math.sqrt(1 - MASS_SHARE**2)  # with the mass coordinate included
+        clip = unclipped / (1 - MARGIN / BOUND) * (1 + 1e-9)
+        total, mass = self._sum(contribution, clip)
+        return Release(total * (clip / BOUND), max(mass / (MASS_SHARE * BOUND), 1.0), 0.0)
+
+    def _answer(self, stage: str, values: np.ndarray, sensitivity: float) -> answers.Answer:
+        return answers.answer(self._charge(stage), self._noise, values, sensitivity)
+
+    def _whole(self, h: np.ndarray, r: np.ndarray, topics: int) -> WholeMoments:
+        c = self._in_use()
+        public = len(h) == len(r) == c.n_words and h.min() >= 0 and h.max() <= 1 and r.any()
+        if not (public and 2 <= topics < c.n_words):
+            raise GateError("final topics need h in [0, 1] and r not 0 for each word, and 2 <= topics < words")
+        return whole_moments(c.indptr, c.words, c.counts, c.unit_ptr, h)
 
     def _in_use(self) -> UnitCounts:
         if self._counts is None:

@@ -9,15 +9,27 @@ from functools import lru_cache
 from dplda.privacy.accountant import FAILURE_SHARE, gaussian_budget, run_epsilon
 from dplda.privacy.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event
 
+MOST_FAILURES = 9  # tenths of the share of delta kept for failures; ten would leave no room for rounding
+
 
 @dataclass(frozen=True)
 class Share:
-    """A stage's part of the run's mu^2 (relative to the other parts), split evenly over `count` equal questions."""
+    """A stage's part of the run's mu^2 (relative to the other parts), split evenly over `count` equal questions.
+
+    A stage `fails` if what rests on its answer is private only up to a failure probability: one that tests something
+    (docs/privacy.md, T4), and always one that selects words (T7).
+    """
 
     stage: str
     part: float
     count: int = 1
     selects_words: bool = False
+    fails: bool = False
+
+    @property
+    def failing(self) -> int:
+        """How many of its questions carry a failure probability."""
+        return self.count if self.selects_words or self.fails else 0
 
 
 @lru_cache(maxsize=64)
@@ -25,11 +37,13 @@ def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[
     """Events, one per question, whose composition meets (epsilon, delta); all fixed before any data is read.
 
     Gaussian parameters follow mu_j^2 = part_j mu^2 / sum of parts; the common mu starts at its closed form and is
-    lowered until the accountant, which rounds privacy losses up, agrees. The word threshold fails with
-    probability a tenth of the share of `delta` that is kept for failures.
+    lowered until the accountant, which rounds privacy losses up, agrees. Each question that can fail does so with
+    probability a tenth of the share of `delta` that is kept for failures; raises `ValueError` beyond `MOST_FAILURES`.
     """
     whole = sum(share.part for share in shares)
-    failure = 0.1 * FAILURE_SHARE * delta
+    failure, failing = 0.1 * FAILURE_SHARE * delta, sum(share.failing for share in shares)
+    if failing > MOST_FAILURES:
+        raise ValueError(f"a plan may hold at most {MOST_FAILURES} questions that can fail, got {failing}")
 
     def events(mu: float) -> tuple[Event, ...]:
         return tuple(
@@ -37,13 +51,13 @@ def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[
                 stage=share.stage,
                 mechanism=GAUSSIAN_THRESHOLD if share.selects_words else GAUSSIAN,
                 noise_multiplier=math.sqrt(share.count * whole / share.part) / mu,
-                delta=failure if share.selects_words else 0.0,
+                delta=failure if share.failing else 0.0,
             )
             for share in shares
             for _ in range(share.count)
         )
 
-    target = delta * (1 - FAILURE_SHARE) + (failure if any(share.selects_words for share in shares) else 0.0)
+    target = delta * (1 - FAILURE_SHARE) + failing * failure
     mu = gaussian_budget(epsilon, delta)
     reached = run_epsilon(events(mu), target)
     while reached > epsilon:
