@@ -1,0 +1,282 @@
+"""Pictures of one run: what its promise allows an attacker, where the budget went, and its topics."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dplda.model import TopicModel
+from dplda.privacy.events import PrivacyStatement
+from dplda.report.likeness import hellinger, topic_map
+from dplda.report.pictures import (
+    BLUE,
+    FAINT,
+    GREY,
+    LONGEST,
+    ORANGE,
+    RED,
+    Picture,
+    Table,
+    figure,
+    hatched,
+    label,
+    number,
+    percent,
+    rows_axis,
+    shown,
+)
+from dplda.report.promise import detected_at_most, epsilon_curve, gaussian_curve, noise, stage_shares
+
+FALSE_ALARMS = (0.0001, 0.001, 0.01, 0.05, 0.1)  # of the table; the picture goes from the first of them to 1
+LABEL_WORDS = 3
+
+
+def pictures(model: TopicModel, prefix: str) -> list[Picture]:
+    """Every picture that the released numbers of `model` allow; `prefix` begins their ids."""
+    drawn = [
+        attack(model.privacy, prefix),
+        budget(model.privacy, prefix),
+        prevalence(model, prefix),
+        similarity(model, prefix),
+        signal(model, prefix),
+    ]
+    return [picture for picture in drawn if picture is not None]
+
+
+def attack(privacy: PrivacyStatement, prefix: str) -> Picture | None:
+    """What share of those inside an attacker can find, at each rate of false alarms; None without a promise."""
+    if not privacy.sound or math.isinf(privacy.epsilon) or math.isinf(noise(privacy)[0]):
+        return None
+    rates = np.geomspace(FALSE_ALARMS[0], 1, 81)
+    curves = (
+        ("this run's noise", gaussian_curve(rates, privacy), BLUE, "solid"),
+        ("epsilon and delta alone", epsilon_curve(rates, privacy), ORANGE, "dash"),
+        ("guessing", rates, GREY, "dot"),
+    )
+    hover = "false alarms %{x:.2%}<br>found at most %{y:.1%}<extra>%{fullData.name}</extra>"
+    traces = [
+        go.Scatter(
+            x=rates.tolist(),
+            y=curve.tolist(),
+            name=name,
+            mode="lines",
+            line={"color": colour, "dash": dash, "width": 3},
+            hovertemplate=hover,
+        )
+        for name, curve, colour, dash in curves
+    ]
+    decades = [10.0**power for power in range(round(math.log10(FALSE_ALARMS[0])), 1)]
+    drawn = figure(
+        traces,
+        height=400,
+        x={
+            "type": "log",
+            "title": "false alarms, of those outside",
+            "tickvals": decades,
+            "ticktext": [f"{rate:.10g}%" for rate in (100 * decade for decade in decades)],
+            "range": [math.log10(FALSE_ALARMS[0]), 0.05],
+        },
+        y={"title": "found at most, of those inside", "tickformat": ".0%", "range": [0, 1.02]},
+    )
+    at = np.array(FALSE_ALARMS)
+    found = detected_at_most(at, privacy)
+    rows = [(f"{rate:.10g}%", percent(most, upwards=True)) for rate, most in zip(100 * at, found, strict=True)]
+    return Picture(
+        name=f"{prefix}-attack",
+        title="What the best possible attack can find",
+        alt=f"Line chart. With false alarms for {rows[2][0]} of those outside, an attack finds at most {rows[2][1]} of "
+        "those inside; by guessing it would find as many as it has false alarms.",
+        note=f"An attack names those it takes to be inside. Whatever it does, if it also names 1% of those outside, it "
+        f"finds at most {rows[2][1]} of those inside. The lower curve of the two holds; the dotted line is guessing.",
+        figure=drawn,
+        table=Table(("false alarms", "found at most"), rows),
+    )
+
+
+def budget(privacy: PrivacyStatement, prefix: str) -> Picture | None:
+    """The share of mu^2 that each stage spends; None if the events have no finite sum."""
+    stages = stage_shares(privacy.events)
+    if not stages:
+        return None
+    places = list(range(len(stages)))
+    parts = (
+        ("the stage's questions", [stage.questions for stage in stages], BLUE, ""),
+        ("placing its clip", [stage.clip for stage in stages], ORANGE, "/"),
+    )
+    traces = [
+        go.Bar(
+            x=shares,
+            y=places,
+            orientation="h",
+            name=name,
+            marker={"color": colour, "pattern": hatched(hatch)},
+            customdata=[label(stage.stage) for stage in stages],
+            hovertemplate="%{customdata}: %{x:.1%}<extra>%{fullData.name}</extra>",
+        )
+        for name, shares, colour, hatch in parts
+        if any(shares)
+    ]
+    drawn = figure(
+        traces,
+        height=110 + 28 * len(stages),
+        x={"title": "share of what is spent", "tickformat": ".0%"},
+        y=rows_axis([label(stage.stage, LONGEST) for stage in stages]),
+        barmode="stack",
+        showlegend=len(traces) > 1,
+    )
+    rows = [(shown(s.stage), percent(s.questions), percent(s.clip), str(s.count), number(s.multiplier)) for s in stages]
+    largest = max(stages, key=lambda stage: stage.questions + stage.clip)
+    share = percent(largest.questions + largest.clip)
+    return Picture(
+        name=f"{prefix}-budget",
+        title="Where the privacy budget goes",
+        alt=f"Bar chart of {len(stages)} stages. The largest share, {share}, goes to {shown(largest.stage)}.",
+        note="Shares of mu squared, the sum in which Gaussian noise adds up. All were fixed before the first document "
+        "was read.",
+        figure=drawn,
+        table=Table(("stage", "questions", "clip", "times asked", "noise over sensitivity"), rows),
+    )
+
+
+def prevalence(model: TopicModel, prefix: str) -> Picture:
+    """How much of the text each topic makes up."""
+    words = _few_words(model)
+    n_topics = len(words)
+    trace = go.Bar(
+        x=model.prevalence.tolist(),
+        y=list(range(n_topics)),
+        orientation="h",
+        marker={"color": BLUE},
+        customdata=[label(", ".join(few)) for few in words],
+        hovertemplate="topic %{y}: %{x:.2%}<br>%{customdata}<extra></extra>",
+    )
+    drawn = figure(
+        [trace],
+        height=70 + 24 * n_topics,
+        x={"title": "share of the text", "tickformat": ".0%"},
+        y=rows_axis([label(f"{topic} {', '.join(few)}", LONGEST) for topic, few in enumerate(words)]),
+    )
+    rows = [(str(t), percent(p), shown(", ".join(words[t]))) for t, p in enumerate(model.prevalence)]
+    first, share, _ = rows[int(model.prevalence.argmax())]
+    return Picture(
+        name=f"{prefix}-prevalence",
+        title="How common the topics are",
+        alt=f"Bar chart of {n_topics} topics. The most common is topic {first} with {share} of the text.",
+        note="Estimated from noisy counts: small differences mean nothing.",
+        figure=drawn,
+        table=Table(("topic", "share", "words"), rows),
+    )
+
+
+def similarity(model: TopicModel, prefix: str) -> Picture | None:
+    """Topics as points, near where they use the same words; None for a single topic."""
+    n_topics = len(model.topics)
+    if n_topics < 2:
+        return None
+    found, words = topic_map(model.topics), _few_words(model)
+    distances = hellinger(model.topics, model.topics) + np.diag(np.full(n_topics, np.inf))
+    nearest = distances.argmin(axis=1)
+    trace = go.Scatter(
+        x=found.points[:, 0].tolist(),
+        y=found.points[:, 1].tolist(),
+        mode="markers+text",
+        text=[str(topic) for topic in range(n_topics)],
+        textposition="top center",
+        marker={
+            "size": (8 + 40 * np.sqrt(model.prevalence)).tolist(),
+            "color": BLUE,
+            "opacity": 0.6,
+            "line": {"color": "white", "width": 1},
+        },
+        customdata=[
+            [label(", ".join(words[t])), float(model.prevalence[t]), int(nearest[t]), float(distances[t, nearest[t]])]
+            for t in range(n_topics)
+        ],
+        hovertemplate="topic %{text}: %{customdata[0]}<br>%{customdata[1]:.1%} of the text<br>nearest: topic "
+        "%{customdata[2]}, at distance %{customdata[3]:.2f}<extra></extra>",
+        cliponaxis=False,
+    )
+    bare = {"showticklabels": False, "showgrid": False, "mirror": True}
+    drawn = figure([trace], height=420, x=bare, y={**bare, "scaleanchor": "x"})
+    rows = [
+        (str(t), str(nearest[t]), f"{distances[t, nearest[t]]:.2f}", shown(", ".join(words[t])))
+        for t in range(n_topics)
+    ]
+    one, other = np.unravel_index(distances.argmin(), distances.shape)
+    return Picture(
+        name=f"{prefix}-map",
+        title="Which topics are alike",
+        alt=f"Map of {n_topics} topics. The two most alike are topics {one} and {other}, at distance "
+        f"{distances.min():.2f} of at most 1.",
+        note="Topics close together use the same words (Hellinger distance: 0 the same, 1 no word in common); larger "
+        f"points are more common. The plane shows {percent(found.kept)} of the squared distances.",
+        figure=drawn,
+        table=Table(("topic", "nearest", "distance", "words"), rows),
+    )
+
+
+def signal(model: TopicModel, prefix: str) -> Picture | None:
+    """The core's noisy eigenvalues over the noise level; None if the run did not release them."""
+    values, level = model.parameters.get("core_eigenvalues"), model.parameters.get("core_noise_level")
+    if not _numbers(values) or not _numbers([level]) or not level:
+        return None
+    ratios = np.array(values, dtype=np.float64) / float(level)
+    positive = np.flatnonzero(ratios > 0)
+    above = int((ratios > 1).sum())
+    traces = [
+        go.Scatter(
+            x=(which + 1).tolist(),
+            y=ratios[which].tolist(),
+            mode="markers",
+            name=name,
+            marker={"size": 10, "color": colour, "symbol": symbol},
+            hovertemplate="direction %{x}<br>%{y:.2f} times the noise<extra></extra>",
+        )
+        for name, which, colour, symbol in (
+            ("above the noise", positive[ratios[positive] > 1], BLUE, "circle"),
+            ("not told from noise", positive[ratios[positive] <= 1], RED, "x"),
+        )
+        if len(which)
+    ]
+    drawn = figure(
+        traces,
+        height=360,
+        x={"title": "direction, strongest first", "showgrid": False, "range": [0.3, len(ratios) + 0.7]},
+        y={"type": "log", "title": "signal over noise", "dtick": 1, "gridcolor": FAINT},
+        shapes=[
+            {
+                "type": "line",
+                "xref": "paper",
+                "x0": 0,
+                "x1": 1,
+                "y0": 1,
+                "y1": 1,
+                "line": {"color": GREY, "dash": "dash"},
+            }
+        ],
+        showlegend=True,
+    )
+    hidden = len(ratios) - len(positive)
+    return Picture(
+        name=f"{prefix}-signal",
+        title="Noise against signal",
+        alt=f"Chart of {len(ratios)} directions: {above} stand above the noise.",
+        note=f"Eigenvalues of the noisy second moment over the noise level (dashed). {above} of {len(ratios)} stand "
+        f"above it: about so many topics can be told from noise; {len(model.topics)} were learned."
+        + (f" {hidden} are not positive and are left out." if hidden else ""),
+        figure=drawn,
+        table=Table(("direction", "signal over noise"), [(str(i + 1), number(float(r))) for i, r in enumerate(ratios)]),
+    )
+
+
+def _numbers(values: object) -> bool:
+    """Whether `values` is a list of finite numbers."""
+    return isinstance(values, list) and all(
+        isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in values
+    )
+
+
+def _few_words(model: TopicModel) -> list[list[str]]:
+    return [[word for word, _ in words] for words in model.top_words(LABEL_WORDS)]
