@@ -150,7 +150,9 @@ class Curator:
         event = self._charge("size lower bound")
         moments = self._whole(h, r, topics)
         units = answers.answer(event, self._noise, np.array([float(moments.units)]), 1.0)
-        return chains.release_topics(self._answer, units, spectral_topics(moments, alpha0, h, r, topics), alpha0)
+        return chains.release_topics(
+            self._answer, units, spectral_topics(*moments.corrected(alpha0, h), r, topics), alpha0
+        )
 
     def expose(self, stage: str, contribution: Contribution) -> Release:
         """The exact sum, for baselines: only where the plan says ``exact``, which marks the run as not private."""
@@ -166,7 +168,8 @@ class Curator:
     def expose_final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> Tested:
         """`final_topics` without tests or noise; not private, see `expose`."""
         self._charge("topics", EXACT)
-        return Tested(spectral_topics(self._whole(h, r, topics), alpha0, h, r, topics).topics, 0.0, ())
+        moments = self._whole(h, r, topics).corrected(alpha0, h)
+        return Tested(spectral_topics(*moments, r, topics).topics, 0.0, ())
 
     def expose_words(self, most: int) -> WordFrequencies:
         """The exact document frequencies of the `most` most frequent words; not private, see `expose`."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from dplda.moments.coordinates import unpack
-from dplda.moments.whole import WholeMoments
 
 SINGULAR = 1e-12  # below this an eigenvalue counts as none: no test that passed lets it be so small
 
@@ -60,14 +59,13 @@ class SpectralTopics:
     topics: np.ndarray
 
 
-def spectral_topics(moments: WholeMoments, alpha0: float, h: np.ndarray, r: np.ndarray, k: int) -> SpectralTopics:
-    """The k topics of `moments`, 2 <= k < d, in the order of falling eigenvalues of H; `r` (d,) is of any length."""
-    M, B = moments.corrected(alpha0, h)
+def spectral_topics(M: np.ndarray, B: np.ndarray, r: np.ndarray, k: int) -> SpectralTopics:
+    """The k topics behind M and B = M3(., ., h), both (d, d), 2 <= k < d, by falling eigenvalue of H; r (d,) not 0."""
     values, vectors = np.linalg.eigh((M + M.T) / 2)
     norm = float(np.abs(np.linalg.eigvalsh((B + B.T) / 2)).max())
     eigenvalues = values[[-1, -k, -k - 1]]
     if eigenvalues[1] <= SINGULAR:
-        return SpectralTopics(eigenvalues, norm, 0.0, np.zeros((len(h), k)))
+        return SpectralTopics(eigenvalues, norm, 0.0, np.zeros((len(M), k)))
     U, root = vectors[:, -k:], np.sqrt(values[-k:])
     H = (U.T @ B @ U) / np.outer(root, root)
     turned, V = np.linalg.eigh((H + H.T) / 2)
