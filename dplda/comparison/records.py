@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 DONE, UNSUPPORTED = "done", "unsupported"
@@ -17,6 +17,9 @@ class Cell:
     calibration: str
     epsilon: float
     repeat: int
+
+    def __str__(self) -> str:
+        return f"{self.placement}, {self.calibration}, epsilon {self.epsilon:g}, repeat {self.repeat}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,15 @@ class Outcome:
     bound: float | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     model: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON of everything but the cell."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "cell"}
+
+    @classmethod
+    def from_json(cls, cell: Cell, record: Mapping[str, Any]) -> Outcome:
+        """The inverse of `to_json`."""
+        return cls(cell=cell, **record)
 
 
 @dataclass(frozen=True, kw_only=True)

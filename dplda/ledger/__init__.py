@@ -1,16 +1,19 @@
 """What every dataset may spend and has spent: reservations, filters and an intact record of both."""
 
+from dplda.ledger.comparisons import ComparisonLog
 from dplda.ledger.integrity import Verification
 from dplda.ledger.ledger import Ledger
-from dplda.ledger.records import DatasetRecord, Grant, HistoryRecord, PlannedEvent, RunRecord
+from dplda.ledger.records import DatasetRecord, Grant, HistoryRecord, PlannedEvent, Quote, RunRecord
 from dplda.ledger.reservation import Reservation
 
 __all__ = [
+    "ComparisonLog",
     "DatasetRecord",
     "Grant",
     "HistoryRecord",
     "Ledger",
     "PlannedEvent",
+    "Quote",
     "Reservation",
     "RunRecord",
     "Verification",

@@ -68,15 +68,18 @@ def total(runs: Sequence[RunRecord]) -> Cost:
     return sum((run.cost for run in runs), NOTHING)
 
 
-def admit(book: Book, run: RunRecord) -> None:
-    """Raise `BudgetRefused`, saying what to do next, unless `run` fits all filters it would be charged to."""
+def admit(book: Book, run: RunRecord, runs: int = 1) -> None:
+    """Raise `BudgetRefused`, saying what to do next, unless `run` fits all filters it would be charged to.
+
+    `run` may stand for several `runs` at once, with the events of all of them.
+    """
     others = [other for other in book.runs if other.id != run.id]
     linked = Book(runs=[*others, run], grants=book.grants).linked(run.dataset)
     earlier = Book(runs=others, grants=book.grants).charged(linked)
     if not all(book.grant(name).unbounded for name in linked):
         _check_pair(earlier, run)
     for name in sorted(linked, key=lambda name: (name != run.dataset, name)):
-        _check_budget(name, book.grant(name), total(earlier), run)
+        _check_budget(name, book.grant(name), total(earlier), run, runs)
 
 
 def _check_pair(earlier: Sequence[RunRecord], run: RunRecord) -> None:
@@ -90,7 +93,7 @@ def _check_pair(earlier: Sequence[RunRecord], run: RunRecord) -> None:
             )
 
 
-def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord) -> None:
+def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord, runs: int) -> None:
     if (spent + run.cost).fits(grant.capacity):
         return
     command = f"dplda budget grant {shlex.quote(name)}"
@@ -100,9 +103,12 @@ def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord) -> None:
             f"{_holding(name, run)} has {grant}. If its documents are public or synthetic: "
             f"{command} --unbounded"
         )
+    asked = f"this run: asked for epsilon {run.epsilon:g} at delta {run.delta:g}, which takes"
+    if runs > 1:
+        asked = f"these {runs} runs: at delta {run.delta:g} they take, in all,"
     raise BudgetRefused(
-        f"Dataset {_holding(name, run)} cannot pay for this run: asked for epsilon {run.epsilon:g} at delta "
-        f"{run.delta:g}, which takes epsilon {_taken(run):g}; left is {_left(grant, spent, run)} "
+        f"Dataset {_holding(name, run)} cannot pay for {asked} epsilon {_taken(run):g}; "
+        f"left is {_left(grant, spent, run)} "
         f"(the grant is {grant}). Ask for less, or: {command} --epsilon E --delta D"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -13,13 +14,15 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from dplda.errors import InputError, LedgerError
-from dplda.ledger import integrity, queries
+from dplda.ledger import comparisons, integrity, queries
+from dplda.ledger.comparisons import ComparisonLog
 from dplda.ledger.filters import Book, admit
 from dplda.ledger.integrity import Verification, canonical
-from dplda.ledger.records import RESERVED, DatasetRecord, HistoryRecord, PlannedEvent, RunRecord
+from dplda.ledger.records import RESERVED, DatasetRecord, HistoryRecord, PlannedEvent, Quote, RunRecord
 from dplda.ledger.reservation import Reservation
-from dplda.ledger.schema import Base, DatasetRow, EventRow, GrantRow, RunRow
+from dplda.ledger.schema import Base, ComparisonRow, DatasetRow, EventRow, GrantRow, RunRow
 from dplda.ledger.store import Store, default_path
+from dplda.privacy.accountant import NOTHING
 from dplda.privacy.events import Event
 from dplda.settings import ADJACENCIES, DEFAULT_GRANT, RANGES, Range, check_choice
 
@@ -68,7 +71,7 @@ class Ledger:
         with self._store.writing() as session:
             book = self._trusted(session)
             row = RunRow(
-                id=_run_id(dataset, {run.id for run in book.runs}),
+                id=_new_name(dataset, {run.id for run in book.runs}),
                 number=queries.latest_run(session) + 1,
                 dataset=dataset,
                 unit=unit,
@@ -86,6 +89,63 @@ class Ledger:
             admit(book, queries.run_record(row, plan))
             self._record(session, *_declared(session, dataset), row, *_event_rows(row.id, events))
             return Reservation(self._store, self._trusted, row.id, tuple(events))
+
+    def quote(
+        self, *, dataset: str, unit: str, adjacency: str, delta: float, plans: Sequence[Sequence[Event]], sound: bool
+    ) -> Quote:
+        """What runs of these `plans`, each at `delta`, would cost in all beside what the dataset has left.
+
+        Writes nothing. `sound` is False if one of them is not private or not proven private. Raises `BudgetRefused`
+        if the budget does not allow all of them.
+        """
+        _check_name("dataset", dataset)
+        with self._store.reading() as session:
+            book = self._trusted(session)
+        whole = RunRecord(
+            id="",
+            number=len(book.runs) + 1,
+            dataset=dataset,
+            unit=unit,
+            adjacency=adjacency,
+            epsilon=math.inf,
+            delta=delta,
+            sound=sound,
+            status=RESERVED,
+            reason="",
+            parameters={},
+            seconds={},
+            model=None,
+            fingerprint=None,
+            created=datetime.now(UTC),
+            plan=tuple(PlannedEvent(event=event, asked=False) for plan in plans for event in plan),
+        )
+        if plans:
+            admit(book, whole, len(plans))
+        return Quote(dataset=queries.dataset_record(book, dataset), cost=whole.cost if plans else NOTHING)
+
+    def comparison(self, key: str) -> ComparisonLog | None:
+        """The latest comparison of `key`, which stands for a corpus and parameters; None if there is none."""
+        with self._store.reading() as session:
+            self._trusted(session)
+            name = comparisons.latest(session, key)
+        return None if name is None else ComparisonLog(self._store, self._trusted, name)
+
+    def begin_comparison(self, *, key: str, corpus: str, kind: str, parameters: Mapping[str, Any]) -> ComparisonLog:
+        """A new comparison, without cells yet; `parameters` are plain JSON. An earlier one of `key` is kept."""
+        _check_name("corpus", corpus)
+        with self._store.writing() as session:
+            self._trusted(session)
+            row = ComparisonRow(
+                name=_new_name(corpus, comparisons.names(session)),
+                number=comparisons.next_number(session),
+                key=key,
+                corpus=corpus,
+                kind=kind,
+                parameters=_plain_json(parameters),
+                created=_now(),
+            )
+            self._record(session, row)
+            return ComparisonLog(self._store, self._trusted, row.name)
 
     def grant(
         self,
@@ -186,13 +246,13 @@ def _plain_json(parameters: Mapping[str, Any]) -> str:
         raise InputError("parameters must be plain JSON values, all numbers finite.") from None
 
 
-def _run_id(dataset: str, taken: set[str]) -> str:
-    """A run id with no time in it: the dataset's name and six random letters or digits."""
+def _new_name(dataset: str, taken: set[str]) -> str:
+    """A name with no time in it, for a run or comparison: the dataset's and six random letters or digits."""
     slug = re.sub(r"[^a-z0-9]+", "-", dataset.lower()).strip("-")[:40].strip("-") or "dataset"
     while True:
-        run = f"{slug}-{base64.b32encode(secrets.token_bytes(5)).decode()[:6].lower()}"
-        if run not in taken:
-            return run
+        name = f"{slug}-{base64.b32encode(secrets.token_bytes(5)).decode()[:6].lower()}"
+        if name not in taken:
+            return name
 
 
 def _now() -> str:

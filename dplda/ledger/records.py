@@ -191,6 +191,38 @@ class DatasetRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Quote:
+    """What runs that are not yet reserved would take from the filter of `dataset`, which stands as it is now."""
+
+    dataset: DatasetRecord
+    cost: Cost
+
+    @property
+    def share(self) -> float:
+        """The share of the whole filter that `cost` is, by whichever currency it takes more of; 0 if unbounded."""
+        if self.dataset.grant.unbounded:
+            return 0.0
+        capacity = self.dataset.grant.capacity
+        return max(self.cost.mu_squared / capacity.mu_squared, self.cost.delta / capacity.delta)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON; an infinite cost is null, and so is what is left if it is unbounded."""
+        return {
+            "dataset": self.dataset.name,
+            "mu_squared": finite(self.cost.mu_squared),
+            "mu_squared_left": finite(self.left),
+            "share": self.share,
+        }
+
+    @property
+    def left(self) -> float:
+        """What is left of the sum of squared GDP parameters; infinite if unbounded."""
+        if self.dataset.grant.unbounded:
+            return math.inf
+        return max(0.0, self.dataset.grant.capacity.mu_squared - self.dataset.spent.mu_squared)
+
+
+@dataclass(frozen=True, kw_only=True)
 class HistoryRecord:
     """One line of a dataset's history: a grant (`grant`) or a run (`run` is its id), described in `text`."""
 

@@ -1,7 +1,7 @@
 """The ledger's tables.
 
 The schema version is SQLite's ``user_version``. A ledger of a newer version is refused; a change of the
-tables raises `SCHEMA_VERSION` and comes with a step that runs in the same transaction as the new number.
+tables raises `SCHEMA_VERSION` and comes with a step (`ADDED`) that runs in the same transaction as the new number.
 
 Every row of the state tables is written through `integrity.record`, which keeps the journal.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x64706C64  # "dpld": tells a ledger from another program's SQLite database
 
 
@@ -75,6 +75,33 @@ class EventRow(Base):
     asked: Mapped[bool]
 
 
+class ComparisonRow(Base):
+    """A comparison of placements on one corpus; the latest of a key is the one that is continued."""
+
+    __tablename__ = "comparisons"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    number: Mapped[int] = mapped_column(unique=True)
+    key: Mapped[str]  # equal for equal corpora and parameters
+    corpus: Mapped[str]
+    kind: Mapped[str]
+    parameters: Mapped[str]  # canonical JSON
+    created: Mapped[str]
+
+
+class CellRow(Base):
+    """One run of a comparison: begun, then ended with an outcome."""
+
+    __tablename__ = "cells"
+
+    comparison: Mapped[str] = mapped_column(ForeignKey("comparisons.name"), primary_key=True)
+    placement: Mapped[str] = mapped_column(primary_key=True)
+    calibration: Mapped[str] = mapped_column(primary_key=True)
+    epsilon: Mapped[float] = mapped_column(primary_key=True)
+    repeat: Mapped[int] = mapped_column(primary_key=True)
+    outcome: Mapped[str | None]  # canonical JSON of `Outcome.to_json`; none until the cell has ended
+
+
 class JournalRow(Base):
     """One change of one state row, chained to the change before it; never updated."""
 
@@ -97,4 +124,5 @@ class HeadRow(Base):
     owner: Mapped[str]
 
 
-STATE: tuple[type[Base], ...] = (DatasetRow, GrantRow, RunRow, EventRow)
+STATE: tuple[type[Base], ...] = (DatasetRow, GrantRow, RunRow, EventRow, ComparisonRow, CellRow)
+ADDED: dict[int, tuple[type[Base], ...]] = {2: (ComparisonRow, CellRow)}  # the tables that each version brought

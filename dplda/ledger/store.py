@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 
 from dplda.errors import LedgerError
 from dplda.ledger.integrity import Chain
-from dplda.ledger.schema import APPLICATION_ID, SCHEMA_VERSION, Base, HeadRow
+from dplda.ledger.schema import ADDED, APPLICATION_ID, SCHEMA_VERSION, Base, HeadRow
 
 BUSY_SECONDS = 5.0
 KEY_BYTES = 32
@@ -64,10 +64,12 @@ class Store:
         if not os.path.exists(self.path):
             self._place(self.path, b"")
         with self.reading() as session:
-            new = self._is_new(session)
-        self.key = self._create() if new else self._read_key()
+            version = self._version(session)
+        self.key = self._read_key() if version else self._create()
         self.chain = Chain(self.key)
         self._check_owner()
+        if 0 < version < SCHEMA_VERSION:
+            self._upgrade()
         for file in (self.path, self.key_path):
             with contextlib.suppress(PermissionError):  # someone else's file: its owner decides
                 file.chmod(0o600)
@@ -103,9 +105,10 @@ class Store:
         told = (words for code, words in _EXPLANATIONS.items() if name.startswith(code))
         return f"The ledger {self.path} {next(told, f'cannot be read or written ({name})')}."
 
-    def _is_new(self, session: Session) -> bool:
+    def _version(self, session: Session) -> int:
+        """The ledger's schema version, 0 if it is new; raises `LedgerError` for another file or a newer version."""
         connection = session.connection()
-        version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+        version = int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
         application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
         tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
         if application == APPLICATION_ID and version > SCHEMA_VERSION:
@@ -114,13 +117,22 @@ class Store:
                 "upgrade dplda."
             )
         new = (application, version, tables) == (0, 0, 0)
-        if not new and (application, version) != (APPLICATION_ID, SCHEMA_VERSION):
+        if not new and (application != APPLICATION_ID or version < 1):
             raise LedgerError(f"The ledger {self.path} {_EXPLANATIONS['SQLITE_NOTADB']}.")
-        return new
+        return version
+
+    def _upgrade(self) -> None:
+        """Bring the tables of an earlier version up to date, in one transaction with the new number."""
+        with self.writing() as session:
+            connection = session.connection()
+            for version in range(self._version(session) + 1, SCHEMA_VERSION + 1):
+                tables = [Base.metadata.tables[kind.__tablename__] for kind in ADDED[version]]
+                Base.metadata.create_all(connection, tables)
+                connection.exec_driver_sql(f"PRAGMA user_version = {version}")
 
     def _create(self) -> bytes:
         with self.writing() as session:
-            if not self._is_new(session):  # another process was first
+            if self._version(session):  # another process was first
                 return self._read_key()
             if not self.key_path.exists():
                 self._place(self.key_path, secrets.token_bytes(KEY_BYTES))

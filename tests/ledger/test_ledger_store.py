@@ -96,8 +96,8 @@ def test_another_programs_database_is_refused_and_left_alone(tmp_path):
 
 def test_a_newer_schema_asks_for_an_upgrade(ledger):
     with ledger._store.writing() as session:
-        session.connection().exec_driver_sql("PRAGMA user_version = 2")
-    with pytest.raises(LedgerError, match="has schema 2, newer than this program's 1: upgrade dplda"):
+        session.connection().exec_driver_sql("PRAGMA user_version = 3")
+    with pytest.raises(LedgerError, match="has schema 3, newer than this program's 2: upgrade dplda"):
         Ledger(ledger.path)
 
 

@@ -1,0 +1,82 @@
+"""Comparisons in the ledger: what their cells came to, so that an interrupted one is continued."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from dplda.comparison.records import Cell, Outcome
+from dplda.ledger import integrity
+from dplda.ledger.filters import Book
+from dplda.ledger.schema import CellRow, ComparisonRow
+from dplda.ledger.store import Store
+
+
+class ComparisonLog:
+    """The cells of the comparison `name`, each begun and then ended with an outcome.
+
+    A cell whose process died stays begun; what its run asked stays spent with the run.
+    """
+
+    def __init__(self, store: Store, load: Callable[[Session], Book], name: str) -> None:
+        self._store = store
+        self._load = load
+        self.name = name
+
+    def outcomes(self) -> dict[Cell, Outcome]:
+        """What the ended cells came to."""
+        return {
+            cell: Outcome.from_json(cell, json.loads(row.outcome))
+            for cell, row in self._rows().items()
+            if row.outcome is not None
+        }
+
+    def interrupted(self) -> list[Cell]:
+        """The cells that were begun and never ended."""
+        return [cell for cell, row in self._rows().items() if row.outcome is None]
+
+    def begin(self, cell: Cell) -> None:
+        """Record that the run of `cell` is about to begin."""
+        with self._store.writing() as session:
+            if session.get(CellRow, self._key(cell)) is None:
+                integrity.record(session, self._store.chain, self._row(cell))
+
+    def end(self, outcome: Outcome) -> None:
+        """Record what a cell came to; on disk when this returns."""
+        with self._store.writing() as session:
+            row = session.get(CellRow, self._key(outcome.cell)) or self._row(outcome.cell)
+            row.outcome = integrity.canonical(outcome.to_json())
+            integrity.record(session, self._store.chain, row)
+
+    def _rows(self) -> dict[Cell, CellRow]:
+        with self._store.reading() as session:
+            self._load(session)
+            rows = session.scalars(select(CellRow).where(CellRow.comparison == self.name)).all()
+            session.expunge_all()
+        return {Cell(row.placement, row.calibration, row.epsilon, row.repeat): row for row in rows}
+
+    def _key(self, cell: Cell) -> tuple[str, str, str, float, int]:
+        return (self.name, cell.placement, cell.calibration, float(cell.epsilon), cell.repeat)
+
+    def _row(self, cell: Cell) -> CellRow:
+        names = ("comparison", "placement", "calibration", "epsilon", "repeat")
+        return CellRow(**dict(zip(names, self._key(cell), strict=True)), outcome=None)
+
+
+def latest(session: Session, key: str) -> str | None:
+    """The name of the latest comparison of `key`, if there is one."""
+    found = select(ComparisonRow.name).where(ComparisonRow.key == key).order_by(ComparisonRow.number.desc()).limit(1)
+    return session.scalar(found)
+
+
+def next_number(session: Session) -> int:
+    """The number of the next comparison, from 1."""
+    return (session.scalar(select(func.max(ComparisonRow.number))) or 0) + 1
+
+
+def names(session: Session) -> set[str]:
+    """The names of all comparisons."""
+    return set(session.scalars(select(ComparisonRow.name)))
