@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from rich import progress as bars
 
 from dplda.cli.console import clean, console, say
+from dplda.comparison.records import Cell
 from dplda.progress import Progress, Silent
 
 
@@ -53,6 +54,45 @@ class Lines:
         """Ignore."""
 
 
+class GridBars:
+    """One bar for the cells of a comparison, and one for the present stage of the present cell."""
+
+    def __init__(self, shown: bars.Progress) -> None:
+        self._shown = shown
+        self._cells = shown.add_task("cells", total=None)
+        self._stage = shown.add_task("", total=None)
+        self._cell = ""
+
+    def cell(self, cell: Cell, number: int, total: int) -> None:
+        """Begin `cell`, the `number`-th of `total`."""
+        self._cell = str(cell)
+        self._shown.update(self._cells, total=total, completed=number - 1)
+
+    def start(self, stage: str, total: int | None = None) -> None:
+        """Begin `stage`, of `total` units of work if known; ends the stage before."""
+        self._shown.remove_task(self._stage)
+        self._stage = self._shown.add_task(clean(f"{self._cell}: {stage}"), total=total)
+
+    def advance(self, amount: int = 1) -> None:
+        """Report `amount` more units of work done."""
+        self._shown.advance(self._stage, amount)
+
+
+class GridLines(Silent):
+    """Says each cell's name once and no amount: what a log may keep."""
+
+    def cell(self, cell: Cell, number: int, total: int) -> None:
+        """Print the name of `cell`."""
+        say(f"cell {number} of {total}: {cell} ...", error=True)
+
+
+class GridSilent(Silent):
+    """Says nothing."""
+
+    def cell(self, cell: Cell, number: int, total: int) -> None:
+        """Ignore."""
+
+
 @contextmanager
 def following(*, quiet: bool) -> Iterator[Progress]:
     """Progress for the time of a command: bars on a terminal, names in a log, nothing if `quiet`."""
@@ -61,13 +101,28 @@ def following(*, quiet: bool) -> Iterator[Progress]:
     elif not sys.stderr.isatty():
         yield Lines()
     else:
-        columns = (
-            bars.TextColumn("{task.description}", markup=False),
-            bars.BarColumn(),
-            bars.TaskProgressColumn(),
-            bars.TimeElapsedColumn(),
-        )
-        with bars.Progress(*columns, console=console(error=True), transient=True) as shown:
+        with bars.Progress(*_columns(), console=console(error=True), transient=True) as shown:
             follower = Bars(shown)
             yield follower
             follower.end()
+
+
+@contextmanager
+def following_grid(*, quiet: bool) -> Iterator[GridBars | GridLines | GridSilent]:
+    """The same for a comparison: cells and their stages."""
+    if quiet:
+        yield GridSilent()
+    elif not sys.stderr.isatty():
+        yield GridLines()
+    else:
+        with bars.Progress(*_columns(), console=console(error=True), transient=True) as shown:
+            yield GridBars(shown)
+
+
+def _columns() -> tuple[bars.ProgressColumn, ...]:
+    return (
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.TaskProgressColumn(),
+        bars.TimeElapsedColumn(),
+    )

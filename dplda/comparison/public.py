@@ -1,0 +1,75 @@
+"""What comparisons may measure: topics against a corpus that was planted or declared public, and no other."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dplda.comparison import measures
+from dplda.corpus import Corpus, synthetic
+from dplda.corpus.fingerprint import fingerprint
+from dplda.model.topics import TopicModel
+from dplda.model.words import counts_for
+from dplda.progress import Progress, Silent
+
+Measured = dict[str, Any]  # values of fields of `Outcome`, by their names
+
+
+class Judge(Protocol):
+    """Knows a public corpus: tells it from others, and measures models of it."""
+
+    def identity(self, key: bytes) -> str:
+        """What tells the documents from others, under the ledger's `key`."""
+
+    def measure(self, model: TopicModel) -> Measured:
+        """How good the topics of `model` are."""
+
+
+class Documents:
+    """Judges by the documents of `corpus`, which its owner declared public; reads them now."""
+
+    def __init__(self, corpus: Corpus, progress: Progress) -> None:
+        self._store = corpus.open(progress)
+
+    def identity(self, key: bytes) -> str:
+        """See `Judge`."""
+        return fingerprint(self._store, key)
+
+    def measure(self, model: TopicModel) -> Measured:
+        """NPMI@10 and the share of distinct words among the top tens."""
+        counts = counts_for(model, self._store)[0]
+        return {
+            "coherence": float(measures.npmi(model.topics, counts).mean()),
+            "diversity": measures.diversity(model.topics),
+        }
+
+
+class Truth:
+    """Judges by planted topics (n_topics, n_words) over `words`, from which `corpus` was drawn."""
+
+    def __init__(self, corpus: Corpus, topics: npt.NDArray[np.float64], words: list[str]) -> None:
+        self._documents = Documents(corpus, Silent())
+        self._topics = topics
+        self._words = words
+
+    def identity(self, key: bytes) -> str:
+        """See `Judge`."""
+        return self._documents.identity(key)
+
+    def measure(self, model: TopicModel) -> Measured:
+        """The mean matched l1 error."""
+        found = measures.on_words(model.topics, model.vocabulary, self._words)
+        return {"error": float(measures.matched_error(found, self._topics).mean())}
+
+
+def planted(
+    n_documents: int, n_words: int, n_topics: int, mean_length: float, alpha0: float, seed: int
+) -> tuple[Corpus, Truth]:
+    """A corpus with known topics over public words, and who knows them; raises `InputError` for sizes out of range."""
+    counts, topics, _ = synthetic(n_documents, n_words, n_topics, alpha0=alpha0, mean_length=mean_length, seed=seed)
+    words = [f"w{i}" for i in range(n_words)]
+    name = f"planted-{n_documents}x{n_words}x{n_topics}"
+    corpus = Corpus.from_counts(counts, words, public_vocabulary=True, name=name)
+    return corpus, Truth(corpus, topics, words)
