@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,8 @@ from dplda.errors import DpldaError, InputError, UnsupportedByData
 from dplda.ledger import Ledger
 from dplda.model.space import release_space, reserve_space
 from dplda.model.topics import TopicModel
-from dplda.placements import default, none
+from dplda.placements import none
+from dplda.placements.registry import CALIBRATIONS
 from dplda.placements.vocabulary import require_words, within_limits
 from dplda.privacy.accountant import run_epsilon
 from dplda.privacy.curator import Curator, Gate, WordFrequencies
@@ -28,7 +29,6 @@ from dplda.progress import Progress, Silent
 from dplda.request import UNNAMED, Recorder, Request, public_words
 from dplda.settings import FitSettings, check_choice
 
-CALIBRATIONS = ("sound",)
 ENGINES = ("local",)
 DEVICES = ("cpu", "auto")
 
@@ -52,6 +52,7 @@ def fit(
     max_vocabulary: int = 2000,
     max_document_frequency: float = 0.1,
     alpha0: float = 1.0,
+    split: Mapping[str, float] | None = None,
     out: str | Path | None = None,
     models: str | Path | None = None,
     progress: Progress | None = None,
@@ -60,9 +61,10 @@ def fit(
     """Learn `n_topics` topics of `corpus` under (epsilon, delta) differential privacy per unit.
 
     `epsilon` is in nats, for the whole run; `vocabulary` is a public word list (None: chosen privately and
-    charged); `simulate_seed` makes the noise reproducible and the run not private. The model is saved in
-    `out`, or in ``models/<run>`` if `models` is given. `seconds` is filled with the time of each stage, which
-    is private and stays on this machine. `ledger=False` writes none and is for simulations.
+    charged); `split` gives each edge of a placement of the paper its part of the budget; `simulate_seed` makes the
+    noise reproducible and the run not private. The model is saved in `out`, or in ``models/<run>`` if `models` is
+    given. `seconds` is filled with the time of each stage, which is private and stays on this machine.
+    `ledger=False` writes none and is for simulations.
 
     Raises `InputError` for bad input and `BudgetRefused` when the ledger does not allow the run, both with
     nothing spent, and `UnsupportedByData` when the released numbers cannot support the request.
@@ -77,6 +79,7 @@ def fit(
         max_document_frequency=max_document_frequency,
         alpha0=alpha0,
         simulate_seed=simulate_seed,
+        split=split,
     )
     ledger = Ledger() if ledger is None else ledger
     check_choice("calibration", calibration, CALIBRATIONS)
@@ -146,10 +149,10 @@ def _learn(request: Request, recorder: Recorder, ledger: Ledger | Literal[False]
     seed = settings.simulate_seed
     noise = ExactNoise() if seed is None else SimulatedNoise(seed)
     curator = Curator(store, request.events, ask, noise, adjacency=settings.adjacency, progress=watch)
-    gate: Gate = none.Exposed(curator, settings.max_vocabulary) if settings.placement == "none" else curator
+    gate: Gate = none.Exposed(curator, settings.max_vocabulary) if request.placement.reason else curator
     try:
         found = _words(gate, request)
-        learned = default.learn(gate, found, settings, np.random.default_rng(seed))
+        learned = request.placement.learn(gate, found, settings, np.random.default_rng(seed))
     except UnsupportedByData as error:
         spent = at_least(run_epsilon(asked, settings.delta))
         raise UnsupportedByData(

@@ -10,13 +10,13 @@ from typing import Any, Literal, Protocol
 from dplda.corpus import Corpus
 from dplda.errors import InputError
 from dplda.ledger import Ledger
-from dplda.placements import default, none
+from dplda.placements import none, registry
+from dplda.placements.topic_count import most_topics
 from dplda.privacy.accountant import run_epsilon
 from dplda.privacy.events import Event, PrivacyStatement, merged
 from dplda.privacy.plan import calibrate
 from dplda.settings import FitSettings
 
-NOT_PRIVATE = "NOT PRIVATE"
 UNNAMED = "unnamed"  # one budget for all corpora that nobody named: failing closed
 
 
@@ -45,28 +45,28 @@ class Request:
     words: tuple[str, ...] | None
     calibration: str
     dataset: str
+    placement: registry.Placement = field(init=False)
     events: tuple[Event, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        shares = default.shares(self.words is not None, self.settings.topics)
-        exact = self.settings.placement == "none"
-        planned = none.events(shares) if exact else calibrate(shares, self.settings.epsilon, self.settings.delta)
+        settings = self.settings
+        placement = registry.find(settings.placement, self.calibration)
+        shares = placement.plan(self.words is not None, settings)
+        planned = none.events(shares) if placement.reason else calibrate(shares, settings.epsilon, settings.delta)
+        object.__setattr__(self, "placement", placement)
         object.__setattr__(self, "events", planned)
 
     @property
     def reason(self) -> str:
         """Why the run is not private; empty if it is."""
-        if self.settings.placement == "none":
-            return f"{NOT_PRIVATE}: exact statistics, no noise at all"
-        if self.settings.simulate_seed is not None:
-            return f"{NOT_PRIVATE}: simulated noise from a known seed"
-        return ""
+        simulated = f"{registry.NOT_PRIVATE}: simulated noise from a known seed"
+        return self.placement.reason or (simulated if self.settings.simulate_seed is not None else "")
 
     @property
     def model_bytes(self) -> int:
         """Room to set aside for the model, generously."""
         words = len(self.words) if self.words is not None else self.settings.max_vocabulary
-        return (1 << 20) + 8 * default.most_topics(self.settings) * (words + 1) + 400 * words
+        return (1 << 20) + 8 * most_topics(self.settings) * (words + 1) + 400 * words
 
     def parameters(self) -> dict[str, Any]:
         """Public settings, for the ledger and the model."""

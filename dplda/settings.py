@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from dplda.errors import InputError
 
-PLACEMENTS = ("default", "none")
+PLACEMENTS = ("default", "config1", "config2", "config3", "config4", "tensor-power", "none")
 ADJACENCIES = ("add-remove", "replace")
 MINIMUM_LENGTH = 3  # tokens; shorter documents contribute zero to every statistic (docs/privacy.md, section 0)
 DEFAULT_GRANT = (10.0, 1e-5)  # what a dataset may spend until `dplda budget grant` says otherwise
@@ -56,7 +57,8 @@ class FitSettings:
     """What a user asks of `fit`. All of it is public.
 
     `topics` is a number or ``"auto"`` (chosen from the noisy core alone); `alpha0` is the sum of the LDA
-    prior's parameters; `simulate_seed` makes the noise reproducible and the run not private.
+    prior's parameters; `simulate_seed` makes the noise reproducible and the run not private; `split` gives each edge
+    of a placement of the paper its part of the budget (positive, summing to one; None: the placement's own).
     """
 
     topics: int | str = 20
@@ -68,6 +70,7 @@ class FitSettings:
     max_document_frequency: float = 0.1
     alpha0: float = 1.0
     simulate_seed: int | None = None
+    split: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -77,11 +80,20 @@ class FitSettings:
                 RANGES[field.name].check(field.name, value)
         check_choice("placement", self.placement, PLACEMENTS)
         check_choice("adjacency", self.adjacency, ADJACENCIES)
+        if self.split is not None:
+            _check_split(self.split)
         if self.topics != "auto" and int(self.topics) > self.max_vocabulary:
             raise InputError(
                 f"topics must not exceed the number of words, got topics={self.topics} with "
                 f"max_vocabulary={self.max_vocabulary}. Ask for fewer topics or more words."
             )
+
+
+def _check_split(split: Mapping[str, float]) -> None:
+    fine = all(isinstance(part, (int, float)) and 0 < part <= 1 for part in split.values())
+    if not split or not fine or abs(math.fsum(split.values()) - 1) > 1e-6:
+        told = ",".join(f"{edge}={part}" for edge, part in split.items())
+        raise InputError(f"split must give each edge a positive part, and the parts must sum to 1, got {told!r}.")
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

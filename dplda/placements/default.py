@@ -11,20 +11,18 @@ refine           private variational rounds started at the spectral topics
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
-
 import numpy as np
 
 from dplda.compute.threads import one_blas_thread
-from dplda.errors import UnsupportedByData
 from dplda.moments import contributions
+from dplda.placements.asking import LOW_QUANTILE, Asking, clip_quantile
+from dplda.placements.learned import Learned, by_prevalence, to_topics
+from dplda.placements.topic_count import most_topics, topic_count
 from dplda.placements.vocabulary import word_scale
 from dplda.privacy.accountant import gaussian_budget
 from dplda.privacy.curator import Gate, Release, WordFrequencies
 from dplda.privacy.plan import Share
-from dplda.refine.variational import project_to_simplex, variational_rounds
+from dplda.refine.variational import variational_rounds
 from dplda.settings import FitSettings
 from dplda.spectral.power import noisy_power_method
 from dplda.spectral.whitening import (
@@ -40,25 +38,11 @@ from dplda.tensor.symmetric import unpack, unpack_matrix
 POWER_ROUNDS = 3
 REFINE_ROUNDS = 4
 OVERSAMPLING = 5  # extra columns of the block beyond the topics asked for
-AUTOMATIC_TOPICS = 40  # the most topics that --topics auto can find
-CLIP_UNITS = 20_000  # about so many units are looked at to place a clip
-MEAN_QUANTILE, REFINE_QUANTILE = 0.5, 0.3  # of the units' norms, where clips are placed
-LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9  # the same for moments, where noise and where the clip's bias matters more
-LOW_SIGNAL, HIGH_SIGNAL = 3.0, 10.0  # of the last topic's part in the core to its noise: between these lies the change
+MEAN_QUANTILE, REFINE_QUANTILE = 0.5, 0.3  # of the units' norms, where these clips are placed
 ROW_NOISE = 0.3  # part of the noise's energy that a row's signal is weighed against
 BACKGROUND = 0.02  # of the corpus, mixed into the spectral topics
 DOCUMENT_PRIOR = 0.1  # per topic, of the E-step
 WORD_POWER, WORD_SIGNAL = 1 / 3, 1000.0  # words are scaled in the refinement by frequency^-power at this signal
-
-
-@dataclass(frozen=True)
-class Learned:
-    """Released topics (n_topics, n_words), their prevalence, and released facts about the run."""
-
-    topics: np.ndarray
-    prevalence: np.ndarray
-    documents: float
-    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def shares(public_vocabulary: bool, topics: int | str) -> tuple[Share, ...]:
@@ -91,72 +75,36 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     """Run every stage after the vocabulary; `generator` draws public starting points only."""
     alpha0, s, d = settings.alpha0, word_scale(words), len(words.words)
     documents = gate.size()
-    ask = _Asking(gate, min(1.0, CLIP_UNITS / documents))
+    ask = Asking(gate, documents)
     m = ask("mean", contributions.first_moment(s), MEAN_QUANTILE).mean[:, 0]
 
     most = most_topics(settings)
     X, last = _subspace(ask, words, s, m, min(d - 1, most + OVERSAMPLING), generator)
-    core = ask("core", contributions.core(s, X), _quantile(*_strength(last, most)))
+    core = ask("core", contributions.core(s, X), clip_quantile(*_strength(last, most)))
     E2, mx = unpack_matrix(core.mean[0], X.shape[1]), X.T @ m
     values, vectors = leading_eigenvalues(second_moment(E2, mx, alpha0))
     noise = noise_level(core.mean_std, X.shape[1])
     supported = int((values > noise).sum())
-    k = _automatic(supported, X.shape[1]) if settings.topics == "auto" else int(settings.topics)
+    k = topic_count(settings, supported, X.shape[1])
 
     floor = max(noise, 1e-3 * values[0], 1e-12)
     whitening = Whitening(X @ vectors[:, :k], np.maximum(values[:k], floor))
     W = whitening.W
-    tensor = ask("tensor", contributions.third_moment(s[:, None] * W), _quantile(values[k - 1], noise))
+    tensor = ask("tensor", contributions.third_moment(s[:, None] * W), clip_quantile(values[k - 1], noise))
     A = X.T @ W
     T = third_moment(unpack(tensor.mean[0], k), A.T @ E2 @ A, W.T @ m, alpha0)
     pairs = robust_power_method(T, k, generator, starts=5 * k)
-    spectral = _to_topics(whitening.unwhiten(pairs.values, pairs.vectors, alpha0) / s[:, None])
+    spectral = to_topics(whitening.unwhiten(pairs.values, pairs.vectors, alpha0) / s[:, None])
 
     power = _word_power(documents, k, settings)
     parameters = _refine(ask, spectral, _proportions(m / s), power)
     prevalence = parameters.sum(axis=0) / parameters.sum()
-    order = np.argsort(-prevalence, kind="stable")
     facts = {
         "supported_topics": supported,
         "core_eigenvalues": [float(x) for x in values],
         "core_noise_level": noise,
     }
-    return Learned((parameters / parameters.sum(axis=0)).T[order], prevalence[order], documents, facts)
-
-
-def _automatic(supported: int, width: int) -> int:
-    """The number of topics for ``--topics auto``: the core's eigenvalues above the noise level, all released."""
-    if supported == 0:
-        raise UnsupportedByData(
-            "the noisy second moment supports no topic at all. Use more documents or a larger epsilon, "
-            "or ask for a number of topics."
-        )
-    return min(supported, AUTOMATIC_TOPICS, width)
-
-
-def most_topics(settings: FitSettings) -> int:
-    """The most topics that the run can end with; public."""
-    return AUTOMATIC_TOPICS if settings.topics == "auto" else int(settings.topics)
-
-
-@dataclass
-class _Asking:
-    """Asks for clipped sums; a stage's clip is placed at its first question, looking at a `share` of the units."""
-
-    gate: Gate
-    share: float
-    clips: dict[str, float] = field(default_factory=dict)
-
-    def __call__(self, stage: str, contribution: contributions.Contribution, quantile: float) -> Release:
-        if stage not in self.clips:
-            self.clips[stage] = self.gate.clip(stage, contribution, quantile, self.share)
-        return self.gate.release(stage, contribution, self.clips[stage])
-
-
-def _quantile(signal: float, noise: float) -> float:
-    """Where to clip a moment: high where little noise lets the clip's bias matter, by what stages before showed."""
-    position = (signal / max(noise, 1e-300) - LOW_SIGNAL) / (HIGH_SIGNAL - LOW_SIGNAL)
-    return LOW_QUANTILE + (HIGH_QUANTILE - LOW_QUANTILE) * min(max(position, 0.0), 1.0)
+    return by_prevalence(parameters / parameters.sum(axis=0), prevalence, documents, facts)
 
 
 def _strength(block: Release, topics: int) -> tuple[float, float]:
@@ -180,7 +128,7 @@ def _word_power(documents: float, topics: int, settings: FitSettings) -> float:
 
 
 def _subspace(
-    ask: _Asking, words: WordFrequencies, s: np.ndarray, m: np.ndarray, p: int, generator: np.random.Generator
+    ask: Asking, words: WordFrequencies, s: np.ndarray, m: np.ndarray, p: int, generator: np.random.Generator
 ) -> tuple[np.ndarray, Release]:
     """Orthonormal basis (d, p + 1), the mean direction and p directions of noisy power rounds; the last round."""
     mean_direction = m / max(float(np.linalg.norm(m)), 1e-300)
@@ -206,20 +154,13 @@ def trusted_rows(Y: np.ndarray, std: float, energy: np.ndarray) -> np.ndarray:
     return Y * (signal / (signal + ROW_NOISE * noise))[:, None] if signal.any() else Y
 
 
-def _to_topics(columns: np.ndarray) -> np.ndarray:
-    """Unwhitened columns (d, k), up to sign and scale, as distributions over words."""
-    sums = columns.sum(axis=0)
-    safe = np.where(np.abs(sums) > 1e-9, sums, 1e-9)
-    return project_to_simplex(columns / safe)
-
-
 def _proportions(means: np.ndarray) -> np.ndarray:
     """Noisy mean word proportions as a distribution over the words, (n_words,)."""
     positive = np.maximum(means, 0.0) + 1e-12
     return np.asarray(positive / positive.sum())
 
 
-def _refine(ask: _Asking, topics: np.ndarray, frequencies: np.ndarray, power: float) -> np.ndarray:
+def _refine(ask: Asking, topics: np.ndarray, frequencies: np.ndarray, power: float) -> np.ndarray:
     scale = (frequencies + 1e-5) ** -power
     scale /= scale.mean()
 

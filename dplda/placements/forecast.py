@@ -27,6 +27,8 @@ from scipy.stats import norm
 from dplda.compute.lattice import BOUND
 from dplda.moments.contributions import NONNEGATIVE, SIGNED
 from dplda.placements import default, typical
+from dplda.placements.asking import LOW_QUANTILE, clip_quantile
+from dplda.placements.topic_count import most_topics
 from dplda.placements.vocabulary import word_scale
 from dplda.privacy.accountant import cost
 from dplda.privacy.curator import WordFrequencies
@@ -81,7 +83,7 @@ class Outlook:
     @property
     def most_topics(self) -> int:
         """The most topics that a fit can end with."""
-        return default.most_topics(self.settings)
+        return most_topics(self.settings)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -227,7 +229,7 @@ def _found(noise: _Noise, text: _Text, d: int, true: np.ndarray) -> tuple[float,
     found = np.zeros_like(true)
     for _ in range(default.POWER_ROUNDS):
         growth = math.sqrt(1 + found.sum() / random)
-        std = noise.of_mean("subspace", median, default.LOW_QUANTILE, SIGNED, growth)
+        std = noise.of_mean("subspace", median, LOW_QUANTILE, SIGNED, growth)
         found = true**3 / (true**2 + d * std**2)
     return std, found
 
@@ -243,7 +245,7 @@ def _core_quantile(block: np.ndarray, std: float, d: int, topics: int) -> float:
     lifted = (
         math.sqrt((last**2 + d * std**2) * (last**2 + p * std**2)) / last if last > (d * p) ** 0.25 * std else level
     )
-    return default._quantile(lifted - level, level / 3)
+    return clip_quantile(lifted - level, level / 3)
 
 
 def _core_noise(noise: _Noise, text: _Text, found: np.ndarray, quantile: float) -> float:
@@ -271,7 +273,7 @@ def _tensor_noise(noise: _Noise, text: _Text, values: np.ndarray, level: float) 
     floored = np.maximum(values, max(level, 1e-3 * values[0]))
     square = float(((np.maximum(values, 0.0) + text.flat / text.length) / floored).sum())
     median = square**1.5 * math.exp(-(typical.SPREADS["tensor"] ** 2) / 3)  # of the cube of a log-normal length
-    quantile = default._quantile(float(values[-1]), level)
+    quantile = clip_quantile(float(values[-1]), level)
     return CUBIC * math.sqrt(len(values)) * noise.of_mean("tensor", median, quantile, SIGNED)
 
 
