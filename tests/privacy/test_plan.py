@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dplda.placements.default import shares
 from dplda.privacy.accountant import FAILURE_SHARE, run_epsilon
 from dplda.privacy.events import GAUSSIAN, GAUSSIAN_THRESHOLD
-from dplda.privacy.plan import Share, calibrate
+from dplda.privacy.plan import MOST_FAILURES, Share, calibrate
 
 
 def test_every_question_is_one_event_that_cannot_be_changed():
@@ -51,3 +51,22 @@ def test_squared_gdp_parameters_follow_the_shares(parts, epsilon):
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-3, 1e-12), (1e-3, 0.1), (3.0, 1e-12), (1.0, 0.1)])
 def test_the_corners_of_the_allowed_budgets_can_be_calibrated(epsilon, delta):
     assert 0 <= run_epsilon(calibrate(shares(False, 20), epsilon, delta), delta) <= epsilon
+
+
+def test_every_question_that_may_fail_carries_its_part_of_delta_and_costs_nothing_else():
+    asked = (Share("vocabulary", 1.0, selects_words=True), Share("a", 1.0), Share("test", 1.0, count=3))
+    testing = (*asked[:2], dataclasses.replace(asked[2], fails=True))
+    plain, tested = calibrate(asked, 1.0, 1e-6), calibrate(testing, 1.0, 1e-6)
+    assert [event.delta for event in tested] == [1e-9, 0.0, 1e-9, 1e-9, 1e-9]
+    assert [event.mechanism for event in tested] == [GAUSSIAN_THRESHOLD, *[GAUSSIAN] * 4]
+    for one, other in zip(plain, tested, strict=True):
+        assert other.noise_multiplier == pytest.approx(one.noise_multiplier, rel=1e-9)
+    assert run_epsilon(tested, 1e-6) <= 1.0
+
+
+def test_more_failures_than_delta_has_room_for_are_refused():
+    words = Share("vocabulary", 1.0, selects_words=True)
+    events = calibrate((words, Share("test", 1.0, MOST_FAILURES - 1, fails=True)), 1.0, 1e-6)
+    assert sum(event.delta for event in events) < FAILURE_SHARE * 1e-6
+    with pytest.raises(ValueError, match="at most 9 questions that can fail, got 10"):
+        calibrate((words, Share("test", 1.0, MOST_FAILURES, fails=True)), 1.0, 1e-6)

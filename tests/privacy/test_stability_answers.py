@@ -13,12 +13,13 @@ from scipy.stats import kstest, norm
 
 from dplda.compute.lattice import BOUND
 from dplda.errors import GateError
+from dplda.moments.coordinates import pack, unpack
 from dplda.privacy.answers import Answer, answer
-from dplda.privacy.chains import release_topics
-from dplda.privacy.decompositions import spectral_topics
+from dplda.privacy.chains import release_decomposition, release_topics
+from dplda.privacy.decompositions import decompose, spectral_topics
 from dplda.privacy.events import Event
 from dplda.privacy.noise import ExactNoise, SimulatedNoise, lattice_scale
-from dplda.privacy.stability import ROOT2, TopicStability, moment_changes
+from dplda.privacy.stability import ROOT2, TopicStability, decomposition_sensitivity, moment_changes
 
 sensitivities = st.sampled_from([1e-9, 0.37, 1.0, 1e6])
 
@@ -77,6 +78,26 @@ def test_bounds_fail_as_often_as_they_may(bounds, terms):
 def test_a_bound_needs_a_failure_probability():
     with pytest.raises(GateError, match="failure probability"):
         answer(gaussian("s"), NoNoise(), np.zeros(1), 1.0).margin()
+
+
+def test_the_tests_of_a_decomposition_fail_as_seldom_as_they_say():
+    failure, runs, change = 0.1, 3000, 1e-3
+    T, theta = unpack(np.random.default_rng(0).standard_normal(10), 3), np.array([0.8, 0.6, 0.0])
+    exact = decompose(T, theta, 1e9)
+    true = decomposition_sensitivity(exact.gap, exact.norm, change)
+    noise, wrong, small = SimulatedNoise(0), 0, 0
+
+    def ask(stage, values, sensitivity):
+        failing = 0.0 if stage == "decomposition" else failure
+        return answer(Event(stage=stage, noise_multiplier=4.0, delta=failing), noise, values, sensitivity)
+
+    for _ in range(runs):
+        tested = release_decomposition(ask, pack(T), np.zeros((3, 3, 3)), theta, change)
+        gap, norm_up = (test.bound for test in tested.tests)
+        wrong += gap > exact.gap or norm_up < exact.norm
+        small += tested.std < 4.0 * true
+    assert failure < wrong / runs <= 2 * failure
+    assert small / runs <= 2 * failure
 
 
 def test_the_chain_of_tests_shows_a_smaller_sensitivity_than_the_true_one_as_seldom_as_its_failures_say():
