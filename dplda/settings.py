@@ -75,7 +75,7 @@ class FitSettings:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            optional = (field.name, value) in {("topics", "auto"), ("simulate_seed", None)}
+            optional = (field.name, value) in [("topics", "auto"), ("simulate_seed", None)]
             if field.name in RANGES and not optional:
                 RANGES[field.name].check(field.name, value)
         check_choice("placement", self.placement, PLACEMENTS)
