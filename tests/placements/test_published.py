@@ -109,12 +109,12 @@ def test_second_moments_get_the_noise_of_their_edges_drawn_apart(seen):
 
 
 def test_the_whitened_tensor_gets_its_noise_where_indices_differ(seen):
-    runs = [learned("config2", planted_topics(), UNEVEN, 1e6, seed) for seed in range(300)]
+    runs = [learned("config2", planted_topics(), UNEVEN, 1e6, seed) for seed in range(150)]
     T, stds = np.array(seen.T), [run.facts["published"]["e6"]["std"] for run in runs]
     for p in itertools.permutations((1, 2, 3)):
         np.testing.assert_allclose(T, T.transpose(0, *p), atol=1e-12)
-    assert T[:, 0, 1, 2].std() == pytest.approx(np.sqrt(np.mean(np.square(stds))), rel=0.13)
-    assert T[:, 0, 0, 0].std() == pytest.approx(np.sqrt(6 * np.mean(np.square(stds))), rel=0.13)
+    assert T[:, 0, 1, 2].std() == pytest.approx(np.sqrt(np.mean(np.square(stds))), rel=0.2)
+    assert T[:, 0, 0, 0].std() == pytest.approx(np.sqrt(6 * np.mean(np.square(stds))), rel=0.2)
 
 
 def test_the_decompositions_vectors_and_values_get_one_noise(seen):
