@@ -12,11 +12,13 @@ from pathlib import Path
 import click
 
 from dplda.cli.budget import budget
+from dplda.cli.compare import compare
 from dplda.cli.console import clean
 from dplda.cli.corpus import corpus
 from dplda.cli.export import export
 from dplda.cli.fit import fit
 from dplda.cli.plan import plan
+from dplda.cli.report import report
 from dplda.cli.runs import runs
 from dplda.cli.topics import topics
 from dplda.cli.transform import transform
@@ -31,7 +33,7 @@ def cli() -> None:
     """Learn topics from private text, and release only what is differentially private."""
 
 
-for _command in (fit, plan, topics, runs, budget, corpus, transform, export):
+for _command in (fit, compare, plan, topics, report, runs, budget, corpus, transform, export):
     cli.add_command(_command)
 
 

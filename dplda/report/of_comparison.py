@@ -235,7 +235,7 @@ def _line(found: list[Point], method: Method, comparison: Comparison, name: str 
             "thickness": 1.5,
         },
         customdata=[[p.low, p.high, p.measured, p.tried] for p in found],
-        hovertemplate="epsilon %{x:.4g}: %{y:.4g}<br>from %{customdata[0]:.4g} to %{customdata[1]:.4g}"
+        hovertemplate="epsilon %{x:.4~g}: %{y:.4~g}<br>from %{customdata[0]:.4~g} to %{customdata[1]:.4~g}"
         "<br>%{customdata[2]} of %{customdata[3]} runs<extra>%{fullData.name}</extra>",
     )
 
@@ -249,7 +249,7 @@ def _baseline(found: list[Point], epsilons: list[float], method: Method) -> go.S
         name=label(method.label),
         mode="lines",
         line={"color": GREY, "dash": "dot", "width": 2},
-        hovertemplate="%{y:.4g}<extra>%{fullData.name}</extra>",
+        hovertemplate="%{y:.4~g}<extra>%{fullData.name}</extra>",
     )
 
 

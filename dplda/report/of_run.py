@@ -149,8 +149,8 @@ def prevalence(model: TopicModel, prefix: str) -> Picture:
         y=list(range(n_topics)),
         orientation="h",
         marker={"color": BLUE},
-        customdata=[label(", ".join(few)) for few in words],
-        hovertemplate="topic %{y}: %{x:.2%}<br>%{customdata}<extra></extra>",
+        customdata=[label(f"topic {topic}: {', '.join(few)}") for topic, few in enumerate(words)],
+        hovertemplate="%{customdata}<br>%{x:.2%} of the text<extra></extra>",
     )
     drawn = figure(
         [trace],

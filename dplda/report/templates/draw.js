@@ -4,7 +4,7 @@
   const config = { displaylogo: false, responsive: true, modeBarButtons: [["toImage"]] };
   const plots = [...document.querySelectorAll(".plot")];
 
-  const shown = (plot) => plot.getClientRects().length > 0;
+  const shown = (plot) => plot.closest("details:not([open])") === null;
 
   function draw(plot) {
     if (!shown(plot) || plot.classList.contains("js-plotly-plot")) return;

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from handmade import make_model
+from plotly.offline import get_plotlyjs
+from report_data import HOSTILE, comparison, full_comparison, outcome, run_model
+
+import dplda
+from dplda.errors import InputError
+from dplda.model import TopicModel
+from dplda.report import write_report
+from dplda.report.page import PRIORS, render
+from dplda.report.promise import belief_at_most
+
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+UNSOUND = {"sound": False, "epsilon": math.inf, "reason": "NOT PRIVATE: simulated noise from a known seed"}
+
+
+class Page(HTMLParser):
+    """A page taken apart: its elements, its text without scripts, and the text of each script."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.visible = ""
+        self.feed(text)
+        self.close()
+        assert self.open == [], "every element is closed"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] = (self.scripts[-1][0], self.scripts[-1][1] + data)
+        elif not self.open or self.open[-1] != "style":
+            self.visible += data
+
+    @property
+    def title(self) -> str:
+        return self.visible.strip().splitlines()[0]
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.visible.split())
+
+
+def pages() -> list[Page]:
+    two = [run_model("a"), run_model("b", seed=1)]
+    return [
+        Page(render([run_model()])),
+        Page(render([run_model(unit="customer", adjacency="replace")])),
+        Page(render([run_model(**UNSOUND)])),
+        Page(render(two)),
+        Page(render([*two, run_model("c", **UNSOUND)], full_comparison("planted"))),
+        Page(render([], full_comparison("public"))),
+        Page(render([], full_comparison("private"))),
+    ]
+
+
+def test_pages_are_sound_html_that_refers_to_nothing_outside() -> None:
+    for page in pages():
+        ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+        assert len(set(ids)) == len(ids)
+        for tag, attributes in page.elements:
+            assert not {"src", "href", "srcset", "action", "onclick", "onload"} & set(attributes), tag
+            for name in ("aria-labelledby", "aria-describedby"):
+                assert attributes.get(name) in (None, *ids)
+        plots = [attributes for _, attributes in page.elements if attributes.get("class") == "plot"]
+        assert all(attributes["aria-label"] for attributes in plots)
+        assert {f"{attributes['id']}-figure" for attributes in plots} == {
+            attributes["id"] for attributes, _ in page.scripts if attributes.get("type") == "application/json"
+        }
+
+
+def test_headings_begin_with_one_h1_and_skip_no_level() -> None:
+    for page in pages():
+        levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
+        assert levels[0] == 1
+        assert levels.count(1) == 1
+        assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+def test_plotly_is_in_the_page_once_and_only_named_scripts_may_run() -> None:
+    page = Page(render([run_model(), run_model("b")]))
+    code = [text for attributes, text in page.scripts if attributes.get("type") is None]
+    assert code[0] == get_plotlyjs()
+    assert len(code) == 2
+    policy = next(a["content"] for _, a in page.elements if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    hashes = {"sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in code}
+    assert set(re.findall(r"'(sha256-[^']*)'", policy)) == hashes
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-eval" not in policy
+
+
+def test_hostile_words_stay_text() -> None:
+    plain, hostile = Page(render([run_model()])), Page(render([run_model(words=HOSTILE)]))
+    assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in plain.elements]
+    assert "<img src=x onerror=" in hostile.text
+    assert "{{ 7 * 7 }}" in hostile.text
+    for attributes, text in hostile.scripts:
+        if attributes.get("type"):
+            json.loads(text)
+
+
+def test_the_promise_is_told_in_odds_that_are_rounded_upwards() -> None:
+    text = Page(render([run_model(epsilon=1.0)])).text
+    for prior in PRIORS:
+        most = belief_at_most(prior, 1.0, 1e-6)
+        assert f"{prior:.0%} {math.ceil(most * 1000) / 10:.1f}%" in text
+    assert "with or without any one document" in text
+    assert "A person with several documents" in text
+
+
+def test_people_and_replacement_are_told_in_their_own_words() -> None:
+    text = Page(render([run_model(unit="customer", adjacency="replace")])).text
+    assert "whichever of two any one customer was" in text
+    assert "counts with all its documents" in text
+    assert "A person with several documents" not in text
+
+
+@pytest.mark.parametrize("given", ["public", "private"])
+def test_a_public_word_list_is_named_among_what_is_not_covered(given: str) -> None:
+    model = run_model()
+    page = Page(render([TopicModel(**{**vars(model), "parameters": {**model.parameters, "vocabulary": given}})]))
+    assert ("it was given as public" in page.text) == (given == "public")
+
+
+def test_what_is_not_private_is_stamped_in_title_and_body_with_its_reason() -> None:
+    page = Page(render([run_model(**UNSOUND)]))
+    assert page.title.startswith("NOT PRIVATE: topics of toys")
+    assert "NOT PRIVATE: simulated noise from a known seed." in page.text
+    assert any(attributes.get("class") == "stamp" for _, attributes in page.elements)
+    assert "believe" not in page.text
+    sound = Page(render([run_model()]))
+    assert "NOT" not in sound.title
+    assert not any(attributes.get("class") == "stamp" for _, attributes in sound.elements)
+
+
+def test_what_is_not_proven_is_stamped_as_such() -> None:
+    page = Page(render([run_model(**{**UNSOUND, "reason": "not proven private: Theorem 5 is false"})]))
+    assert page.title.startswith("NOT PROVEN PRIVATE: ")
+    assert "NOT PROVEN PRIVATE: Theorem 5 is false." in page.text
+
+
+def test_one_bad_run_among_good_ones_is_stamped_and_named() -> None:
+    page = Page(render([run_model("good"), run_model("bad", seed=1, **UNSOUND)]))
+    assert page.title.startswith("with runs NOT PRIVATE: ")
+    assert "(1 of 2 runs: bad)" in page.text
+
+
+def test_unsound_outcomes_of_a_comparison_are_stamped_even_without_their_models() -> None:
+    page = Page(render([], comparison(outcome("default", 1.0, 0), outcome("none", 1.0, 0))))
+    assert page.title.startswith("with runs NOT PRIVATE: ")
+    assert "1 of the comparison's 2 runs" in page.text
+
+
+def test_runs_on_one_dataset_are_added_up_and_the_guarantee_is_left_to_the_grant() -> None:
+    text = Page(render([run_model("a"), run_model("b", seed=1)])).text
+    assert "These 2 runs on toys add up to" in text
+    assert "what is guaranteed is the dataset's grant" in text
+    assert "add up to" not in Page(render([run_model("a"), run_model("b", seed=1, unit="customer")])).text
+
+
+def test_seconds_of_a_private_comparison_are_nowhere() -> None:
+    timed = outcome("default", 1.0, 0, seconds={"read": 4321.987})
+    assert "4321.9" not in render([], comparison(timed, kind="private"))
+    assert "4321.9" in render([], comparison(timed))
+
+
+def test_runs_of_a_comparison_are_called_by_their_cell() -> None:
+    data = comparison(outcome("default", 2.0, 1, error=0.1))
+    page = Page(render([run_model("default-sound-2-1"), run_model("other")], data))
+    assert "default, epsilon 2, repeat 2" in page.text
+
+
+def test_the_file_is_written_whole_and_says_the_same_each_time(tmp_path: Path) -> None:
+    write_report([run_model()], tmp_path / "r.html")
+    first = (tmp_path / "r.html").read_bytes()
+    write_report([run_model()], tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_bytes() == first
+    assert first.startswith(b"<!DOCTYPE html>")
+    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_what_cannot_be_reported_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="at least one run"):
+        write_report([], tmp_path / "r.html")
+    with pytest.raises(InputError, match="named twice"):
+        write_report([run_model(), run_model()], tmp_path / "r.html")
+    with pytest.raises(InputError, match="no word in common"):
+        write_report([run_model("a"), run_model("b", words=[f"x{j}" for j in range(12)])], tmp_path / "r.html")
+    with pytest.raises(InputError, match="cannot write the report"):
+        write_report([run_model()], tmp_path / "missing" / "r.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_with_bare_parameters_can_be_reported() -> None:
+    model = make_model(1, 2)
+    bare = TopicModel(**{**vars(model), "parameters": {"alpha": [1.0]}})
+    assert Page(render([bare])).title.startswith("topics of a dataset")
+
+
+def test_a_fitted_model_can_be_reported(tmp_path: Path) -> None:
+    counts, _, _ = dplda.corpus.synthetic(n_documents=2000, n_words=60, n_topics=3, mean_length=40, seed=0)
+    corpus = dplda.Corpus.from_counts(counts, [f"w{j}" for j in range(60)], public_vocabulary=True)
+    model = dplda.fit(corpus, n_topics=3, ledger=False, simulate_seed=0, max_document_frequency=1.0)
+    page = Page(render([model]))
+    assert page.title.startswith("NOT PRIVATE: ")
+    assert "Noise against signal" in page.text
