@@ -122,8 +122,9 @@ def kernels(options: argparse.Namespace) -> None:
         def kernel(f: Contribution = f, last: int = n) -> None:
             total, units, norms = np.zeros(f.shape, np.int64), np.arange(last), np.empty(0)
             accumulate(
-                f.kind, indptr, words, counts, np.arange(n + 1), units, f.scale, f.matrix, f.alpha, 1.0, total, norms
-            )
+                f.kind, indptr, words, counts, np.arange(n + 1), units,
+                f.scale, f.matrix, f.directions, f.alpha, 1.0, total, norms,
+            )  # fmt: skip
 
         def loop(f: Contribution = f, last: int = n, steps: np.ndarray | None = steps) -> None:
             bare(f, indptr[: last + 1], words, counts, steps)

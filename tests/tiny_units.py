@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dplda.compute.loops import aligned, padded
-from dplda.moments.contributions import CORE, THIRD, Contribution
+from dplda.moments.contributions import SECOND, SINGLE, Contribution
 from dplda.moments.kernels import document, flat_rows, row_length, scratch_sizes, tensor_runs
-from dplda.moments.sums import _unpad, accumulate
+from dplda.moments.sums import _size, _unpad, accumulate
 
 Document = Sequence[tuple[int, int]]  # (word, count) entries in the order of the row
 
@@ -65,7 +65,7 @@ def norms(contribution: Contribution, units: Units) -> np.ndarray:
 def _accumulate(f, units, chosen, clip, total, out):
     return accumulate(
         f.kind, units.indptr, units.words, units.counts, units.unit_ptr, chosen,
-        f.scale, f.matrix, f.alpha, clip, total, out,
+        f.scale, f.matrix, f.directions, f.alpha, clip, total, out,
     )  # fmt: skip
 
 
@@ -73,22 +73,44 @@ def contribution_of(contribution: Contribution, entries: Document) -> np.ndarray
     """The exact, unclipped contribution of one document, (n_rows, width)."""
     words = np.array([word for word, _ in entries], np.int32)
     counts = np.array([count for _, count in entries], np.int32)
-    kind, (n_words, k) = contribution.kind, contribution.matrix.shape
-    stride, row, starts = padded(k), row_length(kind, k), tensor_runs(k)
-    out = np.zeros(max(len(words), 1) * row, np.float32)
-    n_pairs, n_square = scratch_sizes(kind, k, len(words))
+    kind, n_words, directions = contribution.kind, len(contribution.matrix), contribution.directions
+    k = contribution.matrix.shape[1] - directions
+    stride, row, starts = padded(k) + padded(directions), row_length(kind, k, directions), tensor_runs(k)
+    out = np.zeros(_size(kind, max(len(words), 1), row), np.float32)
+    n_pairs, n_square = scratch_sizes(kind, k, directions, len(words))
     document(
-        kind, words, counts, 0, len(words), float(counts.sum()), contribution.scale, flat_rows(contribution.matrix),
-        k, stride, starts, np.full(stride, contribution.alpha, np.float32), aligned(stride), aligned(4 * (k + 1)),
+        kind, words, counts, 0, len(words), float(counts.sum()), contribution.scale,
+        flat_rows(contribution.matrix, directions), k, directions, stride, starts,
+        np.full(stride, contribution.alpha, np.float32), aligned(stride), aligned(4 * (k + 1)),
         aligned(n_pairs), aligned(n_square), aligned(stride), aligned(stride), out,
     )  # fmt: skip
+    if kind == SECOND:
+        return pack_offsets(_dense(words, out, n_words))
     full = np.zeros(contribution.shape)
     sums = out.astype(np.float64)
-    if contribution.n_rows > 1 or kind not in (CORE, THIRD):
+    if kind not in SINGLE:
         sums = np.zeros((n_words, row))
         np.add.at(sums, words, out.reshape(-1, row)[: len(words)])
     _unpad(kind, k, row, starts, sums.ravel(), full)
     return full
+
+
+def _dense(words: np.ndarray, pairs: np.ndarray, n_words: int) -> np.ndarray:
+    """The symmetric (n_words, n_words) matrix of a document's `pairs` b >= a of entries, ordered by (b, a)."""
+    A = np.zeros((n_words, n_words))
+    b, a = np.tril_indices(len(words))
+    np.add.at(A, (words[b], words[a]), pairs)
+    off = a < b
+    np.add.at(A, (words[a[off]], words[b[off]]), pairs[off])
+    return A
+
+
+def pack_offsets(A: np.ndarray, unused: float = 0.0) -> np.ndarray:
+    """What `unpack_offsets` undoes, one coordinate after the other; `unused` where no pair belongs."""
+    d = len(A)
+    return np.array(
+        [[unused if 0 < 2 * j == d and i >= d // 2 else A[i, (i + j) % d] for j in range(d // 2 + 1)] for i in range(d)]
+    )
 
 
 def squared_length(total: np.ndarray, mass: int, weights: np.ndarray) -> int:

@@ -41,14 +41,15 @@ def squared_norm(rows: np.ndarray, n: int, weights: np.ndarray) -> float:
 
 
 @compiled(error_model="numpy")
-def quantise(rows: np.ndarray, n: int, weights: np.ndarray, clip: float) -> np.int64:
+def quantise(rows: np.ndarray, n: int, weights: np.ndarray, clip: float, bound: float) -> np.int64:
     """Clip (F, mass coordinate) to `clip` and round it to the lattice; returns the mass coordinate.
 
     F is the first `n` of `rows` (float32), with integer `weights` (float64, none for ones), and is replaced by its
-    whole numbers. Returns -1 when the unit must contribute nothing (not finite, or not verifiable within B).
+    whole numbers. It is clipped as if its norm were at least `bound`, which nothing private rests on. Returns -1 when
+    the unit must contribute nothing (not finite, or not verifiable within B).
     """
     extra = MASS_SHARE * clip
-    norm = np.sqrt(squared_norm(rows, n, weights) + extra * extra)
+    norm = np.sqrt(np.maximum(squared_norm(rows, n, weights), bound * bound) + extra * extra)  # nan stays nan
     if not np.isfinite(norm):
         return np.int64(-1)
     factor = min(BOUND / clip, (BOUND - MARGIN) / norm)

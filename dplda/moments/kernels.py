@@ -16,18 +16,30 @@ import numpy as np
 from dplda.compute.compiled import compiled
 from dplda.compute.lattice import FAST
 from dplda.compute.loops import LANES, UNROLLED, add_four, add_scaled, aligned, clear, multiply_pairs, padded
-from dplda.moments.contributions import CORE, EXPECTED, FIRST, SECOND_TIMES, THIRD
+from dplda.moments.along import third_along
+from dplda.moments.contributions import (
+    CORE,
+    EXPECTED,
+    FIRST,
+    SECOND,
+    SECOND_TIMES,
+    THIRD,
+    THIRD_ALONG,
+    THIRD_PROJECTED,
+)
 from dplda.moments.estep import expected
+from dplda.moments.pairs import second
 
 
 @compiled()
-def flat_rows(matrix):
-    """`matrix` (n_words, k) as flat rows of padded(k)."""
-    stride = padded(matrix.shape[1])
+def flat_rows(matrix, directions=0):
+    """`matrix` (n_words, k + directions) as flat rows: padded(k) and then padded(directions) numbers."""
+    k = matrix.shape[1] - directions
+    stride, behind = padded(k) + padded(directions), padded(k) - k
     flat = aligned(len(matrix) * stride)
     for w in range(len(matrix)):
         for a in range(matrix.shape[1]):
-            flat[w * stride + a] = matrix[w, a]
+            flat[w * stride + a + (behind if a >= k else 0)] = matrix[w, a]
     return flat
 
 
@@ -41,47 +53,57 @@ def tensor_runs(k):
 
 
 @compiled()
-def row_length(kind, k):
+def row_length(kind, k, directions):
     """Length of a row of the contribution, padding included."""
-    if kind == FIRST:
+    if kind in (FIRST, SECOND):
         return 1
     if kind == CORE:
         return padded(k * (k + 1) // 2)
-    return tensor_runs(k)[k] if kind == THIRD else padded(k)
+    if kind == THIRD_ALONG:
+        return directions * padded(k)
+    return tensor_runs(k)[k] if kind in (THIRD, THIRD_PROJECTED) else padded(k)
 
 
 @compiled()
-def scratch_sizes(kind, k, longest):
+def scratch_sizes(kind, k, directions, longest):
     """Lengths of the arrays `pairs` and `square` that `document` computes in, for documents of `longest` entries."""
     if kind == EXPECTED:
         wide = padded(longest, UNROLLED)
         return padded(k, 4) * wide, 2 * wide
-    if kind not in (CORE, THIRD):
+    if kind == SECOND:
+        return longest, 0
+    if kind == THIRD_ALONG:
+        return directions, 0
+    if kind not in (CORE, THIRD, THIRD_PROJECTED):
         return 0, 0
     return 6 * (padded(k * (k + 1) // 2) + 2 * LANES), k * padded(k)
 
 
 @compiled(fastmath=FAST, error_model="numpy")
 def document(
-    kind, words, counts, first, last, length, scale, matrix, k, stride, starts, prior,
+    kind, words, counts, first, last, length, scale, matrix, k, directions, stride, starts, prior,
     y, factors, pairs, square, theta, gamma, out,
 ):  # fmt: skip
     """Write the contribution of the document of the entries first..last-1 into `out`, row after row.
 
-    A row for each entry, or one for all of a core or tensor. `scale` (n_words,), `matrix` as `flat_rows` makes it,
-    `starts` as `tensor_runs` does, `prior` (stride,); the others are room: `y` (stride,), `factors` (4 (k + 1),),
-    `pairs` and `square` as `scratch_sizes` says, `theta` and `gamma` (stride,).
+    A row for each entry, or one for all of a core or tensor; of a dense second moment, pair after pair. `scale`
+    (n_words,), `matrix` as `flat_rows` makes it, `starts` as `tensor_runs` does, `prior` (stride,); the rest is room:
+    `y` (stride,), `factors` (4 (k + 1),), `pairs` and `square` as `scratch_sizes` says, `theta` and `gamma` (stride,).
     """
     if kind == FIRST:
         at, share = np.uint64(first), np.float32(1.0 / length)
         for e in range(np.uint64(last - first)):
             out[e] = scale[np.uint64(words[at + e])] * (np.float32(counts[at + e]) * share)
+    elif kind == SECOND:
+        second(words, counts, first, last, length, scale, pairs, out)
     elif kind == SECOND_TIMES:
         _second_times(words, counts, first, last, length, scale, matrix, stride, y, out)
     elif kind == CORE:
         _core(words, counts, first, last, length, scale, matrix, k, stride, y, factors, pairs, out)
-    elif kind == THIRD:
+    elif kind in (THIRD, THIRD_PROJECTED):
         _third(words, counts, first, last, length, matrix, k, stride, starts, y, factors, pairs, square, out)
+    elif kind == THIRD_ALONG:
+        third_along(words, counts, first, last, length, matrix, k, directions, stride, y, pairs, out)
     elif kind == EXPECTED:
         expected(
             words, counts, first, last, length, scale, matrix, k, stride, prior, y, pairs, square, theta, gamma, out

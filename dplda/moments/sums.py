@@ -11,34 +11,37 @@ import numpy as np
 from dplda.compute.compiled import compiled
 from dplda.compute.lattice import quantise, squared_norm
 from dplda.compute.loops import add_scaled, aligned, clear, padded
-from dplda.moments.contributions import CORE, THIRD
+from dplda.moments.contributions import CORE, SECOND, SINGLE, THIRD_ALONG, THIRD_PROJECTED
 from dplda.moments.kernels import document, flat_rows, row_length, scratch_sizes, tensor_runs
+from dplda.moments.pairs import add_pairs, merge_pairs, pair_weights, triangle
+from dplda.moments.tensor_norm import whole_norm
 from dplda.settings import MINIMUM_LENGTH
 
 
 @compiled(error_model="numpy")
-def accumulate(kind, indptr, words, counts, unit_ptr, units, scale, matrix, alpha, clip, total, norms):
+def accumulate(kind, indptr, words, counts, unit_ptr, units, scale, matrix, directions, alpha, clip, total, norms):
     """Add the clipped lattice contributions of `units` (int64) to `total`, int64 (n_rows, width).
 
     With as many `norms` as units nothing is summed, and each receives the unclipped norm of its unit, -1 where no
-    document is eligible. `scale` (n_words,) and `matrix` (n_words, k) are float32. Returns the sum of the mass
-    coordinates.
+    document is eligible. `scale` (n_words,) and `matrix` (n_words, k + directions) are float32. Returns the sum of the
+    mass coordinates.
     """
-    n_words, k = matrix.shape
-    stride, row = padded(k), row_length(kind, k)
-    single = kind in (CORE, THIRD)
-    longest, most = _largest(indptr, unit_ptr, units, n_words, single)
-    n_pairs, n_square = scratch_sizes(kind, k, longest)
-    rows, one, flat, starts = aligned(most * row), aligned(longest * row), flat_rows(matrix), tensor_runs(k)
+    n_words, k = len(matrix), matrix.shape[1] - directions
+    stride, row = padded(k) + padded(directions), row_length(kind, k, directions)
+    single = kind in SINGLE
+    longest, most = _largest(indptr, unit_ptr, units, n_words)
+    n_pairs, n_square = scratch_sizes(kind, k, directions, longest)
+    rows, one = aligned(_size(kind, most, row)), aligned(_size(kind, longest, row))
+    flat, starts = flat_rows(matrix, directions), tensor_runs(k)
     slots, row_of = np.zeros(most, np.int32), np.full(n_words, -1, np.int32)
     prior, y, theta, gamma = np.full(stride, np.float32(alpha)), aligned(stride), aligned(stride), aligned(stride)
-    factors = aligned(4 * (k + 1))
-    pairs, square = aligned(n_pairs), aligned(n_square)
-    weights = _padded_weights(kind, k, row, starts) if single else np.zeros(0)
-    sums = np.zeros(0 if len(norms) else row if single else n_words * row, np.int64)
+    factors, pairs, square = aligned(4 * (k + 1)), aligned(n_pairs), aligned(n_square)
+    amounts = np.zeros(n_words if kind == THIRD_PROJECTED else 0, np.int64)
+    weights = pair_weights(most) if kind == SECOND else _padded_weights(kind, k, row, starts)
+    sums = _room_for_sums(kind, row, total, norms)
     mass_total = np.int64(0)
     for i in range(len(units)):
-        used, eligible = 0, _eligible(indptr, counts, unit_ptr, units[i])
+        used, bound, eligible = 0, 0.0, _eligible(indptr, counts, unit_ptr, units[i])
         for n in range(unit_ptr[units[i]], unit_ptr[units[i] + 1]):
             first, last = indptr[n], indptr[n + 1]
             length = length_of(counts, first, last)
@@ -46,20 +49,28 @@ def accumulate(kind, indptr, words, counts, unit_ptr, units, scale, matrix, alph
                 continue
             whole = eligible == 1 and (single or _increasing(words, first, last))  # nothing to merge with
             document(
-                kind, words, counts, first, last, float(length), scale, flat, k, stride, starts, prior,
+                kind, words, counts, first, last, float(length), scale, flat, k, directions, stride, starts, prior,
                 y, factors, pairs, square, theta, gamma, rows if whole else one,
             )  # fmt: skip
             if whole:
                 used = _take(words, first, last, single, slots)
+            elif kind == SECOND:
+                used = merge_pairs(words, first, last, 1.0 / eligible, one, row_of, slots, used, rows)
             else:
                 used = _merge(words, first, last, single, 1.0 / eligible, one, row, row_of, slots, used, rows)
+            if kind == THIRD_PROJECTED:
+                bound += whole_norm(words, counts, first, last, float(length), scale, amounts) / eligible
+        size = _size(kind, used, row)
         if len(norms):
-            norms[i] = np.sqrt(squared_norm(rows, used * row, weights)) if eligible else -1.0
+            norms[i] = np.maximum(np.sqrt(squared_norm(rows, size, weights)), bound) if eligible else -1.0
         elif eligible:
-            mass = quantise(rows, used * row, weights, clip)
+            mass = quantise(rows, size, weights, clip, bound)
             if mass >= 0:
                 mass_total += mass
-                _add_rows(rows, slots, used, row, sums)
+                if kind == SECOND:
+                    add_pairs(rows, slots, used, n_words, sums)
+                else:
+                    _add_rows(rows, slots, used, row, sums)
         if not single:
             _forget(slots, used, row_of)
     if not len(norms):
@@ -96,15 +107,30 @@ def _eligible(indptr, counts, unit_ptr, u):
 
 
 @compiled()
-def _largest(indptr, unit_ptr, units, n_words, single):
-    """The most rows of a document and of a unit."""
+def _largest(indptr, unit_ptr, units, n_words):
+    """The most entries of a document, and the most words that a unit may have."""
     longest, most = 1, 1
-    if not single:
-        for u in units:
-            most = max(most, min(n_words, indptr[unit_ptr[u + 1]] - indptr[unit_ptr[u]]))
-            for n in range(unit_ptr[u], unit_ptr[u + 1]):
-                longest = max(longest, indptr[n + 1] - indptr[n])
+    for u in units:
+        most = max(most, min(n_words, indptr[unit_ptr[u + 1]] - indptr[unit_ptr[u]]))
+        for n in range(unit_ptr[u], unit_ptr[u + 1]):
+            longest = max(longest, indptr[n + 1] - indptr[n])
     return longest, most
+
+
+@compiled()
+def _size(kind, n, row):
+    """How many numbers the contribution of `n` words takes."""
+    if kind == SECOND:
+        return triangle(n)
+    return row if kind in SINGLE else n * row
+
+
+@compiled()
+def _room_for_sums(kind, row, total, norms):
+    """Zeros for the padded sums, where there are to be any; a dense second moment is added to `total` itself."""
+    if kind == SECOND:
+        return total.reshape(-1)
+    return np.zeros(0 if len(norms) else row if kind in SINGLE else len(total) * row, np.int64)
 
 
 @compiled()
@@ -166,7 +192,9 @@ def _add_rows(rows, slots, used, row, sums):
 
 @compiled()
 def _padded_weights(kind, k, row, starts):
-    """The integer weights of a single row's places, zero where it is padded."""
+    """The integer weights of a single row's places, zero where it is padded; none where all are one."""
+    if kind == THIRD_ALONG or kind not in SINGLE:
+        return np.zeros(0)
     weights = np.zeros(row)
     for c in range(k):
         for b in range(c + 1):
@@ -182,8 +210,14 @@ def _padded_weights(kind, k, row, starts):
 @compiled()
 def _unpad(kind, k, row, starts, sums, total):
     """Add the padded `sums` to `total`, whose coordinates are ordered as in `Contribution`."""
-    if kind not in (CORE, THIRD):
+    if kind == SECOND:
+        return  # it is there already
+    if kind not in SINGLE:
         total += sums.reshape((len(total), row))[:, : total.shape[1]]
+        return
+    if kind == THIRD_ALONG:
+        for t in range(total.shape[1]):
+            total[0, t] += sums[t // k * padded(k) + t % k]
         return
     t = 0
     for a in range(k):

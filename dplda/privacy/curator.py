@@ -276,7 +276,7 @@ class Curator:
             total = np.zeros(f.shape, np.int64)
             mass = accumulate(
                 f.kind, c.indptr, c.words, c.counts, c.unit_ptr, units[first:last],
-                f.scale, f.matrix, f.alpha, clip, total, norms[first:last],
+                f.scale, f.matrix, f.directions, f.alpha, clip, total, norms[first:last],
             )  # fmt: skip
             return total, int(mass)
 

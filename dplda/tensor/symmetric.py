@@ -1,4 +1,4 @@
-"""Symmetric third-order tensors by their coordinates a <= b <= c."""
+"""Symmetric matrices and third-order tensors by their coordinates."""
 
 from __future__ import annotations
 
@@ -6,6 +6,21 @@ import numpy as np
 
 from dplda.moments.coordinates import unpack as unpack
 from dplda.moments.coordinates import unpack_matrix as unpack_matrix
+
+
+def unpack_offsets(coordinates: np.ndarray) -> np.ndarray:
+    """The symmetric (d, d) matrix whose entry at i and (i + j) mod d is `coordinates` (d, d // 2 + 1) at (i, j).
+
+    For even d the rows from d // 2 on of the last column, which would name the same pairs again, are not read.
+    """
+    d = len(coordinates)
+    rows = np.arange(d)
+    A = np.empty((d, d))
+    for offset in range(d // 2 + 1):
+        i = rows[: d // 2] if 0 < 2 * offset == d else rows
+        j = (i + offset) % d
+        A[i, j] = A[j, i] = coordinates[i, offset]
+    return A
 
 
 def pairings(A: np.ndarray, m: np.ndarray) -> np.ndarray:

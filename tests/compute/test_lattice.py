@@ -21,9 +21,11 @@ def rows_of(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[np.ndarray]:
 ordinary = rows_of(st.floats(-1e6, 1e6, width=32))
 
 
-def quantised(rows: np.ndarray, clip: float, weights: np.ndarray = WEIGHTS) -> tuple[np.ndarray, int]:
+def quantised(
+    rows: np.ndarray, clip: float, weights: np.ndarray = WEIGHTS, bound: float = 0.0
+) -> tuple[np.ndarray, int]:
     z = rows.copy()
-    return z, int(quantise(z, len(z), weights, clip))
+    return z, int(quantise(z, len(z), weights, clip, bound))
 
 
 def square(z: np.ndarray, mass: int = 0, weights: np.ndarray = WEIGHTS) -> int:
@@ -63,6 +65,29 @@ def test_a_contribution_beyond_the_clip_fills_the_bound(rows, clip):
     z, mass = quantised(rows, clip)
     if norm > clip:
         assert square(z, mass) >= (BOUND - MARGIN - 20) ** 2
+
+
+@brief
+@given(ordinary, st.floats(1e-3, 1e7), st.floats(0, 1e9))
+def test_a_larger_bound_on_the_norm_takes_its_place(rows, clip, bound):
+    norm = np.sqrt((rows.astype(float) ** 2 * WEIGHTS[: len(rows)]).sum())
+    z, mass = quantised(rows, clip, bound=bound)
+    factor = min(BOUND / clip, (BOUND - MARGIN) / np.hypot(max(norm, bound), MASS_SHARE * clip))
+    assert (np.abs(z - rows * factor) <= 0.5 + 2e-7 * BOUND).all()
+    assert abs(mass - MASS_SHARE * clip * factor) <= 0.5 + 1e-6
+
+
+@brief
+@given(rows_of(st.floats(width=32)), st.floats(), st.sampled_from([1e-30, 2.0**-12, 1.0, 2.0**24]))
+def test_no_bound_however_wrong_lets_integers_exceed_theirs(rows, bound, clip):
+    z, mass = quantised(rows, clip, bound=bound)
+    if mass >= 0:
+        assert square(z, mass) <= BOUND_SQUARED
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+def test_a_bound_that_is_not_finite_refuses_the_contribution(bad):
+    assert quantised(np.array([1.0, 0.5, 2.0], np.float32), 1.0, bound=bad)[1] == -1
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

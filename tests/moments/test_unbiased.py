@@ -12,24 +12,28 @@ from dplda.compute.lattice import BOUND, MASS_SHARE
 from dplda.corpus.planted import draw_counts
 from dplda.moments import contributions
 from dplda.moments.population import PopulationMoments, population_moments
-from dplda.tensor.symmetric import unpack, unpack_matrix
+from dplda.tensor.symmetric import unpack, unpack_matrix, unpack_offsets
 
 TOPICS = np.array([[0.35, 0.30, 0.20, 0.05, 0.06, 0.04], [0.05, 0.10, 0.05, 0.40, 0.15, 0.25]])
 ALPHA = np.array([0.4, 0.8])
 LENGTHS = np.arange(1, 13)  # two of these twelve are too short to contribute
 BATCHES, REPEATS = 60, 50
 SCALE = np.array([0.7, 1.4, 1.0, 2.0, 0.5, 1.1])
+DIRECTIONS = np.array([[0.6, 1.0, -0.28], [0.8, 0.0, 0.96]])  # unit vectors, as columns
 
 
 def statistics(d: int, s: np.ndarray, seed: int = 5) -> dict[str, contributions.Contribution]:
     random = np.random.default_rng(seed)
     return {
         "m": contributions.first_moment(s),
+        "dense E2": contributions.second_moment(s),
         "E2": contributions.second_moment_times(s, np.eye(d)),
         "E2 X": contributions.second_moment_times(s, random.standard_normal((d, 3))),
         "core": contributions.core(s, random.standard_normal((d, 3))),
         "E3": contributions.third_moment(s[:, None] * np.eye(d)),
         "E3 W": contributions.third_moment(s[:, None] * random.standard_normal((d, 2))),
+        "E3 Q": contributions.projected_third_moment(s, np.linalg.qr(random.standard_normal((d, 2)))[0]),
+        "along": contributions.third_moment_along(s[:, None] * random.uniform(0.0, 2.0, (d, 2)), DIRECTIONS),
     }
 
 
@@ -37,16 +41,24 @@ def expected(name: str, f: contributions.Contribution, s: np.ndarray, exact: Pop
     E2 = s[:, None] * exact.E2 * s
     if name == "m":
         return (s * exact.m)[:, None]
+    if name == "dense E2":
+        return E2
     if name.startswith("E2"):
         return E2 @ f.matrix
     if name == "core":
         return f.matrix.T @ E2 @ f.matrix
-    return np.einsum("ijl,ia,jb,lc->abc", exact.E3, f.matrix, f.matrix, f.matrix)  # the scale is in the matrix
+    W = f.matrix[:, : f.matrix.shape[1] - f.directions]  # the scale is in the matrix
+    tensor = np.einsum("ijl,ia,jb,lc->abc", exact.E3, W, W, W)
+    return np.einsum("abc,bu,cu->ua", tensor, DIRECTIONS, DIRECTIONS) if name == "along" else tensor
 
 
 def full_array(name: str, f: contributions.Contribution, found: np.ndarray) -> np.ndarray:
     if name == "core":
         return unpack_matrix(found[0], f.matrix.shape[1])
+    if name == "dense E2":
+        return unpack_offsets(found)
+    if name == "along":
+        return found.reshape(DIRECTIONS.shape[::-1])
     return unpack(found[0], f.matrix.shape[1]) if name.startswith("E3") else found
 
 

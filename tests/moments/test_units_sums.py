@@ -13,7 +13,8 @@ from dplda.compute.threads import run_ranges, split
 from dplda.moments import contributions
 
 D = 7
-KINDS = ["first", "second", "core", "third", "expected"]
+KINDS = ["first", "dense", "second", "core", "third", "projected", "along", "expected"]
+DIRECTIONS = np.array([[0.6, 1.0], [0.0, 0.0], [0.8, 0.0]])  # unit vectors, as columns
 brief = settings(max_examples=40, deadline=None)
 
 document = st.lists(st.tuples(st.integers(0, D - 1), st.integers(1, 9)), max_size=6)
@@ -25,9 +26,12 @@ def make(kind: str, seed: int = 1) -> contributions.Contribution:
     scale, X = random.uniform(0.2, 3.0, D), random.standard_normal((D, 3))
     return {
         "first": lambda: contributions.first_moment(scale),
+        "dense": lambda: contributions.second_moment(scale),
         "second": lambda: contributions.second_moment_times(scale, X),
         "core": lambda: contributions.core(scale, X),
         "third": lambda: contributions.third_moment(X),
+        "projected": lambda: contributions.projected_third_moment(scale, np.linalg.qr(X)[0]),
+        "along": lambda: contributions.third_moment_along(X, DIRECTIONS),
         "expected": lambda: contributions.expected_counts(np.abs(X) + 1e-3, 0.2),
     }[kind]()
 
@@ -48,8 +52,28 @@ def length(entries: list[tuple[int, int]]) -> int:
 
 def exact_unit(f: contributions.Contribution, unit: list[list[tuple[int, int]]]) -> np.ndarray:
     """The unclipped contribution of a unit: the mean of its eligible documents' contributions."""
-    eligible = [entries for entries in unit if length(entries) >= 3]
-    return sum((contribution_of(f, entries) / len(eligible) for entries in eligible), np.zeros(f.shape))
+    return sum((contribution_of(f, entries) / len(eligible(unit)) for entries in eligible(unit)), np.zeros(f.shape))
+
+
+def eligible(unit: list[list[tuple[int, int]]]) -> list[list[tuple[int, int]]]:
+    return [entries for entries in unit if length(entries) >= 3]
+
+
+def exact_norm(f: contributions.Contribution, unit: list[list[tuple[int, int]]]) -> float:
+    """What a unit is clipped by: the norm of its contribution, or the mean norm of its documents' whole tensors."""
+    if f.kind == contributions.THIRD_PROJECTED:
+        return float(np.mean([whole_norm(f.scale.astype(float), entries) for entries in eligible(unit)]))
+    return float(np.sqrt((exact_unit(f, unit) ** 2 * f.weights).sum()))
+
+
+def whole_norm(s: np.ndarray, entries: list[tuple[int, int]]) -> float:
+    """Norm of the third moment of a document over words, as an array (D, D, D)."""
+    c, same = np.zeros(D), np.eye(D)
+    for word, count in entries:
+        c[word] += count
+    tensor = c[:, None, None] * (c[:, None] - same[:, :, None]) * (c - same[:, None, :] - same)
+    tensor *= np.einsum("i,j,l->ijl", s, s, s)
+    return float(np.linalg.norm(tensor) / (c.sum() * (c.sum() - 1) * (c.sum() - 2)))
 
 
 @brief
@@ -63,13 +87,14 @@ def test_a_units_documents_are_averaged_over_their_union_and_clipped_once(kind, 
         assert not total.any()
         assert mass == 0
         return
-    norm = np.sqrt((full**2 * f.weights).sum() + (MASS_SHARE * clip) ** 2)
+    own = exact_norm(f, unit)
+    norm = np.hypot(own, MASS_SHARE * clip)
     factor = min(1.0, clip / norm)
     steps = 1 + MARGIN + f.weights.sum() * f.shape[0]  # truncated after a shrink: one step an entry
     atol = clip / BOUND * steps + 1e-5 * norm  # float32, with cancellation
     np.testing.assert_allclose(total * (clip / BOUND), full * factor, rtol=1e-6, atol=atol)
     assert mass == pytest.approx(MASS_SHARE * BOUND * factor, rel=1e-5, abs=2)
-    assert norms(f, make_units([unit]))[0] == pytest.approx(np.sqrt((full**2 * f.weights).sum()), rel=1e-5, abs=1e-5)
+    assert norms(f, make_units([unit]))[0] == pytest.approx(own, rel=1e-5, abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -87,7 +112,10 @@ def test_duplicated_entries_and_documents_cannot_pass_the_clip(kind):
     f = make(kind)
     for unit in ([[(2, 1)] * 100], [[(2, 1), (3, 2)] * 30] * 50, [[(w, 9) for w in range(D)]] * 60):
         total, mass = lattice_sum(f, make_units([unit]), 0.01)
-        assert 0.99 * BOUND_SQUARED < squared_length(total, mass, f.weights) <= BOUND_SQUARED
+        square = squared_length(total, mass, f.weights)
+        assert square <= BOUND_SQUARED
+        seen = np.linalg.norm(np.append(np.sqrt(f.weights) * exact_unit(f, unit), 0.0)) / exact_norm(f, unit)
+        assert square > 0.98 * seen**2 * BOUND_SQUARED  # a tensor's projection shows a part of its norm
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -96,9 +124,12 @@ def test_a_unit_whose_union_outgrows_the_first_buffer_is_summed_whole(kind):
     X = random.standard_normal((d, 2))
     f = {
         "first": contributions.first_moment(np.ones(d)),
+        "dense": contributions.second_moment(np.ones(d)),
         "second": contributions.second_moment_times(np.ones(d), X),
         "core": contributions.core(np.ones(d), X),
         "third": contributions.third_moment(X),
+        "projected": contributions.projected_third_moment(np.ones(d), np.linalg.qr(X)[0]),
+        "along": contributions.third_moment_along(X, DIRECTIONS[:2]),
         "expected": contributions.expected_counts(np.abs(X) + 0.01, 0.1),
     }[kind]
     unit = [[(int(w), 1) for w in np.sort(random.permutation(d)[:30])] for _ in range(60)]
@@ -134,7 +165,8 @@ def test_replacing_a_unit_moves_the_sum_by_at_most_its_sensitivity(kind, first, 
 
 
 @pytest.mark.parametrize(
-    ("kind", "other"), [("second", [(0, 1), (3, 4)]), ("core", [(0, 2), (3, 2)]), ("third", [(3, 3)])]
+    ("kind", "other"),
+    [("second", [(0, 1), (3, 4)]), ("core", [(0, 2), (3, 2)]), ("third", [(3, 3)]), ("along", [(3, 3)])],
 )
 def test_signed_kinds_need_more_than_the_nonnegative_sensitivity(kind, other):
     flip = np.where(np.arange(D) < 3, 1.0, -1.0)[:, None]
@@ -142,6 +174,7 @@ def test_signed_kinds_need_more_than_the_nonnegative_sensitivity(kind, other):
         "second": contributions.second_moment_times(np.ones(D), flip),
         "core": contributions.core(np.ones(D), flip),
         "third": contributions.third_moment(flip),
+        "along": contributions.third_moment_along(flip, np.ones((1, 1))),
     }[kind]
     a, b = (lattice_sum(f, make_units([[entries]]), 0.001) for entries in ([(0, 3)], other))
     assert 2 * BOUND_SQUARED < squared_length(a[0] - b[0], a[1] - b[1], f.weights) <= 4 * BOUND_SQUARED
@@ -181,9 +214,12 @@ def test_no_float_however_odd_makes_a_unit_exceed_the_bound(kind, entries, clip,
     scale, X = np.array(entries[:D]), np.array(entries[D:]).reshape(D, 3)
     f = {
         "first": lambda: contributions.first_moment(scale),
+        "dense": lambda: contributions.second_moment(scale),
         "second": lambda: contributions.second_moment_times(scale, X),
         "core": lambda: contributions.core(scale, X),
         "third": lambda: contributions.third_moment(X),
+        "projected": lambda: contributions.projected_third_moment(scale, X),
+        "along": lambda: contributions.third_moment_along(X, X[:3]),
         "expected": lambda: contributions.expected_counts(X, 0.2),
     }[kind]()
     for unit in units:
@@ -196,7 +232,7 @@ def test_no_float_however_odd_makes_a_unit_exceed_the_bound(kind, entries, clip,
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_unit_that_meets_a_number_that_is_not_finite_contributes_nothing_and_spares_the_rest(kind, bad, word):
     f = make(kind)
-    (f.scale if kind in ("first", "second") else f.matrix)[word] = bad
+    (f.scale if kind in ("first", "dense", "second", "projected") else f.matrix)[word] = bad
     healthy = [[(1, 2), (2, 2)]]
     alone = lattice_sum(f, make_units([healthy]), 0.3)
     unhealthy = [[(w, 2) for w in range(5)]]
@@ -212,11 +248,12 @@ def test_an_empty_corpus_sums_to_zero():
     assert mass == 0
 
 
-@pytest.mark.parametrize("kind", ["first", "second", "expected"])
+@pytest.mark.parametrize("kind", ["first", "dense", "second", "expected"])
 def test_a_vocabulary_of_one_word_is_no_special_case(kind):
     X = np.array([[0.5, 0.25]])
     f = {
         "first": contributions.first_moment(np.ones(1)),
+        "dense": contributions.second_moment(np.ones(1)),
         "second": contributions.second_moment_times(np.ones(1), X),
         "expected": contributions.expected_counts(X, 0.1),
     }[kind]

@@ -16,7 +16,7 @@ from dplda.moments import contributions
 from dplda.privacy.picks import count_votes, word_hashes
 from dplda.privacy.thresholds import clip_bins
 
-KINDS = ("first", "second", "core", "third", "expected")
+KINDS = ("first", "dense", "second", "core", "third", "projected", "along", "expected")
 relaxed = settings(
     deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
@@ -29,9 +29,12 @@ def contribution(kind, seed, spread):
     X = np.linalg.qr(random.standard_normal((len(WORDS), 3)))[0]
     return {
         "first": lambda: contributions.first_moment(scale),
+        "dense": lambda: contributions.second_moment(scale),
         "second": lambda: contributions.second_moment_times(scale, X),
         "core": lambda: contributions.core(scale, X),
         "third": lambda: contributions.third_moment(scale[:, None] * X),
+        "projected": lambda: contributions.projected_third_moment(scale, X),
+        "along": lambda: contributions.third_moment_along(scale[:, None] * X, np.linalg.qr(X[:3])[0][:, :2]),
         "expected": lambda: contributions.expected_counts(random.dirichlet(ONES, 3).T, 0.1),
     }[kind]()
 

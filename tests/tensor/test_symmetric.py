@@ -6,8 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
+from tiny_units import pack_offsets
 
-from dplda.tensor.symmetric import pairings, unpack, unpack_matrix
+from dplda.tensor.symmetric import pairings, unpack, unpack_matrix, unpack_offsets
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
@@ -26,6 +27,15 @@ def test_unpacked_matrix_holds_every_coordinate_on_both_sides(p):
     A = unpack_matrix(coordinates, p)
     for i, j in itertools.product(range(p), repeat=2):
         assert A[i, j] == coordinates[order.index((min(i, j), max(i, j)))]
+
+
+@pytest.mark.parametrize("d", range(1, 9))
+def test_unpacked_offsets_hold_every_coordinate_on_both_sides_and_read_none_that_is_unused(d):
+    A = np.random.default_rng(d).standard_normal((d, d))
+    A = A + A.T
+    coordinates = pack_offsets(A, unused=np.nan)
+    assert np.isfinite(coordinates).sum() == d * (d + 1) // 2
+    np.testing.assert_array_equal(unpack_offsets(coordinates), A)
 
 
 def test_pairings_sum_over_the_three_ways_to_pair():
