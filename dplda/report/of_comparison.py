@@ -76,7 +76,7 @@ def outcomes(comparison: Comparison) -> Table:
         (
             shown(o.run),
             shown(Method(o.cell.placement, o.cell.calibration).label),
-            number(o.cell.epsilon),
+            "–" if o.cell.placement == NO_NOISE else number(o.cell.epsilon),
             str(o.cell.repeat + 1),
             "yes" if o.sound else "NO",
             "done" if o.status == DONE else shown(f"{o.status}: {o.message}"),
@@ -85,7 +85,7 @@ def outcomes(comparison: Comparison) -> Table:
         for o in comparison.outcomes
     ]
     names = (measure.field for measure in measures(comparison))
-    return Table(("run", "placement", "epsilon", "repeat", "private", "ended", *names), rows)
+    return Table(("run", "placement", "epsilon", "repeat", "proven private", "ended", *names), rows)
 
 
 def utility(comparison: Comparison, measure: Measure) -> Picture:

@@ -14,13 +14,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from dplda.comparison.records import Comparison
+from dplda.comparison.records import Cell, Comparison
 from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.model.files import write_atomically
 from dplda.privacy.events import PrivacyStatement, at_least
 from dplda.report import of_comparison, of_run, of_runs
-from dplda.report.compared import Method
+from dplda.report.compared import NO_NOISE, Method
 from dplda.report.pictures import Table, number, percent, shown
 from dplda.report.promise import belief_at_most, noise, success_at_most, together
 
@@ -98,11 +98,16 @@ def _names(models: Sequence[TopicModel], comparison: Comparison | None) -> list[
     for place, model in enumerate(models, start=1):
         run = str(model.parameters.get("run", f"run {place}"))
         cell = cells.get(run)
-        method = Method(cell.placement, cell.calibration).label if cell else ""
-        names.append(f"{method}, epsilon {cell.epsilon:g}, repeat {cell.repeat + 1}" if cell else run)
+        names.append(_cell_name(cell) if cell else run)
     if len(set(names)) < len(names):
         raise InputError("a run is named twice. Name each run once.")
     return [shown(name) for name in names]
+
+
+def _cell_name(cell: Cell) -> str:
+    label = Method(cell.placement, cell.calibration).label
+    budget = "" if cell.placement == NO_NOISE else f", epsilon {cell.epsilon:g}"
+    return f"{label}{budget}, repeat {cell.repeat + 1}"
 
 
 def _verdict(privacy: PrivacyStatement) -> str:
@@ -117,7 +122,7 @@ def _title(models: Sequence[TopicModel], comparison: Comparison | None) -> str:
     sound = [model.privacy.sound for model in models] + [o.sound for o in (comparison.outcomes if comparison else ())]
     stamp = ""
     if not all(sound):
-        stamp = f"{'with runs ' if any(sound) else ''}{min(verdicts or {NOT_PRIVATE}, key=len)}: "
+        stamp = f"{'with runs ' if any(sound) else ''}{min(verdicts or {NOT_PROVEN}, key=len)}: "
     if comparison:
         return shown(f"{stamp}noise placements on {comparison.corpus}")
     datasets = dict.fromkeys(str(model.parameters.get("dataset", "a dataset")) for model in models)
@@ -137,9 +142,10 @@ def _stamps(models: Sequence[TopicModel], names: Sequence[str], comparison: Comp
         for (verdict, reason), runs in about.items()
     ]
     outcomes = comparison.outcomes if comparison else ()
-    unsound = sum(not outcome.sound for outcome in outcomes)
-    if unsound and not stamps:
-        return [(NOT_PRIVATE, f"{unsound} of the comparison's {len(outcomes)} runs, marked NO in its table of runs")]
+    unproven = sum(not outcome.sound for outcome in outcomes)
+    if unproven:
+        where = f"{unproven} of the {len(outcomes)} runs compared are of placements without noise or without a proof"
+        stamps.append((NOT_PROVEN, f"{where}: their names say so, and the table of all runs"))
     return stamps
 
 

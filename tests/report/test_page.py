@@ -170,8 +170,8 @@ def test_one_bad_run_among_good_ones_is_stamped_and_named() -> None:
 
 def test_unsound_outcomes_of_a_comparison_are_stamped_even_without_their_models() -> None:
     page = Page(render([], comparison(outcome("default", 1.0, 0), outcome("none", 1.0, 0))))
-    assert page.title.startswith("with runs NOT PRIVATE: ")
-    assert "1 of the comparison's 2 runs" in page.text
+    assert page.title.startswith("with runs NOT PROVEN PRIVATE: ")
+    assert "1 of the 2 runs compared" in page.text
 
 
 def test_runs_on_one_dataset_are_added_up_and_the_guarantee_is_left_to_the_grant() -> None:
@@ -188,9 +188,10 @@ def test_seconds_of_a_private_comparison_are_nowhere() -> None:
 
 
 def test_runs_of_a_comparison_are_called_by_their_cell() -> None:
-    data = comparison(outcome("default", 2.0, 1, error=0.1))
-    page = Page(render([run_model("default-sound-2-1"), run_model("other")], data))
+    data = comparison(outcome("default", 2.0, 1, error=0.1), outcome("none", math.inf, 0))
+    page = Page(render([run_model("default-sound-2-1"), run_model("none-sound-inf-0")], data))
     assert "default, epsilon 2, repeat 2" in page.text
+    assert "no noise (not private), repeat 1" in page.text
 
 
 def test_the_file_is_written_whole_and_says_the_same_each_time(tmp_path: Path) -> None:
