@@ -75,6 +75,7 @@ def release_topics(ask: Asking, units: Answer, exact: SpectralTopics, alpha0: fl
         change3=change3,
     )
     tests += [
+        Test("first eigenvalue at most", bounds.first),
         Test("last topic's eigenvalue at least", bounds.least, change2),
         Test("its gap to the next at least", bounds.gap, ROOT2 * change2),
     ]

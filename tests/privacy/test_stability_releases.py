@@ -125,7 +125,7 @@ def test_topics_are_refused_after_the_gap_where_only_the_gap_is_too_small():
     tested = ask_topics(gate)
     assert tested.value is None
     assert asked[-1].stage == "eigenvalue gap"
-    assert [test.passed for test in tested.tests] == [True] * 4 + [False]
+    assert [test.passed for test in tested.tests] == [True] * 5 + [False]
 
 
 @pytest.mark.parametrize(("adjacency", "factor"), [("add-remove", 1.0), ("replace", 2.0)])
