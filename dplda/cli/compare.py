@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dplda.cli.bars import following, following_grid
-from dplda.cli.console import print_json, private_notes, say, table
+from dplda.cli.compared import record, report, show, tell_cost, tell_resumed
+from dplda.cli.console import print_json, private_notes, say
 from dplda.cli.fit import DEFAULTS, MODELS, topic_count
 from dplda.cli.options import (
     READING_NAMES,
@@ -25,18 +24,16 @@ from dplda.cli.options import (
     reading_options,
     refuse_existing,
 )
-from dplda.comparison.records import DONE, Cell, Comparison, Outcome
 from dplda.errors import InputError
 from dplda.settings import ADJACENCIES, PLACEMENTS
 from dplda.text.wordlists import read_word_list
 
 if TYPE_CHECKING:
     from dplda.comparison.grid import Grid
-    from dplda.ledger import ComparisonLog, Ledger, Quote
+    from dplda.ledger import ComparisonLog, Ledger
 
 SOUND = ",".join(placement for placement in PLACEMENTS if placement != "none")
 PLANTED_LENGTH = "100"
-MEASURES = ("error", "coherence", "diversity", "bound")
 COMMON = ("delta", "adjacency", "max_vocabulary", "max_document_frequency", "alpha0")
 
 
@@ -137,21 +134,21 @@ def compare(corpus: str | None, as_json: bool, ledger_path: Path | None, **optio
     done = {} if log is None else log.outcomes()
     left = [cell for cell in grid.cells if cell not in done]
     if log is not None:
-        _tell_resumed(grid, log, left)
+        tell_resumed(grid, log, left)
     quote = grid.quote(ledger, left) if grid.private else None
     if left:
-        _tell_cost(grid, quote, len(left))
+        tell_cost(grid, quote, len(left))
         if quote is not None and not options["yes"]:
             _confirm()
     log = log or grid.begin(ledger)
     _run(grid, ledger, log, options["models"], quiet=as_json)
     comparison = grid.comparison(log)
     if options["output"] is not None:
-        _write_report(comparison, options["output"])
+        report(comparison, options["output"])
     if as_json:
-        print_json(_record(comparison, quote, options["output"]))
+        print_json(record(comparison, quote, options["output"]))
     else:
-        _show(comparison, options["output"])
+        show(comparison, options["output"])
 
 
 def _check_usage(corpus: str | None, options: dict[str, Any]) -> None:
@@ -173,15 +170,15 @@ def _grid(path: str | None, options: dict[str, Any], *, quiet: bool) -> Grid:
     from dplda.request import UNNAMED
 
     seed = options["seed"] or 0
-    common = {"n_topics": options["n_topics"] or DEFAULTS.topics, **{name: options[name] for name in COMMON}}
+    n_topics = options["n_topics"]
     words = None if options["vocabulary"] is None else read_word_list(options["vocabulary"])
     chosen: dict[str, Any]
     if path is None:
-        documents, n_words, n_topics, length = options["synthetic"]
-        corpus, judge = public.planted(documents, n_words, n_topics, length, options["alpha0"], seed)
+        documents, n_words, planted, length = options["synthetic"]
+        corpus, judge = public.planted(documents, n_words, planted, length, options["alpha0"], seed)
         words = list(corpus.public_vocabulary or ())
-        common["n_topics"] = options["n_topics"] or n_topics
-        facts = {"documents": documents, "words": n_words, "planted_topics": n_topics, "mean_length": length}
+        n_topics = planted if n_topics is None else n_topics
+        facts = {"documents": documents, "words": n_words, "planted_topics": planted, "mean_length": length}
         chosen = {"kind": grid.PLANTED, "judge": judge, "facts": facts}
     else:
         corpus = read(path, options)
@@ -197,41 +194,15 @@ def _grid(path: str | None, options: dict[str, Any], *, quiet: bool) -> Grid:
     return grid.Grid(
         corpus=corpus,
         dataset=options["dataset"] or corpus.name or UNNAMED,
-        common=common,
+        common={
+            "n_topics": DEFAULTS.topics if n_topics is None else n_topics,
+            **{name: options[name] for name in COMMON},
+        },
         words=None if words is None else tuple(words),
         seed=seed,
         **{name: options[name] for name in ("placements", "calibrations", "epsilons", "repeats")},
         **chosen,
     )
-
-
-def _tell_resumed(grid: Grid, log: ComparisonLog, left: Sequence[Cell]) -> None:
-    total = len(grid.cells)
-    say(f"Comparison {log.name}: {total - len(left)} of {total} cells were done already.", error=True)
-    again = [cell for cell in log.interrupted() if cell in left]
-    if again and grid.private:
-        say(
-            f"{len(again)} cell(s) were interrupted: what was asked stays charged, and they are run and charged again.",
-            error=True,
-            style="yellow",
-        )
-
-
-def _tell_cost(grid: Grid, quote: Quote | None, runs: int) -> None:
-    if quote is None:
-        why = "its owner declared it public" if grid.kind == "public" else "it is planted"
-        say(f"Nothing is charged for this corpus: {why}. Noise is simulated from seed {grid.seed}.", error=True)
-        return
-    dataset = quote.dataset
-    say(f"Every run on dataset {dataset.name} draws exact noise and is charged to its budget.", error=True)
-    if dataset.grant.unbounded:
-        say(f"{runs} runs; the grant is unbounded.", error=True)
-    else:
-        say(
-            f"{runs} runs cost {quote.cost.mu_squared:.4g} (summed squares of GDP parameters), {quote.share:.1%} of the "
-            f"grant ({dataset.grant}); {quote.left:.4g}, {dataset.remaining:.1%} of it, is left.",
-            error=True,
-        )
 
 
 def _confirm() -> None:
@@ -252,57 +223,3 @@ def _run(grid: Grid, ledger: Ledger, log: ComparisonLog, models: Path, *, quiet:
     finally:
         if grid.private:
             private_notes(grid.corpus.notes)
-
-
-def _write_report(comparison: Comparison, path: Path) -> None:
-    """The report, with one model of each placement and calibration: the first at the largest epsilon."""
-    from dplda.model import load
-    from dplda.report import write_report
-
-    chosen: dict[tuple[str, str], Outcome] = {}
-    for outcome in sorted(comparison.outcomes, key=lambda o: (-o.cell.epsilon, o.cell.repeat)):
-        if outcome.model is not None and Path(outcome.model).is_dir():
-            chosen.setdefault((outcome.cell.placement, outcome.cell.calibration), outcome)
-    write_report([load(str(outcome.model)) for outcome in chosen.values()], path, comparison=comparison)
-
-
-def _record(comparison: Comparison, quote: Quote | None, report: Path | None) -> dict[str, Any]:
-    """What `--json` prints; `charged` is null where nothing was."""
-    outcomes = [asdict(outcome.cell) | outcome.to_json() for outcome in comparison.outcomes]
-    for outcome in outcomes:
-        outcome["seconds"] = {stage: round(value, 1) for stage, value in outcome["seconds"].items()}
-    return {
-        "comparison": comparison.name,
-        "corpus": comparison.corpus,
-        "kind": comparison.kind,
-        "parameters": dict(comparison.parameters),
-        "charged": None if quote is None else quote.to_json(),
-        "outcomes": outcomes,
-        "seconds_are_local": True,
-        "report": None if report is None else str(report),
-    }
-
-
-def _show(comparison: Comparison, report: Path | None) -> None:
-    """The same for a person: means over the repeats."""
-    together: dict[tuple[object, ...], list[Outcome]] = {}
-    for outcome in comparison.outcomes:
-        cell = outcome.cell
-        together.setdefault((cell.placement, cell.calibration, f"{cell.epsilon:g}"), []).append(outcome)
-    measures = [name for name in MEASURES if any(getattr(o, name) is not None for o in comparison.outcomes)]
-    rows = []
-    for key, outcomes in together.items():
-        ended = [outcome for outcome in outcomes if outcome.status == DONE]
-        means = (_mean([getattr(outcome, name) for outcome in ended]) for name in measures)
-        rows.append((*key, "yes" if outcomes[0].sound else "NO", f"{len(ended)} of {len(outcomes)}", *means))
-    table(("placement", "calibration", "epsilon", "sound", "done", *measures), rows)
-    for message in dict.fromkeys(f"{o.cell}: {o.message}" for o in comparison.outcomes if o.message):
-        say(f"  {message}", style="yellow")
-    if comparison.kind != "private":
-        say("The noise was simulated: none of these models is private.", style="bold red")
-    say(f"Comparison {comparison.name}" + (f"; the report is in {report}" if report is not None else ""))
-
-
-def _mean(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{math.fsum(known) / len(known):.3f}" if known else ""

@@ -17,9 +17,10 @@ from dplda.comparison.public import Judge
 from dplda.comparison.records import DONE, UNSUPPORTED, Cell, Comparison, Outcome
 from dplda.corpus import Corpus
 from dplda.errors import InputError, UnsupportedByData
-from dplda.fitting import CALIBRATIONS, fit
+from dplda.fitting import fit
 from dplda.ledger import ComparisonLog, Ledger, Quote
 from dplda.ledger.integrity import canonical
+from dplda.placements.registry import CALIBRATIONS
 from dplda.progress import Progress
 from dplda.request import Request, public_words
 from dplda.settings import PLACEMENTS, RANGES, FitSettings, Range, check_choice

@@ -7,15 +7,18 @@ from types import SimpleNamespace
 import pytest
 from scipy import sparse
 
+from dplda.cli.compare import compare
 from dplda.comparison import grid as grid_module
 from dplda.corpus import synthetic
 from dplda.errors import UnsupportedByData
 from dplda.ledger import Ledger
 from dplda.privacy.accountant import cost
 from dplda.privacy.noise import ExactNoise, SimulatedNoise
+from dplda.settings import PLACEMENTS
 
-PLANTED = ("--synthetic", "300,12,2,30", "--epsilons", "0.5,1")
-PRIVATE = ("notes.npz", "--vocabulary", "words.txt", "--topics", 2, "--epsilons", "0.5,1")
+SMALL = ("--epsilons", "0.5,1", "--placements", "default")
+PLANTED = ("--synthetic", "300,12,2,30", *SMALL)
+PRIVATE = ("notes.npz", "--vocabulary", "words.txt", "--topics", 2, *SMALL)
 
 
 @pytest.fixture
@@ -120,7 +123,7 @@ def test_only_what_is_left_of_an_interrupted_comparison_is_priced_and_run(dplda,
     again = dplda("compare", *PRIVATE, "--yes", "--json")
     assert again.status == 0
     assert "1 of 2 cells were done already" in again.err
-    assert "1 cell(s) were interrupted: what was asked stays charged" in again.err
+    assert "1 cell(s) were interrupted: what was charged stays charged" in again.err
     runs = Ledger().runs()
     assert [run.status for run in runs] == ["done", "cancelled", "done"]
     assert again.json["charged"]["mu_squared"] == pytest.approx(cost(runs[2].events).mu_squared)
@@ -209,6 +212,11 @@ def test_the_report_is_given_the_comparison_and_a_model_of_each_method(dplda, ho
     assert [model.parameters["run"] for model in written["models"]] == chosen
 
 
+def test_all_placements_but_the_one_without_noise_are_compared_by_default() -> None:
+    (option,) = [option for option in compare.params if option.name == "placements"]
+    assert option.default.split(",") == [placement for placement in PLACEMENTS if placement != "none"]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -227,6 +235,7 @@ def test_the_report_is_given_the_comparison_and_a_model_of_each_method(dplda, ho
         (*PLANTED, "--calibrations", "sloppy"),
         (*PLANTED, "--repeats", 0),
         (*PLANTED, "--topics", 13),
+        (*PLANTED, "--topics", 0),
         (*PLANTED, "--output", "words.txt"),
         (*PLANTED, "--output", "nowhere/r.html"),
         ("nowhere.npz",),
