@@ -132,7 +132,18 @@ def test_the_chain_of_tests_shows_a_smaller_sensitivity_than_the_true_one_as_sel
             or found["least gap of whitened eigenvalues at least"] > exact.gap
         )
         assert found["first eigenvalue at most"] == pytest.approx(spectrum.values[0] + spectrum.margin(4))
-        small += answers["topics"].step * BOUND < true.sensitivity(exact.gap)
+        shown = TopicStability(
+            first=found["first eigenvalue at most"],
+            least=found["last topic's eigenvalue at least"],
+            most=spectrum.values[1] + spectrum.margin(4),
+            gap=found["its gap to the next at least"],
+            norm=found["contracted third moment's norm at most"],
+            change2=(changes := moment_changes(1.0, found["units at least"]))[0],
+            change3=changes[1],
+        )
+        proven = shown.sensitivity(found["least gap of whitened eigenvalues at least"])
+        assert answers["topics"].step * BOUND == pytest.approx(proven, rel=1e-5)
+        small += proven < true.sensitivity(exact.gap)
         assert found["its gap to the next at least"] > ROOT2 * change2
     assert 0.5 * 4 * failure < wrong / runs <= 4 * failure + 4 * math.sqrt(4 * failure / runs)
     assert small / runs <= 4 * failure
