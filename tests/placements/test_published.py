@@ -15,7 +15,7 @@ from dplda.corpus import synthetic
 from dplda.errors import InputError
 from dplda.moments.population import population_moments
 from dplda.placements import none, published
-from dplda.placements.printed import EDGES
+from dplda.placements.printed import EDGES, Quantities, edge_noise, gap_floor, sigma_floor
 from dplda.privacy.curator import Curator, Release
 from dplda.privacy.noise import SimulatedNoise
 from dplda.progress import Silent
@@ -64,6 +64,29 @@ def test_fewer_documents_cost_accuracy(placement):
     ]
     assert error == sorted(error)
     assert error[0] < 0.02 < 0.5 < error[2]
+
+
+@pytest.mark.parametrize("edge", ["e6", "e7", "e9"])
+def test_sensitivities_are_of_the_spectrum_of_the_data(edge):
+    """lambda_i = 2 / (alpha0 + 2) sqrt(alpha0 (alpha0 + 1) / alpha_i), of which the first two are nearest."""
+    placement = next(placement for placement, edges in EDGES.items() if edge in edges)
+    values = np.linalg.eigvalsh(population_moments(planted_topics(), UNEVEN).M2)
+    lambdas = 2 / 3 * np.sqrt(2 / np.sort(UNEVEN))
+    q = Quantities(
+        documents=ENOUGH,
+        words=12,
+        topics=3,
+        alpha0=1.0,
+        sigma_1=values[-1],
+        sigma_k=max(values[-3], sigma_floor(1.0)),
+        tensor_1=lambdas[0],
+        gamma_s=(lambdas[0] - lambdas[1]) / 4,
+    )
+    assert q.gamma_s > gap_floor(1.0)
+    found = learned(placement, planted_topics(), UNEVEN, ENOUGH)
+    expected = edge_noise(edge, q, 1 / len(EDGES[placement]), 1e-6 / len(EDGES[placement]))
+    assert found.facts["published"][edge]["sensitivity"] == pytest.approx(expected.sensitivity, rel=1e-4)
+    assert found.facts["published"][edge]["std"] == pytest.approx(expected.std, rel=1e-4)
 
 
 class Seen:

@@ -67,6 +67,7 @@ def test_norms_of_gaussian_noise_fail_no_more_often_than_they_may():
     assert np.mean(np.linalg.norm(vectors, axis=1) > utility.gaussian_vector_norm(0.3, 7)) < 0.05
     E = published.symmetric_matrix(random.normal(0, 0.3, (400, 400)))
     assert np.linalg.norm(E, 2) == pytest.approx(utility.gaussian_matrix_norm(0.3, 400), rel=0.05)
+    assert utility.gaussian_tensor_norm(0.3, 6) == pytest.approx(6.130, abs=1e-3)
     T, starts = random.normal(0, 0.3, (6, 6, 6)), random.standard_normal((3, 6, 5000))
     u, v, w = starts / np.linalg.norm(starts, axis=1, keepdims=True)
     assert np.einsum("abc,an,bn,cn->n", T, u, v, w, optimize=True).max() < utility.gaussian_tensor_norm(0.3, 6)
