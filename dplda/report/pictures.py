@@ -52,9 +52,13 @@ class Picture:
 
     @property
     def json(self) -> str:
-        """The figure as JSON that stays inert inside a script element: no ``<`` can end it."""
-        text = str(self.figure.to_json(engine="json"))
-        return text.translate({ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"})
+        """The figure as JSON that stays inert inside a script element."""
+        return inert(str(self.figure.to_json(engine="json")))
+
+
+def inert(json_text: str) -> str:
+    """`json_text` without a character that HTML could read as the end of a script; outside strings JSON has none."""
+    return json_text.translate({ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"})
 
 
 def shown(text: object) -> str:

@@ -70,6 +70,13 @@ def test_a_win_is_not_clear_where_ranges_overlap_or_nothing_was_repeated() -> No
     assert not grid((0.2, 0.3), (0.5,), published=0.1)[0].clear
 
 
+def test_a_win_is_clear_only_against_all_others() -> None:
+    levels = {"default": (0.2, 0.3), "config1": (0.8, 0.9), "config2": (0.25, 0.6)}
+    outcomes = [outcome(name, 1.0, i, error=e) for name, errors in levels.items() for i, e in enumerate(errors)]
+    assert not compared.best(comparison(*outcomes), ERROR)[0].clear
+    assert compared.best(comparison(*outcomes[:4]), ERROR)[0].clear
+
+
 def test_an_epsilon_without_a_proven_answer_has_no_winner() -> None:
     data = comparison(outcome("config1", 1.0, 0, calibration="published", error=0.1))
     assert compared.best(data, ERROR) == []

@@ -58,13 +58,24 @@ def test_pictures_as_json_hold_nothing_that_could_end_a_script() -> None:
         json.loads(picture.json, parse_constant=pytest.fail)
 
 
-@given(st.text())
+def test_text_made_inert_is_the_same_json_without_a_mark_of_html() -> None:
+    text = json.dumps(HOSTILE, ensure_ascii=False)
+    assert json.loads(pictures.inert(text)) == HOSTILE
+    assert not set(pictures.inert(text)) & set("<>&\u2028\u2029")
+
+
+@given(st.text() | st.sampled_from(HOSTILE))
 def test_labels_are_text_to_plotly_and_can_be_encoded(text: str) -> None:
     label = pictures.label(text)
     assert not set(label) & set("<>")
     label.encode()
     plain = label.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     assert plain == pictures.shown(text)
+
+
+@pytest.mark.parametrize("mark", ["\x00", "\x1b", "\x9b", "\u202e", "\u2066", "\ud800"])
+def test_marks_that_hide_or_turn_text_are_replaced(mark: str) -> None:
+    assert pictures.shown(f"a{mark}b") == pictures.label(f"a{mark}b") == "a\ufffdb"
 
 
 def test_labels_are_cut_before_they_are_escaped() -> None:

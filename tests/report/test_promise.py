@@ -80,6 +80,12 @@ def test_gaussian_detection_is_the_dual_of_the_privacy_curve(multipliers: tuple[
     assert promise.gaussian_curve(at, statement(1.0, 1e-6, *events)) == pytest.approx(dual, abs=1e-4)
 
 
+def test_success_against_gaussian_noise_is_that_of_telling_two_normals_apart() -> None:
+    x = np.linspace(-20, 20, 400_001)
+    apart = 0.5 * np.abs(norm.pdf(x) - norm.pdf(x - 0.5)).sum() * (x[1] - x[0])
+    assert promise.success_at_most(statement(3.0, 1e-6, gaussian(2.0))) == pytest.approx((1 + apart) / 2, abs=1e-6)
+
+
 def test_failure_probabilities_are_added_to_what_can_be_found() -> None:
     at = np.array([0.01, 0.1])
     plain, failing = gaussian(4.0), gaussian(4.0, delta=0.003, count=2)
