@@ -22,9 +22,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-from evaluation import diversity, npmi
 
 import dplda
+from dplda.comparison.measures import diversity, npmi
 from dplda.model import counts_for
 
 

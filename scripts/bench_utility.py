@@ -33,9 +33,9 @@ import peers
 import utility_report
 import variational_baseline
 from benchmark_corpora import Case
-from evaluation import diversity, matched_error, npmi, on_words
 
 import dplda
+from dplda.comparison.measures import diversity, matched_error, npmi, on_words
 
 DELTA = 1e-6
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)

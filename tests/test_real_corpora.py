@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from dp_accounting import GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
-from evaluation import diversity, npmi
 
 import dplda
 from dplda.cli.main import main
+from dplda.comparison.measures import diversity, npmi
 from dplda.model import counts_for
 
 DATA = os.environ.get("DPLDA_SHARED_DATA", "")

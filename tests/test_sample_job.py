@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from evaluation import matched_error, on_words
 
 import dplda
+from dplda.comparison.measures import matched_error, on_words
 
 CORPORA = Path(__file__).parents[1] / "corpora"
 

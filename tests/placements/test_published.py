@@ -7,10 +7,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from evaluation import matched_error
 from population_gate import UNEVEN, PopulationGate, planted_topics, some_words
 
 import dplda
+from dplda.comparison.measures import matched_error
 from dplda.corpus import synthetic
 from dplda.errors import InputError
 from dplda.moments.population import population_moments

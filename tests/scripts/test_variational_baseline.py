@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import variational_baseline as baseline
 from dp_accounting.pld import PLDAccountant
-from evaluation import matched_error
 from scipy import sparse
 from scipy.special import digamma
 
+from dplda.comparison.measures import matched_error
 from dplda.corpus import synthetic
 
 CLIP = 5.0
