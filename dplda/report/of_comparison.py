@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import plotly.graph_objects as go
 
 from dplda.comparison.records import DONE, Comparison
 from dplda.report.compared import (
     NO_NOISE,
+    Best,
     Measure,
     Method,
     Point,
@@ -35,6 +37,7 @@ from dplda.report.pictures import (
 )
 
 DASHES = ("solid", "dash", "dashdot", "dot")  # one for each calibration
+STAGES = ("read", "vocabulary", "frequency", "reach", "size", "mean", "moment", "subspace", "core", "tensor", "refine")
 LARGEST_ERROR = math.sqrt(2)  # l2 distance of any two topics is at most this: a larger bound says nothing
 
 
@@ -60,7 +63,7 @@ def winners(comparison: Comparison) -> list[tuple[Measure, Table]]:
                 number(row.point.mean),
                 _range(row.point),
                 shown(row.second.label) if row.second else "–",
-                "yes" if row.clear else "no: ranges overlap, or not repeated",
+                _clear(row),
                 shown(row.unproven.label) if row.unproven else "–",
             )
             for row in best(comparison, measure)
@@ -68,6 +71,12 @@ def winners(comparison: Comparison) -> list[tuple[Measure, Table]]:
         if rows:
             tables.append((measure, Table(columns, rows)))
     return tables
+
+
+def _clear(row: Best) -> str:
+    if row.second is None:
+        return "–"
+    return "yes" if row.clear else "no: ranges overlap, or not repeated"
 
 
 def outcomes(comparison: Comparison) -> Table:
@@ -176,7 +185,7 @@ def seconds(comparison: Comparison) -> Picture | None:
     timed = stage_seconds(comparison)
     if not timed:
         return None
-    stages = list(dict.fromkeys(stage for by_stage in timed.values() for stage in by_stage))
+    stages = _in_order({stage for by_stage in timed.values() for stage in by_stage})
     traces = [
         go.Bar(
             x=[by_stage.get(stage, 0.0) for by_stage in timed.values()],
@@ -214,6 +223,12 @@ def seconds(comparison: Comparison) -> Picture | None:
         figure=drawn,
         table=Table(("placement", *map(shown, stages), "together"), rows),
     )
+
+
+def _in_order(stages: Iterable[str]) -> list[str]:
+    """`stages` as they follow each other in a run; others, such as saving, last and alphabetically."""
+    place = {stage: position for position, stage in enumerate(STAGES)}
+    return sorted(stages, key=lambda stage: (place.get(stage, len(STAGES)), stage))
 
 
 def _line(found: list[Point], method: Method, comparison: Comparison, name: str | None = None) -> go.Scatter:

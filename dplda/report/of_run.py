@@ -265,7 +265,7 @@ def signal(model: TopicModel, prefix: str) -> Picture | None:
         alt=f"Chart of {len(ratios)} directions: {above} stand above the noise.",
         note=f"Eigenvalues of the noisy second moment over the noise level (dashed). {above} of {len(ratios)} stand "
         f"above it: about so many topics can be told from noise; {len(model.topics)} were learned."
-        + (f" {hidden} are not positive and are left out." if hidden else ""),
+        + (f" Not positive and left out: {hidden}." if hidden else ""),
         figure=drawn,
         table=Table(("direction", "signal over noise"), [(str(i + 1), number(float(r))) for i, r in enumerate(ratios)]),
     )

@@ -18,8 +18,9 @@ import dplda
 from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.report import write_report
-from dplda.report.page import PRIORS, render
+from dplda.report.page import render
 from dplda.report.promise import belief_at_most
+from dplda.report.sections import PRIORS
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 UNSOUND = {"sound": False, "epsilon": math.inf, "reason": "NOT PRIVATE: simulated noise from a known seed"}
@@ -219,6 +220,14 @@ def test_a_model_with_bare_parameters_can_be_reported() -> None:
     model = make_model(1, 2)
     bare = TopicModel(**{**vars(model), "parameters": {"alpha": [1.0]}})
     assert Page(render([bare])).title.startswith("topics of a dataset")
+
+
+def test_noise_by_the_papers_formulas_is_shown_edge_by_edge() -> None:
+    model = run_model(**UNSOUND)
+    noise = {"e6": {"epsilon": 1.0, "std": 0.25}, "e8": {"epsilon": 1.0, "std": 0.125}}
+    published = TopicModel(**{**vars(model), "parameters": {**model.parameters, "published": noise}})
+    assert "e6 1 0.25 e8 1 0.125" in Page(render([published])).text
+    assert "paper's graph" not in Page(render([model])).text
 
 
 def test_a_fitted_model_can_be_reported(tmp_path: Path) -> None:

@@ -138,6 +138,8 @@ def test_a_phone_needs_no_scrolling_sideways(show: Open, files: dict[str, Path],
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     tables = page.evaluate("[...document.querySelectorAll('.grid')].map(grid => grid.scrollWidth - grid.clientWidth)")
     assert max(tables) <= 0
+    cells = page.evaluate("[...document.querySelectorAll('.wide td')].map(cell => cell.offsetWidth)")
+    assert min(cells) > 250, "a wide table has one block for each row, not slivers of columns"
 
 
 @pytest.mark.parametrize(("theme", "bright"), [("light", False), ("dark", True)])

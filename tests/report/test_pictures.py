@@ -119,7 +119,7 @@ def test_eigenvalues_are_shown_over_the_noise_and_those_above_it_counted() -> No
     assert trace(picture, "above the noise")["y"] == pytest.approx([8.0, 4.0, 2.0])
     assert trace(picture, "not told from noise")["y"] == pytest.approx([0.4])
     assert "3 of 5" in picture.note
-    assert "1 are not positive" in picture.note
+    assert "Not positive and left out: 1." in picture.note
 
 
 @pytest.mark.parametrize("facts", [{"core_eigenvalues": None}, {"core_noise_level": 0.0}, {"core_eigenvalues": ["x"]}])
@@ -197,6 +197,20 @@ def test_the_bound_is_drawn_only_where_there_is_one_and_empty_bounds_are_counted
         f"{method}: {what}" for method in ("config1", "config1, published") for what in ("measured", "bound")
     }
     assert "4 of 4" in picture.note
+
+
+def test_stages_are_timed_in_the_order_of_a_run() -> None:
+    data = comparison(outcome("default", 1.0, 0, seconds={"core": 1.0, "another": 1.0, "refine": 1.0, "read": 1.0}))
+    (picture,) = of_comparison.pictures(data)
+    assert picture.table.columns == ("placement", "read", "core", "refine", "another", "together")
+
+
+def test_a_win_without_a_rival_is_not_called_clear() -> None:
+    alone = [outcome("default", 1.0, repeat, error=0.1) for repeat in (0, 1)]
+    rival = [outcome("config1", 1.0, repeat, error=0.2) for repeat in (0, 1)]
+    for outcomes, clear in ((alone, "–"), ([*alone, *rival], "yes")):
+        ((_, table),) = of_comparison.winners(comparison(*outcomes))
+        assert table.rows[0][table.columns.index("clear?")] == clear
 
 
 def test_a_private_comparison_has_no_picture_that_looks_at_private_text() -> None:
