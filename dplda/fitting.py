@@ -19,7 +19,6 @@ from dplda.ledger import Ledger
 from dplda.model.space import release_space, reserve_space
 from dplda.model.topics import TopicModel
 from dplda.placements import none
-from dplda.placements.registry import CALIBRATIONS
 from dplda.placements.vocabulary import require_words, within_limits
 from dplda.privacy.accountant import run_epsilon
 from dplda.privacy.curator import Curator, Gate, WordFrequencies
@@ -27,7 +26,7 @@ from dplda.privacy.events import Event, at_least
 from dplda.privacy.noise import ExactNoise, SimulatedNoise
 from dplda.progress import Progress, Silent
 from dplda.request import UNNAMED, Recorder, Request, public_words
-from dplda.settings import FitSettings, check_choice
+from dplda.settings import CALIBRATIONS, FitSettings, check_choice
 
 ENGINES = ("local",)
 DEVICES = ("cpu", "auto")

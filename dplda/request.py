@@ -51,7 +51,7 @@ class Request:
     def __post_init__(self) -> None:
         settings = self.settings
         placement = registry.find(settings.placement, self.calibration)
-        shares = placement.plan(self.words is not None, settings)
+        shares = placement.plan(None if self.words is None else len(self.words), settings)
         planned = none.events(shares) if placement.reason else calibrate(shares, settings.epsilon, settings.delta)
         object.__setattr__(self, "placement", placement)
         object.__setattr__(self, "events", planned)

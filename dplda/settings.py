@@ -10,6 +10,7 @@ from typing import Any
 from dplda.errors import InputError
 
 PLACEMENTS = ("default", "config1", "config2", "config3", "config4", "tensor-power", "none")
+CALIBRATIONS = ("sound", "published")
 ADJACENCIES = ("add-remove", "replace")
 MINIMUM_LENGTH = 3  # tokens; shorter documents contribute zero to every statistic (docs/privacy.md, section 0)
 DEFAULT_GRANT = (10.0, 1e-5)  # what a dataset may spend until `dplda budget grant` says otherwise

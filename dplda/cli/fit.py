@@ -11,7 +11,7 @@ from dplda.cli.bars import following
 from dplda.cli.console import print_json, private_notes, say
 from dplda.cli.options import json_option, ledger_option, open_ledger, read, reading_options
 from dplda.cli.topics import show_topics, topics_json
-from dplda.settings import ADJACENCIES, PLACEMENTS, FitSettings
+from dplda.settings import ADJACENCIES, CALIBRATIONS, PLACEMENTS, FitSettings
 from dplda.text.wordlists import read_word_list
 
 if TYPE_CHECKING:
@@ -28,6 +28,18 @@ def topic_count(value: str | int) -> str | int:
         return value if value == "auto" else int(value)
     except ValueError:
         raise click.BadParameter(f"{value!r} is neither a whole number nor auto.") from None
+
+
+def edge_parts(value: str) -> dict[str, float]:
+    """``e6=0.5,e8=0.5`` as a mapping; raises `BadParameter` otherwise."""
+    try:
+        pairs = [item.split("=") for item in value.split(",")]
+        parts = {edge.strip(): float(part) for edge, part in pairs}
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not of the form e6=0.5,e8=0.5.") from None
+    if len(parts) != len(pairs):
+        raise click.BadParameter(f"{value!r} names an edge twice.")
+    return parts
 
 
 @click.command()
@@ -50,7 +62,19 @@ def topic_count(value: str | int) -> str | int:
     show_default=True,
     help="Where the noise goes; none is NOT PRIVATE.",
 )
-@click.option("--calibration", type=click.Choice(["sound"]), default="sound", show_default=True, help="How much noise.")
+@click.option(
+    "--calibration",
+    type=click.Choice(CALIBRATIONS),
+    default=CALIBRATIONS[0],
+    show_default=True,
+    help="How much noise; published, the formulas printed in the paper, is NOT PROVEN PRIVATE.",
+)
+@click.option(
+    "--split",
+    type=edge_parts,
+    metavar="EDGE=PART,...",
+    help="Parts of the budget for the edges of a config placement, summing to 1.",
+)
 @click.option(
     "--adjacency",
     type=click.Choice(ADJACENCIES),
@@ -102,6 +126,7 @@ def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
         "delta",
         "placement",
         "calibration",
+        "split",
         "adjacency",
         "out",
         "device",

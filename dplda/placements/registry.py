@@ -4,54 +4,97 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from dplda.errors import InputError
-from dplda.placements import default
+from dplda.placements import config1, config2, config3, config4, default, printed, published, tensor_power, whitened
 from dplda.placements.learned import Learned
-from dplda.privacy.curator import Gate, WordFrequencies
+from dplda.privacy.curator import WordFrequencies
 from dplda.privacy.plan import Share
-from dplda.settings import FitSettings
+from dplda.settings import CALIBRATIONS, FitSettings
 
-SOUND, PUBLISHED = "sound", "published"
-CALIBRATIONS = (SOUND, PUBLISHED)
+SOUND, PUBLISHED = CALIBRATIONS
 NOT_PRIVATE = "NOT PRIVATE"
+NOT_PROVEN = "NOT PROVEN PRIVATE"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Placement:
     """How a run asks and learns.
 
-    `shares` plans it, given whether the vocabulary is public, the split over edges and the settings; `learn` runs
-    every stage after the vocabulary; `split` are the edges of the paper's graph that carry noise, with their default
-    parts of the budget. A `reason` says why the run is not (proven) private: its statistics and events are then exact.
+    `shares` plans it, given whether the vocabulary is public, the split over edges and the settings; `learn` takes the
+    gate, the words, the settings and a generator of public starts, and runs every stage after the vocabulary; `split`
+    are the edges of the paper's graph that carry noise, with their default parts of the budget; `most_words` bounds
+    the vocabulary and `least_topics` the topics, which ``auto`` meets only if it is 1. A `reason` says why the run is
+    not (proven) private: its statistics and events are then exact.
     """
 
     shares: Callable[[bool, Mapping[str, float], FitSettings], tuple[Share, ...]]
-    learn: Callable[[Gate, WordFrequencies, FitSettings, np.random.Generator], Learned]
+    learn: Callable[[Any, WordFrequencies, FitSettings, np.random.Generator], Learned]
     split: Mapping[str, float] = field(default_factory=dict)
+    most_words: int | None = None
+    least_topics: int = 1
     reason: str = ""
 
-    def plan(self, public_vocabulary: bool, settings: FitSettings) -> tuple[Share, ...]:
-        """The run's shares, by the split of `settings` if it has one. Raises `InputError` for one about other edges."""
+    def plan(self, public_words: int | None, settings: FitSettings) -> tuple[Share, ...]:
+        """The run's shares, with `public_words` or with private words (None). Raises `InputError` if it cannot run."""
         split = settings.split or self.split
         if set(split) != set(self.split):
-            edges = ", ".join(self.split) or "none"
+            edges = f"these edges: {', '.join(self.split)}" if self.split else "no edge, so leave it out"
+            raise InputError(f"split must name {edges} (placement {settings.placement}); got {', '.join(split)}.")
+        words = settings.max_vocabulary if public_words is None else public_words
+        if self.most_words is not None and words > self.most_words:
             raise InputError(
-                f"split must give every edge of placement {settings.placement} its part, and no other: {edges}; "
-                f"got {', '.join(split)}."
+                f"placement {settings.placement} keeps dense moments, for at most {self.most_words} words, "
+                f"got {words}. "
+                "Lower --max-vocabulary, give a shorter --vocabulary, or use the default placement."
             )
-        return self.shares(public_vocabulary, split, settings)
+        if self.least_topics > 1 and (settings.topics == "auto" or int(settings.topics) < self.least_topics):
+            raise InputError(
+                f"placement {settings.placement} needs a number of topics, at least {self.least_topics}, "
+                f"got topics={settings.topics}."
+            )
+        return self.shares(public_words is not None, split, settings)
+
+
+def _dense(module: Any, **more: Any) -> Placement:
+    """A sound placement of the paper."""
+    return Placement(
+        shares=module.shares, learn=module.learn, split=module.SPLIT, most_words=whitened.MOST_WORDS, **more
+    )
+
+
+def _published(name: str) -> Placement:
+    edges = printed.EDGES[name]
+    return Placement(
+        shares=lambda public_vocabulary, split, settings: published.shares(public_vocabulary, settings),
+        learn=published.learn,
+        split={edge: 1 / len(edges) for edge in edges},
+        most_words=whitened.MOST_WORDS,
+        least_topics=2,
+        reason=f"{NOT_PROVEN}: {published.REASON[name]}",
+    )
+
+
+def _default(reason: str = "") -> Placement:
+    return Placement(
+        shares=lambda public_vocabulary, split, settings: default.shares(public_vocabulary, settings.topics),
+        learn=default.learn,
+        reason=reason,
+    )
 
 
 _PLACEMENTS: Mapping[tuple[str, str], Placement] = {
-    ("default", SOUND): Placement(lambda public, split, asked: default.shares(public, asked.topics), default.learn),
-    ("none", SOUND): Placement(
-        lambda public, split, asked: default.shares(public, asked.topics),
-        default.learn,
-        reason=f"{NOT_PRIVATE}: exact statistics, no noise at all",
-    ),
+    ("default", SOUND): _default(),
+    ("config1", SOUND): _dense(config1),
+    ("config2", SOUND): _dense(config2),
+    ("config3", SOUND): _dense(config3),
+    ("config4", SOUND): _dense(config4, least_topics=2),
+    ("tensor-power", SOUND): _dense(tensor_power),
+    ("none", SOUND): _default(reason=f"{NOT_PRIVATE}: exact statistics, no noise at all"),
+    **{(name, PUBLISHED): _published(name) for name in printed.EDGES},
 }
 
 
@@ -60,5 +103,5 @@ def find(placement: str, calibration: str) -> Placement:
     found = _PLACEMENTS.get((placement, calibration))
     if found is None:
         names = ", ".join(name for name, kind in _PLACEMENTS if kind == calibration)
-        raise InputError(f"calibration {calibration!r} exists for placements {names}; got placement {placement!r}.")
+        raise InputError(f"calibration {calibration} exists for placements {names}, not for {placement}.")
     return found

@@ -1,0 +1,46 @@
+"""Configuration 1 of the paper: noise on the third moment (edge e3) and on the second (e4 and e8).
+
+m, M2 -> W       as in `whitened`; e4 and e8 are one release
+E3 + E           noise on all d^3 coordinates, each unit clipped by the norm of its whole third moment
+T                (E3 + E)(W, W, W), LDA correction, robust tensor power method, unwhitening
+
+The d x d x d noise is never materialised: with W = Q L, Q orthonormal, (E3 + E)(Q, Q, Q) has the law of E3(Q, Q, Q)
+with isotropic noise on k x k x k (T3 of docs/privacy.md), and is contracted with L afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dplda.compute.threads import one_blas_thread
+from dplda.moments import contributions
+from dplda.placements.asking import Asking, clip_quantile
+from dplda.placements.learned import Learned
+from dplda.placements.whitened import EDGES, edge_shares, moment_shares, whiten
+from dplda.privacy.curator import Gate, WordFrequencies
+from dplda.privacy.plan import Share
+from dplda.settings import FitSettings
+from dplda.tensor.power import robust_power_method
+from dplda.tensor.symmetric import unpack
+
+SPLIT = {"e3": 0.4, "e4": 0.3, "e8": 0.3}
+
+
+def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
+    """How the run's mu^2 is divided."""
+    tensor = Share("tensor clip", 0.004), Share("tensor", EDGES * split["e3"])
+    return edge_shares(public_vocabulary, (*moment_shares(split), *tensor))
+
+
+@one_blas_thread()
+def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: np.random.Generator) -> Learned:
+    """Run every stage after the vocabulary; `generator` draws public starting points only."""
+    ask = Asking(gate, gate.size())
+    whitened = whiten(ask, words, settings)
+    Q, L = whitened.whitening.basis, np.diag(whitened.whitening.values**-0.5)
+    E3 = contributions.projected_third_moment(whitened.scale, Q)
+    tensor = ask("tensor", E3, clip_quantile(*whitened.strength))
+    T = whitened.corrected(np.einsum("abc,ai,bj,cl->ijl", unpack(tensor.mean[0], whitened.k), L, L, L, optimize=True))
+    return whitened.learned(robust_power_method(T, whitened.k, generator, starts=5 * whitened.k))

@@ -1,0 +1,44 @@
+"""Configuration 2 of the paper: noise on the whitened tensor (edge e6) and on the second moment (e8).
+
+m, M2 -> W       as in `whitened`: the whitening is that of the private second moment
+E3(W, W, W) + E  each unit clipped by the norm of its whitened third moment (T1, T2 of docs/privacy.md)
+T                LDA correction, robust tensor power method, unwhitening
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dplda.compute.threads import one_blas_thread
+from dplda.moments import contributions
+from dplda.placements.asking import Asking, clip_quantile
+from dplda.placements.learned import Learned
+from dplda.placements.whitened import EDGES, edge_shares, moment_shares, whiten
+from dplda.privacy.curator import Gate, WordFrequencies
+from dplda.privacy.plan import Share
+from dplda.settings import FitSettings
+from dplda.tensor.power import robust_power_method
+from dplda.tensor.symmetric import unpack
+
+SPLIT = {"e6": 0.3, "e8": 0.7}
+QUANTILE = 0.95  # of the units' norms, where the tensor is clipped at least: what a lower clip cuts off is one topic's
+
+
+def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
+    """How the run's mu^2 is divided."""
+    tensor = Share("tensor clip", 0.004), Share("tensor", EDGES * split["e6"])
+    return edge_shares(public_vocabulary, (*moment_shares(split), *tensor))
+
+
+@one_blas_thread()
+def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: np.random.Generator) -> Learned:
+    """Run every stage after the vocabulary; `generator` draws public starting points only."""
+    ask = Asking(gate, gate.size())
+    whitened = whiten(ask, words, settings)
+    W = whitened.whitening.W
+    quantile = max(QUANTILE, clip_quantile(*whitened.strength))
+    tensor = ask("tensor", contributions.third_moment(whitened.scale[:, None] * W), quantile)
+    T = whitened.corrected(unpack(tensor.mean[0], whitened.k))
+    return whitened.learned(robust_power_method(T, whitened.k, generator, starts=5 * whitened.k))

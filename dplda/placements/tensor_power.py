@@ -1,0 +1,67 @@
+"""The private tensor power method on the whitened tensor (Wang and Anandkumar 2016, Algorithm 3).
+
+m, M2 -> W       as in `whitened`
+u <- T(I, u, u)  for each topic power iterations, every one a noisy clipped sum over units: their algorithm protects
+                 one entry of a tensor, this one a unit (docs/privacy.md, section 1, gives the difference)
+lambda           from one more such question at the last u; then deflation by lambda u^3, which is released already
+
+Clips are those of whole whitened tensors: one placed at a random u would cut off what a topic's own u brings out.
+T - D is asked at public or released u only, so that LDA's correction and the deflation D are post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dplda.compute.threads import one_blas_thread
+from dplda.moments import contributions
+from dplda.placements.asking import Asking, clip_quantile
+from dplda.placements.learned import Learned
+from dplda.placements.topic_count import most_topics
+from dplda.placements.whitened import EDGES, edge_shares, moment_shares, whiten
+from dplda.privacy.curator import Gate, WordFrequencies
+from dplda.privacy.plan import Share
+from dplda.settings import FitSettings
+from dplda.tensor.power import Decomposition
+
+SPLIT = {"power": 0.3, "e8": 0.7}
+QUANTILE = 0.5  # of the units' norms, where the tensor is clipped at least
+ITERATIONS = 8  # R: from a random start, quadratic once a component leads
+
+
+def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
+    """How the run's mu^2 is divided: K = k (R + 1) questions of the tensor."""
+    questions = most_topics(settings) * (ITERATIONS + 1)
+    power = Share("tensor clip", 0.004), Share("tensor", EDGES * split["power"], questions)
+    return edge_shares(public_vocabulary, (*moment_shares(split), *power))
+
+
+@one_blas_thread()
+def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: np.random.Generator) -> Learned:
+    """Run every stage after the vocabulary; `generator` draws public starting points only."""
+    ask = Asking(gate, gate.size())
+    whitened = whiten(ask, words, settings)
+    k, correction = whitened.k, whitened.corrected(np.zeros((whitened.k,) * 3))
+    scaled = whitened.scale[:, None] * whitened.whitening.W
+    quantile = max(QUANTILE, clip_quantile(*whitened.strength))
+    clip = ask.clip("tensor", contributions.third_moment(scaled), quantile)
+    values, vectors = np.zeros(k), np.zeros((k, k))
+
+    def along(u: np.ndarray) -> np.ndarray:
+        """(T - D)(I, u, u), with noise."""
+        E3 = gate.release("tensor", contributions.third_moment_along(scaled, u[:, None]), clip).mean[0]
+        deflation = vectors @ (values * (vectors.T @ u) ** 2)
+        return np.asarray(E3 + np.einsum("abc,b,c->a", correction, u, u) - deflation)
+
+    for i in range(k):
+        u = _unit(generator.standard_normal(k))
+        for _ in range(ITERATIONS):
+            u = _unit(along(u))
+        values[i], vectors[:, i] = u @ along(u), u
+    return whitened.learned(Decomposition(values, vectors))
+
+
+def _unit(v: np.ndarray) -> np.ndarray:
+    return np.asarray(v / max(float(np.linalg.norm(v)), 1e-300))
