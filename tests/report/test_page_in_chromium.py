@@ -17,6 +17,11 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
 DRAWN = ".plot .main-svg"
+SETTLED = """() => {
+  const width = element => element.getBoundingClientRect().width;
+  const drawn = [...document.querySelectorAll(".js-plotly-plot")].filter(plot => plot.checkVisibility());
+  return drawn.every(plot => Math.abs(width(plot) - width(plot.querySelector(".main-svg"))) < 1);
+}"""  # every picture has taken the width of its place
 LUMINANCE = """element => {
   const channels = getComputedStyle(element).fill.match(/[0-9.]+/g).slice(0, 3).map(c => c / 255);
   const [r, g, b] = channels.map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
@@ -36,20 +41,23 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def show(browser: Any) -> Iterator[Open]:
-    """Open a file offline in a window of `width`, once for all tests; `page.complaints` lists errors and requests."""
-    pages: dict[tuple[Path, int, str], Any] = {}
+    """Open a file offline, once for all tests, in a window of `width`; `page.complaints` lists errors and requests."""
+    pages: dict[Path, Any] = {}
 
     def show(path: Path, width: int = 1280, theme: str = "light") -> Any:
-        if (path, width, theme) not in pages:
-            context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=theme, offline=True)
-            page = pages[path, width, theme] = context.new_page()
+        if path not in pages:
+            page = pages[path] = browser.new_context(offline=True).new_page()
             page.complaints = []
             page.on("console", lambda message: page.complaints.append(message.text))
             page.on("pageerror", lambda error: page.complaints.append(str(error)))
             page.on("request", lambda asked: asked.url == path.as_uri() or page.complaints.append(asked.url[:100]))
             page.goto(path.as_uri())
             page.wait_for_selector(DRAWN)
-        return pages[path, width, theme]
+        page = pages[path]
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=theme)
+        page.wait_for_function(SETTLED)
+        return page
 
     yield show
     for page in pages.values():
