@@ -20,10 +20,10 @@ from dplda.errors import InputError, UnsupportedByData
 from dplda.fitting import fit
 from dplda.ledger import ComparisonLog, Ledger, Quote
 from dplda.ledger.integrity import canonical
-from dplda.placements.registry import CALIBRATIONS
+from dplda.placements import registry
 from dplda.progress import Progress
 from dplda.request import Request, public_words
-from dplda.settings import PLACEMENTS, RANGES, FitSettings, Range, check_choice
+from dplda.settings import CALIBRATIONS, PLACEMENTS, RANGES, FitSettings, Range, check_choice
 
 PLANTED, PUBLIC, PRIVATE = "planted", "public", "private"
 NOISELESS = "none"  # the placement whose runs do not depend on epsilon: tried at the first one only
@@ -83,15 +83,11 @@ class Grid:
         """
         found: dict[tuple[str, str, float], Request] = {}
         for placement in self.placements:
-            refusals, epsilons = [], self.epsilons[:1] if placement == NOISELESS else self.epsilons
-            for calibration in self.calibrations:
-                try:
-                    for epsilon in epsilons:
-                        found[placement, calibration, epsilon] = self._request(placement, calibration, epsilon)
-                except InputError as refusal:
-                    refusals.append(refusal)
-            if len(refusals) == len(self.calibrations):
-                raise refusals[0]
+            epsilons = self.epsilons[:1] if placement == NOISELESS else self.epsilons
+            offered = [calibration for calibration in self.calibrations if _exists(placement, calibration)]
+            for calibration in offered or self.calibrations:  # without one, the request says which there are
+                for epsilon in epsilons:
+                    found[placement, calibration, epsilon] = self._request(placement, calibration, epsilon)
         return found
 
     def _request(self, placement: str, calibration: str, epsilon: float) -> Request:
@@ -195,6 +191,14 @@ class Grid:
             model=str((models / run).resolve()),
             **(self.judge.measure(model) if self.judge is not None else {}),
         )
+
+
+def _exists(placement: str, calibration: str) -> bool:
+    try:
+        registry.find(placement, calibration)
+    except InputError:
+        return False
+    return True
 
 
 def noise_seed(seed: int, cell: Cell) -> int:

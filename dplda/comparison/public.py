@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +13,9 @@ from dplda.corpus import Corpus, synthetic
 from dplda.corpus.fingerprint import fingerprint
 from dplda.model.topics import TopicModel
 from dplda.model.words import counts_for
+from dplda.placements import utility
+from dplda.placements.printed import Quantities
+from dplda.placements.registry import PUBLISHED
 from dplda.progress import Progress, Silent
 
 Measured = dict[str, Any]  # values of fields of `Outcome`, by their names
@@ -49,19 +53,30 @@ class Documents:
 class Truth:
     """Judges by planted topics (n_topics, n_words) over `words`, from which `corpus` was drawn."""
 
-    def __init__(self, corpus: Corpus, topics: npt.NDArray[np.float64], words: list[str]) -> None:
+    def __init__(
+        self, corpus: Corpus, topics: npt.NDArray[np.float64], words: list[str], quantities: Quantities
+    ) -> None:
         self._documents = Documents(corpus, Silent())
         self._topics = topics
         self._words = words
+        self._quantities = quantities
 
     def identity(self, key: bytes) -> str:
         """See `Judge`."""
         return self._documents.identity(key)
 
     def measure(self, model: TopicModel) -> Measured:
-        """The mean matched l1 error."""
+        """The mean matched l1 error, and the paper's bound on the l2 error if it has one for this run."""
         found = measures.on_words(model.topics, model.vocabulary, self._words)
-        return {"error": float(measures.matched_error(found, self._topics).mean())}
+        return {"error": float(measures.matched_error(found, self._topics).mean()), "bound": self._bound(model)}
+
+    def _bound(self, model: TopicModel) -> float | None:
+        """The paper speaks of its own noise, and of as many topics as there are."""
+        run = model.parameters
+        if run["calibration"] != PUBLISHED or len(model.topics) != len(self._topics):
+            return None
+        found = utility.bound(run["placement"], self._quantities, run["epsilon"], run["delta"], run.get("split"))
+        return found if math.isfinite(found) else None
 
 
 def planted(
@@ -72,4 +87,5 @@ def planted(
     words = [f"w{i}" for i in range(n_words)]
     name = f"planted-{n_documents}x{n_words}x{n_topics}"
     corpus = Corpus.from_counts(counts, words, public_vocabulary=True, name=name)
-    return corpus, Truth(corpus, topics, words)
+    quantities = utility.planted(n_documents, n_words, n_topics, alpha0, seed=seed)
+    return corpus, Truth(corpus, topics, words, quantities)

@@ -134,6 +134,21 @@ def test_no_noise_is_tried_at_one_epsilon_only_and_is_not_sound(ledger, fits):
     assert {o.cell.placement: o.sound for o in comparison.outcomes} == {"default": True, "none": False}
 
 
+def test_a_placement_is_compared_with_the_calibrations_that_it_has():
+    grid = private_grid(placements=["default", "config2"], calibrations=["sound", "published"], epsilons=[1.0])
+    pairs = [(cell.placement, cell.calibration) for cell in grid.cells]
+    assert pairs == [("default", "sound"), ("config2", "sound"), ("config2", "published")]
+    with pytest.raises(InputError, match="published"):
+        _ = private_grid(calibrations=["published"]).cells
+
+
+def test_a_placement_that_cannot_run_is_refused_even_if_another_calibration_could():
+    one_topic = COMMON | {"n_topics": 1}
+    assert private_grid(placements=["config2"], common=one_topic).cells
+    with pytest.raises(InputError, match="topics"):
+        _ = private_grid(placements=["config2"], calibrations=["sound", "published"], common=one_topic).cells
+
+
 def test_a_comparison_is_known_again_by_corpus_and_parameters_but_not_by_its_grid(ledger):
     key = private_grid().key(ledger)
     for same in ({"epsilons": [4.0]}, {"repeats": 3}, {"placements": ["none"]}):
