@@ -41,7 +41,7 @@ def accumulate(kind, indptr, words, counts, unit_ptr, units, scale, matrix, dire
     sums = _room_for_sums(kind, row, total, norms)
     mass_total = np.int64(0)
     for i in range(len(units)):
-        used, bound, eligible = 0, 0.0, _eligible(indptr, counts, unit_ptr, units[i])
+        used, bound, whole, eligible = 0, 0.0, False, _eligible(indptr, counts, unit_ptr, units[i])
         for n in range(unit_ptr[units[i]], unit_ptr[units[i] + 1]):
             first, last = indptr[n], indptr[n + 1]
             length = length_of(counts, first, last)
@@ -71,7 +71,7 @@ def accumulate(kind, indptr, words, counts, unit_ptr, units, scale, matrix, dire
                     add_pairs(rows, slots, used, n_words, sums)
                 else:
                     _add_rows(rows, slots, used, row, sums)
-        if not single:
+        if not (single or whole):
             _forget(slots, used, row_of)
     if not len(norms):
         _unpad(kind, k, row, starts, sums, total)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -32,10 +33,10 @@ STEPS = (
 def main(folder: Path) -> None:
     """Fork a comparison for every step until one survives; another process continues each."""
     ExactNoise.gaussian = SimulatedNoise(0).gaussian  # fast: noise is tested elsewhere
-    run(folder / "warm")  # compile and calibrate once, before forking
-    number, survived = 2 * len(STEPS), False
+    run(folder / "first", epsilons=[0.5])  # the first cell, before forking
+    number, survived = 0, False
     while not survived:
-        place = folder / str(number)
+        place = shutil.copytree(folder / "first", folder / str(number))
         step, survived = in_a_child(lambda number=number, place=place: (kill_at(number), run(place)))
         ended = len(Ledger(place / "ledger.db").comparison(key(place)).outcomes())
         in_a_child(lambda place=place: run(place))
@@ -60,10 +61,10 @@ def key(folder: Path) -> str:
     return private_grid().key(Ledger(folder / "ledger.db"))
 
 
-def run(folder: Path) -> None:
+def run(folder: Path, **changes: object) -> None:
     """Begin or continue the comparison."""
     folder.mkdir(exist_ok=True)
-    grid, ledger = private_grid(), Ledger(folder / "ledger.db")
+    grid, ledger = private_grid(**changes), Ledger(folder / "ledger.db")
     log = ledger.comparison(grid.key(ledger)) or grid.begin(ledger)
     grid.run(ledger, log, folder / "models", Watching())
 
