@@ -182,7 +182,8 @@ def _up(value: float) -> str:
 
 def _rules(forecasts: Sequence[Forecast]) -> str:
     """What the placement chooses by itself, and from what."""
-    from dplda.placements.default import HIGH_QUANTILE, LOW_QUANTILE, MEAN_QUANTILE, REFINE_QUANTILE
+    from dplda.placements.asking import HIGH_QUANTILE, LOW_QUANTILE
+    from dplda.placements.default import MEAN_QUANTILE, REFINE_QUANTILE
 
     powers = sorted({f"{expected.word_power:.2f}" for expected in forecasts if len(expected.stages) > 1})
     scaled = f", words weighted by frequency^-{' to -'.join(powers)} in the refinement" if powers else ""

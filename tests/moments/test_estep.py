@@ -115,7 +115,7 @@ def test_expected_counts_of_a_corpus_are_those_of_fifty_plain_steps_within_half_
         if row.sum() < 3:
             continue
         dense = np.zeros((2, *topics.T.shape))
-        for i, steps in enumerate((50, 15)):
+        for i, steps in enumerate((50, E_STEPS)):
             dense[i, words] = plain_steps(row[words], topics.T[words], 0.1, steps)
         many, few = many + dense[0], few + dense[1]
         found = found + contribution_of(f, as_document(row))
