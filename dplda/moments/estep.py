@@ -12,7 +12,7 @@ from dplda.compute.compiled import compiled
 from dplda.compute.lattice import FAST
 from dplda.compute.loops import UNROLLED, clear, multiply_rows, padded, weigh_rows
 
-E_STEPS = 7  # at most, of coordinate ascent inside one E-step: more make noisy topics alike; odd, the last is no long one
+E_STEPS = 7  # at most, inside one E-step: more make noisy topics alike; odd, since the last may not be a long one
 TOLERANCE = 2e-3  # of a document's tokens: what may still move between topics when its E-step ends
 LEAST = np.float32(1e-30)  # of a word's probability, so that a word that no topic has divides nothing by zero
 
