@@ -1,0 +1,69 @@
+"""One handle for arrays of NumPy, CuPy and whatever else keeps to the array API standard.
+
+A function asks `namespace` for the functions that go with its arguments and never names a library. Random numbers come
+from a `numpy.random.Generator` and are brought to the caller's library and device, so that a seed gives the same
+draws everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import array_api_compat
+import numpy as np
+
+from dplda.errors import InputError
+
+Array: TypeAlias = Any  # of any library; shapes are in the docstrings
+
+SYMMETRY = 1e-8  # largest difference of mirrored entries, over the largest entry, that counts as rounding
+
+
+def namespace(*arrays: Array) -> Any:
+    """The array API namespace that all `arrays` belong to; `InputError` for lists, or arrays of two libraries."""
+    try:
+        return array_api_compat.array_namespace(*arrays)
+    except TypeError as error:
+        raise InputError(f"need arrays of one library, NumPy or CuPy: {error}") from None
+
+
+def to_numpy(array: Array) -> np.ndarray:
+    """`array` as a NumPy array, copied from its device where it must be."""
+    return np.asarray(array.get() if array_api_compat.is_cupy_array(array) else array)
+
+
+def like(values: np.ndarray, array: Array) -> Array:
+    """The NumPy array `values` in the library, on the device and with the type of `array`."""
+    xp = namespace(array)
+    return xp.asarray(values, dtype=array.dtype, device=array_api_compat.device(array))
+
+
+def standard_normal(random: np.random.Generator, shape: tuple[int, ...], array: Array) -> Array:
+    """Independent N(0, 1) draws of `shape` in the library, on the device and with the type of `array`.
+
+    Seeded floating-point noise is for study; a private release of documents takes the curator's exact noise.
+    """
+    return like(random.standard_normal(shape), array)
+
+
+def floats(array: Array, name: str) -> Array:
+    """`array` in real floating point (whole numbers become float64); `InputError` unless every entry is finite."""
+    xp = namespace(array)
+    if not xp.isdtype(array.dtype, ("bool", "integral", "real floating")):
+        raise InputError(f"{name} must hold real numbers, got {array.dtype}")
+    if not xp.isdtype(array.dtype, "real floating"):
+        array = xp.astype(array, xp.float64)
+    if not bool(xp.all(xp.isfinite(array))):
+        raise InputError(f"{name} must be finite, got NaN or infinity")
+    return array
+
+
+def symmetric(A: Array, name: str) -> Array:
+    """`A` (d, d) in floating point, averaged with its transpose; `InputError` unless finite, square and symmetric."""
+    A = floats(A, name)
+    if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape[0] == 0:
+        raise InputError(f"{name} must be a square matrix, got shape {tuple(A.shape)}")
+    xp = namespace(A)
+    if float(xp.max(xp.abs(A - A.T))) > SYMMETRY * float(xp.max(xp.abs(A))):
+        raise InputError(f"{name} must be symmetric; pass (A + A.T) / 2 if that is what is meant")
+    return (A + A.T) / 2
