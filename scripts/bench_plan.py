@@ -1,0 +1,74 @@
+#!/usr/bin/env python
+"""What `dplda plan` foresees beside what fits show, on film reviews and 20 newsgroups.
+
+    python scripts/bench_plan.py --imdb imdb.jsonl.gz --news 20news-bydate.tar.gz
+
+The plan sees the number of documents and settings only. Prints Markdown: the noise level of the core, its 20th
+eigenvalue (the fit's with noise) and how many of its 25 stand above the noise; fits are medians over seeds. Noise
+is simulated.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import benchmark_corpora
+import numpy as np
+from benchmark_corpora import Case
+
+import dplda
+from dplda.placements import typical
+from dplda.placements.forecast import Outlook
+from dplda.settings import FitSettings
+
+EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+TOPICS = 20
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--imdb", type=Path, required=True)
+    parser.add_argument("--news", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=3)
+    options = parser.parse_args()
+    print("| corpus | ε | noise level: plan | fit | 20th eigenvalue: plan | fit | above the noise: plan | fit |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name, case, kind in _corpora(options):
+        corpus = dplda.Corpus.from_counts(case.counts, case.words, public_vocabulary=True)
+        for epsilon in EPSILONS:
+            foreseen, seen = _plan(case, kind, epsilon), _fits(corpus, epsilon, options.seeds)
+            cells = (f"{value:.2g}" for pair in zip(foreseen, seen, strict=True) for value in pair)
+            print(f"| {name} | {epsilon:g} | {' | '.join(cells)} |", flush=True)
+
+
+def _corpora(options: argparse.Namespace) -> Iterator[tuple[str, Case, typical.Kind]]:
+    """Each corpus with the kind that stands for it in the plan."""
+    yield "film reviews", benchmark_corpora.reviews(options.imdb), typical.ONE_SUBJECT
+    yield "20 newsgroups", benchmark_corpora.newsgroups(options.news), typical.MANY_SUBJECTS
+
+
+def _plan(case: Case, kind: typical.Kind, epsilon: float) -> tuple[float, float, float]:
+    """Noise level, eigenvalue and count that the plan foresees."""
+    settings = FitSettings(epsilon=epsilon, topics=TOPICS, max_vocabulary=len(case.words))
+    outlook = Outlook(settings, documents=case.counts.shape[0], public_vocabulary=True)
+    expected = outlook.forecast(kind)
+    core = next(stage for stage in expected.stages if stage.name == "core")
+    return core.noise, expected.eigenvalues[TOPICS - 1], expected.supported
+
+
+def _fits(corpus: dplda.Corpus, epsilon: float, seeds: int) -> tuple[float, ...]:
+    """Medians of the same three numbers over `seeds` fits."""
+    found = []
+    for seed in range(seeds):
+        model = dplda.fit(corpus, n_topics=TOPICS, epsilon=epsilon, ledger=False, simulate_seed=seed)
+        core = (model.parameters[name] for name in ("core_noise_level", "core_eigenvalues", "supported_topics"))
+        noise, eigenvalues, supported = core
+        found.append((noise, eigenvalues[TOPICS - 1], supported))
+    return tuple(np.median(found, axis=0).tolist())
+
+
+if __name__ == "__main__":
+    main()
