@@ -74,7 +74,7 @@ def table(results: Results, corpus: str, measure: str) -> str:
     lines = [head, ["---"] * len(head)]
     for system in [name for name in NAMES if name in results]:
         cells = results[system]
-        shown = [_cell(cells[epsilon], measure) if epsilon in cells else "" for epsilon in [*epsilons, None]]
+        shown = [cell(cells[epsilon], measure) if epsilon in cells else "" for epsilon in [*epsilons, None]]
         lines.append([NAMES[system], *shown, str(min(len(found) for found in cells.values()))])
         if system == "dplda" and (corpus, measure) in TARGETS:
             targets = TARGETS[corpus, measure]
@@ -82,7 +82,8 @@ def table(results: Results, corpus: str, measure: str) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _cell(records: list[dict], measure: str) -> str:
+def cell(records: list[dict], measure: str) -> str:
+    """Mean ± standard deviation of a measure."""
     values = [record[measure] for record in records]
     spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
     return f"{statistics.fmean(values):.3f}{spread}"
@@ -105,45 +106,54 @@ def draw(results: Results, corpus: str, path: Path) -> None:
 def _panel(axes: Axes, results: Results, measure: str, targets: dict[float, float]) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log" if measure == "error" else "linear")
-    ends = {system: _curve(axes, cells, measure, system) for system, cells in results.items()}
+    ends = {system: curve(axes, cells, measure, STYLES[system]) for system, cells in results.items()}
     if targets:
         colour = STYLES["dplda"][0]
         axes.plot(
             list(targets), list(targets.values()), "D", markerfacecolor="none", color=colour, markersize=7, zorder=3
         )
         axes.annotate("target", max(targets.items()), (7, -3), textcoords="offset points", color=colour)
-    _scales(axes, measure, sorted({e for cells in results.values() for e in cells if e is not None} | set(targets)))
-    _label(axes, ends)
+    scales(axes, measure, sorted({e for cells in results.values() for e in cells if e is not None} | set(targets)))
+    label(axes, {system: (NAMES[system], STYLES[system][0], end) for system, end in ends.items()})
 
 
-def _scales(axes: Axes, measure: str, epsilons: list[float]) -> None:
-    axes.set_xticks([*epsilons, WITHOUT], [*(f"{e:g}" for e in epsilons), "no\nnoise"])
-    axes.set_xlim(0.7 * epsilons[0] if epsilons else WITHOUT / 2, 1.2 * WITHOUT)
+def scales(axes: Axes, measure: str, epsilons: list[float], without_noise: bool = True) -> None:
+    """Both axes, with a place for runs without noise where wanted."""
+    end = WITHOUT if without_noise or not epsilons else epsilons[-1]
+    ticks = {epsilon: f"{epsilon:g}" for epsilon in epsilons} | ({WITHOUT: "no\nnoise"} if end == WITHOUT else {})
+    axes.set_xticks(list(ticks), list(ticks.values()))
+    axes.set_xlim(0.7 * epsilons[0] if epsilons else WITHOUT / 2, 1.2 * end)
     axes.set_xlabel("epsilon")
     axes.set_title(MEASURES[measure] + (" (less is better)" if measure == "error" else ""), loc="left", fontsize=9)
     low, high = axes.get_ylim()
     if measure == "error":
-        ticks = [tick for tick in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0) if low <= tick <= high]
-        axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        heights = [tick for tick in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0) if low <= tick <= high]
+        axes.set_yticks(heights, [f"{tick:g}" for tick in heights])
     if measure == "diversity":
         axes.set_ylim(min(low, 0.5), 1.0)
     axes.minorticks_off()
 
 
-def _curve(axes: Axes, cells: dict[float | None, list[dict]], measure: str, system: str) -> float:
+def curve(
+    axes: Axes,
+    cells: dict[float | None, list[dict]],
+    measure: str,
+    style: tuple[str, str, str],
+    shade: float = 0.2,
+) -> float:
     """Draw one system, a curve over epsilon or a level, in the range of its seeds; its height on the right."""
-    colour, line, marker = STYLES[system]
+    colour, line, marker = style
     points = {epsilon: [record[measure] for record in found] for epsilon, found in cells.items()}
     epsilons = sorted(epsilon for epsilon in points if epsilon is not None)
     if not epsilons:
         level = statistics.fmean(points[None])
         axes.axhline(level, color=colour, linestyle=line, linewidth=1.2)
-        axes.axhspan(min(points[None]), max(points[None]), color=colour, alpha=0.1, linewidth=0)
+        axes.axhspan(min(points[None]), max(points[None]), color=colour, alpha=shade / 2, linewidth=0)
         return level
     means = [statistics.fmean(points[epsilon]) for epsilon in epsilons]
     axes.plot(epsilons, means, line, color=colour, marker=marker, markersize=4)
     low, high = ([choose(points[epsilon]) for epsilon in epsilons] for choose in (min, max))
-    axes.fill_between(epsilons, low, high, color=colour, alpha=0.2, linewidth=0)
+    axes.fill_between(epsilons, low, high, color=colour, alpha=shade, linewidth=0)
     if None not in points:
         return means[-1]
     level = statistics.fmean(points[None])
@@ -152,10 +162,10 @@ def _curve(axes: Axes, cells: dict[float | None, list[dict]], measure: str, syst
     return level
 
 
-def _label(axes: Axes, ends: dict[str, float], apart: float = 0.065) -> None:
-    """Name each system beside its end, at least `apart` of the axes' height from the next."""
+def label(axes: Axes, ends: dict[str, tuple[str, str, float]], apart: float = 0.065) -> None:
+    """Write each system's name, in its colour, beside its end, at least `apart` of the axes' height from the next."""
     place = (axes.transData + axes.transAxes.inverted()).transform
-    heights = {system: float(place((1.0, end))[1]) for system, end in ends.items()}
+    heights = {system: float(place((1.0, end))[1]) for system, (_, _, end) in ends.items()}
     rising = sorted(heights, key=lambda name: heights[name])
     for below, system in itertools.pairwise(rising):
         heights[system] = max(heights[system], heights[below] + apart)
@@ -163,4 +173,5 @@ def _label(axes: Axes, ends: dict[str, float], apart: float = 0.065) -> None:
     for above, system in itertools.pairwise(reversed(rising)):
         heights[system] = min(heights[system], heights[above] - apart)
     for system, height in heights.items():
-        axes.text(1.02, height, NAMES[system], transform=axes.transAxes, color=STYLES[system][0], va="center")
+        name, colour, _ = ends[system]
+        axes.text(1.02, height, name, transform=axes.transAxes, color=colour, va="center")

@@ -138,7 +138,8 @@ def test_labels_keep_their_distance_and_stay_inside():
 
     axes = Figure().subplots()
     axes.set_ylim(0, 1)
-    utility_report._label(axes, {"dplda": 0.3, "random": 0.31, "tomotopy": 0.97, "variational": 0.97, "gensim": 0.99})
+    ends = {"dplda": 0.3, "random": 0.31, "tomotopy": 0.97, "variational": 0.97, "gensim": 0.99}
+    utility_report.label(axes, {name: (name, "#000000", end) for name, end in ends.items()})
     heights = sorted(text.get_position()[1] for text in axes.texts)
     assert min(np.diff(heights)) > 0.06
     assert heights[-1] <= 1.0

@@ -1,0 +1,164 @@
+#!/usr/bin/env python
+"""Tables (Markdown, printed) and curves (one SVG figure a corpus) of what `dplda compare --json` measured.
+
+    python scripts/placement_tables.py planted.json reviews.json --draw docs/figures
+
+Files about one corpus are put together. Runs that ended without topics are counted and not averaged over. Needs the
+extra `bench` (matplotlib) to draw.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import utility_report
+
+from dplda.comparison.records import Cell, Comparison, Outcome
+from dplda.report.compared import NO_NOISE, Method, measures, methods
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Colours told apart by the colour-blind (Okabe and Ito; Tol), and a marker of its own for each placement.
+LOOKS = {
+    "default": ("#0072B2", "o"),
+    "config1": ("#D55E00", "s"),
+    "config2": ("#117733", "D"),
+    "config3": ("#882E72", "^"),
+    "config4": ("#7A5C00", "v"),
+    "tensor-power": ("#C4478A", "P"),
+    NO_NOISE: ("#666666", ""),
+}
+LINES = {"sound": "-", "published": "--"}
+TITLES = {"error": "error", "coherence": "npmi", "diversity": "diversity"}  # measures as utility_report has them
+
+Values = dict[float | None, list[dict[str, float]]]  # by epsilon, one for each run that has a value
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the tables of all corpora, and draw their figures where wanted."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path, nargs="+", help="what dplda compare --json printed")
+    parser.add_argument("--draw", type=Path, metavar="FOLDER", help="write a figure for each corpus")
+    options = parser.parse_args(arguments)
+    for comparison in merged(read(path) for path in options.results):
+        print(f"**{title(comparison)}**\n")
+        for measure in measures(comparison):
+            print(table(comparison, measure.field))
+        if options.draw is not None:
+            options.draw.mkdir(parents=True, exist_ok=True)
+            draw(comparison, options.draw / f"compare-{comparison.corpus}.svg")
+
+
+def read(path: Path) -> Comparison:
+    """The comparison in one file."""
+    told = json.loads(path.read_text(encoding="utf-8"))
+    key = ("placement", "calibration", "epsilon", "repeat")
+    outcomes = [(Cell(*(o[name] for name in key)), {n: o[n] for n in o if n not in key}) for o in told["outcomes"]]
+    return Comparison(
+        name=told["comparison"],
+        corpus=told["corpus"],
+        kind=told["kind"],
+        parameters=told["parameters"],
+        outcomes=tuple(Outcome.from_json(cell, record) for cell, record in outcomes),
+    )
+
+
+def merged(comparisons: Iterable[Comparison]) -> list[Comparison]:
+    """One comparison a corpus; ends the program if the same is asked of a corpus twice, or under other parameters."""
+    found: dict[str, Comparison] = {}
+    for one in comparisons:
+        first = found.get(one.corpus)
+        if first is not None and first.parameters != one.parameters:
+            raise SystemExit(f"{first.name} and {one.name} differ in their parameters: they cannot share a table.")
+        outcomes = (*first.outcomes, *one.outcomes) if first else one.outcomes
+        if len({outcome.cell for outcome in outcomes}) < len(outcomes):
+            raise SystemExit(f"{one.name} holds cells that an earlier file holds. Name each file once.")
+        found[one.corpus] = Comparison(
+            name=one.name, corpus=one.corpus, kind=one.kind, parameters=one.parameters, outcomes=outcomes
+        )
+    return list(found.values())
+
+
+def title(comparison: Comparison) -> str:
+    """Which corpus, and what all runs have in common."""
+    told = comparison.parameters
+    return f"{comparison.corpus}: {told['topics']} topics, delta {told['delta']:g}, {told['adjacency']}"
+
+
+def values(comparison: Comparison, method: Method, field: str) -> dict[float | None, tuple[list[dict], int]]:
+    """For each epsilon (None: no noise) the values of the runs that ended with topics, and how many were tried."""
+    found: dict[float | None, tuple[list[dict], int]] = {}
+    for outcome in comparison.outcomes:
+        if (outcome.cell.placement, outcome.cell.calibration) == (method.placement, method.calibration):
+            epsilon = None if method.placement == NO_NOISE else outcome.cell.epsilon
+            known, tried = found.get(epsilon, ([], 0))
+            value = getattr(outcome, field)
+            found[epsilon] = (known if value is None else [*known, {TITLES[field]: value}], tried + 1)
+    return found
+
+
+def table(comparison: Comparison, field: str) -> str:
+    """One measure as Markdown: placements and calibrations down, epsilons across, mean ± standard deviation."""
+    rows = {method: values(comparison, method, field) for method in methods(comparison)}
+    epsilons = sorted({epsilon for row in rows.values() for epsilon in row if epsilon is not None})
+    columns: list[float | None] = [*epsilons, None] if any(None in row for row in rows.values()) else [*epsilons]
+    names = ("no noise" if epsilon is None else f"ε = {epsilon:g}" for epsilon in columns)
+    head = [utility_report.MEASURES[TITLES[field]], "proven private", *names, "runs"]
+    lines = [head, ["---"] * len(head)]
+    for method, row in rows.items():
+        cells = (cell(*row[epsilon], field) if epsilon in row else "" for epsilon in columns)
+        runs = str(min(tried for _, tried in row.values()))
+        lines.append([method.label, "yes" if method.proven else "no", *cells, runs])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def cell(known: list[dict], tried: int, field: str) -> str:
+    """Mean ± standard deviation, and how many runs ended without topics."""
+    if not known:
+        return "no topics"
+    missing = f" ({tried - len(known)} of {tried}: no topics)" if len(known) < tried else ""
+    return utility_report.cell(known, TITLES[field]) + missing
+
+
+def draw(comparison: Comparison, path: Path) -> None:
+    """All measures against epsilon, side by side, as SVG; the same results give the same file."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    fields = [measure.field for measure in measures(comparison)]
+    with matplotlib.rc_context(utility_report.STYLE):
+        figure = Figure(figsize=(5.6 * len(fields), 4.6), layout="constrained")
+        figure.suptitle(title(comparison))
+        for axes, name in zip(figure.subplots(1, len(fields), squeeze=False)[0], fields, strict=True):
+            _panel(axes, comparison, name)
+        figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def _panel(axes: Axes, comparison: Comparison, field: str) -> None:
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log" if field == "error" else "linear")
+    ends, without = {}, []
+    for method in methods(comparison):
+        found = values(comparison, method, field)
+        cells: Values = {epsilon: known for epsilon, (known, _) in found.items() if known}
+        if not cells:
+            without.append(method.label)
+            continue
+        colour, marker = LOOKS[method.placement]
+        style = (colour, LINES[method.calibration] if method.proven or None not in cells else ":", marker)
+        end = utility_report.curve(axes, cells, TITLES[field], style, shade=0.08)
+        ends[method.label] = (method.label, colour, end)
+    epsilons = {o.cell.epsilon for o in comparison.outcomes if o.cell.placement != NO_NOISE}
+    utility_report.scales(axes, TITLES[field], sorted(epsilons), without_noise=False)
+    utility_report.label(axes, ends)
+    if without:
+        axes.annotate(f"no topics at any epsilon: {', '.join(without)}", (0.02, 0.02), xycoords="axes fraction")
+
+
+if __name__ == "__main__":
+    main()
