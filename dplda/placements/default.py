@@ -140,7 +140,7 @@ def _subspace(
         return trusted_rows(answers[-1].mean, answers[-1].mean_std, energy)
 
     start = generator.standard_normal((len(s), p))
-    X = noisy_power_method(multiply, start, POWER_ROUNDS, away_from=mean_direction)
+    X = noisy_power_method(multiply, start, POWER_ROUNDS, away_from=mean_direction).components
     return np.asarray(np.linalg.qr(np.column_stack([mean_direction, X]))[0]), answers[-1]
 
 

@@ -1,1 +1,54 @@
-"""The noisy power method, whitening and unwhitening. Nothing here sees private data."""
+"""Spectral methods on matrices: noisy, streaming and private power methods, Analyze Gauss, whitening.
+
+Only the functions that say so are private, and their seeded noise is for study; what the placements use sees released
+numbers alone.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dplda.spectral.adaptive import adaptive_power_iteration
+    from dplda.spectral.clipped import clipped_power_iteration
+    from dplda.spectral.gauss import analyze_gauss
+    from dplda.spectral.power import noisy_power_method
+    from dplda.spectral.private import LowRank, private_low_rank, private_power_method
+    from dplda.spectral.streaming import streaming_power_method
+    from dplda.spectral.subspace import Subspace, random_basis
+
+__all__ = [
+    "LowRank",
+    "Subspace",
+    "adaptive_power_iteration",
+    "analyze_gauss",
+    "clipped_power_iteration",
+    "noisy_power_method",
+    "private_low_rank",
+    "private_power_method",
+    "random_basis",
+    "streaming_power_method",
+]
+
+_HOMES = {
+    "LowRank": "private",
+    "Subspace": "subspace",
+    "adaptive_power_iteration": "adaptive",
+    "analyze_gauss": "gauss",
+    "clipped_power_iteration": "clipped",
+    "noisy_power_method": "power",
+    "private_low_rank": "private",
+    "private_power_method": "private",
+    "random_basis": "subspace",
+    "streaming_power_method": "streaming",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import public names when first used: importing one method loads no other."""
+    if name in _HOMES:
+        return getattr(import_module(f"dplda.spectral.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'dplda.spectral' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

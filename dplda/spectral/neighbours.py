@@ -1,0 +1,58 @@
+"""How much a neighbouring matrix moves a product A X: the sensitivities behind private power methods.
+
+entry         A and A' are symmetric and differ in one entry and its mirror image, by at most `change`
+              (Hardt and Price 2014, Definition 4.1; their Figure 3 counts one of the two)
+spectral      the spectral norm of A - A' is at most `change` (Definition 4.4)
+row           A = sum of a a' over rows of squared norm at most `change`, of which one is added or removed
+replaced-row  one row is replaced by another
+
+For X with orthonormal columns the l2 sensitivities are attained, and the l1 sensitivity of entries is; the other l1
+sensitivities are upper bounds.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dplda.compute.arrays import Array, namespace
+from dplda.settings import check_choice
+
+ENTRY, SPECTRAL, ROW, REPLACED_ROW = "entry", "spectral", "row", "replaced-row"
+NEIGHBOURS = (ENTRY, SPECTRAL, ROW, REPLACED_ROW)
+ROWS = (ROW, REPLACED_ROW)
+
+
+def l2_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False) -> float:
+    """Largest Frobenius norm of (A - A') X over neighbours with change 1, for X (d, p) with orthonormal columns.
+
+    For entries it is the root of the sum of the two largest squared row norms of X; with `by_largest_entry` its bound
+    sqrt(2 p) max |X_ij|, as in the paper.
+    """
+    check_choice("neighbours", neighbours, NEIGHBOURS)
+    if neighbours == ENTRY:
+        return _largest_rows(X, 2, by_largest_entry)
+    p = int(X.shape[1])
+    return {SPECTRAL: math.sqrt(p), ROW: 1.0, REPLACED_ROW: math.sqrt(2)}[neighbours]
+
+
+def l1_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False) -> float:
+    """Largest sum of absolute entries of (A - A') X over neighbours with change 1, or a bound on it.
+
+    For unit spectral norm it is p sqrt(d), a tenth of what Lemma 4.5 takes; for a row |a|_1 |X'a|_1 <= sqrt(d p).
+    """
+    check_choice("neighbours", neighbours, NEIGHBOURS)
+    d, p = map(int, X.shape)
+    if neighbours == ENTRY:
+        return _largest_rows(X, 1, by_largest_entry)
+    return {SPECTRAL: p * math.sqrt(d), ROW: math.sqrt(d * p), REPLACED_ROW: math.sqrt(2 * d * p)}[neighbours]
+
+
+def _largest_rows(X: Array, order: int, by_largest_entry: bool) -> float:
+    """The `order`-norm of the two rows of X that have the largest ones, or the bound by the largest entry."""
+    xp = namespace(X)
+    entries = xp.abs(X) ** order
+    if by_largest_entry:
+        two = 2 * X.shape[1] * float(xp.max(entries))
+    else:
+        two = float(xp.sum(xp.sort(xp.sum(entries, axis=1))[-2:]))
+    return float(two ** (1 / order))

@@ -1,0 +1,65 @@
+"""Matrices whose rows are the private units: rows cut to a known length, scores and thresholds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from dplda.compute.arrays import Array, floats, namespace, to_numpy
+from dplda.errors import InputError
+
+HALVINGS = 40  # the least threshold is the largest possible score halved so often
+
+
+def unit_rows(A: Any) -> Any:
+    """`A` (n, d), an array or scipy sparse matrix, with every row longer than 1 scaled down to length 1.
+
+    Each row is treated by itself, so that a long row neither fails nor changes what others contribute. Raises
+    `InputError` for an `A` that is not finite or has no columns.
+    """
+    if sparse.issparse(A):
+        A = A.tocsr()
+        if not np.isfinite(A.data).all():
+            raise InputError("A must be finite, got NaN or infinity")
+    else:
+        A = floats(A, "A")
+    if A.ndim != 2 or A.shape[1] == 0:
+        raise InputError(f"A must have shape (n, d) with d >= 1, got {tuple(A.shape)}")
+    norms = lengths(A)
+    xp = namespace(norms)
+    if not bool(xp.any(norms > 1)):
+        return A
+    return scaled(A, 1 / xp.where(norms > 1, norms, xp.ones_like(norms)))
+
+
+def lengths(A: Any) -> Array:
+    """Euclidean norms (n,) of the rows of `A`."""
+    if sparse.issparse(A):
+        return np.sqrt(np.asarray(A.multiply(A).sum(axis=1)).reshape(-1))
+    return namespace(A).linalg.vector_norm(A, axis=1)
+
+
+def scaled(A: Any, weights: Array) -> Any:
+    """diag(weights) A, (n, d)."""
+    return sparse.diags_array(weights) @ A if sparse.issparse(A) else A * weights[:, None]
+
+
+def scores(norms: Array, Z: Array) -> Array:
+    """Norms |a| |X'a| (n,) of the contributions a a'X, from the rows' `norms` (n,) and Z = A X (n, p)."""
+    return norms * namespace(Z).linalg.vector_norm(Z, axis=1)
+
+
+def tail_counts(scores: Array) -> np.ndarray:
+    """How many `scores` exceed each threshold 2^(j - HALVINGS), j = 0..HALVINGS, (HALVINGS + 1,). Cost: n."""
+    mantissas, exponents = np.frexp(to_numpy(scores))
+    above = exponents - (mantissas == 0.5) + HALVINGS  # a score exceeds thresholds j < above
+    above = np.clip(np.where(mantissas > 0, above, 0), 0, HALVINGS + 1)
+    counts = np.bincount(above, minlength=HALVINGS + 2)
+    return np.asarray(counts[::-1].cumsum()[::-1][1:])
+
+
+def threshold(j: int) -> float:
+    """The j-th threshold."""
+    return float(2.0 ** (j - HALVINGS))

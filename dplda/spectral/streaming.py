@@ -1,0 +1,67 @@
+"""Principal components of a stream of samples in memory O(d p) (Hardt and Price 2014, Figure 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from dplda.compute.arrays import Array, floats, namespace
+from dplda.errors import InputError
+from dplda.spectral.subspace import Subspace, checked_start, largest_sine, orthonormal
+
+
+def streaming_power_method(blocks: Iterable[Any], X: Array, samples: int, *, rounds: int | None = None) -> Subspace:
+    """The streaming power method: X <- orth(sum of z z' X) over `samples` fresh samples z in each round.
+
+    `blocks` is any iterable of blocks of samples (n, d), arrays of the library of `X` or scipy sparse matrices, of any
+    sizes: rounds may begin inside a block. `X` (d, p) is the start, see `random_basis`. Stops after `rounds`, or
+    when the stream ends; samples after the last full round are not used (T = floor(m / L) in the paper). `values`
+    are the singular values of the last sum over `samples`: estimates of eigenvalues of E[z z'].
+
+    Memory: O(d p) and one block. Cost: for each block Z the two products Z' (Z X), and O(d p^2) a round. In the
+    spiked covariance model n = O~((l1^2 + s^2)^2 (lk^2 + s^2) / (error^2 lk^6) d k) samples suffice at p = 2 k
+    (Corollary 3.3). Not private. Raises `InputError` for a stream shorter than one round, for blocks of another
+    width and for NaN.
+    """
+    X = checked_start(X)
+    if samples < X.shape[1] or (rounds is not None and rounds < 1):
+        raise InputError(
+            f"samples must be at least the columns of X, {X.shape[1]}, and rounds at least 1; "
+            f"got {samples!r} and {rounds!r}."
+        )
+    X, Y, seen = orthonormal(X), None, 0
+    values: Array = None
+    residuals: list[float] = []
+    for block in blocks:
+        Z, first = _checked(block, X.shape[0]), 0
+        while first < Z.shape[0]:
+            last = min(Z.shape[0], first + samples - seen)
+            part = Z if last - first == Z.shape[0] else Z[first:last, :]
+            product = part.T @ (part @ X)
+            Y = product if Y is None else Y + product
+            seen, first = seen + last - first, last
+            if seen == samples:
+                values = namespace(Y).linalg.svdvals(Y) / samples
+                before, X = X, orthonormal(Y)
+                residuals.append(largest_sine(before, X))
+                Y, seen = None, 0
+                if len(residuals) == rounds:
+                    return Subspace(X, values, rounds, tuple(residuals))
+    if values is None:
+        raise InputError(f"the stream ended before its first round of {samples} samples")
+    return Subspace(X, values, len(residuals), tuple(residuals))
+
+
+def _checked(block: Any, d: int) -> Any:
+    if sparse.issparse(block):
+        block = block.tocsr()
+        if not np.isfinite(block.data).all():
+            raise InputError("a block of samples must be finite, got NaN or infinity")
+    else:
+        block = floats(block, "a block of samples")
+    if block.ndim != 2 or block.shape[1] != d:
+        raise InputError(f"a block of samples must have shape (n, {d}), got {tuple(block.shape)}")
+    return block

@@ -1,0 +1,274 @@
+"""Private methods for matrices of rows: a row moves no sum beyond its threshold, and no search beyond one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from libraries import LIBRARIES, random_rows
+from scipy import sparse, stats
+
+from dplda.compute.arrays import to_numpy
+from dplda.errors import InputError
+from dplda.privacy.accountant import cost, gaussian_budget, gaussian_delta, run_epsilon
+from dplda.privacy.events import PURE
+from dplda.spectral import adaptive_power_iteration, analyze_gauss, clipped_power_iteration, random_basis
+from dplda.spectral.adaptive import above_threshold
+from dplda.spectral.rows import HALVINGS, lengths, scores, tail_counts, threshold, unit_rows
+
+METHODS = [adaptive_power_iteration, clipped_power_iteration]
+N, D = 3000, 8
+
+
+def run(method, A, X, rounds=3, seed=0, epsilon=50.0, **options):
+    return method(A, X, rounds, epsilon=epsilon, delta=1e-6, random=np.random.default_rng(seed), **options)
+
+
+def first_right(A: np.ndarray) -> np.ndarray:
+    return np.linalg.svd(A)[2][0]
+
+
+@given(st.lists(st.floats(0, 1) | st.integers(0, 45).map(lambda j: 2.0**-j), max_size=30))
+def test_tail_counts_are_those_of_comparing_every_score(values):
+    size = np.array(values)
+    expected = [(size > threshold(j)).sum() for j in range(HALVINGS + 1)]
+    np.testing.assert_array_equal(tail_counts(size), expected)
+    assert threshold(HALVINGS) == 1
+
+
+@LIBRARIES
+def test_long_rows_are_cut_and_short_ones_left_alone(xp):
+    A = np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
+    expected = [[0.6, 0.8], [0.3, 0.4], [0, 0]]
+    np.testing.assert_allclose(to_numpy(unit_rows(xp.asarray(A))), expected)
+    np.testing.assert_allclose(unit_rows(sparse.csr_array(A)).toarray(), expected)
+    short = xp.asarray(A[1:])
+    assert unit_rows(short) is short
+
+
+def test_scores_are_norms_of_contributions():
+    A, X = random_rows(20, D), random_basis(np.random.default_rng(1), D, 3)
+    expected = [np.linalg.norm(np.outer(a, a) @ X) for a in A]
+    np.testing.assert_allclose(scores(lengths(A), A @ X), expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3))
+def test_one_more_row_moves_tails_by_at_most_one_and_all_upwards(seed, p):
+    random = np.random.default_rng(seed)
+    A, X = random_rows(12, D, seed), random_basis(random, D, p)
+    more = np.vstack([A, random.standard_normal((1, D)) * 10.0 ** random.integers(-9, 2)])
+    before, after = (tail_counts(scores(lengths(B), B @ X)) for B in (A, unit_rows(more)))
+    assert set((after - before).tolist()) <= {0, 1}
+
+
+def sums(method, A: np.ndarray, X: np.ndarray, monkeypatch: pytest.MonkeyPatch, j: int) -> np.ndarray:
+    """What a round sums before noise, at the `j`-th threshold: noise is turned off, and Y read where it is used."""
+    name = method.__module__
+    seen: list[np.ndarray] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(f"{name}.standard_normal", lambda random, shape, like: np.zeros(shape))
+        patch.setattr(f"{name}.orthonormal", lambda Y: seen.append(Y) or X)
+        if method is adaptive_power_iteration:
+            patch.setattr(f"{name}.above_threshold", lambda *_: j)
+        else:
+            patch.setattr(f"{name}._clip", lambda *_: threshold(j))
+        run(method, A, X, 1)
+    return seen[-1]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("p", [1, 3])
+def test_a_row_moves_a_sum_by_at_most_the_threshold(method, p, monkeypatch):
+    random, worst, worst_pair = np.random.default_rng(0), 0.0, 0.0
+    A, j = random_rows(30, D), HALVINGS - 3
+    X = random_basis(random, D, p)
+    base = sums(method, A, X, monkeypatch, j)
+    moves = []
+    for _ in range(300):
+        a = random.standard_normal(D) + 3 * X[:, 0] * random.integers(0, 2)
+        a *= random.uniform(0, 1.5) / np.linalg.norm(a)
+        moves.append(sums(method, np.vstack([A, a]), X, monkeypatch, j) - base)
+    moves.append(-moves[int(np.argmax([np.linalg.norm(move) for move in moves]))])
+    worst = max(np.linalg.norm(move) for move in moves)
+    worst_pair = max(np.linalg.norm(move - other) for move in moves for other in moves)
+    assert 0.9 * threshold(j) < worst <= threshold(j) * (1 + 1e-9)
+    assert worst_pair <= 2 * threshold(j) * (1 + 1e-9)
+
+
+def test_without_noise_the_filtered_sum_is_applied_once(monkeypatch):
+    A, X = random_rows(200, D), random_basis(np.random.default_rng(1), D, 1)
+    j = HALVINGS - 4
+    kept = [a for a in A if np.linalg.norm(a) * abs(a @ X[:, 0]) <= threshold(j)]
+    assert 0 < len(kept) < 200
+    expected = sum(np.outer(a, a) for a in kept) @ X
+    np.testing.assert_allclose(sums(adaptive_power_iteration, A, X, monkeypatch, j), expected)
+    factors = [min(1, threshold(j) / (np.linalg.norm(a) * abs(a @ X[:, 0]))) for a in A]
+    expected = sum(f * np.outer(a, a) for f, a in zip(factors, A, strict=True)) @ X
+    np.testing.assert_allclose(sums(clipped_power_iteration, A, X, monkeypatch, j), expected)
+
+
+def test_the_search_is_pure_as_claimed():
+    """Exact odds of the first threshold for tails that differ by one everywhere, by integrating over the noise."""
+    epsilon, tails = 0.8, np.array([9, 3, 1, 0])
+    odds = [first_odds(tails + more, epsilon) for more in (0, 1)]
+    loss = np.abs(np.log(odds[0]) - np.log(odds[1]))
+    assert loss.max() <= epsilon
+    assert loss.max() > 0.3 * epsilon
+    drawn = [above_threshold(tails, epsilon, 0.05, random) for random in map(np.random.default_rng, range(4000))]
+    counts = np.bincount([min(j, 4) for j in drawn], minlength=5)
+    expected = np.append(odds[0], 1 - odds[0].sum()) * 4000
+    assert stats.chisquare(counts, expected).pvalue > 1e-3
+
+
+def first_odds(tails: np.ndarray, epsilon: float) -> np.ndarray:
+    grid = np.linspace(-100, 100, 200_001)
+    law = stats.laplace(scale=2 / epsilon)
+    allowed = 4 / epsilon * math.log((len(tails) + 1) / 0.05) + grid
+    stops = law.cdf(allowed - tails[:, None])
+    goes = np.cumprod(np.vstack([np.ones_like(grid), 1 - stops[:-1]]), axis=0)
+    return np.sum(stops * goes * law.pdf(grid), axis=1) * (grid[1] - grid[0])
+
+
+def test_the_search_stops_in_time_and_leaves_out_few():
+    epsilon, beta = 0.5, 0.1
+    tails = np.maximum(1000 >> np.arange(HALVINGS + 1), 0)
+    late = few = 0
+    for seed in range(1000):
+        j = above_threshold(tails, epsilon, beta, np.random.default_rng(seed))
+        late += tails[max(j - 1, 0)] == 0 and j > 0
+        few += tails[j] <= 8 * math.log((HALVINGS + 2) / beta) / epsilon
+    assert late <= beta * 1000
+    assert few >= (1 - beta) * 1000
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("method", METHODS)
+def test_events_add_up_to_at_most_what_was_asked(method, epsilon):
+    events = run(method, random_rows(50, D), np.eye(D)[:, :1], 7, epsilon=epsilon).events
+    assert run_epsilon(events, 1e-6) <= epsilon
+    assert cost(events).mu_squared == pytest.approx(gaussian_budget(epsilon, 1e-6) ** 2)
+    search, step = events
+    assert step.count == 7
+    assert (search.mechanism == PURE) == (method is adaptive_power_iteration)
+    assert search.count == (7 if search.mechanism == PURE else 1)
+
+
+@LIBRARIES
+@pytest.mark.parametrize("method", METHODS)
+def test_the_leading_direction_is_found_alike_in_every_library_and_from_sparse_rows(method, xp):
+    A, X = random_rows(N, D), random_basis(np.random.default_rng(1), D, 1)
+    found = run(method, xp.asarray(A), xp.asarray(X), 10)
+    x = to_numpy(found.components)[:, 0]
+    assert 1 - (x @ first_right(A)) ** 2 < 1e-3
+    assert found.iterations == len(found.residuals) == 10
+    np.testing.assert_allclose(run(method, sparse.csr_matrix(A), X, 10).components[:, 0], x, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_block_finds_the_leading_subspace(method):
+    random = np.random.default_rng(0)
+    A = random.standard_normal((N, D)) * np.array([3.0, 2.5, 2.0] + [0.5] * (D - 3))
+    A /= np.linalg.norm(A, axis=1).max()
+    X = run(method, A, random_basis(random, D, 3), 6).components
+    V = np.linalg.svd(A)[2][:3].T
+    assert np.linalg.norm(V - X @ (X.T @ V), 2) < 0.05
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_replaced_row_costs_twice_the_noise(method, monkeypatch):
+    A, X, drawn = random_rows(N, D), np.eye(D)[:, :1], []
+    monkeypatch.setattr(f"{method.__module__}.orthonormal", lambda Y: drawn.append(Y) or X)
+
+    def noise(neighbours: str) -> np.ndarray:
+        drawn.clear()
+        with monkeypatch.context() as patch:
+            run(method, A, X, 1, neighbours=neighbours)
+            patch.setattr(f"{method.__module__}.standard_normal", lambda random, shape, like: np.zeros(shape))
+            run(method, A, X, 1, neighbours=neighbours)
+        return drawn[1] - drawn[3]
+
+    np.testing.assert_allclose(noise("replaced-row"), 2 * noise("row"), rtol=1e-6)
+
+
+@LIBRARIES
+def test_analyze_gauss_without_much_noise_is_the_eigendecomposition(xp):
+    A = random_rows(N, D)
+    found = analyze_gauss(xp.asarray(A), 3, epsilon=90.0, delta=1e-3, random=np.random.default_rng(0))
+    values = np.linalg.eigvalsh(A.T @ A)[::-1][:3]
+    np.testing.assert_allclose(to_numpy(found.values), values, rtol=0.02)
+    assert abs(to_numpy(found.components)[:, 0] @ first_right(A)) > 0.999
+    assert (found.iterations, found.residuals) == (0, ())
+    alike = analyze_gauss(sparse.csr_array(A), 3, epsilon=90.0, delta=1e-3, random=np.random.default_rng(0))
+    np.testing.assert_allclose(np.abs(alike.components.T @ to_numpy(found.components)), np.eye(3), atol=1e-6)
+
+
+@pytest.mark.parametrize(("neighbours", "change"), [("row", 1.0), ("replaced-row", math.sqrt(2))])
+def test_analyze_gauss_adds_isotropic_symmetric_noise(neighbours, change):
+    """With no rows the covariance is noise alone; its eigenvalues give it back."""
+    random, squares, rest = np.random.default_rng(0), [], []
+    for _ in range(500):
+        found = analyze_gauss(np.zeros((0, 4)), 4, epsilon=1.0, delta=1e-5, random=random, neighbours=neighbours)
+        E = (found.components * found.values) @ found.components.T
+        squares.append(np.diag(E))
+        rest.append(E[np.triu_indices(4, 1)])
+    std = change * found.events[0].noise_multiplier
+    assert stats.kstest(np.ravel(squares) / std, "norm").pvalue > 1e-3
+    assert stats.kstest(np.ravel(rest) / std * math.sqrt(2), "norm").pvalue > 1e-3
+    assert 0.98e-5 <= gaussian_delta(1 / found.events[0].noise_multiplier, 1.0) <= 1e-5
+
+
+def test_covariances_of_neighbours_differ_by_what_noise_is_scaled_to():
+    random = np.random.default_rng(0)
+    a, b = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in random.standard_normal((2, 500, D)))
+    outer = np.einsum("ni,nj->nij", a, a)
+    assert np.linalg.norm(outer, axis=(1, 2)).max() == pytest.approx(1)
+    assert np.linalg.norm(outer - np.einsum("ni,nj->nij", b, b), axis=(1, 2)).max() <= math.sqrt(2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"delta": 0.0}, "delta"),
+        ({"neighbours": "entry"}, "neighbours"),
+        ({"A": np.full((4, D), np.nan)}, "finite"),
+        ({"A": sparse.csr_array(np.full((4, D), np.inf))}, "finite"),
+        ({"A": np.ones(D)}, r"\(n, d\)"),
+    ],
+)
+def test_wrong_arguments_are_refused(wrong, message):
+    good = {"epsilon": 1.0, "delta": 1e-6, "random": np.random.default_rng(0), "neighbours": "row"}
+    arguments = {**good, "A": np.ones((4, D)), **wrong}
+    for method in METHODS:
+        with pytest.raises(InputError, match=message):
+            method(X=np.eye(D)[:, :1], rounds=2, **arguments)
+    with pytest.raises(InputError, match=message):
+        analyze_gauss(k=2, **arguments)
+
+
+def test_wrong_shares_columns_and_ranks_are_refused():
+    A, X, random = np.ones((4, D)), np.eye(D)[:, :1], np.random.default_rng(0)
+    for method, name in ((adaptive_power_iteration, "search_share"), (clipped_power_iteration, "beyond")):
+        with pytest.raises(InputError, match=name):
+            run(method, A, X, **{name: 1.0})
+        with pytest.raises(InputError, match="as many rows"):
+            run(method, A, X[1:])
+        with pytest.raises(InputError, match="rounds"):
+            run(method, A, X, 0)
+    for k in (0, D + 1):
+        with pytest.raises(InputError, match="k must be"):
+            analyze_gauss(A, k, epsilon=1.0, delta=1e-6, random=random)
+
+
+def test_the_package_names_its_functions():
+    import dplda.spectral
+
+    assert {name for name in dplda.spectral.__all__ if callable(getattr(dplda.spectral, name))} <= set(
+        dir(dplda.spectral)
+    )
+    with pytest.raises(AttributeError, match="no attribute"):
+        dplda.spectral.nothing  # noqa: B018

@@ -1,0 +1,91 @@
+"""The streaming power method: blocks do not matter, memory stays small, spiked covariances are found."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from libraries import LIBRARIES, outside
+from scipy import sparse
+
+from dplda.compute.arrays import to_numpy
+from dplda.errors import InputError
+from dplda.spectral import noisy_power_method, random_basis, streaming_power_method
+
+D, P, N = 12, 3, 100
+Z = np.random.default_rng(0).standard_normal((N, D)) * np.linspace(2, 0.5, D)
+START = random_basis(np.random.default_rng(1), D, P)
+
+
+def batch(samples: int, rounds: int) -> np.ndarray:
+    """The same by whole matrices."""
+    parts = iter(np.split(Z[: samples * rounds], rounds))
+
+    def product(X: np.ndarray) -> np.ndarray:
+        part = next(parts)
+        return part.T @ part @ X
+
+    return noisy_power_method(product, START, rounds).components
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, N), max_size=6), st.integers(P, N), st.booleans())
+def test_any_blocks_give_what_the_batch_gives(cuts, samples, as_sparse):
+    blocks = np.split(Z, sorted(cuts))
+    found = streaming_power_method(map(sparse.csr_array, blocks) if as_sparse else blocks, START, samples)
+    rounds = N // samples
+    assert found.iterations == len(found.residuals) == rounds
+    np.testing.assert_allclose(found.components, batch(samples, rounds), atol=1e-9)
+
+
+@LIBRARIES
+def test_rounds_end_the_stream_and_values_are_eigenvalues_of_the_last_covariance(xp):
+    taken = []
+    blocks = (taken.append(i) or xp.asarray(Z[i : i + 10]) for i in range(0, N, 10))
+    found = streaming_power_method(blocks, xp.asarray(START), 20, rounds=3)
+    assert found.iterations == 3
+    assert len(taken) == 6
+    before, last = batch(20, 2), Z[40:60]
+    expected = np.linalg.svd(last.T @ last @ before, compute_uv=False) / 20
+    np.testing.assert_allclose(to_numpy(found.values), expected)
+
+
+def test_a_spiked_covariance_is_found():
+    random, d, k, samples = np.random.default_rng(2), 60, 3, 8000
+    U = random_basis(random, d, k)
+
+    def stream():
+        while True:
+            yield random.standard_normal((500, k)) * 2 @ U.T + random.standard_normal((500, d))
+
+    found = streaming_power_method(stream(), random_basis(random, d, 2 * k), samples, rounds=8)
+    assert outside(found.components, U) < 0.1
+    np.testing.assert_allclose(found.values[:k], 5.0, rtol=0.15)
+
+
+def test_memory_is_that_of_one_block_and_one_basis():
+    d, p, n = 2000, 4, 60
+    block = sparse.random_array((n, d), density=0.01, format="csr", random_state=0)
+    start = random_basis(np.random.default_rng(0), d, p)
+    streaming_power_method([block], start, n)
+    tracemalloc.start()
+    streaming_power_method((block.copy() for _ in range(200)), start, 10 * n)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20 * d * p * 8 < d * d * 8 / 10
+
+
+def test_streams_that_cannot_serve_are_refused():
+    with pytest.raises(InputError, match="ended before"):
+        streaming_power_method([Z], START, N + 1)
+    with pytest.raises(InputError, match=rf"\(n, {D}\)"):
+        streaming_power_method([Z[:, 1:]], START, 5)
+    for bad in (np.full((2, D), np.nan), sparse.csr_array(np.full((2, D), np.inf))):
+        with pytest.raises(InputError, match="finite"):
+            streaming_power_method([bad], START, P)
+    for wrong in ({"samples": P - 1}, {"samples": 5, "rounds": 0}):
+        with pytest.raises(InputError, match="at least 1"):
+            streaming_power_method([Z], START, **wrong)
