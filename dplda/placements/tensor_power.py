@@ -6,7 +6,7 @@ u <- T(I, u, u)  for each topic power iterations, every one a noisy clipped sum 
 lambda           from one more such question at the last u; then deflation by lambda u^3, which is released already
 
 Clips are those of whole whitened tensors: one placed at a random u would cut off what a topic's own u brings out.
-T - D is asked at public or released u only, so that LDA's correction and the deflation D are post-processing.
+T is asked at public or released u only, so that LDA's correction and the deflation are post-processing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from dplda.placements.whitened import EDGES, edge_shares, moment_shares, whiten
 from dplda.privacy.curator import Gate, WordFrequencies
 from dplda.privacy.plan import Share
 from dplda.settings import FitSettings
-from dplda.tensor.power import Decomposition
+from dplda.tensor.implicit import Implicit, along_itself
+from dplda.tensor.noisy import noisy_power_method
 
 SPLIT = {"power": 0.3, "e8": 0.7}
 QUANTILE = 0.5  # of the units' norms, where the tensor is clipped at least
@@ -47,21 +48,15 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     scaled = whitened.scale[:, None] * whitened.whitening.W
     quantile = max(QUANTILE, clip_quantile(*whitened.strength))
     clip = ask.clip("tensor", contributions.third_moment(scaled), quantile)
-    values, vectors = np.zeros(k), np.zeros((k, k))
 
-    def along(u: np.ndarray) -> np.ndarray:
-        """(T - D)(I, u, u), with noise."""
-        E3 = gate.release("tensor", contributions.third_moment_along(scaled, u[:, None]), clip).mean[0]
-        deflation = vectors @ (values * (vectors.T @ u) ** 2)
-        return np.asarray(E3 + np.einsum("abc,b,c->a", correction, u, u) - deflation)
+    def along(U: np.ndarray) -> np.ndarray:
+        """T(I, u, u), with noise, for the one column u of U."""
+        E3 = gate.release("tensor", contributions.third_moment_along(scaled, U), clip).mean
+        u = U[:, 0]
+        return np.asarray(E3.T + np.einsum("abc,b,c->a", correction, u, u)[:, None])
 
-    for i in range(k):
-        u = _unit(generator.standard_normal(k))
-        for _ in range(ITERATIONS):
-            u = _unit(along(u))
-        values[i], vectors[:, i] = u @ along(u), u
-    return whitened.learned(Decomposition(values, vectors))
+    def value(U: np.ndarray) -> np.ndarray:
+        return along_itself(U, along(U))
 
-
-def _unit(v: np.ndarray) -> np.ndarray:
-    return np.asarray(v / max(float(np.linalg.norm(v)), 1e-300))
+    pairs = noisy_power_method(Implicit(along, k), k, generator, iterations=ITERATIONS, value=value)
+    return whitened.learned(pairs)

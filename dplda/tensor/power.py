@@ -2,68 +2,94 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from dplda.compute.arrays import Array, like, namespace
 from dplda.compute.threads import one_blas_thread
+from dplda.privacy.events import Event
+from dplda.tensor.implicit import Implicit, along_itself, implicit, require_counts, scaled_to_unit
 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """Pairs of a symmetric tensor: `values` (r,) and unit `vectors` (k, r), T ~ sum values v^3."""
+    """Pairs of a symmetric tensor: `values` (r,) and unit `vectors` (d, r), T ~ sum values v^3.
 
-    values: np.ndarray
-    vectors: np.ndarray
+    `iterations` counts the power steps of all pairs together. `residuals` (r,) are the lengths of T(I, u, u) -
+    T(u, u, u) u at the last u of each pair at which the (noisy, deflated) tensor was asked: 0 at an eigenvector.
+    `events` are what a private function released.
+    """
+
+    values: Array
+    vectors: Array
+    iterations: int = 0
+    residuals: Array = field(default_factory=lambda: np.empty(0))
+    events: tuple[Event, ...] = ()
+
+
+def no_pairs(tensor: Implicit) -> tuple[Array, Array, Array]:
+    """Values (0,), vectors (d, 0) and residuals (0,) to which the pairs of `tensor` are appended."""
+    nothing = like(np.empty(0), tensor.example)
+    return nothing, like(np.empty((tensor.dimension, 0)), tensor.example), nothing
 
 
 @one_blas_thread()
 def robust_power_method(
-    T: np.ndarray, rank: int, generator: np.random.Generator, *, starts: int = 100, iterations: int = 30
+    T: Array | Implicit,
+    rank: int,
+    generator: np.random.Generator,
+    *,
+    starts: int = 100,
+    iterations: int = 30,
+    tolerance: float = 0.0,
+    screen: bool = True,
 ) -> Decomposition:
-    """Find `rank` eigenpairs of the symmetric tensor T (k, k, k) by power iterations, restarts and deflation.
+    """Find `rank` eigenpairs of the symmetric tensor T (d, d, d) by power iterations, restarts and deflation.
 
-    Each component runs `starts` random unit vectors for a quarter of `iterations` steps and the eighth of them with
-    the largest T(v, v, v) for all of them, keeps the best, polishes it for as many steps again and subtracts it.
-    Cost: about rank * iterations * starts * k^3 / 6. Raises `ValueError` unless T is a finite cube with
-    1 <= rank <= k.
+    Each pair runs `starts` random unit vectors together for `iterations` steps, keeps the one with the largest
+    T(v, v, v), polishes it for as many steps again and subtracts it. With `screen` they run a quarter of the steps and
+    only the best eighth of them the rest; without, the algorithm is as printed, followed by the polishing. Steps end
+    early when no vector moves by more than `tolerance`.
+
+    Cost: rank * iterations * starts * d^2 (d + 1) flops (a quarter to a third of it with `screen`), starts + iterations
+    products for an implicit tensor. Memory: d^2 (d + 1) / 2 numbers beside a dense T, and starts * d (d + 1) / 2.
+    Raises `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d.
     """
-    k = T.shape[0] if T.ndim == 3 else 0
-    if T.shape != (k, k, k) or not 1 <= rank <= k or not np.isfinite(T).all():
-        raise ValueError(f"need a finite (k, k, k) tensor and 1 <= rank <= k, got shape {T.shape}, rank {rank}")
-    T = T.copy()
-    values, vectors = np.empty(rank), np.empty((k, rank))
-    for component in range(rank):
-        folded = _fold(T)
-        U = _iterate(folded, generator.standard_normal((k, starts)), max(1, iterations // 4))
-        U = _iterate(folded, _best(folded, U, max(1, starts // 8)), iterations)
-        v = _iterate(folded, _best(folded, U, 1), iterations)
-        values[component] = (_contract(folded, v) * v).sum()
-        vectors[:, component] = v[:, 0]
-        T -= values[component] * np.einsum("a,b,c->abc", v[:, 0], v[:, 0], v[:, 0])
-    return Decomposition(values, vectors)
+    require_counts(starts=starts, iterations=iterations)
+    tensor = implicit(T, rank)
+    xp, done = namespace(tensor.example), 0
+    values, vectors, residuals = no_pairs(tensor)
+    for _ in range(rank):
+        deflated = tensor.less(values, vectors)
+        U = tensor.directions(generator, starts)
+        if screen:
+            U, steps = _iterate(deflated, U, max(1, iterations // 4), tolerance)
+            U, done = _best(deflated, U, max(1, starts // 8)), done + steps
+        U, steps = _iterate(deflated, U, iterations, tolerance)
+        v, polishing = _iterate(deflated, _best(deflated, U, 1), iterations, tolerance)
+        product = deflated.along(v)
+        value = along_itself(v, product)
+        values, vectors = xp.concat([values, value]), xp.concat([vectors, v], axis=1)
+        residuals = xp.concat([residuals, xp.linalg.vector_norm(product - value * v, axis=0)])
+        done += steps + polishing
+    return Decomposition(values, vectors, done, residuals)
 
 
-def _fold(T: np.ndarray) -> np.ndarray:
-    """T(I, ., .) on the products u_b u_c, b <= c, of a vector with itself: (k, k (k + 1) / 2)."""
-    b, c = np.triu_indices(len(T))
-    return np.asarray(T[:, b, c] * np.where(b == c, 1.0, 2.0))
-
-
-def _contract(folded: np.ndarray, U: np.ndarray) -> np.ndarray:
-    b, c = np.triu_indices(len(U))
-    return np.asarray(folded @ (U[b] * U[c]))
-
-
-def _best(folded: np.ndarray, U: np.ndarray, count: int) -> np.ndarray:
+def _best(tensor: Implicit, U: Array, count: int) -> Array:
     """The `count` columns of U with the largest T(u, u, u)."""
-    return U[:, np.argsort(-(_contract(folded, U) * U).sum(axis=0), kind="stable")[:count]]
+    xp = namespace(U)
+    order = xp.argsort(-along_itself(U, tensor.along(U)), stable=True)
+    return xp.take(U, order[:count], axis=1)
 
 
-def _iterate(folded: np.ndarray, U: np.ndarray, iterations: int) -> np.ndarray:
-    U = U / np.linalg.norm(U, axis=0)
-    for _ in range(iterations):
-        V = _contract(folded, U)
-        norm = np.linalg.norm(V, axis=0)
-        U = np.where(norm > 0, V / np.where(norm > 0, norm, 1.0), U)
-    return U
+def _iterate(tensor: Implicit, U: Array, iterations: int, tolerance: float) -> tuple[Array, int]:
+    """U after at most `iterations` steps u <- T(I, u, u) / |T(I, u, u)|, and how many were taken."""
+    xp = namespace(U)
+    for step in range(iterations):
+        V = scaled_to_unit(tensor.along(U), U)
+        moved = float(xp.max(xp.abs(V - U)))
+        U = V
+        if moved <= tolerance:
+            return U, step + 1
+    return U, iterations

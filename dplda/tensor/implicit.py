@@ -1,0 +1,115 @@
+"""A symmetric third-order tensor as the power methods see it: by its products T(I, u, u)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from dplda.compute.arrays import SYMMETRY, Array, floats, like, namespace, to_numpy
+from dplda.errors import InputError
+
+
+@dataclass(frozen=True)
+class Implicit:
+    """A symmetric (d, d, d) tensor that is never formed.
+
+    `along` maps the columns u of a (d, L) array to T(I, u, u), (d, L); `dimension` is d; `example` is any array of the
+    library, device and type to work in. `along` may be noisy, or read a stream.
+    """
+
+    along: Callable[[Array], Array]
+    dimension: int
+    example: Array = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def of_vectors(cls, along: Callable[[Array], Array], dimension: int, example: Array | None = None) -> Implicit:
+        """The tensor whose `along` maps one vector u (d,) to T(I, u, u), (d,)."""
+
+        def columns(U: Array) -> Array:
+            return namespace(U).stack([along(U[:, i]) for i in range(U.shape[1])], axis=1)
+
+        return cls(columns, dimension, np.empty(0) if example is None else example)
+
+    def less(self, values: Array, vectors: Array) -> Implicit:
+        """T - sum values v^3 for `values` (r,) and `vectors` (d, r): deflation, at O(d r) for every product."""
+        if not values.shape[0]:
+            return self
+        along = self.along
+        return replace(self, along=lambda U: along(U) - vectors @ (values[:, None] * (vectors.T @ U) ** 2))
+
+    def directions(self, generator: np.random.Generator, count: int) -> Array:
+        """Independent uniform unit vectors, (d, count)."""
+        U = generator.standard_normal((self.dimension, count))
+        return like(U / np.linalg.norm(U, axis=0), self.example)
+
+
+def implicit(T: Array | Implicit, rank: int) -> Implicit:
+    """T as an `Implicit`; a dense one in the memory of its d^2 (d + 1) / 2 entries on the products u_b u_c, b <= c.
+
+    Raises `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d. Of an implicit tensor the symmetry
+    is tested at three fixed vectors.
+    """
+    if isinstance(T, Implicit):
+        _require(T.dimension, rank, (T.dimension,) * 3)
+        _require_symmetric_products(T)
+        return T
+    d = T.shape[0] if T.ndim == 3 else 0
+    _require(d, rank, tuple(T.shape))
+    T, xp = floats(T, "a tensor"), namespace(T)
+    mirrored = max(float(xp.max(xp.abs(T - xp.permute_dims(T, axes)))) for axes in ((1, 0, 2), (0, 2, 1)))
+    if mirrored > _rounding(T) * float(xp.max(xp.abs(T))):
+        raise InputError("a tensor must be symmetric: average it over the six orders of its axes if that is meant")
+    return Implicit(_folded(T), d, T)
+
+
+def _folded(T: Array) -> Callable[[Array], Array]:
+    """U -> T(I, u, u) of every column as one matrix product: d^2 (d + 1) flops for a column."""
+    xp, d = namespace(T), T.shape[0]
+    rows, columns = np.triu_indices(d)
+    b, c, both = (xp.asarray(index) for index in (rows, columns, rows * d + columns))
+    folded = xp.take(xp.reshape(T, (d, d * d)), both, axis=1) * like(np.where(rows == columns, 1.0, 2.0), T)
+    return lambda U: folded @ (xp.take(U, b, axis=0) * xp.take(U, c, axis=0))
+
+
+def _rounding(T: Array) -> float:
+    return max(SYMMETRY, 10 * float(namespace(T).finfo(T.dtype).eps))
+
+
+def _require(d: int, rank: int, shape: tuple[int, ...]) -> None:
+    if shape != (d, d, d) or not 1 <= rank <= d:
+        raise InputError(f"need a (d, d, d) tensor and 1 <= rank <= d, got shape {shape}, rank {rank}")
+
+
+def require_counts(**counts: int) -> None:
+    """`InputError` unless every one of the named `counts` is at least 1."""
+    for name, count in counts.items():
+        if count < 1:
+            raise InputError(f"{name} must be at least 1, got {count}")
+
+
+def _require_symmetric_products(T: Implicit) -> None:
+    """x' T(I, y, z) must not depend on the order of x, y, z; T(I, y, z) comes from squares by polarisation."""
+    x, y, z = np.random.default_rng(0).standard_normal((3, T.dimension))
+    sums = like(np.stack([y + z, y - z, x + z, x - z], axis=1), T.example)
+    products = T.along(sums)
+    if tuple(products.shape) != tuple(sums.shape):
+        raise InputError(f"T(I, u, u) of a (d, L) array must be (d, L): {tuple(sums.shape)} became {products.shape}")
+    products = to_numpy(floats(products, "T(I, u, u)"))
+    xyz, yxz = x @ (products[:, 0] - products[:, 1]), y @ (products[:, 2] - products[:, 3])
+    scale = np.abs(products).max() * (np.linalg.norm(x) + np.linalg.norm(y))
+    if abs(xyz - yxz) > 10 * _rounding(T.example) * scale:
+        raise InputError("an implicit tensor must be symmetric: x' T(I, y, z) differs from y' T(I, x, z)")
+
+
+def scaled_to_unit(V: Array, instead: Array) -> Array:
+    """The columns of V (d, L) at length 1; where one is zero, that of `instead`."""
+    xp = namespace(V)
+    norm = xp.linalg.vector_norm(V, axis=0)
+    return xp.where(norm > 0, V / xp.where(norm > 0, norm, xp.ones_like(norm)), instead)
+
+
+def along_itself(U: Array, products: Array) -> Array:
+    """T(u, u, u) (L,) of the columns of U (d, L) from `products` T(I, u, u) (d, L)."""
+    return namespace(U).sum(U * products, axis=0)

@@ -1,0 +1,96 @@
+"""The online tensor power method (Wang and Anandkumar 2016, Algorithm 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from dplda.compute.arrays import Array, namespace
+from dplda.compute.threads import one_blas_thread
+from dplda.errors import InputError
+from dplda.tensor.implicit import Implicit, require_counts
+from dplda.tensor.noisy import noisy_power_method
+from dplda.tensor.power import Decomposition
+
+Block = Any  # (n, d) array, SciPy sparse matrix, or one sample (d,)
+
+
+@one_blas_thread()
+def online_power_method(
+    blocks: Iterable[Block],
+    rank: int,
+    generator: np.random.Generator,
+    *,
+    samples: int,
+    starts: int = 20,
+    iterations: int = 20,
+) -> Decomposition:
+    """Find `rank` pairs of the third moment E[x^3] of a stream of samples x (d,), which is read once.
+
+    `blocks` are samples (d,), arrays (n, d) or SciPy sparse matrices (n, d), cut as they come: every step reads the
+    next `samples` of them, rank * iterations * samples in all (`itertools.cycle` reads a stored set again and again).
+    The value of a pair is that of the step before its vector, as printed.
+
+    Cost: 4 * starts flops for every entry read. Memory: O(d (rank + starts)) and one block with its products,
+    (n, starts). Proposition 3.1; the error falls as sqrt(d / samples) once samples are enough for Theorem 3.1.
+    Raises `InputError` if the stream ends early, changes its width, or holds NaN or infinity.
+    """
+    require_counts(samples=samples)
+    stream = _Stream(blocks)
+
+    def along(U: Array) -> Array:
+        total = 0.0 * U
+        for X in stream.read(samples):
+            P = X @ U
+            total = total + X.T @ (P * P)
+        if not bool(namespace(U).all(namespace(U).isfinite(total))):
+            raise InputError("the samples must be finite, got NaN or infinity")
+        return total / samples
+
+    if not 1 <= rank <= stream.width:
+        raise InputError(f"rank must be in 1..{stream.width}, the length of a sample, got {rank}")
+    moment = Implicit(along, stream.width, stream.example)
+    return noisy_power_method(moment, rank, generator, starts=starts, iterations=iterations)
+
+
+class _Stream:
+    """Samples taken from blocks of any sizes."""
+
+    def __init__(self, blocks: Iterable[Block]) -> None:
+        self._blocks = iter(blocks)
+        self._taken = 0
+        self._rest = self._next(None)
+        self.width: int = self._rest.shape[1]
+        self.example = np.empty(0) if sparse.issparse(self._rest) else self._rest[:0, :]
+
+    def read(self, count: int) -> Iterator[Block]:
+        """The next `count` samples, in pieces (n, width)."""
+        while count:
+            if not self._rest.shape[0]:
+                self._rest = self._next(self.width)
+            whole = self._rest.shape[0] <= count
+            piece = self._rest if whole else self._rest[:count, :]
+            self._rest = self._rest[piece.shape[0] :, :]
+            self._taken += piece.shape[0]
+            count -= piece.shape[0]
+            yield piece
+
+    def _next(self, width: int | None) -> Block:
+        for X in self._blocks:
+            if sparse.issparse(X):
+                block = X.tocsr()
+            else:
+                xp = namespace(X)
+                block = X[None, :] if X.ndim == 1 else X
+                if not xp.isdtype(block.dtype, "real floating"):
+                    block = xp.astype(block, xp.float64)
+            if block.ndim != 2 or block.shape[1] != (width or block.shape[1]):
+                raise InputError(
+                    f"blocks must be (n, {width or 'd'}), got {tuple(X.shape)} after {self._taken} samples"
+                )
+            if block.shape[0]:
+                return block
+        raise InputError(f"the stream ended after {self._taken} samples; rank * iterations * samples are needed")
