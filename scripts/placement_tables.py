@@ -3,8 +3,8 @@
 
     python scripts/placement_tables.py planted.json reviews.json --draw docs/figures
 
-Files about one corpus are put together. Runs that ended without topics are counted and not averaged over. Needs the
-extra `bench` (matplotlib) to draw.
+Files about one corpus are put together, and so are planted corpora that differ in nothing but the seed. Runs that ended
+without topics are counted and not averaged over. Needs the extra `bench` (matplotlib) to draw.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,19 +70,27 @@ def read(path: Path) -> Comparison:
 
 
 def merged(comparisons: Iterable[Comparison]) -> list[Comparison]:
-    """One comparison a corpus; ends the program if the same is asked of a corpus twice, or under other parameters."""
+    """One comparison a corpus; planted corpora of several seeds count as one.
+
+    Ends the program if the same is asked twice, or under other parameters.
+    """
     found: dict[str, Comparison] = {}
+    cells: set[tuple[str, object, Cell]] = set()
     for one in comparisons:
-        first = found.get(one.corpus)
-        if first is not None and first.parameters != one.parameters:
+        first = found.get(one.corpus, one)
+        if _without_seed(first) != _without_seed(one):
             raise SystemExit(f"{first.name} and {one.name} differ in their parameters: they cannot share a table.")
-        outcomes = (*first.outcomes, *one.outcomes) if first else one.outcomes
-        if len({outcome.cell for outcome in outcomes}) < len(outcomes):
+        here = {(one.corpus, one.parameters.get("seed"), outcome.cell) for outcome in one.outcomes}
+        if here & cells:
             raise SystemExit(f"{one.name} holds cells that an earlier file holds. Name each file once.")
-        found[one.corpus] = Comparison(
-            name=one.name, corpus=one.corpus, kind=one.kind, parameters=one.parameters, outcomes=outcomes
-        )
+        cells |= here
+        outcomes = one.outcomes if first is one else (*first.outcomes, *one.outcomes)
+        found[one.corpus] = replace(first, outcomes=outcomes)
     return list(found.values())
+
+
+def _without_seed(comparison: Comparison) -> dict[str, object]:
+    return {name: value for name, value in comparison.parameters.items() if name != "seed"}
 
 
 def title(comparison: Comparison) -> str:
@@ -155,7 +164,7 @@ def _panel(axes: Axes, comparison: Comparison, field: str) -> None:
         ends[method.label] = (method.label, colour, end)
     epsilons = {o.cell.epsilon for o in comparison.outcomes if o.cell.placement != NO_NOISE}
     utility_report.scales(axes, TITLES[field], sorted(epsilons), without_noise=False)
-    utility_report.label(axes, ends)
+    utility_report.label(axes, ends, apart=0.05)
     if without:
         axes.annotate(f"no topics at any epsilon: {', '.join(without)}", (0.02, 0.02), xycoords="axes fraction")
 

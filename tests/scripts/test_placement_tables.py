@@ -60,6 +60,15 @@ def test_files_about_one_corpus_share_a_table(tmp_path, capsys):
     assert "| no noise (not private) | no |  |  | 0.010 ± 0.000 | 2 |" in told
 
 
+def test_planted_corpora_of_several_seeds_share_a_cell(tmp_path, capsys):
+    files = [
+        written(tmp_path / f"{seed}.json", [outcome("default", 1.0, 0, error)], seed=seed)
+        for seed, error in enumerate((0.1, 0.3))
+    ]
+    placement_tables.main([str(path) for path in files])
+    assert "| default | yes | 0.200 ± 0.141 | 2 |" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("outcomes", "delta", "told"), [(OUTCOMES, 1e-6, "Name each file"), ([], 0.1, "differ")])
 def test_what_cannot_share_a_table_is_refused(outcomes, delta, told, tmp_path):
     files = [written(tmp_path / "a.json"), written(tmp_path / "b.json", outcomes, delta=delta)]
