@@ -27,7 +27,7 @@ def test_orthogonal_components_are_recovered_with_sign(screen, seed, k):
 
 
 def test_libraries_implicit_and_dense_agree():
-    T, V = planted(np.array([2.0, 1.6, 1.2]), 6, seed=3)
+    T, _ = planted(np.array([2.0, 1.6, 1.2]), 6, seed=3)
     T = T + 0.005 * symmetrized(np.random.default_rng(4).standard_normal(T.shape))
     tensors = [library(T) for library in LIBRARIES.values()]
     tensors.append(Implicit(lambda U: np.einsum("abc,bl,cl->al", T, U, U), 6))
