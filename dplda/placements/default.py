@@ -41,7 +41,6 @@ OVERSAMPLING = 5  # extra columns of the block beyond the topics asked for
 MEAN_QUANTILE, REFINE_QUANTILE = 0.5, 0.3  # of the units' norms, where these clips are placed
 ROW_NOISE = 0.3  # part of the noise's energy that a row's signal is weighed against
 BACKGROUND = 0.02  # of the corpus, mixed into the spectral topics
-DOCUMENT_PRIOR = 0.1  # per topic, of the E-step
 WORD_POWER, WORD_SIGNAL = 1 / 3, 1000.0  # words are scaled in the refinement by frequency^-power at this signal
 
 
@@ -97,7 +96,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     spectral = to_topics(whitening.unwhiten(pairs.values, pairs.vectors, alpha0) / s[:, None])
 
     power = _word_power(documents, k, settings)
-    parameters = _refine(ask, spectral, _proportions(m / s), power)
+    parameters = _refine(ask, spectral, alpha0 / k, _proportions(m / s), power)
     prevalence = parameters.sum(axis=0) / parameters.sum()
     facts = {
         "supported_topics": supported,
@@ -160,12 +159,12 @@ def _proportions(means: np.ndarray) -> np.ndarray:
     return np.asarray(positive / positive.sum())
 
 
-def _refine(ask: Asking, topics: np.ndarray, frequencies: np.ndarray, power: float) -> np.ndarray:
+def _refine(ask: Asking, topics: np.ndarray, prior: float, frequencies: np.ndarray, power: float) -> np.ndarray:
     scale = (frequencies + 1e-5) ** -power
     scale /= scale.mean()
 
     def expected(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        answer = ask("refine", contributions.expected_counts(weights, DOCUMENT_PRIOR, scale), REFINE_QUANTILE)
+        answer = ask("refine", contributions.expected_counts(weights, prior, scale), REFINE_QUANTILE)
         return answer.total / scale[:, None], answer.std / scale
 
     start = topics + BACKGROUND * frequencies[:, None]
