@@ -56,7 +56,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
         return np.asarray(E3.T + np.einsum("abc,b,c->a", correction, u, u)[:, None])
 
     def value(U: np.ndarray) -> np.ndarray:
-        return along_itself(U, along(U))
+        return np.asarray(along_itself(U, along(U)))
 
     pairs = noisy_power_method(Implicit(along, k), k, generator, iterations=ITERATIONS, value=value)
     return whitened.learned(pairs)
