@@ -40,7 +40,7 @@ REFINE_ROUNDS = 4
 OVERSAMPLING = 5  # extra columns of the block beyond the topics asked for
 MEAN_QUANTILE, REFINE_QUANTILE = 0.5, 0.3  # of the units' norms, where these clips are placed
 ROW_NOISE = 0.3  # part of the noise's energy that a row's signal is weighed against
-BACKGROUND = 0.02  # of the corpus, mixed into the spectral topics
+BACKGROUND = 0.005  # of the corpus, mixed into the spectral topics
 WORD_POWER, WORD_SIGNAL = 1 / 3, 1000.0  # words are scaled in the refinement by frequency^-power at this signal
 
 

@@ -38,7 +38,7 @@ from dplda.refine.variational import project_to_simplex
 from dplda.settings import FitSettings
 from dplda.spectral.whitening import Whitening, second_moment, third_moment
 from dplda.tensor.power import Decomposition, robust_power_method
-from dplda.tensor.symmetric import unpack
+from dplda.tensor.symmetric import unpack, unpack_offsets
 
 LEAST_EIGENVALUE = 1e-6  # of the largest, under every whitened one
 
@@ -103,7 +103,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     noise = _Noise(settings, generator)
     documents = gate.size()
     m = gate.release("mean", contributions.first_moment(ones), math.inf).mean[:, 0]
-    E2 = gate.release("moment", contributions.second_moment_times(ones, np.eye(d)), math.inf).mean
+    E2 = unpack_offsets(gate.release("moment", contributions.second_moment(ones), math.inf).mean)
     M2 = second_moment(E2, m, alpha0)
 
     whitening = exact = _whitening(M2, k)
