@@ -4,7 +4,7 @@
     python scripts/bench_plan.py --imdb imdb.jsonl.gz --news 20news-bydate.tar.gz
 
 The plan sees the number of documents and settings only. Prints Markdown: the noise level of the core, its 20th
-eigenvalue (the fit's with noise) and how many of its 25 stand above the noise; fits are medians over seeds. Noise
+eigenvalue (the fit's with noise) and how many of its 26 stand above the noise; fits are medians over seeds. Noise
 is simulated.
 """
 
