@@ -51,6 +51,8 @@ def private_power_method(
     `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d, and for a wrong budget or neighbours.
     """
     require_counts(starts=starts, iterations=iterations)
+    if not delta:
+        raise InputError("delta must be positive: Gaussian noise gives no pure epsilon.")
     if not 0 < change < math.inf:
         raise InputError(f"change must be positive and finite, got {change}")
     check_choice("neighbours", neighbours, tuple(SENSITIVITIES))
