@@ -200,7 +200,9 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
             style="green",
         )
     else:
-        say(f"NOT PRIVATE: {statement.reason or 'not proven private'}", style="bold red")
+        reason = statement.reason or "not proven private"
+        stamped = reason.startswith(("NOT PRIVATE", "NOT PROVEN PRIVATE"))
+        say(reason if stamped else f"NOT PRIVATE: {reason}", style="bold red")
     show_topics(model)
     supported = model.parameters.get("supported_topics")
     if isinstance(supported, int) and supported < len(model.topics):

@@ -39,8 +39,13 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     """Run every stage after the vocabulary; `generator` draws public starting points only."""
     ask = Asking(gate, gate.size())
     whitened = whiten(ask, words, settings)
-    Q, L = whitened.whitening.basis, np.diag(whitened.whitening.values**-0.5)
-    E3 = contributions.projected_third_moment(whitened.scale, Q)
+    E3 = contributions.projected_third_moment(whitened.scale, whitened.whitening.basis)
     tensor = ask("tensor", E3, clip_quantile(*whitened.strength))
-    T = whitened.corrected(np.einsum("abc,ai,bj,cl->ijl", unpack(tensor.mean[0], whitened.k), L, L, L, optimize=True))
+    T = whitened.corrected(contracted(tensor.mean[0], whitened.whitening.values))
     return whitened.learned(robust_power_method(T, whitened.k, generator, starts=5 * whitened.k))
+
+
+def contracted(coordinates: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """E(W, W, W), (k, k, k), from the `coordinates` of E(Q, Q, Q): W = Q L with L = diag(`values`)^(-1/2), (k,)."""
+    root = values**-0.5
+    return np.asarray(unpack(coordinates, len(root)) * np.einsum("a,b,c->abc", root, root, root))
