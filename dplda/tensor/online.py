@@ -9,7 +9,6 @@ import numpy as np
 from scipy import sparse
 
 from dplda.compute.arrays import Array, namespace
-from dplda.compute.threads import one_blas_thread
 from dplda.errors import InputError
 from dplda.tensor.implicit import Implicit, require_counts
 from dplda.tensor.noisy import noisy_power_method
@@ -18,7 +17,6 @@ from dplda.tensor.power import Decomposition
 Block = Any  # (n, d) array, SciPy sparse matrix, or one sample (d,)
 
 
-@one_blas_thread()
 def online_power_method(
     blocks: Iterable[Block],
     rank: int,

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from dplda.compute.arrays import Array, standard_normal
-from dplda.compute.threads import one_blas_thread
 from dplda.errors import InputError
 from dplda.settings import check_choice
 from dplda.spectral.calibration import gaussian_questions, total_mu
@@ -18,7 +17,6 @@ from dplda.tensor.power import Decomposition
 from dplda.tensor.sensitivity import ENTRY, SENSITIVITIES
 
 
-@one_blas_thread()
 def private_power_method(
     T: Array | Implicit,
     rank: int,

@@ -1,0 +1,176 @@
+#!/usr/bin/env python
+"""Wang and Anandkumar 2016, Figure 1: how much noise the robust tensor power method bears.
+
+    python scripts/reproduce/tensor_noise.py
+
+T = v1^3 + 0.75 v2^3 + 0.5 v3^3 along the first three axes, plus noise E of operator norm sigma: Gaussian (symmetrized),
+adversarial (v2 x I, symmetrized) or weakly correlated (the cubes of all other axes). A trial fails unless every found
+vector has an inner product of at least 1/4 with its own component. The paper does not give restarts L and steps R;
+here L = 10, R = 30. Transitions should line up at sigma ~ d^(-1/2), 1 / d and 1 / log d.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from common import curve, exponent, finish, options, panels, report, table
+
+from dplda.compute.threads import one_blas_thread
+from dplda.tensor import Implicit, robust_power_method
+from dplda.tensor.implicit import implicit
+
+VALUES = np.array([1.0, 0.75, 0.5])
+STARTS, STEPS, SETTLED = 10, 30, 1e-3
+SCALES: dict[str, Callable[[float], float]] = {
+    "σ": lambda d: 1.0,
+    "σ √d": np.sqrt,
+    "σ d": lambda d: d,
+    "σ ln d": np.log,
+}
+CLAIMED = {"gaussian": "σ √d", "adversarial": "σ d", "weakly correlated": "σ ln d"}
+SPREADS = {"gaussian": (0.4, 8.0), "adversarial": (0.4, 40.0), "weakly correlated": (0.3, 4.0)}  # of sigma, scaled
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What is swept: dimensions, noise levels for each, trials at each level."""
+
+    dimensions: tuple[int, ...]
+    levels: int
+    trials: int
+
+
+SIZES = {"full": Sizes((25, 50, 100, 200), 10, 20), "quick": Sizes((25, 50), 8, 8)}
+
+
+@one_blas_thread()
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure, print and draw."""
+    asked = options(__doc__, "tensor-noise", argv)
+    found = sweep(SIZES["quick" if asked.quick else "full"], np.random.default_rng(asked.seed))
+    print("**Noise at which half of the trials fail**, and how well it lines up under each scaling\n")
+    print(transition_table(found))
+    draw(found, asked.figure)
+
+
+def gaussian(d: int, random: np.random.Generator) -> Implicit:
+    """Symmetrized Gaussian noise of operator norm about 1."""
+    raw = random.standard_normal((d, d, d), dtype=np.float32)
+    E = implicit(sum(raw.transpose(order) for order in itertools.permutations(range(3))), 1)
+    norm = operator_norm(E, random)
+    return Implicit(lambda U: E.along(U) / np.float32(norm), d, E.example)
+
+
+def adversarial(d: int, random: np.random.Generator) -> Implicit:
+    """v2 x I over its three places: E(I, u, u) = |u|^2 v2 + 2 (v2'u) u, of operator norm 3 before it is scaled."""
+
+    def along(U: np.ndarray) -> np.ndarray:
+        product = 2 * U[1] * U
+        product[1] += (U**2).sum(axis=0)
+        return product / 3
+
+    return Implicit(along, d)
+
+
+def weakly_correlated(d: int, random: np.random.Generator) -> Implicit:
+    """The cubes of all axes but the first three, of operator norm 1."""
+    others = (np.arange(d) >= len(VALUES))[:, None]
+    return Implicit(lambda U: others * U**2, d)
+
+
+NOISES = {"gaussian": gaussian, "adversarial": adversarial, "weakly correlated": weakly_correlated}
+
+
+def operator_norm(E: Implicit, random: np.random.Generator, starts: int = 10, steps: int = 60) -> float:
+    """The largest E(u, u, u) that shifted power iterations climb to from random starts (Kolda and Mayo 2011)."""
+    U = E.directions(random, starts)
+    for _ in range(steps):
+        products = E.along(U)
+        shift = np.linalg.norm(products, axis=0).mean()
+        U = products + shift * U
+        U /= np.linalg.norm(U, axis=0)
+    return float((U * E.along(U)).sum(axis=0).max())
+
+
+def fails(E: Implicit, sigma: float, random: np.random.Generator) -> bool:
+    """Whether one of the three vectors found in T + sigma E is not its component."""
+
+    def along(U: np.ndarray) -> np.ndarray:
+        product = np.asarray(sigma, U.dtype) * E.along(U)
+        product[:3] += VALUES[:, None] * U[:3] ** 2
+        return product
+
+    found = robust_power_method(
+        Implicit(along, E.dimension, E.example),
+        3,
+        random,
+        starts=STARTS,
+        iterations=STEPS,
+        tolerance=SETTLED,
+        screen=False,
+    )
+    return bool((np.diag(found.vectors[:3]) < 0.25).any())
+
+
+Failures = dict[tuple[str, int], tuple[np.ndarray, np.ndarray]]  # by noise and d: sigma, share of trials
+
+
+def sweep(sizes: Sizes, random: np.random.Generator) -> Failures:
+    """Failure probabilities at levels spread around each claimed transition."""
+    found = {}
+    for (name, noise), d in itertools.product(NOISES.items(), sizes.dimensions):
+        report(f"{name} d={d}")
+        sigmas = np.geomspace(*SPREADS[name], sizes.levels) / SCALES[CLAIMED[name]](d)
+        failed = np.zeros(len(sigmas))
+        for _ in range(sizes.trials):
+            E = noise(d, random)
+            failed += [fails(E, sigma, random) for sigma in sigmas]
+        found[name, d] = sigmas, failed / sizes.trials
+    return found
+
+
+def transition(sigmas: np.ndarray, failed: np.ndarray) -> float:
+    """The sigma at which the failure probability first reaches 1/2, interpolated; NaN where it does not."""
+    above = np.flatnonzero(failed >= 0.5)
+    if not above.size or above[0] == 0:
+        return float("nan")
+    i = above[0]
+    part = (0.5 - failed[i - 1]) / (failed[i] - failed[i - 1])
+    return float(np.exp(np.log(sigmas[i - 1]) + part * np.log(sigmas[i] / sigmas[i - 1])))
+
+
+def transition_table(found: Failures) -> str:
+    """sigma of the transition by dimension, its exponent in d, and largest over smallest under every scaling."""
+    dimensions = sorted({d for _, d in found})
+    rows = []
+    for name in NOISES:
+        at = np.array([transition(*found[name, d]) for d in dimensions])
+        spreads = [at * [scale(d) for d in dimensions] for scale in SCALES.values()]
+        rows.append([
+            name, *(float(sigma) for sigma in at), f"{exponent(dimensions, at):.2f}",
+            *(f"{spread.max() / spread.min():.2f}" for spread in spreads), CLAIMED[name],
+        ])  # fmt: skip
+    lined_up = [f"spread of {scale}" for scale in SCALES]
+    return table(["noise", *(f"d = {d}" for d in dimensions), "exponent of d", *lined_up, "claimed"], rows)
+
+
+def draw(found: Failures, path: Path) -> None:
+    """The paper's figure: a row for each noise, a column for each scaling."""
+    figure, axes = panels(4, 3, width=2.3, height=2.0)
+    for ax, (name, (label, scale)) in zip(axes, itertools.product(NOISES, SCALES.items()), strict=True):
+        for i, d in enumerate(sorted({d for _, d in found})):
+            sigmas, failed = found[name, d]
+            curve(ax, sigmas * scale(d), failed, i, f"d = {d}")
+        ax.set(xscale="log", xlabel=label)
+        if label == "σ":
+            ax.set_ylabel(f"{name}\nfailure probability")
+    axes[0].legend(fontsize=6.5, frameon=False)
+    finish(figure, path)
+
+
+if __name__ == "__main__":
+    main()
