@@ -66,3 +66,8 @@ class Comparison:
     kind: str
     parameters: Mapping[str, Any]
     outcomes: tuple[Outcome, ...] = ()
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the noise was drawn from a known seed, so that no run is private."""
+        return self.kind != "private"

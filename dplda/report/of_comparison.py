@@ -94,7 +94,7 @@ def outcomes(comparison: Comparison) -> Table:
         for o in comparison.outcomes
     ]
     names = (measure.field for measure in measures(comparison))
-    return Table(("run", "placement", "epsilon", "repeat", "proven private", "ended", *names), rows)
+    return Table(("run", "placement", "epsilon", "repeat", "placement proven", "ended", *names), rows)
 
 
 def utility(comparison: Comparison, measure: Measure) -> Picture:

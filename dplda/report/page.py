@@ -66,7 +66,7 @@ def render(models: Sequence[TopicModel], comparison: Comparison | None = None) -
             run_section(model, name, f"run-{i + 1}") for i, (model, name) in enumerate(zip(models, names, strict=True))
         ],
         summary=summary(models, names),
-        together=spent_together(models),
+        together=[] if comparison else spent_together(models),  # of a comparison, more was charged than is shown
         across=of_runs.pictures(models, names),
         comparison=comparison_section(comparison),
         style=_template_text("page.css"),
@@ -116,7 +116,9 @@ def _title(models: Sequence[TopicModel], comparison: Comparison | None) -> str:
     verdicts = {verdict(model.privacy) for model in models} - {""}
     sound = [model.privacy.sound for model in models] + [o.sound for o in (comparison.outcomes if comparison else ())]
     stamp = ""
-    if not all(sound):
+    if comparison and comparison.simulated:
+        stamp = f"{NOT_PRIVATE}: "
+    elif not all(sound):
         stamp = f"{'with runs ' if any(sound) else ''}{min(verdicts or {NOT_PROVEN}, key=len)}: "
     if comparison:
         return shown(f"{stamp}noise placements on {comparison.corpus}")
@@ -126,13 +128,15 @@ def _title(models: Sequence[TopicModel], comparison: Comparison | None) -> str:
 
 def _stamps(models: Sequence[TopicModel], names: Sequence[str], comparison: Comparison | None) -> list[tuple[str, str]]:
     """What must be said in red at the top: a verdict and the reason, each once, with the runs that it is about."""
+    simulated = comparison is not None and comparison.simulated
     about: dict[tuple[str, str], list[str]] = {}
     for model, name in zip(models, names, strict=True):
-        if not model.privacy.sound:
-            reason = model.privacy.reason or "no proof of its privacy is known"
-            plain = reason.removeprefix(NOT_PRIVATE).removeprefix(NOT_PROVEN.lower()).lstrip(": ")
-            about.setdefault((verdict(model.privacy), shown(plain or reason)), []).append(name)
-    stamps = [
+        stamp, reason = verdict(model.privacy), model.privacy.reason
+        if stamp and not (simulated and stamp == NOT_PRIVATE):
+            plain = reason[len(stamp) :].lstrip(": ") if reason.upper().startswith(stamp) else reason
+            about.setdefault((stamp, shown(plain or "no proof of its privacy is known")), []).append(name)
+    stamps = [(NOT_PRIVATE, "all runs compared drew their noise from a known seed, or none")] if simulated else []
+    stamps += [
         (stamp, reason if len(models) == 1 else f"{reason} ({_which(runs, len(models))})")
         for (stamp, reason), runs in about.items()
     ]

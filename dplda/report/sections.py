@@ -16,7 +16,7 @@ from dplda.report.pictures import Table, number, percent, shown
 PRIORS = (0.01, 0.1, 0.5)  # what the attacker of the table believed before
 CARD_WORDS = 10
 SHOWN_ELSEWHERE = ("alpha", "core_eigenvalues", "core_noise_level", "published")
-SETTING_NAMES = {"documents": "documents (noisy)", "alpha0": "prior, sum of its parameters (alpha0)"}
+SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
 NOT_PRIVATE, NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"
 
 
@@ -44,7 +44,7 @@ def run_section(model: TopicModel, name: str, prefix: str) -> dict[str, Any]:
         "pictures": pictures,
         "topics": _cards(model),
         "edges": _edges(model.parameters),
-        "settings": _settings(model.parameters),
+        "settings": _settings(model.parameters, "documents (noisy)" if model.privacy.sound else "documents"),
     }
 
 
@@ -137,9 +137,10 @@ def _cards(model: TopicModel) -> list[dict[str, Any]]:
     ]
 
 
-def _settings(parameters: Mapping[str, Any]) -> Table:
+def _settings(parameters: Mapping[str, Any], documents: str = "documents") -> Table:
+    names = {**SETTING_NAMES, "documents": documents}
     named = ((key, value) for key, value in parameters.items() if key not in SHOWN_ELSEWHERE)
-    rows = [(shown(SETTING_NAMES.get(key, key.replace("_", " "))), _plain(value)) for key, value in sorted(named)]
+    rows = [(shown(names.get(key, key.replace("_", " "))), _plain(value)) for key, value in sorted(named)]
     return Table(("setting", "value"), rows)
 
 

@@ -158,9 +158,11 @@ def test_what_is_not_private_is_stamped_in_title_and_body_with_its_reason() -> N
 
 
 def test_what_is_not_proven_is_stamped_as_such() -> None:
-    page = Page(render([run_model(**{**UNSOUND, "reason": "not proven private: Theorem 5 is false"})]))
-    assert page.title.startswith("NOT PROVEN PRIVATE: ")
-    assert "NOT PROVEN PRIVATE: Theorem 5 is false." in page.text
+    for stamp in ("not proven private", "NOT PROVEN PRIVATE"):
+        page = Page(render([run_model(**{**UNSOUND, "reason": f"{stamp}: Theorem 5 is false"})]))
+        assert page.title.startswith("NOT PROVEN PRIVATE: topics")
+        assert " NOT PROVEN PRIVATE: Theorem 5 is false." in page.text
+        assert "PRIVATE: NOT" not in page.text
 
 
 def test_one_bad_run_among_good_ones_is_stamped_and_named() -> None:
@@ -170,9 +172,48 @@ def test_one_bad_run_among_good_ones_is_stamped_and_named() -> None:
 
 
 def test_unsound_outcomes_of_a_comparison_are_stamped_even_without_their_models() -> None:
-    page = Page(render([], comparison(outcome("default", 1.0, 0), outcome("none", 1.0, 0))))
+    page = Page(render([], comparison(outcome("default", 1.0, 0), outcome("none", 1.0, 0), kind="private")))
     assert page.title.startswith("with runs NOT PROVEN PRIVATE: ")
     assert "1 of the 2 runs compared" in page.text
+
+
+@pytest.mark.parametrize("kind", ["planted", "public", "private"])
+@pytest.mark.parametrize("models", [0, 1])
+def test_a_comparison_with_simulated_noise_is_stamped_though_its_placements_are_proven(kind: str, models: int) -> None:
+    data = comparison(outcome("default", 1.0, 0), outcome("default", 2.0, 0, status="unsupported"), kind=kind)
+    privacy = {} if kind == "private" else UNSOUND
+    page = Page(render([run_model("default-sound-1-0", **privacy)][:models], data))
+    assert page.title.startswith("NOT PRIVATE: noise placements" if kind != "private" else "noise placements")
+    stamps = re.findall("NOT PRIVATE: all runs compared drew their noise from a known seed", page.text)
+    assert len(stamps) == (kind != "private")
+    assert "PRIVATE: simulated" not in page.text, "said once"
+    columns = {attributes.get("data-column") for _, attributes in page.elements}
+    assert "placement proven" in columns
+    assert "proven private" not in columns
+
+
+def test_unproven_models_of_a_simulated_comparison_keep_their_own_stamp() -> None:
+    data = comparison(outcome("config1", 1.0, 0, calibration="published"), outcome("none", 1.0, 0))
+    reasons = {"config1-published-1-0": "NOT PROVEN PRIVATE: a false theorem", "none-sound-1-0": "NOT PRIVATE: exact"}
+    text = Page(render([run_model(run, **{**UNSOUND, "reason": r}) for run, r in reasons.items()], data)).text
+    assert "NOT PROVEN PRIVATE: a false theorem (1 of 2 runs: config1, published, epsilon 1, repeat 1)" in text
+    assert "PRIVATE: exact" not in text
+    assert "2 of the 2 runs compared are of placements without noise or without a proof" in text
+
+
+def test_what_a_comparison_spent_is_not_told_from_the_runs_that_have_models() -> None:
+    models = [run_model("default-sound-1-0"), run_model("default-sound-2-0", seed=1)]
+    cells = [outcome("default", epsilon, 0, status=status) for epsilon, status in ((1, "done"), (2, "done"), (4, "no"))]
+    text = Page(render(models, comparison(*cells, kind="private"))).text
+    assert "add up to" not in text
+    assert "one without an answer too. What all of them together may give away is the dataset's grant" in text
+
+
+def test_documents_are_called_noisy_where_noise_protects_them() -> None:
+    assert "documents (noisy) 100" in Page(render([run_model()])).text
+    unsound = Page(render([run_model(**UNSOUND)])).text
+    assert "documents 100" in unsound
+    assert "(noisy)" not in unsound
 
 
 def test_runs_on_one_dataset_are_added_up_and_the_guarantee_is_left_to_the_grant() -> None:
