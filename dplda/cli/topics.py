@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("run")
 @click.option("--top", default=10, show_default=True, type=click.IntRange(min=1), help="Words of each topic.")
-@click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write them to this new CSV file.")
+@click.option(
+    "--csv",
+    "csv_file",
+    type=click.Path(path_type=Path),
+    help="Write them to this new CSV file, and what is promised beside it.",
+)
 @json_option
 @ledger_option
 def topics(run: str, top: int, csv_file: Path | None, as_json: bool, ledger_path: Path | None) -> None:
@@ -52,10 +57,12 @@ def show_topics(model: TopicModel, top: int = 10) -> None:
 
 
 def _write_csv(model: TopicModel, top: int, path: Path) -> None:
-    from dplda.model.export import csv_text
+    from dplda.model.export import csv_text, statement_json
     from dplda.model.files import write_atomically
 
-    refuse_existing(path)
+    statement = path.with_suffix(".privacy.json")
+    for file in (path, statement):
+        refuse_existing(file)
     rows = (
         (t["topic"], t["prevalence"], word, probability)
         for t in topics_json(model, top)
@@ -64,5 +71,6 @@ def _write_csv(model: TopicModel, top: int, path: Path) -> None:
     text = csv_text(("topic", "prevalence", "word", "probability"), rows)
     try:
         write_atomically(path, text.encode())
+        write_atomically(statement, statement_json(model).encode())
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}.") from None

@@ -78,12 +78,12 @@ def _csv(model: TopicModel, path: Path) -> list[Path]:
         files = [path / "topics.csv", path / "prevalence.csv", path / "privacy.json"]
     _refuse_existing(*files)
     prevalence = csv_text(("topic", "prevalence"), ((k, float(f"{p:.10g}")) for k, p in enumerate(model.prevalence)))
-    for file, text in zip(files, (topics_csv(model), prevalence, _statement(model)), strict=True):
+    for file, text in zip(files, (topics_csv(model), prevalence, statement_json(model)), strict=True):
         write_atomically(file, text.encode())
     return files
 
 
-def _statement(model: TopicModel) -> str:
+def statement_json(model: TopicModel) -> str:
     """What the run promises, as JSON text."""
     return json.dumps(model.privacy.to_json(), indent=2, sort_keys=True, allow_nan=False) + "\n"
 
@@ -144,7 +144,7 @@ def _gensim(model: TopicModel, path: Path) -> list[Path]:
     tool.state.sstats = 1e6 * n_words * np.array(model.topics)
     tool.sync_state()
     tool.save(str(path))
-    write_atomically(statement, _statement(model).encode())
+    write_atomically(statement, statement_json(model).encode())
     written = {statement.name, *(f"{path.name}{part}" for part in _GENSIM_PARTS)}
     return sorted(file for file in path.parent.iterdir() if file.name in written)
 

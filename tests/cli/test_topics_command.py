@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
@@ -42,10 +43,21 @@ def test_csv_holds_the_words_shown(dplda, saved: str, home: Path) -> None:
     assert len(rows) == 9
 
 
-def test_an_existing_csv_file_is_left_alone(dplda, saved: str, home: Path) -> None:
-    (home / "t.csv").write_text("mine")
+@pytest.mark.parametrize("sound", [True, False])
+def test_what_is_promised_lies_beside_the_csv(dplda, home: Path, model: TopicModel, sound: bool) -> None:
+    reason = "" if sound else "NOT PRIVATE: no noise"
+    statement = dataclasses.replace(model.privacy, sound=sound, reason=reason)
+    dataclasses.replace(model, privacy=statement).save(home / "m")
+    assert dplda("topics", home / "m", "--csv", home / "t.csv").status == 0
+    assert json.loads((home / "t.privacy.json").read_text()) == statement.to_json()
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.privacy.json"])
+def test_existing_files_are_left_alone(dplda, saved: str, home: Path, name: str) -> None:
+    (home / name).write_text("mine")
     answer = dplda("topics", saved, "--csv", home / "t.csv")
-    assert (answer.status, (home / "t.csv").read_text()) == (2, "mine")
+    assert (answer.status, (home / name).read_text()) == (2, "mine")
+    assert len(list(home.glob("t.*"))) == 1
 
 
 @pytest.mark.parametrize("run", ["nowhere-aaaaaa", "./no/such/folder"])
