@@ -7,7 +7,7 @@ import math
 import pytest
 from dp_accounting import GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -40,8 +40,8 @@ CASES = [  # placement, split, public words, topics, epsilon, delta
 ]
 
 
-def plan(settings: FitSettings, public: bool = True, calibration: str = "sound"):
-    return registry.find(settings.placement, calibration).plan(100 if public else None, settings)
+def plan(asked: FitSettings, public: bool = True):
+    return registry.find(asked.placement, "sound").plan(100 if public else None, asked)
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
@@ -52,8 +52,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 @pytest.mark.parametrize(("placement", "split", "public", "topics", "epsilon", "delta"), CASES)
 def test_planned_events_cost_what_is_claimed(placement, split, public, topics, epsilon, delta):
     """By dp_accounting and in closed form, at delta less all failures: at most epsilon, and hardly less."""
-    settings = FitSettings(placement=placement, topics=topics, epsilon=epsilon, delta=delta, split=split)
-    events = calibrate(plan(settings, public), epsilon, delta)
+    asked = FitSettings(placement=placement, topics=topics, epsilon=epsilon, delta=delta, split=split)
+    events = calibrate(plan(asked, public), epsilon, delta)
     left = delta - sum(event.count * event.delta for event in events)
     accountant = PLDAccountant()
     for event in set(events):
@@ -76,6 +76,7 @@ def test_a_plan_is_about_multipliers_and_so_the_same_for_both_adjacencies(placem
     assert one == other
 
 
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(sorted(SPLITS)), st.lists(st.floats(0.01, 1.0), min_size=3, max_size=3), st.booleans())
 def test_each_edge_gets_its_part_and_no_other_stage_notices(placement, weights, public):
     edges = registry.find(placement, "sound").split
@@ -111,8 +112,8 @@ def test_the_placements_own_split_is_over_all_its_edges(placement):
     found = registry.find(placement, "sound")
     assert set(found.split) == {edge for edges in STAGES[placement] for edge in edges}
     assert sum(found.split.values()) == pytest.approx(1)
-    settings = FitSettings(placement=placement, topics=5)
-    assert plan(settings) == found.shares(True, found.split, settings)
+    asked = FitSettings(placement=placement, topics=5)
+    assert plan(asked) == found.shares(True, found.split, asked)
 
 
 @pytest.mark.parametrize(("topics", "most"), [(1, 1), (7, 7), ("auto", AUTOMATIC_TOPICS)])
@@ -153,12 +154,12 @@ def test_what_a_placement_cannot_do_is_refused_when_it_is_planned(placement, ask
 @pytest.mark.parametrize("placement", STAGES)
 def test_dense_moments_end_at_their_most_words_public_or_private(placement):
     found, most = registry.find(placement, "sound"), whitened.MOST_WORDS
-    settings = [FitSettings(placement=placement, max_vocabulary=words) for words in (most, most + 1)]
-    found.plan(most, settings[1])
-    found.plan(None, settings[0])
+    asked = [FitSettings(placement=placement, max_vocabulary=words) for words in (most, most + 1)]
+    found.plan(most, asked[1])
+    found.plan(None, asked[0])
     for words in (most + 1, None):
         with pytest.raises(InputError, match=f"at most {most} words, got {most + 1}"):
-            found.plan(words, settings[1])
+            found.plan(words, asked[1])
 
 
 def test_the_default_placement_takes_any_number_of_words():
