@@ -30,7 +30,8 @@ from dplda.text.wordlists import read_word_list
 
 if TYPE_CHECKING:
     from dplda.comparison.grid import Grid
-    from dplda.ledger import ComparisonLog, Ledger
+    from dplda.comparison.records import Comparison
+    from dplda.ledger import ComparisonLog, Ledger, Quote
 
 SOUND = ",".join(placement for placement in PLACEMENTS if placement != "none")
 PLANTED_LENGTH = "100"
@@ -123,32 +124,39 @@ def _sizes(value: str) -> tuple[int, int, int, float]:
 def compare(corpus: str | None, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
     """Run several noise placements at several budgets on CORPUS and put what came of them side by side.
 
-    Planted and public corpora cost nothing: their noise is simulated, and how good the topics are is measured. On a
-    private corpus every run is charged, and nothing but what the runs release is looked at. Interrupted, the same
-    command continues; with more placements, budgets or repeats it runs only what is new.
+    Planted and public corpora cost nothing: their noise is simulated, and how good the topics are is measured. What
+    has a bounded budget in the ledger is not taken for public. On a private corpus every run is charged, and nothing
+    but what the runs release is looked at. Interrupted, the same command continues; with more placements, budgets or
+    repeats it runs only what is new.
     """
     _check_usage(corpus, options)
     grid = _grid(corpus, options, quiet=as_json)
     ledger = open_ledger(ledger_path)
-    log = None if options["fresh"] else ledger.comparison(grid.key(ledger))
-    done = {} if log is None else log.outcomes()
-    left = [cell for cell in grid.cells if cell not in done]
-    if log is not None:
-        tell_resumed(grid, log, left)
-    quote = grid.quote(ledger, left) if grid.private else None
-    if left:
-        tell_cost(grid, quote, len(left))
-        if quote is not None and not options["yes"]:
-            _confirm()
-    log = log or grid.begin(ledger)
-    _run(grid, ledger, log, options["models"], quiet=as_json)
-    comparison = grid.comparison(log)
+    with ledger.alone(grid.key(ledger)):
+        comparison, quote = _compared(grid, ledger, options, quiet=as_json)
     if options["output"] is not None:
         report(comparison, options["output"])
     if as_json:
         print_json(record(comparison, quote, options["output"]))
     else:
         show(comparison, options["output"])
+
+
+def _compared(grid: Grid, ledger: Ledger, options: dict[str, Any], *, quiet: bool) -> tuple[Comparison, Quote | None]:
+    """Begin or continue the comparison; its outcomes, and what was charged."""
+    log = None if options["fresh"] else ledger.comparison(grid.key(ledger))
+    done = {} if log is None else log.outcomes()
+    left = [cell for cell in grid.cells if cell not in done]
+    quote = grid.quote(ledger, left)
+    if log is not None:
+        tell_resumed(grid, log, left)
+    if left:
+        tell_cost(grid, quote, len(left))
+        if quote is not None and not options["yes"]:
+            _confirm()
+    log = log or grid.begin(ledger)
+    _run(grid, ledger, log, options["models"], quiet=quiet)
+    return grid.comparison(log), quote
 
 
 def _check_usage(corpus: str | None, options: dict[str, Any]) -> None:

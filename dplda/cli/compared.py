@@ -90,10 +90,10 @@ def show(comparison: Comparison, report: Path | None) -> None:
         ended = [outcome for outcome in outcomes if outcome.status == DONE]
         means = (_mean([getattr(outcome, name) for outcome in ended]) for name in measures)
         rows.append((*key, "yes" if outcomes[0].sound else "NO", f"{len(ended)} of {len(outcomes)}", *means))
-    table(("placement", "calibration", "epsilon", "sound", "done", *measures), rows)
+    table(("placement", "calibration", "epsilon", "placement proven", "done", *measures), rows)
     for message in dict.fromkeys(f"{o.cell}: {o.message}" for o in comparison.outcomes if o.message):
         say(f"  {message}", style="yellow")
-    if comparison.kind != "private":
+    if comparison.simulated:
         say("The noise was simulated: none of these models is private.", style="bold red")
     say(f"Comparison {comparison.name}" + (f"; the report is in {report}" if report is not None else ""))
 

@@ -100,8 +100,14 @@ class Grid:
         """All cells, repeat by repeat: what is interrupted is whole for fewer repeats."""
         return [Cell(*key, repeat) for repeat in range(self.repeats) for key in self.requests]
 
-    def quote(self, ledger: Ledger, cells: Sequence[Cell]) -> Quote:
-        """The cost of running `cells` on the private corpus; raises `BudgetRefused` if it does not fit."""
+    def quote(self, ledger: Ledger, cells: Sequence[Cell]) -> Quote | None:
+        """The cost of running `cells`, None if they are free.
+
+        Raises `BudgetRefused` if it does not fit, or if a corpus declared public has a bounded budget.
+        """
+        self._check_public(ledger)
+        if not self.private:
+            return None
         requests = [self.requests[cell.placement, cell.calibration, cell.epsilon] for cell in cells]
         return ledger.quote(
             dataset=self.dataset,
@@ -111,6 +117,10 @@ class Grid:
             plans=[request.events for request in requests],
             sound=not any(request.reason for request in requests),
         )
+
+    def _check_public(self, ledger: Ledger) -> None:
+        if self.kind == PUBLIC and self.judge is not None:
+            ledger.check_public(self.dataset, self.judge.identity(ledger.key))
 
     def parameters(self) -> dict[str, Any]:
         """What holds for every cell; public."""
@@ -152,8 +162,10 @@ class Grid:
     def run(self, ledger: Ledger, log: ComparisonLog, models: Path, watcher: Watcher) -> None:
         """Run every cell that has not ended, saving models in `models`; each outcome is on disk before the next run.
 
-        Raises what `fit` raises but `UnsupportedByData`, which is an outcome.
+        Raises what `fit` raises but `UnsupportedByData`, which is an outcome, and `BudgetRefused` for a corpus declared
+        public that has a bounded budget.
         """
+        self._check_public(ledger)
         done, cells = log.outcomes(), self.cells
         for number, cell in enumerate(cells, 1):
             if cell not in done:

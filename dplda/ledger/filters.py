@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dplda.errors import BudgetRefused
@@ -78,15 +78,37 @@ def admit(book: Book, run: RunRecord, runs: int = 1) -> None:
     earlier = Book(runs=others, grants=book.grants).charged(linked)
     if not all(book.grant(name).unbounded for name in linked):
         _check_pair(earlier, run)
-    for name in sorted(linked, key=lambda name: (name != run.dataset, name)):
+    for name in _own_first(linked, run.dataset):
         _check_budget(name, book.grant(name), total(earlier), run, runs)
+
+
+def admit_public(book: Book, dataset: str, fingerprint: str) -> None:
+    """Raise `BudgetRefused` if documents declared public have a bounded budget, under their name or another.
+
+    They have it by the name `dataset`, or by a run that counts on documents of this `fingerprint`; a dataset that
+    has neither runs nor grants is free.
+    """
+    declared = {*book.grants, *(run.dataset for run in book.runs)}
+    holders = {run.dataset for run in book.runs if run.counts and run.fingerprint == fingerprint}
+    holders |= {dataset} & declared
+    for name in _own_first({linked for holder in holders for linked in book.linked(holder)}, dataset):
+        if not book.grant(name).unbounded:
+            raise BudgetRefused(
+                f"Dataset {_holding(name, dataset)} has a bounded budget ({book.grant(name)}), and what is declared "
+                "public is looked at without any. If its documents are public: "
+                f"dplda budget grant {shlex.quote(name)} --unbounded"
+            )
+
+
+def _own_first(names: Iterable[str], dataset: str) -> list[str]:
+    return sorted(names, key=lambda name: (name != dataset, name))
 
 
 def _check_pair(earlier: Sequence[RunRecord], run: RunRecord) -> None:
     for other in earlier:
         if (other.unit, other.adjacency) != (run.unit, run.adjacency):
             raise BudgetRefused(
-                f"Dataset {_holding(other.dataset, run)} is fixed to unit {other.unit!r} and adjacency "
+                f"Dataset {_holding(other.dataset, run.dataset)} is fixed to unit {other.unit!r} and adjacency "
                 f"{other.adjacency!r} by an earlier run, got unit {run.unit!r} and adjacency "
                 f"{run.adjacency!r}: budgets of different units or adjacencies cannot be added. "
                 "Ask with the unit and adjacency it is fixed to; they are decided by a dataset's first run."
@@ -100,21 +122,21 @@ def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord, runs: in
     if math.isinf(run.cost.mu_squared):
         raise BudgetRefused(
             "A run that is not private, or not proven private, needs an unbounded grant, and dataset "
-            f"{_holding(name, run)} has {grant}. If its documents are public or synthetic: "
+            f"{_holding(name, run.dataset)} has {grant}. If its documents are public or synthetic: "
             f"{command} --unbounded"
         )
     asked = f"this run: asked for epsilon {run.epsilon:g} at delta {run.delta:g}, which takes"
     if runs > 1:
         asked = f"these {runs} runs: at delta {run.delta:g} they take, in all,"
     raise BudgetRefused(
-        f"Dataset {_holding(name, run)} cannot pay for {asked} epsilon {_taken(run):g}; "
+        f"Dataset {_holding(name, run.dataset)} cannot pay for {asked} epsilon {_taken(run):g}; "
         f"left is {_left(grant, spent, run)} "
         f"(the grant is {grant}). Ask for less, or: {command} --epsilon E --delta D"
     )
 
 
-def _holding(name: str, run: RunRecord) -> str:
-    return repr(name) if name == run.dataset else f"{name!r}, which holds the same documents,"
+def _holding(name: str, dataset: str) -> str:
+    return repr(name) if name == dataset else f"{name!r}, which holds the same documents,"
 
 
 def _taken(run: RunRecord) -> float:

@@ -7,6 +7,7 @@ import math
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from sqlalchemy.orm import Session
 from dplda.errors import InputError, LedgerError
 from dplda.ledger import comparisons, integrity, queries
 from dplda.ledger.comparisons import ComparisonLog
-from dplda.ledger.filters import Book, admit
+from dplda.ledger.filters import Book, admit, admit_public
 from dplda.ledger.integrity import Verification, canonical
 from dplda.ledger.records import RESERVED, DatasetRecord, HistoryRecord, PlannedEvent, Quote, RunRecord
 from dplda.ledger.reservation import Reservation
@@ -122,6 +123,18 @@ class Ledger:
         if plans:
             admit(book, whole, len(plans))
         return Quote(dataset=queries.dataset_record(book, dataset), cost=whole.cost if plans else NOTHING)
+
+    def check_public(self, dataset: str, fingerprint: str) -> None:
+        """Raise `BudgetRefused` if `dataset`, or another name for documents of `fingerprint`, has a bounded budget.
+
+        For documents that are declared public; those the ledger has never seen are free. Writes nothing.
+        """
+        with self._store.reading() as session:
+            admit_public(self._trusted(session), dataset, fingerprint)
+
+    def alone(self, key: str) -> AbstractContextManager[None]:
+        """Keeps others off the comparisons of `key` for a while; entering raises `LedgerError` if one is at them."""
+        return self._store.alone(key[:16])
 
     def comparison(self, key: str) -> ComparisonLog | None:
         """The latest comparison of `key`, which stands for a corpus and parameters; None if there is none."""

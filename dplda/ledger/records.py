@@ -206,13 +206,11 @@ class Quote:
         return max(self.cost.mu_squared / capacity.mu_squared, self.cost.delta / capacity.delta)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON; an infinite cost is null, and so is what is left if it is unbounded."""
-        return {
-            "dataset": self.dataset.name,
-            "mu_squared": finite(self.cost.mu_squared),
-            "mu_squared_left": finite(self.left),
-            "share": self.share,
-        }
+        """Plain JSON; an infinite cost is null.
+
+        Not what is left: that depends on which datasets hold the same documents (docs/privacy.md, rule 4).
+        """
+        return {"dataset": self.dataset.name, "mu_squared": finite(self.cost.mu_squared), "share": self.share}
 
     @property
     def left(self) -> float:

@@ -9,6 +9,7 @@ reached the disk, the folder entry included, before the call returns. Deciding a
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hmac
 import os
 import secrets
@@ -90,6 +91,27 @@ class Store:
         """A transaction that excludes every other writer from its beginning, and is on disk once it ends."""
         with self._transaction("BEGIN IMMEDIATE") as session:
             yield session
+
+    @contextlib.contextmanager
+    def alone(self, name: str) -> Iterator[None]:
+        """Hold the lock `name`, a file beside the ledger; the system lets go of it when the process dies.
+
+        Raises `LedgerError` if it is held already, here or in another process.
+        """
+        file = self.path.with_name(f"{self.path.name}.{name}.lock")
+        try:
+            descriptor = os.open(file, os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            raise LedgerError(f"The lock {file} cannot be created: {error.strerror}.") from None
+        try:
+            if not _taken(descriptor, file):
+                raise LedgerError("Another process is making this comparison: try again when it has finished.")
+            try:
+                yield
+            finally:
+                file.unlink(missing_ok=True)
+        finally:
+            os.close(descriptor)
 
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[Session]:
@@ -182,6 +204,15 @@ class Store:
             owner = "" if head is None else head.owner
         if owner and not hmac.compare_digest(owner.encode(), self.chain.owner().encode()):
             raise LedgerError(f"The key {self.key_path} does not belong to the ledger {self.path}.")
+
+
+def _taken(descriptor: int, file: Path) -> bool:
+    """Whether the lock on the open `file` was free; one that was removed meanwhile was somebody else's."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(descriptor), os.stat(file))
+    except (BlockingIOError, FileNotFoundError):
+        return False
 
 
 def _engine(path: Path) -> Engine:

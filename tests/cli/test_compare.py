@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from dplda.cli.compare import compare
+from dplda.cli.main import main
 from dplda.comparison import grid as grid_module
 from dplda.corpus import synthetic
 from dplda.errors import UnsupportedByData
@@ -82,15 +83,40 @@ def test_a_public_corpus_is_free_and_its_coherence_is_measured(dplda, notes) -> 
     assert (Ledger().runs(), Ledger().datasets()) == ([], [])
 
 
+@pytest.mark.parametrize("name", [(), ("--dataset", "elsewhere")])
+def test_a_corpus_with_a_bounded_budget_is_not_taken_for_public(dplda, notes, counted, name) -> None:
+    assert dplda("compare", *PRIVATE, "--epsilons", 0.5, "--yes").status == 0
+    before, asked = Ledger().verify().length, len(counted)
+    answer = dplda("compare", *PRIVATE, "--public", *name, "--placements", "none", "--json", "--output", "r.html")
+    assert (answer.status, answer.out) == (3, "")
+    assert "dplda budget grant notes --unbounded" in answer.err
+    assert len(answer.err.splitlines()) == 1
+    assert (Ledger().verify().length, len(counted), (notes / "r.html").exists()) == (before, asked, False)
+    assert dplda("budget", "grant", "notes", "--unbounded").status == 0
+    assert dplda("compare", *PRIVATE, "--public", *name, "--placements", "none", "--json").status == 0
+
+
+def test_a_comparison_that_another_process_is_making_is_refused_in_one_line(dplda, notes, monkeypatch) -> None:
+    fit, others = grid_module.fit, []
+
+    def meanwhile(*args, **given):
+        others.append(main(["compare", *map(str, PRIVATE), "--yes", "--epsilons", "0.5"]))
+        return fit(*args, **given)
+
+    monkeypatch.setattr(grid_module, "fit", meanwhile)
+    answer = dplda("compare", *PRIVATE, "--yes")
+    assert (answer.status, others) == (0, [2, 2])
+    assert answer.err.count("dplda: Another process is making this comparison: try again") == 2
+    assert len(Ledger().runs()) == 2
+
+
 def test_a_private_corpus_is_charged_what_was_told_and_nothing_is_measured(dplda, notes, counted) -> None:
     answer = dplda("compare", *PRIVATE, "--yes", "--json")
     assert answer.status == 0, answer.err
     ledger = Ledger()
     charged = answer.json["charged"]
-    assert (charged["dataset"], charged["mu_squared_left"]) == (
-        "notes",
-        ledger.dataset("notes").grant.capacity.mu_squared,
-    )
+    assert set(charged) == {"dataset", "mu_squared", "share"}, "what is left depends on linked datasets"
+    assert charged["dataset"] == "notes"
     assert charged["mu_squared"] == pytest.approx(ledger.dataset("notes").spent.mu_squared)
     assert charged["share"] == pytest.approx(1 - ledger.dataset("notes").remaining)
     for outcome in answer.json["outcomes"]:
@@ -191,6 +217,15 @@ def test_a_cell_that_the_data_cannot_support_is_told_and_the_rest_goes_on(dplda,
     assert "default, sound, epsilon 0.5, repeat 0: the released gap is too small." in told.out
     assert "0 of 1" in told.out
     assert "none of these models is private" in told.out
+
+
+def test_a_free_cell_that_the_data_cannot_support_claims_no_epsilon_and_no_record(dplda, home) -> None:
+    answer = dplda("compare", "--synthetic", "20,12,2,30", *SMALL, "--placements", "config3", "--json")
+    assert answer.status == 0, answer.err
+    for outcome in answer.json["outcomes"]:
+        assert (outcome["status"], outcome["run"]) == ("unsupported", "")
+        assert outcome["message"].endswith(" NOT PRIVATE: simulated noise from a known seed.")
+        assert "recorded" not in outcome["message"]
 
 
 def test_the_report_is_given_the_comparison_and_a_model_of_each_method(dplda, home, monkeypatch) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dplda.comparison.grid import PLANTED, PRIVATE, Grid
-from dplda.comparison.public import planted
+from dplda.comparison.grid import PLANTED, PRIVATE, PUBLIC, Grid
+from dplda.comparison.public import Documents, planted
 from dplda.comparison.records import Cell
 from dplda.corpus import Corpus, synthetic
+from dplda.progress import Silent
 
 WORDS = [f"w{i}" for i in range(12)]
 COMMON = {
@@ -40,6 +41,12 @@ def private_grid(**changes: Any) -> Grid:
     """Two cells on a private corpus of 300 documents, over public words."""
     counts = synthetic(n_documents=300, n_words=12, n_topics=2, mean_length=30, seed=1)[0]
     return _grid(Corpus.from_counts(counts, WORDS, name="notes"), **{"kind": PRIVATE, "source": "somewhere", **changes})
+
+
+def public_grid(**changes: Any) -> Grid:
+    """The private grid's documents, declared public."""
+    corpus = private_grid().corpus
+    return _grid(corpus, kind=PUBLIC, judge=Documents(corpus, Silent()), **changes)
 
 
 def planted_grid(**changes: Any) -> Grid:

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from grids import COMMON, Watching, planted_grid, private_grid
+from grids import COMMON, Watching, planted_grid, private_grid, public_grid
 
 import dplda
 from dplda.comparison import grid as grid_module
@@ -218,3 +218,33 @@ def test_a_planted_comparison_is_reproducible_measured_and_free(ledger, tmp_path
     assert 0 < exact < 0.5
     assert exact <= clear + 0.05 <= noisy + 0.1
     assert (ledger.runs(), ledger.datasets()) == ([], [])
+
+
+@pytest.mark.parametrize("name", ["notes", "elsewhere"])
+def test_documents_with_a_bounded_budget_are_not_compared_as_public(ledger, fits, name):
+    run = ledger.reserve(
+        dataset="notes",
+        unit="document",
+        adjacency="add-remove",
+        epsilon=1.0,
+        delta=1e-6,
+        events=next(iter(private_grid().requests.values())).events,
+        parameters={},
+        sound=True,
+    )
+    run.bind(public_grid().judge.identity(ledger.key))
+    grid = public_grid(dataset=name)
+    log = grid.begin(ledger)
+    for attempt in (lambda: grid.quote(ledger, grid.cells), lambda: grid.run(ledger, log, Path("models"), Watching())):
+        with pytest.raises(BudgetRefused, match="budget grant notes --unbounded"):
+            attempt()
+    assert (fits.asked, log.interrupted()) == ([], [])
+    assert planted_grid(dataset=name).quote(ledger, []) is None
+    ledger.grant("notes", unbounded=True)
+    assert grid.quote(ledger, grid.cells) is None
+
+
+def test_public_documents_that_the_ledger_does_not_know_are_free(ledger):
+    ledger.grant("others", 1.0, 1e-6)
+    grid = public_grid()
+    assert grid.quote(ledger, grid.cells) is None

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import fcntl
+import os
+import signal
 import sqlite3
 import threading
 
@@ -148,7 +151,7 @@ def test_runs_that_are_not_private_are_quoted_for_unbounded_datasets_only(ledger
     ledger.grant("reviews", unbounded=True)
     quoted = quote(ledger, 1.0, 1.0, sound=False)
     assert quoted.share == 0.0
-    assert quoted.to_json() == {"dataset": "reviews", "mu_squared": None, "mu_squared_left": None, "share": 0.0}
+    assert quoted.to_json() == {"dataset": "reviews", "mu_squared": None, "share": 0.0}
 
 
 def test_another_unit_than_that_of_earlier_runs_is_refused(ledger):
@@ -227,3 +230,80 @@ def test_a_ledger_whose_key_is_not_its_own_is_not_upgraded(old, tmp_path):
     with pytest.raises(LedgerError, match="does not belong"):
         Ledger(old.path)
     assert version(old) == 1
+
+
+def test_documents_that_the_ledger_has_never_seen_are_taken_for_public(ledger):
+    spend(ledger)
+    before = ledger.verify().length
+    ledger.check_public("news", "g")
+    assert ledger.verify().length == before
+
+
+@pytest.mark.parametrize("known", ["grant", "run", "a run that took nothing"])
+def test_a_dataset_with_a_bounded_budget_is_not_taken_for_public(ledger, known):
+    if known == "grant":
+        ledger.grant("reviews", 2.0, 1e-6)
+    elif known == "run":
+        spend(ledger)
+    else:
+        reserve(ledger).abandon("cancelled", "by the user")
+    with pytest.raises(BudgetRefused, match=r"^Dataset 'reviews' has a bounded .* budget grant reviews --unbounded$"):
+        ledger.check_public("reviews", "g")
+    ledger.grant("reviews", unbounded=True)
+    ledger.check_public("reviews", "g")
+
+
+def test_nor_are_its_documents_under_another_name_or_those_of_datasets_linked_to_it(ledger):
+    for dataset, fingerprint in (("reviews", "f"), ("archive", "f"), ("archive", "g"), ("news", "h")):
+        spend(ledger, dataset, fingerprint)
+    ledger.grant("archive", unbounded=True)
+    for fingerprint in ("f", "g"):
+        with pytest.raises(BudgetRefused, match=r"'reviews', which holds the same documents, .*grant reviews"):
+            ledger.check_public("open", fingerprint)
+    ledger.grant("reviews", unbounded=True)
+    ledger.check_public("open", "g")
+    ledger.grant("open", 1.0, 1e-6)
+    with pytest.raises(BudgetRefused, match=r"^Dataset 'open' has"):
+        ledger.check_public("open", "h")
+
+
+def test_a_run_that_took_nothing_tells_nothing_of_its_documents(ledger):
+    run = reserve(ledger)
+    run.bind("f")
+    with pytest.raises(BudgetRefused):
+        ledger.check_public("open", "f")
+    run.abandon("cancelled", "by the user")
+    ledger.check_public("open", "f")
+
+
+def test_one_process_at_a_time_makes_a_comparison(ledger):
+    with ledger.alone("a" * 64):
+        with pytest.raises(LedgerError, match="Another process is making this comparison"), ledger.alone("a" * 64):
+            pass
+        with ledger.alone("b" * 64):
+            assert len(list(ledger.path.parent.glob("*.lock"))) == 2
+    with ledger.alone("a" * 64), pytest.raises(LedgerError), Ledger(ledger.path).alone("a" * 64):
+        pass
+    assert not list(ledger.path.parent.glob("*.lock"))
+
+
+def test_a_process_that_dies_lets_go_of_its_comparison(ledger):
+    child = os.fork()
+    if child == 0:
+        with ledger.alone("k"):
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    with ledger.alone("k"):
+        pass
+
+
+def test_a_lock_that_its_holder_removed_meanwhile_is_not_mistaken_for_ones_own(ledger, monkeypatch):
+    take = fcntl.flock
+
+    def late(descriptor, how):
+        os.unlink(f"{ledger.path}.k.lock")
+        take(descriptor, how)
+
+    monkeypatch.setattr("dplda.ledger.store.fcntl.flock", late)
+    with pytest.raises(LedgerError, match="Another process"), ledger.alone("k"):
+        pass
