@@ -20,12 +20,12 @@ from dplda.model.space import release_space, reserve_space
 from dplda.model.topics import TopicModel
 from dplda.placements import none
 from dplda.placements.vocabulary import require_words, within_limits
-from dplda.privacy.accountant import run_epsilon
+from dplda.privacy.accountant import cost
 from dplda.privacy.curator import Curator, Gate, WordFrequencies
 from dplda.privacy.events import Event, at_least
 from dplda.privacy.noise import ExactNoise, SimulatedNoise
 from dplda.progress import Progress, Silent
-from dplda.request import UNNAMED, Recorder, Request, public_words
+from dplda.request import UNNAMED, Recorder, Request, Unrecorded, public_words
 from dplda.settings import CALIBRATIONS, FitSettings, check_choice
 
 ENGINES = ("local",)
@@ -153,10 +153,7 @@ def _learn(request: Request, recorder: Recorder, ledger: Ledger | Literal[False]
         found = _words(gate, request)
         learned = request.placement.learn(gate, found, settings, np.random.default_rng(seed))
     except UnsupportedByData as error:
-        spent = at_least(run_epsilon(asked, settings.delta))
-        raise UnsupportedByData(
-            f"{error} Spent: epsilon {spent} at delta {settings.delta:g}, recorded as run {recorder.run}."
-        ) from None
+        raise UnsupportedByData(f"{error} {_told(request, recorder, asked)}") from None
     watch.start("model")
     return TopicModel(
         topics=learned.topics,
@@ -170,6 +167,19 @@ def _learn(request: Request, recorder: Recorder, ledger: Ledger | Literal[False]
             "alpha": [float(a) for a in settings.alpha0 * learned.prevalence],
             **learned.facts,
         },
+    )
+
+
+def _told(request: Request, recorder: Recorder, asked: Sequence[Event]) -> str:
+    """What a run that ends without a model promises and spent: its plan's promise (docs/privacy.md, rule 7)."""
+    recorded = "" if isinstance(recorder, Unrecorded) else f"recorded as run {recorder.run}"
+    if request.reason:
+        return f"{request.reason}{recorded and f'; {recorded}'}."
+    promise = request.statement()
+    share = cost(asked).mu_squared / cost(request.events).mu_squared
+    return (
+        f"Spent: {share:.1%} of the run's budget (sum of squared GDP parameters), {recorded}. "
+        f"What is promised stays epsilon {at_least(promise.epsilon)} at delta {promise.delta:g}."
     )
 
 

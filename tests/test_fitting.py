@@ -12,6 +12,8 @@ from dp_accounting.pld import PLDAccountant
 import dplda
 from dplda.corpus import synthetic
 from dplda.errors import BudgetRefused, InputError, UnsupportedByData
+from dplda.privacy.accountant import cost, run_epsilon
+from dplda.privacy.events import at_least
 
 WORDS = [f"word{i}" for i in range(80)]
 
@@ -147,13 +149,35 @@ def test_both_adjacencies_are_fitted_and_stated(planted, ledger, adjacency):
 
 
 def test_nothing_passing_the_threshold_costs_only_the_vocabulary(planted, ledger, tmp_path):
-    with pytest.raises(UnsupportedByData, match=r"0 words passed .* Spent: epsilon 0\.\d+ at delta 1e-06"):
+    with pytest.raises(UnsupportedByData, match="0 words passed") as refusal:
         dplda.fit(corpus_of(planted[0][:40]), n_topics=4, ledger=ledger, models=tmp_path / "models")
     run = ledger.runs()[0]
+    share = run.cost.mu_squared / cost(run.events).mu_squared
+    promised = at_least(run_epsilon(run.events, run.delta))
+    assert 0 < share < 0.5
+    assert str(refusal.value).endswith(
+        f" Spent: {share:.1%} of the run's budget (sum of squared GDP parameters), recorded as run {run.id}. "
+        f"What is promised stays epsilon {promised} at delta 1e-06."
+    )
     assert run.status == "unsupported"
     assert [p.event.stage for p in run.plan if p.asked] == ["vocabulary", "reach"]
     assert run.cost.mu_squared == pytest.approx(sum(p.event.noise_multiplier**-2 for p in run.plan if p.asked))
     assert not list((tmp_path / "models").iterdir())
+
+
+def test_a_refused_run_that_is_not_private_claims_no_epsilon(planted, ledger):
+    corpus = corpus_of(planted[0][:40])
+    with pytest.raises(UnsupportedByData) as unrecorded:
+        dplda.fit(corpus, n_topics=4, ledger=False, simulate_seed=0)
+    assert str(unrecorded.value).endswith(" NOT PRIVATE: simulated noise from a known seed.")
+    assert "recorded" not in str(unrecorded.value)
+    ledger.grant("planted", unbounded=True)
+    with pytest.raises(UnsupportedByData) as recorded:
+        dplda.fit(corpus, n_topics=4, ledger=ledger, simulate_seed=0)
+    (run,) = ledger.runs()
+    told = f" NOT PRIVATE: simulated noise from a known seed; recorded as run {run.id}."
+    assert str(recorded.value).endswith(told)
+    assert "Spent" not in str(recorded.value)
 
 
 def test_words_above_the_frequency_limit_are_told_apart_from_words_below_the_threshold(planted, ledger):
