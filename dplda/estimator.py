@@ -20,8 +20,9 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     The columns of X are taken as public: a vocabulary read off private documents is not protected by this class
     (choose it with `dplda.fit`). Rows are documents and units; a row that is not made of nonnegative whole
-    numbers contributes nothing. Every fit is charged to `dataset` in the ledger, unless `random_state` is given:
-    then the noise is simulated from that seed and the result is not private.
+    numbers contributes nothing. Every fit is charged to `dataset` in the ledger. With `random_state` the noise is
+    simulated from that seed and the result is not private: nothing is then recorded, unless `dataset` or `ledger` is
+    given, whose grant must be unbounded.
 
     Parameters are those of `dplda.fit`. After fitting, `components_` (n_components, n_features) holds topics with
     rows on the simplex, `prevalence_` (n_components,), `privacy_` the `PrivacyStatement`, `model_` the `TopicModel`.
@@ -55,6 +56,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, ensure_min_features=2)
         names = getattr(self, "feature_names_in_", [f"word{i}" for i in range(X.shape[1])])
         seed = self._seed()
+        unrecorded = seed is not None and self.dataset is None and self.ledger is None
         self.model_ = fit(
             Corpus.from_counts(X, [str(name) for name in names], public_vocabulary=True),
             dataset=self.dataset,
@@ -64,7 +66,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             placement=self.placement,
             adjacency=self.adjacency,
             alpha0=self.alpha0,
-            ledger=False if seed is not None and self.ledger is None else self.ledger,
+            ledger=False if unrecorded else self.ledger,
             simulate_seed=seed,
         )
         self.components_ = np.array(self.model_.topics)

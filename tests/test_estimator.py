@@ -60,3 +60,16 @@ def test_more_topics_than_words_is_bad_input():
 def test_it_stands_in_a_pipeline(planted):
     pipeline = make_pipeline(PrivateLDA(n_components=2, random_state=0), Normalizer())
     assert pipeline.fit_transform(planted[0][:200]).shape == (200, 2)
+
+
+def test_seeded_noise_is_unrecorded_only_where_no_dataset_is_named(planted, tmp_path, monkeypatch):
+    monkeypatch.setenv("DPLDA_LEDGER", str(tmp_path / "ledger.db"))
+    counts = planted[0][:300]
+    PrivateLDA(n_components=2, random_state=0).fit(counts)
+    assert Ledger().datasets() == []
+    seeded = PrivateLDA(n_components=2, random_state=0, dataset="survey")
+    with pytest.raises(BudgetRefused, match="grant survey --unbounded"):
+        seeded.fit(counts)
+    Ledger().grant("survey", unbounded=True)
+    assert not seeded.fit(counts).privacy_.sound
+    assert [run.sound for run in Ledger().runs()] == [False]
