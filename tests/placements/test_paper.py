@@ -20,7 +20,7 @@ from dplda.placements import config1, none, registry
 from dplda.privacy import stability
 from dplda.privacy.curator import Curator
 from dplda.privacy.events import Event
-from dplda.privacy.noise import SimulatedNoise
+from dplda.privacy.noise import ExactNoise, SimulatedNoise
 from dplda.progress import Silent
 from dplda.settings import FitSettings
 
@@ -124,29 +124,73 @@ def symmetriser(n: int) -> np.ndarray:
     return sum(np.eye(n**3)[order.transpose(p).ravel()] for p in itertools.permutations(range(3))) / 6
 
 
+@dataclass(frozen=True)
+class Contracted:
+    """Noise (k, k, k) as configuration 1 has it for a random whitening W (d, k), and its law by T3."""
+
+    sensitivity: float
+    adjacency: str = "add-remove"
+    d: int = 8
+    k: int = 3
+    clip: float = 0.7
+    multiplier: float = 3.0
+
+    def __post_init__(self) -> None:
+        random, d, k = np.random.default_rng(0), self.d, self.k
+        basis, values = np.linalg.qr(random.standard_normal((d, k)))[0], random.uniform(0.2, 2.0, k)
+        too_short = dplda.Corpus.from_counts(np.eye(1, d, dtype=int), [f"w{i}" for i in range(d)])
+        more = {"basis": basis, "values": values, "scale": random.uniform(0.5, 2.0, d), "nobody": too_short}
+        vars(self).update(more)
+
+    @property
+    def W(self) -> np.ndarray:
+        return self.basis * self.values**-0.5
+
+    @property
+    def eta(self) -> float:
+        return self.multiplier * self.sensitivity * self.clip
+
+    def release(self, source) -> np.ndarray:
+        """What the run contracts, of a corpus without a document that counts: noise alone."""
+        events = [Event(stage="tensor", noise_multiplier=self.multiplier)]
+        gate = Curator(self.nobody.open(Silent()), events, lambda event: None, source, adjacency=self.adjacency)
+        gate.use_words([f"w{i}" for i in range(self.d)])
+        answer = gate.release("tensor", contributions.projected_third_moment(self.scale, self.basis), self.clip)
+        return config1.contracted(answer.total[0], self.values).ravel()
+
+    def per_coordinate(self) -> np.ndarray:
+        """Columns (k^3, k (k + 1) (k + 2) / 6): what one standard deviation in each released coordinate becomes."""
+        coordinates = self.k * (self.k + 1) * (self.k + 2) // 6
+        return np.array([self.release(OneCoordinate(index)) for index in range(coordinates)]).T
+
+    @property
+    def covariance(self) -> np.ndarray:
+        G, P = self.W.T @ self.W, symmetriser(self.k)
+        return self.eta**2 * P @ np.kron(np.kron(G, G), G) @ P
+
+
 @pytest.mark.parametrize(("adjacency", "sensitivity"), [("add-remove", 1.0), ("replace", 2.0)])
 def test_the_noise_of_configuration_1_has_the_law_of_the_whole_tensors(adjacency, sensitivity):
     """T3, exactly: both are linear in independent normal numbers, so that one covariance is one law."""
-    d, k, clip, multiplier, random = 8, 3, 0.7, 3.0, np.random.default_rng(0)
-    Q, values = np.linalg.qr(random.standard_normal((d, k)))[0], random.uniform(0.2, 2.0, k)
-    scale, W = random.uniform(0.5, 2.0, d), Q * values**-0.5
-    empty = dplda.Corpus.from_counts(np.eye(1, d, dtype=int), [f"w{i}" for i in range(d)])  # one token: too short
-
-    def noise(index: int) -> np.ndarray:
-        events = [Event(stage="tensor", noise_multiplier=multiplier)]
-        gate = Curator(empty.open(Silent()), events, lambda event: None, OneCoordinate(index), adjacency=adjacency)
-        gate.use_words([f"w{i}" for i in range(d)])
-        answer = gate.release("tensor", contributions.projected_third_moment(scale, Q), clip)
-        return config1.contracted(answer.total[0], values).ravel()
-
-    A = np.array([noise(index) for index in range(k * (k + 1) * (k + 2) // 6)]).T
-    assert not noise(A.shape[1]).any()  # what comes after the tensor is its mass
-    eta, G, P = multiplier * sensitivity * clip, W.T @ W, symmetriser(k)
-    whole = np.kron(np.kron(W, W), W).T @ symmetriser(d)
-    np.testing.assert_allclose(A @ A.T, eta**2 * whole @ whole.T, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(A @ A.T, eta**2 * P @ np.kron(np.kron(G, G), G) @ P, rtol=1e-5, atol=1e-6)
+    of = Contracted(sensitivity, adjacency)
+    A = of.per_coordinate()
+    assert not of.release(OneCoordinate(A.shape[1])).any()  # what comes after the tensor is its mass
+    W, G = of.W, of.W.T @ of.W
+    whole = np.kron(np.kron(W, W), W).T @ symmetriser(of.d)
+    np.testing.assert_allclose(A @ A.T, of.eta**2 * whole @ whole.T, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(A @ A.T, of.covariance, rtol=1e-5, atol=1e-6)
     t1, t2, t3 = (np.trace(np.linalg.matrix_power(G, power)) for power in (1, 2, 3))
-    assert (A**2).sum() == pytest.approx(eta**2 * (t1**3 + 3 * t1 * t2 + 2 * t3) / 6, rel=1e-5)
+    assert (A**2).sum() == pytest.approx(of.eta**2 * (t1**3 + 3 * t1 * t2 + 2 * t3) / 6, rel=1e-5)
+
+
+def test_twenty_thousand_draws_of_configuration_1_have_the_covariance_of_the_whole_tensors():
+    """Exact noise in every coordinate; each of the 378 entries is within five standard errors."""
+    of, draws, steps = Contracted(1.0), 20_000, 2.0**20
+    A = of.per_coordinate()
+    drawn = A @ (ExactNoise().gaussian(steps, A.shape[1] * draws) / steps).reshape(A.shape[1], draws)
+    expected, variances = of.covariance, np.diag(of.covariance)
+    error = np.sqrt((np.outer(variances, variances) + expected**2) / draws)
+    assert np.all(np.abs(drawn @ drawn.T / draws - expected) < 5 * error + 1e-9)
 
 
 def test_contraction_is_with_the_whitening_and_not_with_its_basis():
