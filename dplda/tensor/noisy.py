@@ -7,12 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from dplda.compute.arrays import Array, namespace
-from dplda.compute.threads import one_blas_thread
 from dplda.tensor.implicit import Implicit, along_itself, require_counts, scaled_to_unit
 from dplda.tensor.power import Decomposition, no_pairs
 
 
-@one_blas_thread()
 def noisy_power_method(
     T: Implicit,
     rank: int,

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from common import curve, exponent, finish, guide, options, panels, report, table
+from common import curve, finish, guide, options, panels, report, table
 from scipy.linalg import hadamard
-from tensor_noise import transition
+from tensor_noise import slope, transition
 
 from dplda.compute.threads import one_blas_thread
 from dplda.spectral.calibration import equal_questions
@@ -149,7 +149,7 @@ def epsilon_table(sizes: Sizes, found: dict[tuple[str, int], np.ndarray]) -> str
     for method, dimensions in zip(METHODS, (sizes.private, sizes.perturbed), strict=True):
         at = [transition(np.array(sizes.epsilons), found[method, d]) for d in dimensions]
         cells = [f"{epsilon:.2f}" for epsilon in at] + ["–"] * (len(sizes.private) - len(at))
-        rows.append([method, *cells, f"{exponent(dimensions, at):.2f}"])
+        rows.append([method, *cells, slope(dimensions, at)])
     return table(["method", *(f"d = {d}" for d in sizes.private), "exponent of d"], rows)
 
 
