@@ -38,6 +38,7 @@ from dplda.report.pictures import (
 
 DASHES = ("solid", "dash", "dashdot", "dot")  # one for each calibration
 STAGES = ("read", "vocabulary", "frequency", "reach", "size", "mean", "moment", "subspace", "core", "tensor", "refine")
+ERRORS = {"type": "log", "dtick": "D1"}  # the good ones differ by factors
 LARGEST_ERROR = math.sqrt(2)  # l2 distance of any two topics is at most this: a larger bound says nothing
 
 
@@ -111,7 +112,7 @@ def utility(comparison: Comparison, measure: Measure) -> Picture:
         traces,
         height=380 + 20 * len(traces),
         x=_epsilon_axis(epsilons),
-        y={"title": measure.field},
+        y={"title": measure.field} | (ERRORS if measure.least_is_best else {}),
         showlegend=True,
     )
     rows = [
