@@ -17,7 +17,7 @@ from dplda.compute.arrays import Array, namespace, standard_normal
 from dplda.settings import check_choice
 from dplda.spectral.calibration import checked_share, gaussian_questions, pure_questions, total_mu
 from dplda.spectral.neighbours import REPLACED_ROW, ROW, ROWS
-from dplda.spectral.rows import HALVINGS, lengths, scores, tail_counts, threshold, unit_rows
+from dplda.spectral.rows import HALVINGS, scores, tail_counts, threshold, unit_rows
 from dplda.spectral.subspace import Subspace, checked_rounds, checked_start, largest_sine, orthonormal
 
 
@@ -54,8 +54,7 @@ def adaptive_power_iteration(
     mu = total_mu(epsilon, delta)
     search = pure_questions("threshold", rounds, mu * math.sqrt(search_share))
     step = gaussian_questions("power", rounds, mu * math.sqrt(1 - search_share))
-    A = unit_rows(A)
-    norms = lengths(A)
+    A, norms = unit_rows(A)
     X, residuals = orthonormal(checked_start(X, A.shape[1])), []
     Y = X
     changes = 2.0 if neighbours == REPLACED_ROW else 1.0

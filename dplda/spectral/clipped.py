@@ -19,7 +19,7 @@ from dplda.compute.arrays import Array, namespace, standard_normal
 from dplda.settings import check_choice
 from dplda.spectral.calibration import checked_share, gaussian_questions, total_mu
 from dplda.spectral.neighbours import REPLACED_ROW, ROW, ROWS
-from dplda.spectral.rows import HALVINGS, lengths, scores, tail_counts, threshold, unit_rows
+from dplda.spectral.rows import HALVINGS, scores, tail_counts, threshold, unit_rows
 from dplda.spectral.subspace import Subspace, checked_rounds, checked_start, largest_sine, orthonormal
 
 CLIP_SHARE = 0.01  # of the budget, for the histogram
@@ -54,8 +54,7 @@ def clipped_power_iteration(
     mu = total_mu(epsilon, delta)
     search = gaussian_questions("clip", 1, mu * math.sqrt(CLIP_SHARE))
     step = gaussian_questions("power", rounds, mu * math.sqrt(1 - CLIP_SHARE))
-    A = unit_rows(A)
-    norms = lengths(A)
+    A, norms = unit_rows(A)
     X, residuals = orthonormal(checked_start(X, A.shape[1])), []
     replaced = neighbours == REPLACED_ROW
     bins = np.sqrt(2.0) if replaced else 1.0

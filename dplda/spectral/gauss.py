@@ -31,7 +31,7 @@ def analyze_gauss(
     """
     check_choice("neighbours", neighbours, ROWS)
     event = gaussian_questions("covariance", 1, total_mu(epsilon, delta))
-    A = unit_rows(A)
+    A, _ = unit_rows(A)
     if not 1 <= k <= A.shape[1]:
         raise InputError(f"k must be a whole number in [1, {A.shape[1]}] (components), got {k!r}.")
     covariance = _dense(A.T @ A)

@@ -13,14 +13,17 @@ from dplda.errors import InputError
 HALVINGS = 40  # the least threshold is the largest possible score halved so often
 
 
-def unit_rows(A: Any) -> Any:
-    """`A` (n, d), an array or scipy sparse matrix, with every row longer than 1 scaled down to length 1.
+def unit_rows(A: Any) -> tuple[Any, Array]:
+    """`A` (n, d), an array or scipy sparse matrix, every row longer than 1 scaled down to it, and the lengths (n,).
 
     Each row is treated by itself, so that a long row neither fails nor changes what others contribute. Raises
     `InputError` for an `A` that is not finite or has no columns.
     """
     if sparse.issparse(A):
         A = A.tocsr()
+        if not A.has_canonical_format:  # an entry listed twice would hide its length
+            A = A.copy()
+            A.sum_duplicates()
         if not np.isfinite(A.data).all():
             raise InputError("A must be finite, got NaN or infinity")
     else:
@@ -30,14 +33,16 @@ def unit_rows(A: Any) -> Any:
     norms = lengths(A)
     xp = namespace(norms)
     if not bool(xp.any(norms > 1)):
-        return A
-    return scaled(A, 1 / xp.where(norms > 1, norms, xp.ones_like(norms)))
+        return A, norms
+    factors = 1 / xp.where(norms > 1, norms, xp.ones_like(norms))
+    return scaled(A, factors), norms * factors
 
 
 def lengths(A: Any) -> Array:
-    """Euclidean norms (n,) of the rows of `A`."""
+    """Euclidean norms (n,) of the rows of `A`, an array or in compressed sparse rows."""
     if sparse.issparse(A):
-        return np.sqrt(np.asarray(A.multiply(A).sum(axis=1)).reshape(-1))
+        squares = sparse.csr_array((A.data**2, A.indices, A.indptr), shape=A.shape)
+        return np.sqrt(squares @ np.ones(A.shape[1]))
     return namespace(A).linalg.vector_norm(A, axis=1)
 
 

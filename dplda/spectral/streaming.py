@@ -33,7 +33,7 @@ def streaming_power_method(blocks: Iterable[Any], X: Array, samples: int, *, rou
             f"got {samples!r} and {rounds!r}."
         )
     X, Y, seen = orthonormal(X), None, 0
-    values: Array = None
+    total: Array = None
     residuals: list[float] = []
     for block in blocks:
         Z, first = _checked(block, X.shape[0]), 0
@@ -44,14 +44,18 @@ def streaming_power_method(blocks: Iterable[Any], X: Array, samples: int, *, rou
             Y = product if Y is None else Y + product
             seen, first = seen + last - first, last
             if seen == samples:
-                values = namespace(Y).linalg.svdvals(Y) / samples
                 before, X = X, orthonormal(Y)
                 residuals.append(largest_sine(before, X))
-                Y, seen = None, 0
+                total, Y, seen = Y, None, 0
                 if len(residuals) == rounds:
-                    return Subspace(X, values, rounds, tuple(residuals))
-    if values is None:
+                    return _found(X, total, samples, residuals)
+    if total is None:
         raise InputError(f"the stream ended before its first round of {samples} samples")
+    return _found(X, total, samples, residuals)
+
+
+def _found(X: Array, total: Array, samples: int, residuals: list[float]) -> Subspace:
+    values = namespace(total).linalg.svdvals(total) / samples
     return Subspace(X, values, len(residuals), tuple(residuals))
 
 

@@ -74,5 +74,6 @@ def orthonormal(Y: Array, away_from: Array | None = None) -> Array:
 
 def largest_sine(X: Array, Y: Array) -> float:
     """Spectral norm of (I - X X') Y for orthonormal X and Y (d, p): the sine of their largest angle. Cost: d p^2."""
-    xp = namespace(X, Y)
-    return min(float(xp.linalg.matrix_norm(Y - X @ (X.T @ Y), ord=2)), 1.0)
+    rest = Y - X @ (X.T @ Y)
+    largest = float(namespace(X, Y).linalg.eigvalsh(rest.T @ rest)[-1])
+    return min(max(largest, 0.0) ** 0.5, 1.0)

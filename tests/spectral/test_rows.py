@@ -43,10 +43,16 @@ def test_tail_counts_are_those_of_comparing_every_score(values):
 def test_long_rows_are_cut_and_short_ones_left_alone(xp):
     A = np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
     expected = [[0.6, 0.8], [0.3, 0.4], [0, 0]]
-    np.testing.assert_allclose(to_numpy(unit_rows(xp.asarray(A))), expected)
-    np.testing.assert_allclose(unit_rows(sparse.csr_array(A)).toarray(), expected)
+    cut, norms = unit_rows(xp.asarray(A))
+    np.testing.assert_allclose(to_numpy(cut), expected)
+    np.testing.assert_allclose(to_numpy(norms), [1, 0.5, 0])
+    cut, norms = unit_rows(sparse.csr_array(A))
+    np.testing.assert_allclose(cut.toarray(), expected)
+    np.testing.assert_allclose(norms, [1, 0.5, 0])
     short = xp.asarray(A[1:])
-    assert unit_rows(short) is short
+    assert unit_rows(short)[0] is short
+    twice = sparse.csr_array((np.ones(2), np.array([1, 1]), np.array([0, 2])), shape=(1, 2))
+    np.testing.assert_allclose(unit_rows(twice)[0].toarray(), [[0, 1]])
 
 
 def test_scores_are_norms_of_contributions():
@@ -61,7 +67,7 @@ def test_one_more_row_moves_tails_by_at_most_one_and_all_upwards(seed, p):
     random = np.random.default_rng(seed)
     A, X = random_rows(12, D, seed), random_basis(random, D, p)
     more = np.vstack([A, random.standard_normal((1, D)) * 10.0 ** random.integers(-9, 2)])
-    before, after = (tail_counts(scores(lengths(B), B @ X)) for B in (A, unit_rows(more)))
+    before, after = (tail_counts(scores(lengths(B), B @ X)) for B in (A, unit_rows(more)[0]))
     assert set((after - before).tolist()) <= {0, 1}
 
 
