@@ -220,7 +220,7 @@ def test_a_cell_that_the_data_cannot_support_is_told_and_the_rest_goes_on(dplda,
 
 
 def test_a_free_cell_that_the_data_cannot_support_claims_no_epsilon_and_no_record(dplda, home) -> None:
-    answer = dplda("compare", "--synthetic", "20,12,2,30", *SMALL, "--placements", "config3", "--json")
+    answer = dplda("compare", "--synthetic", "20,12,2,30", *SMALL, "--placements", "config4", "--json")
     assert answer.status == 0, answer.err
     for outcome in answer.json["outcomes"]:
         assert (outcome["status"], outcome["run"]) == ("unsupported", "")
