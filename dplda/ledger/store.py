@@ -9,7 +9,6 @@ reached the disk, the folder entry included, before the call returns. Deciding a
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hmac
 import os
 import secrets
@@ -18,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
 from platformdirs import user_data_path
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError
@@ -100,18 +100,13 @@ class Store:
         """
         file = self.path.with_name(f"{self.path.name}.{name}.lock")
         try:
-            descriptor = os.open(file, os.O_CREAT | os.O_RDWR, 0o600)
+            lock = FileLock(file, timeout=0, mode=0o600).acquire()
+        except Timeout:
+            raise LedgerError("Another process is making this comparison: try again when it has finished.") from None
         except OSError as error:
             raise LedgerError(f"The lock {file} cannot be created: {error.strerror}.") from None
-        try:
-            if not _taken(descriptor, file):
-                raise LedgerError("Another process is making this comparison: try again when it has finished.")
-            try:
-                yield
-            finally:
-                file.unlink(missing_ok=True)
-        finally:
-            os.close(descriptor)
+        with lock:
+            yield
 
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[Session]:
@@ -204,15 +199,6 @@ class Store:
             owner = "" if head is None else head.owner
         if owner and not hmac.compare_digest(owner.encode(), self.chain.owner().encode()):
             raise LedgerError(f"The key {self.key_path} does not belong to the ledger {self.path}.")
-
-
-def _taken(descriptor: int, file: Path) -> bool:
-    """Whether the lock on the open `file` was free; one that was removed meanwhile was somebody else's."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.path.samestat(os.fstat(descriptor), os.stat(file))
-    except (BlockingIOError, FileNotFoundError):
-        return False
 
 
 def _engine(path: Path) -> Engine:
