@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,4 +77,4 @@ def largest_sine(X: Array, Y: Array) -> float:
     """Spectral norm of (I - X X') Y for orthonormal X and Y (d, p): the sine of their largest angle. Cost: d p^2."""
     rest = Y - X @ (X.T @ Y)
     largest = float(namespace(X, Y).linalg.eigvalsh(rest.T @ rest)[-1])
-    return min(max(largest, 0.0) ** 0.5, 1.0)
+    return math.sqrt(min(max(largest, 0.0), 1.0))
