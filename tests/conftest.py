@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 from handmade import make_model
+from hypothesis import settings
 
 from dplda.model import TopicModel
+
+settings.register_profile("shared machines", deadline=None)  # how long one example takes says nothing there
+settings.load_profile("shared machines")
 
 
 @pytest.fixture
