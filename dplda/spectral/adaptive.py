@@ -9,6 +9,7 @@ threshold where a row is replaced.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from dplda.compute.arrays import Array, namespace, standard_normal
 from dplda.settings import check_choice
 from dplda.spectral.calibration import checked_share, gaussian_questions, pure_questions, total_mu
 from dplda.spectral.neighbours import REPLACED_ROW, ROW, ROWS
+from dplda.spectral.power import noisy_power_method
 from dplda.spectral.rows import HALVINGS, scores, tail_counts, threshold, unit_rows
-from dplda.spectral.subspace import Subspace, checked_rounds, checked_start, largest_sine, orthonormal
+from dplda.spectral.subspace import Subspace, checked_rounds, checked_start
 
 
 def adaptive_power_iteration(
@@ -55,20 +57,20 @@ def adaptive_power_iteration(
     search = pure_questions("threshold", rounds, mu * math.sqrt(search_share))
     step = gaussian_questions("power", rounds, mu * math.sqrt(1 - search_share))
     A, norms = unit_rows(A)
-    X, residuals = orthonormal(checked_start(X, A.shape[1])), []
-    Y = X
+    X = checked_start(X, A.shape[1])
     changes = 2.0 if neighbours == REPLACED_ROW else 1.0
-    for _ in range(rounds):
+
+    def multiply(X: Array) -> Array:
+        """The sum of a a'X over the rows that the search keeps, with noise."""
         Z = A @ X
         size = scores(norms, Z)
         theta = threshold(above_threshold(tail_counts(size), search.epsilon or 0.0, beta, random))
         xp = namespace(Z)
         kept = xp.where((size <= theta)[:, None], Z, xp.zeros_like(Z))
         std = changes * theta * (step.noise_multiplier or 0.0)
-        Y = A.T @ kept + std * standard_normal(random, tuple(X.shape), X)
-        last, X = X, orthonormal(Y)
-        residuals.append(largest_sine(last, X))
-    return Subspace(X, namespace(Y).linalg.svdvals(Y), rounds, tuple(residuals), (search, step))
+        return A.T @ kept + std * standard_normal(random, tuple(X.shape), X)
+
+    return replace(noisy_power_method(multiply, X, rounds), events=(search, step))
 
 
 def above_threshold(tails: np.ndarray, epsilon: float, beta: float, random: np.random.Generator) -> int:

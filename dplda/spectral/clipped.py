@@ -11,6 +11,7 @@ of a document's second moment; this function is the same on a plain matrix, for 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from dplda.compute.arrays import Array, namespace, standard_normal
 from dplda.settings import check_choice
 from dplda.spectral.calibration import checked_share, gaussian_questions, total_mu
 from dplda.spectral.neighbours import REPLACED_ROW, ROW, ROWS
+from dplda.spectral.power import noisy_power_method
 from dplda.spectral.rows import HALVINGS, scores, tail_counts, threshold, unit_rows
-from dplda.spectral.subspace import Subspace, checked_rounds, checked_start, largest_sine, orthonormal
+from dplda.spectral.subspace import Subspace, checked_rounds, checked_start, orthonormal
 
 CLIP_SHARE = 0.01  # of the budget, for the histogram
 
@@ -55,21 +57,21 @@ def clipped_power_iteration(
     search = gaussian_questions("clip", 1, mu * math.sqrt(CLIP_SHARE))
     step = gaussian_questions("power", rounds, mu * math.sqrt(1 - CLIP_SHARE))
     A, norms = unit_rows(A)
-    X, residuals = orthonormal(checked_start(X, A.shape[1])), []
+    X = checked_start(X, A.shape[1])
     replaced = neighbours == REPLACED_ROW
     bins = np.sqrt(2.0) if replaced else 1.0
-    clip = _clip(scores(norms, A @ X), beyond, bins * (search.noise_multiplier or 0.0), random)
+    clip = _clip(scores(norms, A @ orthonormal(X)), beyond, bins * (search.noise_multiplier or 0.0), random)
     std = (2.0 if replaced else 1.0) * clip * (step.noise_multiplier or 0.0)
-    Y = X
-    for _ in range(rounds):
+
+    def multiply(X: Array) -> Array:
+        """The sum of clipped a a'X, with noise."""
         Z = A @ X
         size = scores(norms, Z)
         xp = namespace(Z)
         factors = clip / xp.where(size > clip, size, xp.full_like(size, clip))
-        Y = A.T @ (Z * factors[:, None]) + std * standard_normal(random, tuple(X.shape), X)
-        last, X = X, orthonormal(Y)
-        residuals.append(largest_sine(last, X))
-    return Subspace(X, namespace(Y).linalg.svdvals(Y), rounds, tuple(residuals), (search, step))
+        return A.T @ (Z * factors[:, None]) + std * standard_normal(random, tuple(X.shape), X)
+
+    return replace(noisy_power_method(multiply, X, rounds), events=(search, step))
 
 
 def _clip(size: Array, beyond: float, std: float, random: np.random.Generator) -> float:
