@@ -6,11 +6,23 @@ from dataclasses import dataclass, field
 
 from dplda.moments.contributions import Contribution
 from dplda.privacy.curator import Gate, Release
+from dplda.privacy.plan import Share
 
 CLIP_UNITS = 20_000  # about so many units are looked at to place a clip
 LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9  # of the units' norms, where a moment is clipped: noise or bias matters more
 LOW_SIGNAL, HIGH_SIGNAL = 3.0, 10.0  # of the last topic to the noise: between these lies the change
 NO_NOISE = 100.0  # above this, units beyond the clip count by their part of what noise there is
+
+
+def word_shares(public_vocabulary: bool) -> tuple[Share, ...]:
+    """What every placement asks first: the words, or the frequencies of public ones, and their reach."""
+    words = Share("frequency", 0.03) if public_vocabulary else Share("vocabulary", 0.10, selects_words=True)
+    return words, Share("reach", 0.002)
+
+
+def first_shares(public_vocabulary: bool) -> tuple[Share, ...]:
+    """The same, and then the number of units and their mean."""
+    return *word_shares(public_vocabulary), Share("size", 0.001), Share("mean clip", 0.003), Share("mean", 0.03)
 
 
 @dataclass

@@ -13,9 +13,9 @@ import numpy as np
 
 from dplda.compute.threads import one_blas_thread
 from dplda.moments import contributions
-from dplda.placements.asking import Asking, clip_quantile
+from dplda.placements.asking import Asking, clip_quantile, first_shares
 from dplda.placements.learned import Learned
-from dplda.placements.whitened import EDGES, edge_shares, moment_shares, whiten
+from dplda.placements.whitened import EDGES, moment_shares, whiten
 from dplda.privacy.curator import Gate, WordFrequencies
 from dplda.privacy.plan import Share
 from dplda.settings import FitSettings
@@ -29,7 +29,7 @@ QUANTILE = 0.95  # of the units' norms, where the tensor is clipped at least: wh
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
     """How the run's mu^2 is divided."""
     tensor = Share("tensor clip", 0.004), Share("tensor", EDGES * split["e6"])
-    return edge_shares(public_vocabulary, (*moment_shares(split), *tensor))
+    return *first_shares(public_vocabulary), *moment_shares(split), *tensor
 
 
 @one_blas_thread()

@@ -17,9 +17,9 @@ import numpy as np
 from dplda.compute.threads import one_blas_thread
 from dplda.errors import UnsupportedByData
 from dplda.moments import contributions
-from dplda.placements.asking import Asking, clip_quantile
+from dplda.placements.asking import Asking, clip_quantile, first_shares
 from dplda.placements.learned import Learned
-from dplda.placements.whitened import EDGES, edge_shares, moment_shares, whiten
+from dplda.placements.whitened import EDGES, moment_shares, whiten
 from dplda.privacy.curator import WordFrequencies
 from dplda.privacy.gate import OutputGate
 from dplda.privacy.plan import Share
@@ -41,7 +41,7 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
         Share("tensor norm", TESTS * part, fails=True),
         Share("decomposition", (1 - 2 * TESTS) * part),
     )
-    return edge_shares(public_vocabulary, (*moment_shares(split), *tensor))
+    return *first_shares(public_vocabulary), *moment_shares(split), *tensor
 
 
 @one_blas_thread()

@@ -17,6 +17,7 @@ import numpy as np
 
 from dplda.compute.threads import one_blas_thread
 from dplda.errors import UnsupportedByData
+from dplda.placements.asking import word_shares
 from dplda.placements.learned import Learned, by_prevalence, to_topics
 from dplda.privacy.curator import WordFrequencies
 from dplda.privacy.gate import OutputGate
@@ -29,8 +30,7 @@ SPLIT = {"e9": 1.0}
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
     """How the run's mu^2 is divided."""
     return (
-        Share("frequency", 0.03) if public_vocabulary else Share("vocabulary", 0.10, selects_words=True),
-        Share("reach", 0.002),
+        *word_shares(public_vocabulary),
         Share("size lower bound", 0.01, fails=True),
         Share("spectrum", 0.15 * split["e9"], fails=True),
         Share("norm", 0.15 * split["e9"], fails=True),

@@ -15,7 +15,7 @@ import numpy as np
 
 from dplda.compute.threads import one_blas_thread
 from dplda.moments import contributions
-from dplda.placements.asking import LOW_QUANTILE, Asking, clip_quantile
+from dplda.placements.asking import LOW_QUANTILE, Asking, clip_quantile, first_shares
 from dplda.placements.learned import Learned, by_prevalence, to_topics
 from dplda.placements.topic_count import most_topics, topic_count
 from dplda.placements.vocabulary import word_scale
@@ -51,13 +51,8 @@ def shares(public_vocabulary: bool, topics: int | str) -> tuple[Share, ...]:
     need less there and leave more to the refinement.
     """
     spectral = 1.0 if topics == "auto" else min(1.0, int(topics) / 20)
-    words = Share("frequency", 0.03) if public_vocabulary else Share("vocabulary", 0.10, selects_words=True)
     return (
-        words,
-        Share("reach", 0.002),
-        Share("size", 0.001),
-        Share("mean clip", 0.003),
-        Share("mean", 0.03),
+        *first_shares(public_vocabulary),
         Share("subspace clip", 0.004),
         Share("subspace", 0.38 * spectral, POWER_ROUNDS),
         Share("core clip", 0.004),

@@ -30,7 +30,7 @@ import scipy.linalg
 from dplda.compute.threads import one_blas_thread
 from dplda.errors import InputError
 from dplda.moments import contributions
-from dplda.placements.learned import Learned, by_prevalence
+from dplda.placements.learned import Learned, by_prevalence, prevalence
 from dplda.placements.printed import EDGES, EdgeNoise, Quantities, edge_budgets, edge_noise
 from dplda.privacy.curator import Gate, WordFrequencies
 from dplda.privacy.plan import Share
@@ -128,11 +128,11 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
         unwhitening = _whitening(M2 + symmetric_matrix(noise.normal(noise.std("e8", known), d, d)), k)
         vectors, whitening = _turn(unwhitening, whitening) @ vectors, unwhitening
     topics = whitening.unwhiten(pairs.values, vectors, alpha0)
-    prevalence = _prevalence(pairs.values, alpha0)
+    shares = prevalence(pairs.values, alpha0)
     if "e9" in noise:
-        topics, prevalence = topics + noise.normal(noise.std("e9", known), d, k), np.full(k, 1 / k)
+        topics, shares = topics + noise.normal(noise.std("e9", known), d, k), np.full(k, 1 / k)
     facts = {"published": {edge: asdict(drawn) for edge, drawn in noise.drawn.items()}}
-    return by_prevalence(project_to_simplex(topics), prevalence, documents, facts)
+    return by_prevalence(project_to_simplex(topics), shares, documents, facts)
 
 
 def _whitening(M2: np.ndarray, k: int) -> Whitening:
@@ -164,13 +164,6 @@ def _turn(unwhitening: Whitening, whitening: Whitening) -> np.ndarray:
     """The rotation R (k, k) for which the unwhitening's columns come nearest to the whitening's own."""
     columns = unwhitening.basis * np.sqrt(unwhitening.values)
     return np.asarray(scipy.linalg.orthogonal_procrustes(columns, whitening.basis * np.sqrt(whitening.values))[0])
-
-
-def _prevalence(values: np.ndarray, alpha0: float) -> np.ndarray:
-    """Prevalence (k,) from lambda_i = 2 / ((alpha0 + 2) sqrt(w_i)), w_i = prevalence_i / (alpha0 + 1)."""
-    least = 2 * math.sqrt(alpha0 + 1) / (alpha0 + 2)
-    prevalence = 1 / np.maximum(np.abs(values), least) ** 2
-    return np.asarray(prevalence / prevalence.sum())
 
 
 def symmetric_matrix(Z: np.ndarray) -> np.ndarray:

@@ -17,10 +17,10 @@ import numpy as np
 
 from dplda.compute.threads import one_blas_thread
 from dplda.moments import contributions
-from dplda.placements.asking import Asking, clip_quantile
+from dplda.placements.asking import Asking, clip_quantile, first_shares
 from dplda.placements.learned import Learned
 from dplda.placements.topic_count import most_topics
-from dplda.placements.whitened import EDGES, edge_shares, moment_shares, whiten
+from dplda.placements.whitened import EDGES, moment_shares, whiten
 from dplda.privacy.curator import Gate, WordFrequencies
 from dplda.privacy.plan import Share
 from dplda.settings import FitSettings
@@ -36,7 +36,7 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
     """How the run's mu^2 is divided: K = k (R + 1) questions of the tensor."""
     questions = most_topics(settings) * (ITERATIONS + 1)
     power = Share("tensor clip", 0.004), Share("tensor", EDGES * split["power"], questions)
-    return edge_shares(public_vocabulary, (*moment_shares(split), *power))
+    return *first_shares(public_vocabulary), *moment_shares(split), *power
 
 
 @one_blas_thread()

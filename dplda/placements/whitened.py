@@ -20,7 +20,7 @@ import scipy.linalg
 
 from dplda.moments import contributions
 from dplda.placements.asking import Asking, clip_quantile
-from dplda.placements.learned import Learned, by_prevalence, to_topics
+from dplda.placements.learned import Learned, by_prevalence, prevalence, to_topics
 from dplda.placements.topic_count import most_topics, topic_count
 from dplda.placements.vocabulary import word_scale
 from dplda.privacy.accountant import gaussian_budget
@@ -37,19 +37,6 @@ CLIP_BIAS = (
     100.0  # units' worth of noise at which a clip is placed low: of a clip's bias most is scale, which is undone
 )
 FLOOR = 1e-3  # of the largest eigenvalue, under every whitened one
-
-
-def edge_shares(public_vocabulary: bool, edges: tuple[Share, ...]) -> tuple[Share, ...]:
-    """The run's mu^2: words, size and mean first, then the `edges`, whose parts sum to `EDGES`."""
-    words = Share("frequency", 0.03) if public_vocabulary else Share("vocabulary", 0.10, selects_words=True)
-    return (
-        words,
-        Share("reach", 0.002),
-        Share("size", 0.001),
-        Share("mean clip", 0.003),
-        Share("mean", 0.03),
-        *edges,
-    )
 
 
 def moment_shares(split: Mapping[str, float]) -> tuple[Share, ...]:
@@ -90,19 +77,14 @@ class Whitened:
         return third_moment(E3, W.T @ self.E2 @ W, W.T @ self.m, self.alpha0)
 
     def learned(self, pairs: Decomposition) -> Learned:
-        """Topics and prevalence from the pairs of the whitened M3.
-
-        lambda_i = 2 / ((alpha0 + 2) sqrt(w_i)) with w_i = prevalence_i / (alpha0 + 1) at most 1 / (alpha0 + 1).
-        """
+        """Topics and prevalence from the pairs of the whitened M3."""
         columns = self.whitening.unwhiten(pairs.values, pairs.vectors, self.alpha0) / self.scale[:, None]
-        least = 2 * math.sqrt(self.alpha0 + 1) / (self.alpha0 + 2)
-        prevalence = 1 / np.maximum(np.abs(pairs.values), least) ** 2
         facts = {
             "supported_topics": int((self.eigenvalues > self.noise).sum()),
             "core_eigenvalues": [float(value) for value in self.eigenvalues],
             "core_noise_level": self.noise,
         }
-        return by_prevalence(to_topics(columns), prevalence / prevalence.sum(), self.documents, facts)
+        return by_prevalence(to_topics(columns), prevalence(pairs.values, self.alpha0), self.documents, facts)
 
 
 def whiten(ask: Asking, words: WordFrequencies, settings: FitSettings) -> Whitened:
