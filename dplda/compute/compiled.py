@@ -26,7 +26,12 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     The result is kept in ``$NUMBA_CACHE_DIR``, else in the user's cache folder; where neither can be written
     it is compiled anew in every process.
+
+    Whatever compiled code calls is inlined: left a function, it would be compiled alone and once more inside its
+    caller, with sums in another order, and which one is called would depend on what came from the cache. So a corpus
+    has the same integer sums in every process.
     """
+    options = {"forceinline": True, **options}
 
     def decorate(function: Callable[..., Any]) -> Any:
         folder, before = _folder(), numba.config.CACHE_DIR

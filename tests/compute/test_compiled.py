@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -76,3 +79,22 @@ def test_where_nothing_can_be_written_functions_are_compiled_anew(own_folder):
     function = compiled()(double)
     assert function(3) == 6
     assert function.stats.cache_path is None
+
+
+TOPICS = """
+import hashlib, dplda
+from dplda.corpus import synthetic
+corpus = dplda.Corpus.from_counts(synthetic(3000, 30, 3, mean_length=30, seed=0)[0], [f"w{i}" for i in range(30)])
+model = dplda.fit(corpus, n_topics=3, epsilon=4, ledger=False, simulate_seed=3)
+print(hashlib.sha256(model.topics.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_sums_are_the_same_where_kernels_are_compiled_and_where_they_come_from_the_cache(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    compiling, cached = (
+        subprocess.run([sys.executable, "-c", TOPICS], env=environment, capture_output=True, check=True).stdout
+        for _ in range(2)
+    )
+    assert compiling == cached
