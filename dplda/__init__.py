@@ -1,7 +1,8 @@
 """Differentially private topic modelling, end to end."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dplda.lazy import lazy
 
 if TYPE_CHECKING:
     from dplda.corpus import Corpus, read_corpus
@@ -13,24 +14,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Corpus", "Ledger", "PrivacyStatement", "PrivateLDA", "TopicModel", "fit", "load", "read_corpus"]
 
-_HOMES = {
-    "Corpus": "dplda.corpus",
-    "Ledger": "dplda.ledger",
-    "PrivacyStatement": "dplda.privacy.events",
-    "PrivateLDA": "dplda.estimator",
-    "TopicModel": "dplda.model",
-    "fit": "dplda.fitting",
-    "load": "dplda.model",
-    "read_corpus": "dplda.corpus",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import public names when first used: the command line starts without compilers and parsers."""
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'dplda' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "Corpus": "corpus",
+        "Ledger": "ledger",
+        "PrivacyStatement": "privacy.events",
+        "PrivateLDA": "estimator",
+        "TopicModel": "model",
+        "fit": "fitting",
+        "load": "model",
+        "read_corpus": "corpus",
+    },
+)

@@ -7,10 +7,10 @@ Prints one JSON line a run: the step's name and whether the run came to its end.
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
 from pathlib import Path
+
+from killing import killed_at
 
 import dplda
 from dplda.corpus import synthetic
@@ -36,16 +36,8 @@ def main(folder: Path) -> None:
     run(counts, folder / "warm")  # compile and calibrate once, before forking
     number, survived = 0, False
     while not survived:
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:
-            kill_at(number, writer)
-            run(counts, folder / str(number))
-            os._exit(0)
-        os.close(writer)
-        survived = os.waitpid(child, 0)[1] == 0
-        with os.fdopen(reader) as pipe:
-            print(json.dumps({"number": number, "step": pipe.read() or "end", "survived": survived}), flush=True)
+        step, survived = killed_at(number, STEPS, lambda number=number: run(counts, folder / str(number)))
+        print(json.dumps({"number": number, "step": step, "survived": survived}), flush=True)
         number += 1
 
 
@@ -54,31 +46,6 @@ def run(counts: object, folder: Path) -> None:
     folder.mkdir()
     corpus = dplda.Corpus.from_counts(counts, WORDS, name="killed")
     dplda.fit(corpus, n_topics=2, vocabulary=WORDS, ledger=dplda.Ledger(folder / "ledger.db"), models=folder / "models")
-
-
-def kill_at(number: int, writer: int) -> None:
-    """Make the `number`-th beginning or end of a step the last thing this process does."""
-    seen = 0
-
-    def step(name: str) -> None:
-        nonlocal seen
-        if seen == number:
-            os.write(writer, name.encode())
-            os.kill(os.getpid(), signal.SIGKILL)
-        seen += 1
-
-    for owner, name in STEPS:
-        setattr(owner, name, _wrapped(getattr(owner, name), name, step))
-
-
-def _wrapped(original, name, step):
-    def call(*args, **kwargs):
-        step(f"before {name}")
-        answer = original(*args, **kwargs)
-        step(f"after {name}")
-        return answer
-
-    return call
 
 
 if __name__ == "__main__":

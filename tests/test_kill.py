@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
+import killing
 import pytest
 
 import dplda
@@ -19,8 +17,7 @@ SCRIPT = Path(__file__).with_name("killed_runs.py")
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("killed")
-    done = subprocess.run([sys.executable, str(SCRIPT), str(folder)], capture_output=True, text=True, check=True)
-    return folder, [json.loads(line) for line in done.stdout.splitlines()]
+    return folder, killing.killed(SCRIPT, folder)
 
 
 def test_every_step_was_killed_once_and_the_last_run_survived(killed):
@@ -28,9 +25,9 @@ def test_every_step_was_killed_once_and_the_last_run_survived(killed):
     steps = [line["step"] for line in lines]
     assert [line["survived"] for line in lines] == [False] * (len(steps) - 1) + [True]
     questions = len(dplda.Ledger(folder / "warm" / "ledger.db").runs()[0].events)
-    for name in ("reserve", "open", "bind", "save", "finish"):
+    for name in ("Ledger.reserve", "Corpus.open", "Reservation.bind", "TopicModel.save", "Reservation.finish"):
         assert steps.count(f"before {name}") == steps.count(f"after {name}") == 1
-    assert steps.count("before ask") == steps.count("after ask") == questions
+    assert steps.count("before Reservation.ask") == steps.count("after Reservation.ask") == questions
 
 
 def test_a_killed_run_is_wholly_spent_once_it_was_reserved_and_the_record_is_intact(killed):
@@ -39,10 +36,10 @@ def test_a_killed_run_is_wholly_spent_once_it_was_reserved_and_the_record_is_int
         ledger = dplda.Ledger(folder / str(line["number"]) / "ledger.db")
         assert ledger.verify().ok, line
         runs = ledger.runs()
-        if line["step"] == "before reserve":
+        if line["step"] == "before Ledger.reserve":
             assert not runs
             continue
-        expected = "done" if line["step"] == "after finish" else "reserved"
+        expected = "done" if line["step"] == "after Reservation.finish" else "reserved"
         assert [run.status for run in runs] == [expected], line
         assert runs[0].cost == cost(runs[0].events)
 
@@ -53,7 +50,7 @@ def test_no_question_is_answered_before_it_is_on_disk(killed):
     for line in lines[:-1]:
         if not line["step"].endswith(" ask"):
             continue
-        asked += line["step"] == "after ask"
+        asked += line["step"] == "after Reservation.ask"
         run = dplda.Ledger(folder / str(line["number"]) / "ledger.db").runs()[0]
         assert sum(planned.asked for planned in run.plan) == asked, line
 
@@ -61,7 +58,12 @@ def test_no_question_is_answered_before_it_is_on_disk(killed):
 def test_a_killed_run_leaves_no_half_model(killed):
     folder, lines = killed
     for line in lines:
-        whole = line["step"] in ("after save", "before finish", "after finish", "end")
+        whole = line["step"] in (
+            "after TopicModel.save",
+            "before Reservation.finish",
+            "after Reservation.finish",
+            "end",
+        )
         found = list((folder / str(line["number"]) / "models").glob("*"))
         models = [place for place in found if not place.name.startswith(".")]
         if whole:

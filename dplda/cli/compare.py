@@ -14,18 +14,24 @@ import click
 from dplda.cli.bars import following, following_grid
 from dplda.cli.compared import record, report, show, tell_cost, tell_resumed
 from dplda.cli.console import print_json, private_notes, say
-from dplda.cli.fit import DEFAULTS, MODELS, topic_count
 from dplda.cli.options import (
+    DEFAULTS,
+    MODELS,
     READING_NAMES,
+    adjacency_option,
+    dataset_option,
+    delta_option,
     json_option,
+    learning_options,
     ledger_option,
     open_ledger,
     read,
     reading_options,
     refuse_existing,
+    topic_count,
 )
 from dplda.errors import InputError
-from dplda.settings import ADJACENCIES, PLACEMENTS
+from dplda.settings import PLACEMENTS
 from dplda.text.wordlists import read_word_list
 
 if TYPE_CHECKING:
@@ -87,28 +93,15 @@ def _sizes(value: str) -> tuple[int, int, int, float]:
 )
 @click.option("--repeats", default=1, show_default=True, help="Runs of each cell.")
 @click.option("--topics", "n_topics", type=topic_count, metavar="K", help="How many [20, or those planted].")
-@click.option("--delta", default=DEFAULTS.delta, show_default=True, help="Failure probability of one run.")
-@click.option(
-    "--adjacency",
-    type=click.Choice(ADJACENCIES),
-    default=DEFAULTS.adjacency,
-    show_default=True,
-    help="What a neighbouring corpus is: one unit added or removed, or replaced.",
-)
-@click.option("--dataset", metavar="NAME", help="The name that owns the budget [the name of CORPUS].")
+@delta_option
+@adjacency_option
+@dataset_option
 @click.option(
     "--vocabulary",
     type=click.Path(path_type=Path),
     help="A public word list, one word a line; without it every run chooses its words privately.",
 )
-@click.option("--max-vocabulary", default=DEFAULTS.max_vocabulary, show_default=True, help="Most words to choose.")
-@click.option(
-    "--max-document-frequency",
-    default=DEFAULTS.max_document_frequency,
-    show_default=True,
-    help="Drop words in a larger share of documents, by noisy frequency.",
-)
-@click.option("--alpha0", default=DEFAULTS.alpha0, show_default=True, help="Sum of the Dirichlet prior.")
+@learning_options
 @click.option("--seed", type=int, help="Of planted documents and simulated noise; not for private text [0].")
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report to this new HTML file."

@@ -9,25 +9,28 @@ import click
 
 from dplda.cli.bars import following
 from dplda.cli.console import print_json, private_notes, say
-from dplda.cli.options import json_option, ledger_option, open_ledger, read, reading_options
+from dplda.cli.options import (
+    DEFAULTS,
+    MODELS,
+    adjacency_option,
+    dataset_option,
+    delta_option,
+    epsilon_option,
+    json_option,
+    learning_options,
+    ledger_option,
+    open_ledger,
+    read,
+    reading_options,
+    topic_count,
+)
 from dplda.cli.topics import show_topics, topics_json
-from dplda.settings import ADJACENCIES, CALIBRATIONS, PLACEMENTS, FitSettings
+from dplda.settings import CALIBRATIONS, PLACEMENTS
 from dplda.text.wordlists import read_word_list
 
 if TYPE_CHECKING:
     from dplda.ledger import Ledger
     from dplda.model import TopicModel
-
-DEFAULTS = FitSettings()
-MODELS = Path("models")
-
-
-def topic_count(value: str | int) -> str | int:
-    """``auto``, or the whole number that `value` is; raises `BadParameter` otherwise."""
-    try:
-        return value if value == "auto" else int(value)
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is neither a whole number nor auto.") from None
 
 
 def edge_parts(value: str) -> dict[str, float]:
@@ -53,8 +56,8 @@ def edge_parts(value: str) -> dict[str, float]:
     show_default=True,
     help="How many.",
 )
-@click.option("--epsilon", default=DEFAULTS.epsilon, show_default=True, help="Privacy budget of the run (nats).")
-@click.option("--delta", default=DEFAULTS.delta, show_default=True, help="Failure probability of the run.")
+@epsilon_option
+@delta_option
 @click.option(
     "--placement",
     type=click.Choice(PLACEMENTS),
@@ -75,28 +78,15 @@ def edge_parts(value: str) -> dict[str, float]:
     metavar="EDGE=PART,...",
     help="Parts of the budget for the edges of a config placement, summing to 1.",
 )
-@click.option(
-    "--adjacency",
-    type=click.Choice(ADJACENCIES),
-    default=DEFAULTS.adjacency,
-    show_default=True,
-    help="What a neighbouring corpus is: one unit added or removed, or replaced.",
-)
-@click.option("--dataset", metavar="NAME", help="The name that owns the budget [the name of CORPUS].")
+@adjacency_option
+@dataset_option
 @click.option("--unit", metavar="document|COLUMN", help="What is protected; a column as with --unit-field [document].")
 @click.option(
     "--vocabulary",
     type=click.Path(path_type=Path),
     help="A public word list, one word a line; without it the words are chosen privately.",
 )
-@click.option("--max-vocabulary", default=DEFAULTS.max_vocabulary, show_default=True, help="Most words to choose.")
-@click.option(
-    "--max-document-frequency",
-    default=DEFAULTS.max_document_frequency,
-    show_default=True,
-    help="Drop words in a larger share of documents, by noisy frequency.",
-)
-@click.option("--alpha0", default=DEFAULTS.alpha0, show_default=True, help="Sum of the Dirichlet prior.")
+@learning_options
 @click.option("--engine", type=click.Choice(["local"]), default="local", show_default=True, help="Where work runs.")
 @click.option("--device", type=click.Choice(["cpu", "auto"]), default="cpu", show_default=True, help="On what.")
 @click.option("--out", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,6 +11,7 @@ import click
 
 from dplda.cli.console import say
 from dplda.errors import InputError
+from dplda.settings import ADJACENCIES, FitSettings
 from dplda.text.tokenization import TOKENIZERS
 
 if TYPE_CHECKING:
@@ -20,6 +21,23 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+DEFAULTS = FitSettings()
+MODELS = Path("models")
+
+epsilon_option = click.option(
+    "--epsilon", default=DEFAULTS.epsilon, show_default=True, help="Privacy budget of the run (nats)."
+)
+delta_option = click.option(
+    "--delta", default=DEFAULTS.delta, show_default=True, help="Failure probability of one run."
+)
+adjacency_option = click.option(
+    "--adjacency",
+    type=click.Choice(ADJACENCIES),
+    default=DEFAULTS.adjacency,
+    show_default=True,
+    help="What a neighbouring corpus is: one unit added or removed, or replaced.",
+)
+dataset_option = click.option("--dataset", metavar="NAME", help="The name that owns the budget [the name of CORPUS].")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 ledger_option = click.option(
     "--ledger",
@@ -39,6 +57,16 @@ _READING = (
     click.option("--multiline", is_flag=True, help="CSV or TSV with line breaks inside quoted fields."),
     click.option("--encoding", metavar="NAME", help="The text encoding, if it is not UTF-8."),
 )
+_LEARNING = (
+    click.option("--max-vocabulary", default=DEFAULTS.max_vocabulary, show_default=True, help="Most words to choose."),
+    click.option(
+        "--max-document-frequency",
+        default=DEFAULTS.max_document_frequency,
+        show_default=True,
+        help="Drop words in a larger share of documents, by noisy frequency.",
+    ),
+    click.option("--alpha0", default=DEFAULTS.alpha0, show_default=True, help="Sum of the Dirichlet prior."),
+)
 READING_NAMES = (
     "format",
     "text_field",
@@ -54,9 +82,26 @@ READING_NAMES = (
 
 def reading_options(command: Command) -> Command:
     """Add the options that say how to read CORPUS."""
-    for option in reversed(_READING):
+    return _with(_READING, command)
+
+
+def learning_options(command: Command) -> Command:
+    """Add the options that say which words are kept and what topics are like."""
+    return _with(_LEARNING, command)
+
+
+def _with(options: Sequence[Callable[[Command], Command]], command: Command) -> Command:
+    for option in reversed(options):
         command = option(command)
     return command
+
+
+def topic_count(value: str | int) -> str | int:
+    """``auto``, or the whole number that `value` is; raises `BadParameter` otherwise."""
+    try:
+        return value if value == "auto" else int(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither a whole number nor auto.") from None
 
 
 def read(path: str, options: dict[str, Any], defaults: dict[str, Any] | None = None) -> Corpus:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.cli.console import print_json, say, table
-from dplda.cli.fit import DEFAULTS, topic_count
-from dplda.cli.options import json_option
-from dplda.settings import ADJACENCIES, FitSettings
+from dplda.cli.options import DEFAULTS, adjacency_option, delta_option, epsilon_option, json_option, topic_count
+from dplda.settings import FitSettings
 
 if TYPE_CHECKING:
     from dplda.placements.forecast import Forecast, Outlook
@@ -43,15 +42,9 @@ SIGNALS = {
     show_default=True,
     help="How many topics.",
 )
-@click.option("--epsilon", default=DEFAULTS.epsilon, show_default=True, help="Privacy budget of the run (nats).")
-@click.option("--delta", default=DEFAULTS.delta, show_default=True, help="Failure probability of the run.")
-@click.option(
-    "--adjacency",
-    type=click.Choice(ADJACENCIES),
-    default=DEFAULTS.adjacency,
-    show_default=True,
-    help="What a neighbouring corpus is: one unit added or removed, or replaced.",
-)
+@epsilon_option
+@delta_option
+@adjacency_option
 @json_option
 def plan(documents: int, vocabulary: int, public_vocabulary: bool, as_json: bool, **options: Any) -> None:
     """Forecast noise, signal and surviving topics of `dplda fit` from public numbers alone.

@@ -63,12 +63,14 @@ class Reservation:
         with self._store.writing() as session:
             if self._open_row(session).fingerprint is None:
                 raise GateError(f"Run {self.run} asked stage {event.stage!r} before it was bound to its documents.")
-            plan = select(EventRow).where(EventRow.run == self.run).order_by(EventRow.position)
-            matching = [row for row in session.scalars(plan) if row.event == wanted and not row.asked]
-            if not matching:
+            open_events = select(EventRow).where(
+                EventRow.run == self.run, EventRow.event == wanted, EventRow.asked.is_(False)
+            )
+            row = session.scalars(open_events.order_by(EventRow.position).limit(1)).first()
+            if row is None:
                 raise GateError(f"Run {self.run} asked stage {event.stage!r}, unplanned or a second time.")
-            matching[0].asked = True
-            integrity.record(session, self._store.chain, matching[0])
+            row.asked = True
+            integrity.record(session, self._store.chain, row)
 
     def finish(self, *, model: str | None, seconds: Mapping[str, float]) -> None:
         """End the run as done: planned events that were never asked are refunded.

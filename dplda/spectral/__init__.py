@@ -4,8 +4,9 @@ Only the functions that say so are private, and their seeded noise is for study;
 numbers alone.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dplda.lazy import lazy
 
 if TYPE_CHECKING:
     from dplda.spectral.adaptive import adaptive_power_iteration
@@ -29,26 +30,18 @@ __all__ = [
     "streaming_power_method",
 ]
 
-_HOMES = {
-    "LowRank": "private",
-    "Subspace": "subspace",
-    "adaptive_power_iteration": "adaptive",
-    "analyze_gauss": "gauss",
-    "clipped_power_iteration": "clipped",
-    "noisy_power_method": "power",
-    "private_low_rank": "private",
-    "private_power_method": "private",
-    "random_basis": "subspace",
-    "streaming_power_method": "streaming",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import public names when first used: importing one method loads no other."""
-    if name in _HOMES:
-        return getattr(import_module(f"dplda.spectral.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'dplda.spectral' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "LowRank": "private",
+        "Subspace": "subspace",
+        "adaptive_power_iteration": "adaptive",
+        "analyze_gauss": "gauss",
+        "clipped_power_iteration": "clipped",
+        "noisy_power_method": "power",
+        "private_low_rank": "private",
+        "private_power_method": "private",
+        "random_basis": "subspace",
+        "streaming_power_method": "streaming",
+    },
+)

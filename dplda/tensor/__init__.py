@@ -4,8 +4,9 @@ Only `private_power_method` is private, and its seeded noise is for study; what 
 alone.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dplda.lazy import lazy
 
 if TYPE_CHECKING:
     from dplda.tensor.implicit import Implicit
@@ -25,23 +26,15 @@ __all__ = [
     "simultaneous_power_method",
 ]
 
-_HOMES = {
-    "Decomposition": "power",
-    "Implicit": "implicit",
-    "noisy_power_method": "noisy",
-    "online_power_method": "online",
-    "private_power_method": "private",
-    "robust_power_method": "power",
-    "simultaneous_power_method": "simultaneous",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import public names when first used: importing one method loads no other."""
-    if name in _HOMES:
-        return getattr(import_module(f"dplda.tensor.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'dplda.tensor' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "Decomposition": "power",
+        "Implicit": "implicit",
+        "noisy_power_method": "noisy",
+        "online_power_method": "online",
+        "private_power_method": "private",
+        "robust_power_method": "power",
+        "simultaneous_power_method": "simultaneous",
+    },
+)

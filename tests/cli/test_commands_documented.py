@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
-from dplda.cli.fit import MODELS
 from dplda.cli.main import cli
-from dplda.cli.options import READING_NAMES
+from dplda.cli.options import MODELS, READING_NAMES
 from dplda.model import KINDS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "commands.md"

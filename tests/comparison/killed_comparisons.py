@@ -7,14 +7,12 @@ comparison survived it, and how many cells had ended.
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from grids import Watching, private_grid
+from killing import killed_at
 
 from dplda.ledger import ComparisonLog, Ledger, Reservation
 from dplda.model import TopicModel
@@ -37,23 +35,11 @@ def main(folder: Path) -> None:
     number, survived = 0, False
     while not survived:
         place = shutil.copytree(folder / "first", folder / str(number))
-        step, survived = in_a_child(lambda number=number, place=place: (kill_at(number), run(place)))
+        step, survived = killed_at(number, STEPS, lambda place=place: run(place))
         ended = len(Ledger(place / "ledger.db").comparison(key(place)).outcomes())
-        in_a_child(lambda place=place: run(place))
+        killed_at(0, (), lambda place=place: run(place))
         print(json.dumps({"number": number, "step": step, "survived": survived, "ended": ended}), flush=True)
         number += 1
-
-
-def in_a_child(work: Callable[[], object]) -> tuple[str, bool]:
-    """The last step that the child told of, and whether it survived."""
-    reader, PIPE[0] = os.pipe()
-    child = os.fork()
-    if child == 0:
-        work()
-        os._exit(0)
-    os.close(PIPE[0])
-    with os.fdopen(reader) as pipe:
-        return pipe.read() or "end", os.waitpid(child, 0)[1] == 0
 
 
 def key(folder: Path) -> str:
@@ -67,34 +53,6 @@ def run(folder: Path, **changes: object) -> None:
     grid, ledger = private_grid(**changes), Ledger(folder / "ledger.db")
     log = ledger.comparison(grid.key(ledger)) or grid.begin(ledger)
     grid.run(ledger, log, folder / "models", Watching())
-
-
-PIPE = [0]
-
-
-def kill_at(number: int) -> None:
-    """Make the `number`-th beginning or end of a step the last thing this process does."""
-    seen = 0
-
-    def step(name: str) -> None:
-        nonlocal seen
-        if seen == number:
-            os.write(PIPE[0], name.encode())
-            os.kill(os.getpid(), signal.SIGKILL)
-        seen += 1
-
-    for owner, name in STEPS:
-        setattr(owner, name, _wrapped(getattr(owner, name), f"{owner.__name__}.{name}", step))
-
-
-def _wrapped(original, name, step):
-    def call(*args, **kwargs):
-        step(f"before {name}")
-        answer = original(*args, **kwargs)
-        step(f"after {name}")
-        return answer
-
-    return call
 
 
 if __name__ == "__main__":

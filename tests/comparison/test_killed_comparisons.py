@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
+import killing
 import pytest
 from grids import private_grid
 
@@ -21,9 +19,7 @@ SCRIPT = Path(__file__).with_name("killed_comparisons.py")
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("killed")
-    done = subprocess.run([sys.executable, str(SCRIPT), str(folder)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return folder, [json.loads(line) for line in done.stdout.splitlines()]
+    return folder, killing.killed(SCRIPT, folder)
 
 
 def continued(folder, line):
