@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any
 
-import numpy as np
 from scipy import sparse
 
 from dplda.compute.arrays import Array, floats, namespace
 from dplda.errors import InputError
-from dplda.spectral.subspace import Subspace, checked_start, largest_sine, orthonormal
+from dplda.spectral.operators import sparse_floats
+from dplda.spectral.subspace import Subspace, checked_rounds, checked_start, largest_sine, orthonormal
 
 
 def streaming_power_method(blocks: Iterable[Any], X: Array, samples: int, *, rounds: int | None = None) -> Subspace:
@@ -27,11 +28,10 @@ def streaming_power_method(blocks: Iterable[Any], X: Array, samples: int, *, rou
     width and for NaN.
     """
     X = checked_start(X)
-    if samples < X.shape[1] or (rounds is not None and rounds < 1):
-        raise InputError(
-            f"samples must be at least the columns of X, {X.shape[1]}, and rounds at least 1; "
-            f"got {samples!r} and {rounds!r}."
-        )
+    if rounds is not None:
+        checked_rounds(rounds)
+    if not isinstance(samples, Integral) or samples < X.shape[1]:
+        raise InputError(f"samples must be a whole number of at least the columns of X, {X.shape[1]}; got {samples!r}.")
     X, Y, seen = orthonormal(X), None, 0
     total: Array = None
     residuals: list[float] = []
@@ -39,7 +39,7 @@ def streaming_power_method(blocks: Iterable[Any], X: Array, samples: int, *, rou
         Z, first = _checked(block, X.shape[0]), 0
         while first < Z.shape[0]:
             last = min(Z.shape[0], first + samples - seen)
-            part = Z if last - first == Z.shape[0] else Z[first:last, :]
+            part = _rows(Z, first, last)
             product = part.T @ (part @ X)
             Y = product if Y is None else Y + product
             seen, first = seen + last - first, last
@@ -59,11 +59,18 @@ def _found(X: Array, total: Array, samples: int, residuals: list[float]) -> Subs
     return Subspace(X, values, len(residuals), tuple(residuals))
 
 
+def _rows(Z: Any, first: int, last: int) -> Any:
+    """Rows `first` to `last` of `Z`; those of a sparse matrix without a copy."""
+    if not sparse.issparse(Z):
+        return Z[first:last, :]
+    begin, end = Z.indptr[first], Z.indptr[last]
+    rows = Z.data[begin:end], Z.indices[begin:end], Z.indptr[first : last + 1] - begin
+    return sparse.csr_array(rows, shape=(last - first, Z.shape[1]))
+
+
 def _checked(block: Any, d: int) -> Any:
     if sparse.issparse(block):
-        block = block.tocsr()
-        if not np.isfinite(block.data).all():
-            raise InputError("a block of samples must be finite, got NaN or infinity")
+        block = sparse_floats(block, "a block of samples")
     else:
         block = floats(block, "a block of samples")
     if block.ndim != 2 or block.shape[1] != d:
