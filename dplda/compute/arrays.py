@@ -16,7 +16,7 @@ from dplda.errors import InputError
 
 Array: TypeAlias = Any  # of any library; shapes are in the docstrings
 
-SYMMETRY = 1e-8  # largest difference of mirrored entries, over the largest entry, that counts as rounding
+SYMMETRY = 1e-8  # what counts as rounding between mirrored entries, see `rounding`
 
 
 def namespace(*arrays: Array) -> Any:
@@ -25,6 +25,11 @@ def namespace(*arrays: Array) -> Any:
         return array_api_compat.array_namespace(*arrays)
     except TypeError as error:
         raise InputError(f"need arrays of one library, NumPy or CuPy: {error}") from None
+
+
+def is_whole(value: object) -> bool:
+    """Whether `value` is a whole number of Python or NumPy."""
+    return isinstance(value, (int, np.integer))
 
 
 def to_numpy(array: Array) -> np.ndarray:
@@ -58,12 +63,17 @@ def floats(array: Array, name: str) -> Array:
     return array
 
 
+def rounding(A: Array) -> float:
+    """Largest difference of mirrored entries of the floating `A`, over its largest entry, that counts as rounding."""
+    return max(SYMMETRY, 10 * float(namespace(A).finfo(A.dtype).eps))
+
+
 def symmetric(A: Array, name: str) -> Array:
     """`A` (d, d) in floating point, averaged with its transpose; `InputError` unless finite, square and symmetric."""
     A = floats(A, name)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.shape[0] == 0:
         raise InputError(f"{name} must be a square matrix, got shape {tuple(A.shape)}")
     xp = namespace(A)
-    if float(xp.max(xp.abs(A - A.T))) > SYMMETRY * float(xp.max(xp.abs(A))):
+    if float(xp.max(xp.abs(A - A.T))) > rounding(A) * float(xp.max(xp.abs(A))):
         raise InputError(f"{name} must be symmetric; pass (A + A.T) / 2 if that is what is meant")
     return (A + A.T) / 2

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dplda.compute.arrays import Array, namespace, standard_normal
+from dplda.compute.arrays import Array, is_whole, namespace, standard_normal
 from dplda.errors import InputError
 from dplda.settings import check_choice
 from dplda.spectral.calibration import gaussian_questions, total_mu
@@ -25,14 +25,15 @@ def analyze_gauss(
     coordinates that keep this norm: standard deviation s on the diagonal and s / sqrt(2) off it, where the
     paper's Algorithm 1 has s throughout; s is calibrated exactly. `values` (k,) are eigenvalues of A'A + E.
 
-    Cost: A'A, O(d^3); memory O(d^2). sin of the angle to the first eigenvector is about sqrt(d) s / (s_1^2 - s_2^2).
-    Seeded floating-point noise is for study; a private release of documents takes the curator's exact noise.
-    Raises `InputError` for NaN, wrong shapes, k outside [1, d] or a wrong budget (delta must be positive).
+    Cost: A'A, O(d^3); memory O(d^2) beside A and its cut rows. Where s_2 = ... = s_d, sin of the angle to the first
+    eigenvector is about sqrt(d / 2) s / (s_1^2 - s_2^2), s_i the singular values of A. Seeded
+    floating-point noise is for study; a private release of documents takes the curator's exact noise. Raises
+    `InputError` for NaN, wrong shapes, k outside [1, d] or a wrong budget (delta must be positive).
     """
     check_choice("neighbours", neighbours, ROWS)
     event = gaussian_questions("covariance", 1, total_mu(epsilon, delta))
     A, _ = unit_rows(A)
-    if not 1 <= k <= A.shape[1]:
+    if not is_whole(k) or not 1 <= k <= A.shape[1]:
         raise InputError(f"k must be a whole number in [1, {A.shape[1]}] (components), got {k!r}.")
     covariance = _dense(A.T @ A)
     xp = namespace(covariance)

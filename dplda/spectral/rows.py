@@ -9,6 +9,7 @@ from scipy import sparse
 
 from dplda.compute.arrays import Array, floats, namespace, to_numpy
 from dplda.errors import InputError
+from dplda.spectral.operators import sparse_floats
 
 HALVINGS = 40  # the least threshold is the largest possible score halved so often
 
@@ -16,26 +17,25 @@ HALVINGS = 40  # the least threshold is the largest possible score halved so oft
 def unit_rows(A: Any) -> tuple[Any, Array]:
     """`A` (n, d), an array or scipy sparse matrix, every row longer than 1 scaled down to it, and the lengths (n,).
 
-    Each row is treated by itself, so that a long row neither fails nor changes what others contribute. Raises
-    `InputError` for an `A` that is not finite or has no columns.
+    Each row is treated by itself, so that a long row neither fails nor changes what others contribute; one whose square
+    is no number is scaled down to zero. Raises `InputError` for an `A` that is not real and finite or has no columns.
     """
     if sparse.issparse(A):
-        A = A.tocsr()
+        A = sparse_floats(A, "A")
         if not A.has_canonical_format:  # an entry listed twice would hide its length
             A = A.copy()
             A.sum_duplicates()
-        if not np.isfinite(A.data).all():
-            raise InputError("A must be finite, got NaN or infinity")
     else:
         A = floats(A, "A")
     if A.ndim != 2 or A.shape[1] == 0:
         raise InputError(f"A must have shape (n, d) with d >= 1, got {tuple(A.shape)}")
-    norms = lengths(A)
+    with np.errstate(over="ignore"):
+        norms = lengths(A)
     xp = namespace(norms)
+    one = xp.ones_like(norms)
     if not bool(xp.any(norms > 1)):
         return A, norms
-    factors = 1 / xp.where(norms > 1, norms, xp.ones_like(norms))
-    return scaled(A, factors), norms * factors
+    return scaled(A, one / xp.where(norms > 1, norms, one)), xp.where(norms > 1, one, norms)
 
 
 def lengths(A: Any) -> Array:
@@ -43,7 +43,8 @@ def lengths(A: Any) -> Array:
     if sparse.issparse(A):
         squares = sparse.csr_array((A.data**2, A.indices, A.indptr), shape=A.shape)
         return np.sqrt(squares @ np.ones(A.shape[1]))
-    return namespace(A).linalg.vector_norm(A, axis=1)
+    xp = namespace(A)
+    return xp.sqrt(xp.vecdot(A, A))  # a norm would copy A
 
 
 def scaled(A: Any, weights: Array) -> Any:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any
 
 from scipy import sparse
 
-from dplda.compute.arrays import Array, floats, namespace
+from dplda.compute.arrays import Array, floats, is_whole, namespace
 from dplda.errors import InputError
 from dplda.spectral.operators import sparse_floats
 from dplda.spectral.subspace import Subspace, checked_rounds, checked_start, largest_sine, orthonormal
@@ -30,7 +29,7 @@ def streaming_power_method(blocks: Iterable[Any], X: Array, samples: int, *, rou
     X = checked_start(X)
     if rounds is not None:
         checked_rounds(rounds)
-    if not isinstance(samples, Integral) or samples < X.shape[1]:
+    if not is_whole(samples) or samples < X.shape[1]:
         raise InputError(f"samples must be a whole number of at least the columns of X, {X.shape[1]}; got {samples!r}.")
     X, Y, seen = orthonormal(X), None, 0
     total: Array = None

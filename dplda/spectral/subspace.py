@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dplda.compute.arrays import Array, floats, like, namespace
+from dplda.compute.arrays import Array, floats, is_whole, like, namespace
 from dplda.errors import InputError
 from dplda.privacy.events import Event
 
@@ -19,7 +19,8 @@ class Subspace:
     `components` (d, p) has orthonormal columns. `values` (p,) are in descending order: singular values of the last
     product for a power method, eigenvalues for `analyze_gauss`. `residuals` has one number for each of the
     `iterations`: the sine of the largest angle between successive iterates. `events` are what a private method
-    released, empty for any other; ``dplda.privacy.accountant.run_epsilon(events, delta)`` adds them up again.
+    released, empty for any other; ``dplda.privacy.accountant.run_epsilon(events, delta)`` adds them up again for a
+    positive delta (the epsilons of pure events alone simply add up).
     """
 
     components: Array
@@ -35,7 +36,7 @@ def random_basis(random: np.random.Generator, d: int, p: int, array: Array | Non
     In the library, on the device and with the type of `array`, or NumPy's float64 without one. Cost: d p^2.
     Raises `InputError` unless 1 <= p <= d.
     """
-    if not 1 <= p <= d:
+    if not is_whole(p) or not 1 <= p <= d:
         raise InputError(f"p must be a whole number in [1, {d}] (columns), got {p!r}.")
     basis = np.linalg.qr(random.standard_normal((d, p)))[0]
     return basis if array is None else like(basis, array)
@@ -53,8 +54,8 @@ def checked_start(X: Array, d: int | None = None) -> Array:
 
 def checked_rounds(rounds: int) -> None:
     """`InputError` unless at least one round is asked for."""
-    if rounds < 1:
-        raise InputError(f"rounds must be at least 1, got {rounds!r}.")
+    if not is_whole(rounds) or rounds < 1:
+        raise InputError(f"rounds must be a whole number of at least 1, got {rounds!r}.")
 
 
 def checked_product(Y: Array, X: Array) -> Array:

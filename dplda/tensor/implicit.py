@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dplda.compute.arrays import SYMMETRY, Array, floats, like, namespace, to_numpy
+from dplda.compute.arrays import Array, floats, is_whole, like, namespace, rounding, to_numpy
 from dplda.errors import InputError
 
 
@@ -55,11 +55,11 @@ def implicit(T: Array | Implicit, rank: int) -> Implicit:
         _require(T.dimension, rank, (T.dimension,) * 3)
         _require_symmetric_products(T)
         return T
+    T, xp = floats(T, "a tensor"), namespace(T)
     d = T.shape[0] if T.ndim == 3 else 0
     _require(d, rank, tuple(T.shape))
-    T, xp = floats(T, "a tensor"), namespace(T)
     mirrored = max(float(xp.max(xp.abs(T - xp.permute_dims(T, axes)))) for axes in ((1, 0, 2), (0, 2, 1)))
-    if mirrored > _rounding(T) * float(xp.max(xp.abs(T))):
+    if mirrored > rounding(T) * float(xp.max(xp.abs(T))):
         raise InputError("a tensor must be symmetric: average it over the six orders of its axes if that is meant")
     return Implicit(_folded(T), d, T)
 
@@ -73,20 +73,16 @@ def _folded(T: Array) -> Callable[[Array], Array]:
     return lambda U: folded @ (xp.take(U, b, axis=0) * xp.take(U, c, axis=0))
 
 
-def _rounding(T: Array) -> float:
-    return max(SYMMETRY, 10 * float(namespace(T).finfo(T.dtype).eps))
-
-
 def _require(d: int, rank: int, shape: tuple[int, ...]) -> None:
-    if shape != (d, d, d) or not 1 <= rank <= d:
+    if shape != (d, d, d) or not is_whole(rank) or not 1 <= rank <= d:
         raise InputError(f"need a (d, d, d) tensor and 1 <= rank <= d, got shape {shape}, rank {rank}")
 
 
 def require_counts(**counts: int) -> None:
     """`InputError` unless every one of the named `counts` is at least 1."""
     for name, count in counts.items():
-        if count < 1:
-            raise InputError(f"{name} must be at least 1, got {count}")
+        if not is_whole(count) or count < 1:
+            raise InputError(f"{name} must be a whole number of at least 1, got {count!r}")
 
 
 def _require_symmetric_products(T: Implicit) -> None:
@@ -99,7 +95,7 @@ def _require_symmetric_products(T: Implicit) -> None:
     products = to_numpy(floats(products, "T(I, u, u)"))
     xyz, yxz = x @ (products[:, 0] - products[:, 1]), y @ (products[:, 2] - products[:, 3])
     scale = np.abs(products).max() * (np.linalg.norm(x) + np.linalg.norm(y))
-    if abs(xyz - yxz) > 10 * _rounding(T.example) * scale:
+    if abs(xyz - yxz) > 10 * rounding(T.example) * scale:
         raise InputError("an implicit tensor must be symmetric: x' T(I, y, z) differs from y' T(I, x, z)")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dplda.compute.arrays import Array, namespace
+from dplda.compute.arrays import Array, is_whole, namespace
 from dplda.errors import InputError
 from dplda.tensor.implicit import Implicit, require_counts
 from dplda.tensor.noisy import noisy_power_method
@@ -48,7 +48,7 @@ def online_power_method(
             raise InputError("the samples must be finite, got NaN or infinity")
         return total / samples
 
-    if not 1 <= rank <= stream.width:
+    if not is_whole(rank) or not 1 <= rank <= stream.width:
         raise InputError(f"rank must be in 1..{stream.width}, the length of a sample, got {rank}")
     moment = Implicit(along, stream.width, stream.example)
     return noisy_power_method(moment, rank, generator, starts=starts, iterations=iterations)
@@ -59,32 +59,28 @@ class _Stream:
 
     def __init__(self, blocks: Iterable[Block]) -> None:
         self._blocks = iter(blocks)
-        self._taken = 0
-        self._rest = self._next(None)
-        self.width: int = self._rest.shape[1]
-        self.example = np.empty(0) if sparse.issparse(self._rest) else self._rest[:0, :]
+        self._taken = self._first = 0
+        self._block = self._next(None)
+        self.width: int = self._block.shape[1]
+        self.example = np.empty(0) if sparse.issparse(self._block) else self._block[:0, :]
 
     def read(self, count: int) -> Iterator[Block]:
         """The next `count` samples, in pieces (n, width)."""
         while count:
-            if not self._rest.shape[0]:
-                self._rest = self._next(self.width)
-            whole = self._rest.shape[0] <= count
-            piece = self._rest if whole else self._rest[:count, :]
-            self._rest = self._rest[piece.shape[0] :, :]
+            if self._first == self._block.shape[0]:
+                self._block, self._first = self._next(self.width), 0
+            last = min(self._block.shape[0], self._first + count)
+            piece = self._block if last - self._first == self._block.shape[0] else self._block[self._first : last, :]
+            self._first = last
             self._taken += piece.shape[0]
             count -= piece.shape[0]
             yield piece
 
     def _next(self, width: int | None) -> Block:
         for X in self._blocks:
-            if sparse.issparse(X):
-                block = X.tocsr()
-            else:
-                xp = namespace(X)
-                block = X[None, :] if X.ndim == 1 else X
-                if not xp.isdtype(block.dtype, "real floating"):
-                    block = xp.astype(block, xp.float64)
+            block = _floating(X)
+            if block.ndim == 1:
+                block = block[None, :]
             if block.ndim != 2 or block.shape[1] != (width or block.shape[1]):
                 raise InputError(
                     f"blocks must be (n, {width or 'd'}), got {tuple(X.shape)} after {self._taken} samples"
@@ -92,3 +88,17 @@ class _Stream:
             if block.shape[0]:
                 return block
         raise InputError(f"the stream ended after {self._taken} samples; rank * iterations * samples are needed")
+
+
+def _floating(X: Block) -> Block:
+    """`X` in floating point (sums turn the whole numbers of a sparse one into it), a sparse one in compressed rows."""
+    if sparse.issparse(X):
+        if X.dtype.kind in "biuf":
+            return X.tocsr()
+    else:
+        xp = namespace(X)
+        if xp.isdtype(X.dtype, "real floating"):
+            return X
+        if xp.isdtype(X.dtype, ("bool", "integral")):
+            return xp.astype(X, xp.float64)
+    raise InputError(f"blocks must hold real numbers, got {X.dtype}")

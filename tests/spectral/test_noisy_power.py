@@ -99,7 +99,7 @@ def test_a_random_start_is_orthonormal_and_uniform(xp):
     np.testing.assert_allclose(to_numpy(X.T @ X), np.eye(3), atol=1e-12)
     energies = np.mean([random_basis(random, 6, 1)[:, 0] ** 2 for _ in range(4000)], axis=0)
     np.testing.assert_allclose(energies, 1 / 6, rtol=0.1)
-    for p in (0, 7):
+    for p in (0, 7, 2.0):
         with pytest.raises(InputError, match=r"\[1, 6\]"):
             random_basis(random, 6, p)
 
@@ -116,6 +116,8 @@ def test_a_random_start_is_orthonormal_and_uniform(xp):
         (np.eye(D - 1), "to go with X"),
         (lambda X: X[1:], "shape of X"),
         (lambda X: X * np.nan, "A X must be finite"),
+        (sparse.csr_array(np.eye(D) * 1j), "real numbers"),
+        (np.eye(D).tolist(), "one library"),
     ],
 )
 def test_what_is_no_symmetric_finite_matrix_is_refused(A, message):
@@ -127,5 +129,22 @@ def test_wrong_starts_and_rounds_are_refused():
     for X in (np.ones(D), np.ones((2, 3)), np.ones((D, 0))):
         with pytest.raises(InputError, match=r"shape \(d, p\)"):
             noisy_power_method(np.eye(D), X, 2)
-    with pytest.raises(InputError, match="rounds"):
-        noisy_power_method(np.eye(D), start(), 0)
+    for rounds in (0, 2.0, np.nan):
+        with pytest.raises(InputError, match="rounds"):
+            noisy_power_method(np.eye(D), start(), rounds)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_single_precision_is_symmetric_but_for_its_own_rounding(form):
+    A, V = planted(SPECTRUM)
+    rounded = (A * (1 + 1e-7 * np.tri(D))).astype(np.float32)
+    assert (rounded != rounded.T).any()
+    assert outside(noisy_power_method(form(rounded), start().astype(np.float32), 40).components, V) < 1e-5
+    with pytest.raises(InputError, match="symmetric"):
+        noisy_power_method(form((A * (1 + 1e-4 * np.tri(D))).astype(np.float32)), start(), 2)
+
+
+def test_small_whole_numbers_do_not_overflow():
+    A = np.full((D, D), -128, dtype=np.int8)
+    found = noisy_power_method(sparse.csr_array(A), start(), 3)
+    np.testing.assert_allclose(found.values[0], 128 * D)

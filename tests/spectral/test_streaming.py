@@ -81,11 +81,21 @@ def test_memory_is_that_of_one_block_and_one_basis():
 def test_streams_that_cannot_serve_are_refused():
     with pytest.raises(InputError, match="ended before"):
         streaming_power_method([Z], START, N + 1)
-    with pytest.raises(InputError, match=rf"\(n, {D}\)"):
-        streaming_power_method([Z[:, 1:]], START, 5)
+    for bad in (Z[:, 1:], Z[0], sparse.csr_array(Z[:, 1:])):
+        with pytest.raises(InputError, match=rf"\(n, {D}\)"):
+            streaming_power_method([bad], START, 5)
+    with pytest.raises(InputError, match="real numbers"):
+        streaming_power_method([sparse.csr_array(Z * 1j)], START, 5)
     for bad in (np.full((2, D), np.nan), sparse.csr_array(np.full((2, D), np.inf))):
         with pytest.raises(InputError, match="finite"):
             streaming_power_method([bad], START, P)
-    for wrong in ({"samples": P - 1}, {"samples": 5, "rounds": 0}):
-        with pytest.raises(InputError, match="at least 1"):
+    for wrong in ({"samples": P - 1}, {"samples": 5.0}, {"samples": 5, "rounds": 0}, {"samples": 5, "rounds": 1.0}):
+        with pytest.raises(InputError, match="a whole number of at least"):
             streaming_power_method([Z], START, **wrong)
+
+
+def test_small_whole_numbers_do_not_overflow():
+    counts = np.full((N, D), 100, dtype=np.int8)
+    found = [streaming_power_method([form(counts)], START, N) for form in (np.asarray, sparse.csr_array)]
+    for one in found:
+        np.testing.assert_allclose(one.values[0], 100**2 * np.linalg.norm(START.sum(axis=0)) * np.sqrt(D))

@@ -77,6 +77,8 @@ def test_one_entry_without_its_mirror_images_is_found(index):
         (np.full((2, 2, 2), np.nan), 1, "finite"),
         (np.full((2, 2, 2), np.inf), 1, "finite"),
         (np.full((2, 2, 2), 1j), 1, "real"),
+        (np.zeros((2, 2, 2)).tolist(), 1, "one library"),
+        (np.zeros((2, 2, 2)), 1.0, "rank 1.0"),
         (Implicit(lambda U: U * np.nan, 2), 1, "finite"),
         (Implicit(lambda U: U[:, 0], 2), 1, r"must be \(d, L\)"),
     ],

@@ -81,7 +81,7 @@ def test_the_start_with_the_largest_value_is_kept():
     assert min(one.vectors[:, 0] @ V[:, 0] for one in found) > 1 - 1e-9
 
 
-@pytest.mark.parametrize("counts", [{"rank": 0}, {"starts": 0}, {"iterations": 0}])
+@pytest.mark.parametrize("counts", [{"rank": 0}, {"starts": 0}, {"iterations": 0}, {"starts": 2.0}])
 def test_nothing_to_do_is_refused(counts):
     with pytest.raises(InputError, match="at least 1"):
         noisy_power_method(**{"T": Implicit(abs, 2), "rank": 1, "generator": None, "iterations": 1, **counts})

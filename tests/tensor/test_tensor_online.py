@@ -108,6 +108,8 @@ def test_memory_does_not_grow_with_the_samples():
         ([np.ones((2, 3, 4))], "must be"),
         ([np.full((40, 3), np.nan)], "finite"),
         ([np.ones((40, 1))], "rank must be in 1..1"),
+        ([np.ones((40, 3)) * 1j], "real numbers"),
+        ([sparse.csr_array(np.ones((40, 3)) * 1j)], "real numbers"),
     ],
 )
 def test_streams_that_end_early_change_or_hold_no_numbers_are_refused(blocks, message):
@@ -115,6 +117,9 @@ def test_streams_that_end_early_change_or_hold_no_numbers_are_refused(blocks, me
         online_power_method(blocks, 2, np.random.default_rng(0), samples=10, starts=2, iterations=2)
 
 
-def test_no_samples_to_a_step_are_refused():
-    with pytest.raises(InputError, match="samples must be at least 1"):
-        online_power_method([np.ones((4, 2))], 1, np.random.default_rng(0), samples=0)
+def test_no_samples_to_a_step_and_parts_of_a_pair_are_refused():
+    for samples in (0, 2.0):
+        with pytest.raises(InputError, match="samples must be a whole number of at least 1"):
+            online_power_method([np.ones((4, 2))], 1, np.random.default_rng(0), samples=samples)
+    with pytest.raises(InputError, match=r"rank must be in 1\.\.2"):
+        online_power_method([np.ones((4, 2))], 1.0, np.random.default_rng(0), samples=1)
