@@ -37,15 +37,16 @@ def adaptive_power_iteration(
 ) -> Subspace:
     """Leading right singular vectors of `A`, (epsilon, delta)-private for one row, with noise that fits the rows.
 
-    `A` (n, d), array or scipy sparse, has rows of length at most 1 (longer ones are cut to it); `X` (d, p) is a public
-    start, p = 1 in the paper. Each round scores every row by |a| |X'a|, the norm of its contribution a a'X; finds by
-    AboveThreshold the least threshold on the grid 2^-j that few rows exceed; leaves these out; and adds Gaussian
-    noise of the round's multiplier times the threshold (twice that for ``replaced-row``). `search_share` of the
-    budget goes to the searches; with probability 1 - `beta` a round's search stops no later than where no row
-    exceeds, and leaves out at most 8 ln((J + 2) / beta) / epsilon' rows, J = 40 halvings, epsilon' of one search.
+    `A` (n, d), array or scipy sparse, has rows of length at most 1 (longer ones are cut to it), of which one is added
+    or removed, or for ``replaced-row`` replaced; `X` (d, p) is a public start, p = 1 in the paper. Each round scores
+    every row by |a| |X'a|, the norm of its contribution a a'X; finds by AboveThreshold the least threshold on the grid
+    2^-j that few rows exceed; leaves these out; and adds Gaussian noise of the round's multiplier times the threshold
+    (twice that for ``replaced-row``). `search_share` of the budget goes to the searches; with probability 1 - `beta` a
+    round's search stops no later than where no row exceeds, and leaves out at most 8 ln((J + 2) / beta) / epsilon'
+    rows, J = 40 halvings, epsilon' of one search.
 
-    Cost: `rounds` times A X, A' Z, O(n p) and O(d p^2); memory O((n + d) p) beside A. For rows of low coherence and
-    a constant gap sin^2 goes with d^2 / (epsilon n)^2, against d^1.5 / (epsilon n) for noise on A'A (Table 1).
+    Cost: `rounds` times A X, A' Z, O(n p) and O(d p^2); memory O((n + d) p) beside A and its cut rows. For rows of
+    low coherence and a constant gap sin^2 goes with d^2 / (epsilon n)^2 (Table 1; measured in docs/papers.md).
     Seeded floating-point noise is for study; a private release of documents takes the curator's exact noise.
     Raises `InputError` for NaN, wrong shapes, a wrong budget (delta must be positive), share or beta.
     """

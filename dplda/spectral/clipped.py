@@ -40,15 +40,15 @@ def clipped_power_iteration(
 ) -> Subspace:
     """Leading right singular vectors of `A`, (epsilon, delta)-private for one row, each contribution clipped.
 
-    `A` (n, d), array or scipy sparse, has rows of length at most 1 (longer ones are cut to it); `X` (d, p) is a public
-    start. The clip C is the least power of 1/2 that, by a noisy histogram of the norms |a| |X'a| at `X`, at most
-    the share `beyond` of the rows exceed. In each round a row contributes a a'X min(1, C / (|a| |X'a|)), and the sum
-    gets Gaussian noise of the multiplier times C (times 2 for ``replaced-row``: clipped contributions may point
-    in opposite directions).
+    `A` (n, d), array or scipy sparse, has rows of length at most 1 (longer ones are cut to it), of which one is added
+    or removed, or for ``replaced-row`` replaced; `X` (d, p) is a public start. The clip C is the least power of 1/2
+    that, by a noisy histogram of the norms |a| |X'a| at `X`, at most the share `beyond` of the rows exceed. In each
+    round a row contributes a a'X min(1, C / (|a| |X'a|)), and the sum gets Gaussian noise of the multiplier times C
+    (times 2 for ``replaced-row``: clipped contributions may point in opposite directions).
 
-    Cost: `rounds` times A X, A' Z, O(n p) and O(d p^2); memory O((n + d) p) beside A. Seeded floating-point noise is
-    for study; a private release of documents takes the curator's exact noise. Raises `InputError` for NaN, wrong
-    shapes, a wrong budget (delta must be positive) or `beyond`.
+    Cost: `rounds` times A X, A' Z, O(n p) and O(d p^2); memory O((n + d) p) beside A and its cut rows. Seeded
+    floating-point noise is for study; a private release of documents takes the curator's exact noise. Raises
+    `InputError` for NaN, wrong shapes, a wrong budget (delta must be positive) or `beyond`.
     """
     checked_rounds(rounds)
     check_choice("neighbours", neighbours, ROWS)

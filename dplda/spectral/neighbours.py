@@ -4,7 +4,7 @@ entry         A and A' are symmetric and differ in one entry and its mirror imag
               (Hardt and Price 2014, Definition 4.1; their Figure 3 counts one of the two)
 spectral      the spectral norm of A - A' is at most `change` (Definition 4.4)
 row           A = sum of a a' over rows of squared norm at most `change`, of which one is added or removed
-replaced-row  one row is replaced by another
+replaced-row  one row is replaced by another; a a' - b b' has Frobenius norm sqrt(2), but spectral norm 1
 
 For X with orthonormal columns the l2 sensitivities are attained, and the l1 sensitivity of entries is; the other l1
 sensitivities are upper bounds.
@@ -32,19 +32,20 @@ def l2_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False)
     if neighbours == ENTRY:
         return _largest_rows(X, 2, by_largest_entry)
     p = int(X.shape[1])
-    return {SPECTRAL: math.sqrt(p), ROW: 1.0, REPLACED_ROW: math.sqrt(2)}[neighbours]
+    return {SPECTRAL: math.sqrt(p), ROW: 1.0, REPLACED_ROW: math.sqrt(min(p, 2))}[neighbours]
 
 
 def l1_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False) -> float:
     """Largest sum of absolute entries of (A - A') X over neighbours with change 1, or a bound on it.
 
-    For unit spectral norm it is p sqrt(d), a tenth of what Lemma 4.5 takes; for a row |a|_1 |X'a|_1 <= sqrt(d p).
+    For unit spectral norm it is p sqrt(d), a tenth of what Lemma 4.5 takes; for a row |a|_1 |X'a|_1 <= sqrt(d p); for
+    two, sqrt(d p) times the l2 sensitivity.
     """
     check_choice("neighbours", neighbours, NEIGHBOURS)
     d, p = map(int, X.shape)
     if neighbours == ENTRY:
         return _largest_rows(X, 1, by_largest_entry)
-    return {SPECTRAL: p * math.sqrt(d), ROW: math.sqrt(d * p), REPLACED_ROW: math.sqrt(2 * d * p)}[neighbours]
+    return {SPECTRAL: p * math.sqrt(d), ROW: math.sqrt(d * p), REPLACED_ROW: math.sqrt(min(p, 2) * d * p)}[neighbours]
 
 
 def _largest_rows(X: Array, order: int, by_largest_entry: bool) -> float:

@@ -30,7 +30,7 @@ def noisy_power_method(
     `A` is an array (d, d), a scipy sparse matrix, or any callable from orthonormal X (d, p) to A X, which may add
     noise of its own. `noise` maps X to G (d, p): any distribution, fixed or adaptive. `X` (d, p) is the start, see
     `random_basis`; NumPy or CuPy. With the unit vector `away_from` (d,) every iterate is kept orthogonal to it
-    (deflation of a direction that is already known).
+    (deflation of a direction that is already known), as long as A X + G has p directions beside it.
 
     Cost: `rounds` products and O(rounds d p^2); memory O(d p) beside A. With p >= k, |G| of at most a fifth of
     error * (s_k - s_k+1) and |U'G| of at most (s_k - s_k+1) (sqrt(p) - sqrt(k - 1)) / (5 tau sqrt(d)) in every round,

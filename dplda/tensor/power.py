@@ -52,8 +52,9 @@ def robust_power_method(
     only the best eighth of them the rest; without, the algorithm is as printed, followed by the polishing. Steps end
     early when no vector moves by more than `tolerance`.
 
-    Cost: rank * iterations * starts * d^2 (d + 1) flops (a quarter to a third of it with `screen`), starts + iterations
-    products for an implicit tensor. Memory: d^2 (d + 1) / 2 numbers beside a dense T, and starts * d (d + 1) / 2.
+    Cost: rank * iterations * (starts + 1) products T(I, u, u), about two fifths of them with `screen`; one in a dense T
+    takes d^2 (d + 1) flops. Memory beside a dense T: d^2 (d + 1) / 2 + starts * d (d + 1) numbers, or twice T while its
+    symmetry is tested if that is more.
     Raises `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d.
     """
     require_counts(starts=starts, iterations=iterations)

@@ -79,7 +79,8 @@ def test_spectral_and_row_sensitivities_are_attained():
     assert norms(X, [np.eye(D)])[0] == pytest.approx(l2_sensitivity(X, SPECTRAL))
     assert norms(X, [np.outer(X[:, 0], X[:, 0])])[0] == pytest.approx(l2_sensitivity(X, ROW))
     swap = np.outer(X[:, 0], X[:, 0]) - np.outer(X[:, 1], X[:, 1])
-    assert norms(X, [swap])[0] == pytest.approx(l2_sensitivity(X, REPLACED_ROW))
+    for columns in (X, X[:, :1]):
+        assert norms(columns, [swap])[0] == pytest.approx(l2_sensitivity(columns, REPLACED_ROW))
     flat = np.array([[1, 1], [1, -1], [1, 1], [1, -1]]) / 2  # orthonormal, all entries equal in size
     assert norms(flat, [np.eye(4)])[1] == pytest.approx(l1_sensitivity(flat, SPECTRAL))
 
@@ -131,6 +132,42 @@ def test_noise_has_its_law_and_scale_at_every_iterate(neighbours, delta, law, mo
         scale = 0.5 / event.epsilon * l1_sensitivity(X, neighbours)
     assert stats.kstest(draws / scale, law).pvalue > 1e-3
     assert stats.kstest(draws / (1.05 * scale), law).pvalue < 0.05
+
+
+class Ones:
+    """In place of random numbers: one standard deviation, or the scale."""
+
+    def standard_normal(self, shape):
+        return np.ones(shape)
+
+    def laplace(self, scale, size):
+        return np.full(size, scale)
+
+
+@pytest.mark.parametrize("by_largest_entry", [False, True])
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+@pytest.mark.parametrize("delta", [1e-5, 0.0])
+@pytest.mark.parametrize("method", [private_power_method, private_low_rank])
+def test_noise_goes_by_the_iterate_that_it_is_added_at(method, delta, neighbours, by_largest_entry, monkeypatch):
+    """Products are zero, so that noise alone is orthogonalised; the iterates are ours, from flat to spiked."""
+    flat = np.linalg.qr(np.cos(np.outer(np.arange(D) + 0.5, np.arange(1, P + 1)) * np.pi / D))[0]
+    iterates, seen = [flat, basis(1), np.eye(D)[:, :P], flat], []
+
+    def orthonormal(Y, _):
+        seen.append(Y)
+        return iterates[len(seen) - 1]
+
+    monkeypatch.setattr("dplda.spectral.power.orthonormal", orthonormal)
+    found = method(
+        np.zeros((D, D)), flat, 3, epsilon=1.0, delta=delta, random=Ones(), neighbours=neighbours,
+        by_largest_entry=by_largest_entry,
+    )  # fmt: skip
+    (event,) = found.events
+    noises = seen[1:] if method is private_power_method else [*seen[1:], found.right]
+    sensitivity = l2_sensitivity if delta else l1_sensitivity
+    for X, noise in zip(iterates, noises, strict=method is private_low_rank):
+        scale = sensitivity(X, neighbours, by_largest_entry=by_largest_entry)
+        np.testing.assert_allclose(noise, scale * (event.noise_multiplier if delta else 1 / event.epsilon))
 
 
 @LIBRARIES
@@ -193,6 +230,7 @@ def test_a_sparse_matrix_and_a_callable_serve_as_well():
         ({"change": 0.0}, "change"),
         ({"change": math.inf}, "change"),
         ({"rounds": 0}, "rounds"),
+        ({"rounds": 2.5}, "rounds"),
         ({"A": np.triu(np.ones((D, D)))}, "symmetric"),
         ({"A": np.full((D, D), np.nan)}, "finite"),
         ({"X": np.ones((2, D))}, "1 <= p <= d"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -17,6 +18,7 @@ from dplda.privacy.accountant import cost, gaussian_budget, gaussian_delta, run_
 from dplda.privacy.events import PURE
 from dplda.spectral import adaptive_power_iteration, analyze_gauss, clipped_power_iteration, random_basis
 from dplda.spectral.adaptive import above_threshold
+from dplda.spectral.clipped import _clip
 from dplda.spectral.rows import HALVINGS, lengths, scores, tail_counts, threshold, unit_rows
 
 METHODS = [adaptive_power_iteration, clipped_power_iteration]
@@ -55,6 +57,23 @@ def test_long_rows_are_cut_and_short_ones_left_alone(xp):
     np.testing.assert_allclose(unit_rows(twice)[0].toarray(), [[0, 1]])
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.coo_matrix])
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, bool, np.int64])
+def test_squares_of_small_whole_numbers_do_not_overflow(form, kind):
+    A = (np.array([[16, 16, 0], [1, 0, 0], [0, 100, 100]])).astype(kind)
+    cut, norms = unit_rows(form(A))
+    np.testing.assert_allclose(lengths(cut), 1)
+    np.testing.assert_allclose(norms, 1)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_rows_whose_squares_are_no_numbers_count_as_zero(form):
+    A = np.array([[0.5, 0.0], [1e200, 0.0], [1e308, 1e308]])
+    cut, norms = unit_rows(form(A))
+    np.testing.assert_array_equal(cut @ np.eye(2), [[0.5, 0], [0, 0], [0, 0]])
+    np.testing.assert_array_equal(norms, [0.5, 1, 1])
+
+
 def test_scores_are_norms_of_contributions():
     A, X = random_rows(20, D), random_basis(np.random.default_rng(1), D, 3)
     expected = [np.linalg.norm(np.outer(a, a) @ X) for a in A]
@@ -84,6 +103,87 @@ def sums(method, A: np.ndarray, X: np.ndarray, monkeypatch: pytest.MonkeyPatch, 
             patch.setattr(f"{name}._clip", lambda *_: threshold(j))
         run(method, A, X, 1)
     return seen[-1]
+
+
+@pytest.mark.parametrize("method", [*METHODS, analyze_gauss])
+def test_long_rows_are_cut_before_anything_is_asked(method):
+    A, last = 3 * random_rows(200, D), {"k": 2} if method is analyze_gauss else {"X": np.eye(D)[:, :2], "rounds": 2}
+    cut = A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1)
+    assert not np.allclose(A, cut)
+    found = [
+        method(B, **last, epsilon=1.0, delta=1e-6, random=np.random.default_rng(0)).values
+        for B in (A, sparse.csr_array(A), cut)
+    ]
+    np.testing.assert_allclose(found[0], found[2])
+    np.testing.assert_allclose(found[1], found[2])
+
+
+class Ones:
+    """In place of random numbers: one standard deviation."""
+
+    def standard_normal(self, shape):
+        return np.ones(shape)
+
+
+@pytest.mark.parametrize(("neighbours", "changes", "bins"), [("row", 1.0, 1.0), ("replaced-row", 2.0, math.sqrt(2))])
+def test_searches_and_sums_get_the_noise_that_their_events_state(neighbours, changes, bins, monkeypatch):
+    """Scores of every round are those at its own iterate, and noise stands alone where there are no rows."""
+    asked, summed, iterates = [], [], [random_basis(np.random.default_rng(i), D, 2) for i in range(3)]
+
+    def orthonormal(Y, _):
+        summed.append(Y)
+        return iterates[len(summed) - 1]
+
+    def search(*arguments):
+        asked.append(arguments)
+        return HALVINGS - 2 - len(asked)
+
+    monkeypatch.setattr("dplda.spectral.power.orthonormal", orthonormal)
+    monkeypatch.setattr("dplda.spectral.adaptive.above_threshold", search)
+    monkeypatch.setattr("dplda.spectral.clipped._clip", lambda *arguments: asked.append(arguments) or 0.125)
+    options = {"epsilon": 1.0, "delta": 1e-6, "random": Ones(), "neighbours": neighbours}
+
+    none, A = np.zeros((0, D)), random_rows(50, D)
+    events = adaptive_power_iteration(none, iterates[0], 2, beta=0.1, **options).events
+    assert [arguments[1:3] for arguments in asked] == [(events[0].epsilon, 0.1)] * 2
+    for j, noise in zip((HALVINGS - 3, HALVINGS - 4), summed[1:], strict=True):
+        np.testing.assert_allclose(noise, changes * threshold(j) * events[1].noise_multiplier)
+    asked.clear(), summed.clear()
+    adaptive_power_iteration(A, iterates[0], 2, **options)
+    for X, arguments in zip(iterates[:2], asked, strict=True):
+        np.testing.assert_array_equal(arguments[0], tail_counts(scores(lengths(A), A @ X)))
+
+    asked.clear(), summed.clear()
+    events = clipped_power_iteration(none, iterates[0], 2, beyond=0.3, **options).events
+    assert [arguments[1:3] for arguments in asked] == [(0.3, bins * events[0].noise_multiplier)]
+    np.testing.assert_allclose(summed[1:], changes * 0.125 * events[1].noise_multiplier)
+    asked.clear(), summed.clear()
+    clipped_power_iteration(A, 3 * iterates[0], 2, **options)  # scores are those at an orthonormal start
+    np.testing.assert_allclose(asked[0][0], scores(lengths(A), A @ iterates[0]))
+
+
+class Given:
+    """In place of random numbers: those given."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def standard_normal(self, count):
+        return self.values[:count]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(0.01, 0.99), st.sampled_from([0.0, 3.0]))
+def test_the_clip_is_the_least_threshold_that_few_scores_exceed_by_noisy_counts_of_bins(seed, beyond, std):
+    random = np.random.default_rng(seed)
+    size, noise = 2.0 ** -random.uniform(0, 12, 40), random.standard_normal(HALVINGS + 2)
+    edges = [-1.0, *(threshold(j) for j in range(HALVINGS + 1)), np.inf]
+    counts = [
+        ((low < size) & (size <= high)).sum() + std * noise[i]
+        for i, (low, high) in enumerate(itertools.pairwise(edges))
+    ]
+    passed = [j for j in range(HALVINGS + 1) if sum(counts[j + 1 :]) <= beyond * sum(counts)]
+    assert _clip(size, beyond, std, Given(noise)) == threshold(min(passed, default=HALVINGS))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -212,6 +312,16 @@ def test_analyze_gauss_without_much_noise_is_the_eigendecomposition(xp):
     np.testing.assert_allclose(np.abs(alike.components.T @ to_numpy(found.components)), np.eye(3), atol=1e-6)
 
 
+def test_analyze_gauss_errs_by_the_angle_that_is_stated():
+    A = np.diag([1.0, *[0.5] * 39]).repeat(400, axis=0)
+    found = [
+        analyze_gauss(A, 1, epsilon=2.0, delta=1e-6, random=random) for random in map(np.random.default_rng, range(40))
+    ]
+    sines = [np.linalg.norm(one.components[1:, 0]) for one in found]
+    expected = math.sqrt(40 / 2) * found[0].events[0].noise_multiplier / (400 * 0.75)
+    assert np.mean(sines) == pytest.approx(expected, rel=0.1)
+
+
 @pytest.mark.parametrize(("neighbours", "change"), [("row", 1.0), ("replaced-row", math.sqrt(2))])
 def test_analyze_gauss_adds_isotropic_symmetric_noise(neighbours, change):
     """With no rows the covariance is noise alone; its eigenvalues give it back."""
@@ -265,7 +375,7 @@ def test_wrong_shares_columns_and_ranks_are_refused():
             run(method, A, X[1:])
         with pytest.raises(InputError, match="rounds"):
             run(method, A, X, 0)
-    for k in (0, D + 1):
+    for k in (0, D + 1, 2.0):
         with pytest.raises(InputError, match="k must be"):
             analyze_gauss(A, k, epsilon=1.0, delta=1e-6, random=random)
 

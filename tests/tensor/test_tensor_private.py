@@ -69,6 +69,38 @@ def test_the_tensor_is_asked_as_often_as_is_charged(neighbours):
     assert {batch.shape for batch in batches} == {(D, 5)}
 
 
+class Recorded:
+    """A generator that keeps what it draws."""
+
+    def __init__(self):
+        self.random, self.drawn = np.random.default_rng(4), []
+
+    def standard_normal(self, shape):
+        self.drawn.append(self.random.standard_normal(shape))
+        return self.drawn[-1]
+
+
+@pytest.mark.parametrize("neighbours", SENSITIVITIES)
+def test_restarts_have_the_noise_of_their_joint_sensitivity_and_the_largest_noisy_value_wins(neighbours):
+    """On the zero tensor answers are noise, so that everything found follows from what was drawn."""
+    random, sensitivity = Recorded(), SENSITIVITIES[neighbours](0.7)
+    found = private_power_method(
+        Implicit(np.zeros_like, 4), 1, random, epsilon=1.0, delta=DELTA, change=0.7, neighbours=neighbours,
+        starts=6, iterations=1,
+    )  # fmt: skip
+    start, products, values = random.drawn
+    multiplier = found.events[0].noise_multiplier
+    U = start / np.linalg.norm(start, axis=0)
+    products = multiplier * sensitivity.of_products(U) * products
+    V = products / np.linalg.norm(products, axis=0)
+    values = multiplier * sensitivity.of_values(V) * values
+    best = np.argmax(values)
+    assert found.values[0] == pytest.approx(values[best])
+    np.testing.assert_allclose(found.vectors[:, 0], V[:, best])
+    residual = products - (products * U).sum(axis=0) * U
+    assert found.residuals[0] == pytest.approx(np.linalg.norm(residual[:, best]))
+
+
 def test_a_generous_budget_finds_the_components():
     T, V = planted(np.array([900.0, 600.0]), 10, seed=2)
     for library in LIBRARIES.values():
