@@ -80,12 +80,15 @@ def panels(columns: int, rows: int = 1, width: float = 3.4, height: float = 2.8)
 def finish(figure, path: Path) -> None:
     """Write the figure as an SVG without a date, so that the same numbers give the same file."""
     import matplotlib.pyplot as plt
-    from matplotlib.ticker import NullFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     for axis in [axis for ax in figure.axes for axis in (ax.xaxis, ax.yaxis)]:
         low, high = sorted(axis.get_view_interval())
-        if axis.get_scale() == "log" and high > 10 * low:  # the decades are enough, and minor ticks' labels overlap
-            axis.set_minor_formatter(NullFormatter())
+        if axis.get_scale() == "log":
+            axis.set_minor_formatter(NullFormatter())  # labels of all minor ticks overlap
+            if high < 40 * low:  # decades alone are too few
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axis.set_major_formatter("{x:g}")
     figure.tight_layout()
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, format="svg", metadata={"Date": None})

@@ -45,7 +45,7 @@ class Sizes:
     trials: int
 
 
-SIZES = {"full": Sizes((25, 50, 100, 200), (25, 50, 100), 7, 20), "quick": Sizes((25, 50), (25, 50), 5, 8)}
+SIZES = {"full": Sizes((25, 50, 100, 200), (25, 50, 100, 200), 7, 20), "quick": Sizes((25, 50), (25, 50), 5, 8)}
 
 
 @one_blas_thread()
