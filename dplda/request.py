@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 from dplda.corpus import Corpus
 from dplda.errors import InputError
 from dplda.ledger import Ledger
+from dplda.overlap import Fingerprint
 from dplda.placements import none, registry
 from dplda.placements.topic_count import most_topics
 from dplda.privacy.accountant import run_epsilon
@@ -28,7 +29,7 @@ class Recorder(Protocol):
     def ask(self, event: Event) -> None:
         """Make `event` durable before it is answered."""
 
-    def bind(self, fingerprint: str) -> None:
+    def bind(self, fingerprint: Fingerprint) -> None:
         """Attach the documents' fingerprint."""
 
     def finish(self, *, model: str | None, seconds: Mapping[str, float]) -> None:
@@ -121,7 +122,7 @@ class Unrecorded:
     def ask(self, event: Event) -> None:
         """Keep nothing."""
 
-    def bind(self, fingerprint: str) -> None:
+    def bind(self, fingerprint: Fingerprint) -> None:
         """Keep nothing."""
 
     def finish(self, *, model: str | None, seconds: Mapping[str, float]) -> None:

@@ -36,9 +36,8 @@ def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
         say(f"  {record.spent_so_far}; {record.remaining:.1%} of the budget is left")
         if record.unit:
             say(f"  one {record.unit} is protected, adjacency {record.adjacency}")
-        if len(record.linked) > 1:
-            others = ", ".join(other for other in record.linked if other != record.name)
-            say(f"  holds the same documents as, and is charged together with: {others}")
+        for remark in record.remarks:
+            say(f"  {remark}")
 
 
 @budget.command()

@@ -205,5 +205,6 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     name = model.parameters.get("dataset")
     if name is not None:
         record = ledger.dataset(str(name))
-        told = f"Dataset {name}: {record.guarantee}; {record.spent_so_far}; {record.remaining:.1%} is left."
-        say(told, error=True)  # depends on which datasets hold the same documents: for the keyboard only
+        remarks = "".join(f"; {remark}" for remark in record.remarks)
+        told = f"Dataset {name}: {record.guarantee}; {record.spent_so_far}; {record.remaining:.1%} is left{remarks}."
+        say(told, error=True)  # depends on which datasets share documents: for the keyboard only

@@ -138,7 +138,7 @@ class Grid:
 
     def key(self, ledger: Ledger) -> str:
         """What a comparison is found again by: its corpus and parameters, but not which cells were asked for."""
-        documents = self.source if self.judge is None else self.judge.identity(ledger.key)
+        documents = self.source if self.judge is None else self.judge.identity(ledger.key).code
         parts = {"kind": self.kind, "dataset": self.dataset, "documents": documents, "words": self.words}
         return hashlib.sha256(canonical(parts | {"parameters": self.parameters()}).encode()).hexdigest()
 

@@ -13,6 +13,7 @@ from dplda.corpus import Corpus, synthetic
 from dplda.corpus.fingerprint import fingerprint
 from dplda.model.topics import TopicModel
 from dplda.model.words import counts_for
+from dplda.overlap import Fingerprint
 from dplda.placements import utility
 from dplda.placements.printed import Quantities
 from dplda.placements.registry import PUBLISHED
@@ -24,7 +25,7 @@ Measured = dict[str, Any]  # values of fields of `Outcome`, by their names
 class Judge(Protocol):
     """Knows a public corpus: tells it from others, and measures models of it."""
 
-    def identity(self, key: bytes) -> str:
+    def identity(self, key: bytes) -> Fingerprint:
         """What tells the documents from others, under the ledger's `key`."""
 
     def measure(self, model: TopicModel) -> Measured:
@@ -37,7 +38,7 @@ class Documents:
     def __init__(self, corpus: Corpus, progress: Progress) -> None:
         self._store = corpus.open(progress)
 
-    def identity(self, key: bytes) -> str:
+    def identity(self, key: bytes) -> Fingerprint:
         """See `Judge`."""
         return fingerprint(self._store, key)
 
@@ -61,7 +62,7 @@ class Truth:
         self._words = words
         self._quantities = quantities
 
-    def identity(self, key: bytes) -> str:
+    def identity(self, key: bytes) -> Fingerprint:
         """See `Judge`."""
         return self._documents.identity(key)
 

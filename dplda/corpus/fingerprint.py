@@ -11,26 +11,43 @@ from numpy.typing import NDArray
 
 from dplda.corpus.blocks import Block
 from dplda.corpus.store import CountStore
+from dplda.overlap import Fingerprint, Sketch
 
 _LANES = 2  # two independent 64-bit sums: 128 bits against accidental collisions
 _DOMAIN = b"dplda corpus fingerprint 1"
 
 
-def fingerprint(store: CountStore, key: bytes) -> str:
-    """Hexadecimal HMAC-SHA256 of the multiset of documents in `store`, each a multiset of words.
+def fingerprint(store: CountStore, key: bytes) -> Fingerprint:
+    """A code of the multiset of documents in `store`, each a multiset of words, and a sketch of its distinct documents.
 
-    Does not depend on the order of documents, on blocks, or on the numbers of words in the dictionary. It is
-    private all the same: whoever holds `key` can test a guess of the whole corpus.
+    The code is a hexadecimal HMAC-SHA256. Neither depends on the order of documents, on blocks, or on the numbers of
+    words in the dictionary; documents without words are not in the sketch. Both are private all the same: whoever
+    holds `key` can test a guess of the whole corpus, or of a document in the sketch.
     """
     lanes = [_word_hashes(store.dictionary, key, lane) for lane in range(_LANES)]
+    secret = hmac.digest(key, _DOMAIN + b" documents", hashlib.sha256)
     sums = np.zeros(_LANES, dtype=np.uint64)
-    documents = 0
+    documents, sketch = 0, Sketch()
     for block in store.blocks():
         documents += block.n_documents
-        for lane, hashes in enumerate(lanes):
-            sums[lane : lane + 1] += _document_hashes(block, hashes).sum(dtype=np.uint64)  # array: wraps silently
+        hashes = np.stack([_document_hashes(block, words) for words in lanes], axis=1)
+        sums += hashes.sum(axis=0, dtype=np.uint64)
+        sketch = sketch.with_documents(_keyed(hashes[np.diff(block.indptr) > 0], secret))
     message = _DOMAIN + sums.astype("<u8").tobytes() + documents.to_bytes(8, "little")
-    return hmac.new(key, message, hashlib.sha256).hexdigest()
+    return Fingerprint(hmac.new(key, message, hashlib.sha256).hexdigest(), sketch)
+
+
+def _keyed(hashes: NDArray[np.uint64], secret: bytes) -> NDArray[np.uint64]:
+    """A pseudorandom 64-bit number for each row of `hashes`, (n_documents, lanes), under `secret`.
+
+    The rows themselves are sums of few unknowns, which a reader without the key could solve for.
+    """
+    rows, width = hashes.astype("<u8").tobytes(), 8 * hashes.shape[1]
+    digests = (
+        hashlib.blake2b(rows[first : first + width], digest_size=8, key=secret).digest()
+        for first in range(0, len(rows), width)
+    )
+    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
 
 
 def _word_hashes(words: Sequence[str], key: bytes, lane: int) -> NDArray[np.uint64]:

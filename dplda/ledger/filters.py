@@ -1,9 +1,9 @@
 """Whether a run may be reserved: one filter for each dataset, unit and adjacency.
 
 Runs whose parameters depend on earlier outputs are admitted while their summed cost stays within the
-capacity that the grant fixed (docs/privacy.md, section 4.3). Datasets that share a fingerprint hold the same
-documents: they are charged together, and the total must fit the grant of each, so that an overlap only ever
-adds charges. Everything here is arithmetic on what was read within the caller's transaction.
+capacity that the grant fixed (docs/privacy.md, section 4.3). Datasets whose fingerprints are equal or overlap share
+documents: they are charged together, and the total must fit the grant of each, so that an overlap only ever adds
+charges. Everything here is arithmetic on what was read within the caller's transaction.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import itertools
 import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dplda.errors import BudgetRefused
 from dplda.ledger.records import Grant, RunRecord
@@ -24,28 +24,43 @@ FIRST_GRANT = Grant()
 
 @dataclass(frozen=True, kw_only=True)
 class Book:
-    """All runs and grants of a ledger at one moment; `grants` holds each dataset's, oldest first."""
+    """All runs and grants of a ledger at one moment; `grants` holds each dataset's, oldest first.
+
+    `overlaps` are the pairs of fingerprints of corpora that share documents.
+    """
 
     runs: Sequence[RunRecord]
     grants: Mapping[str, Sequence[Grant]]
+    overlaps: frozenset[tuple[str, str]] = frozenset()
 
     def grant(self, dataset: str) -> Grant:
         """The grant in force."""
         return (FIRST_GRANT, *self.grants.get(dataset, ()))[-1]
 
     def linked(self, dataset: str) -> tuple[str, ...]:
-        """The datasets connected to `dataset` through fingerprints that runs share, itself included, sorted.
+        """The datasets connected to `dataset` through documents that runs share, itself included, sorted.
 
         Runs that took nothing from a filter connect nothing.
         """
         runs = [run for run in self.runs if run.counts and run.fingerprint]
         names = {dataset}
         while True:
-            fingerprints = {run.fingerprint for run in runs if run.dataset in names}
+            fingerprints = self._shared({run.fingerprint for run in runs if run.dataset in names})
             wider = names | {run.dataset for run in runs if run.fingerprint in fingerprints}
             if wider == names:
                 return tuple(sorted(names))
             names = wider
+
+    def holders(self, fingerprints: Iterable[str]) -> set[str]:
+        """The datasets of runs that count on documents of these `fingerprints`, and those linked to them."""
+        known = set(fingerprints)
+        runs = [run for run in self.runs if run.counts and run.fingerprint in known]
+        return {name for run in runs for name in self.linked(run.dataset)}
+
+    def _shared(self, fingerprints: set[str | None]) -> set[str | None]:
+        """`fingerprints` and those of corpora that share documents with theirs."""
+        pairs = [pair for pair in self.overlaps if not fingerprints.isdisjoint(pair)]
+        return fingerprints.union(*pairs)
 
     def charged(self, datasets: Sequence[str]) -> list[RunRecord]:
         """The runs of `datasets` that took something from a filter, oldest first."""
@@ -74,24 +89,23 @@ def admit(book: Book, run: RunRecord, runs: int = 1) -> None:
     `run` may stand for several `runs` at once, with the events of all of them.
     """
     others = [other for other in book.runs if other.id != run.id]
-    linked = Book(runs=[*others, run], grants=book.grants).linked(run.dataset)
-    earlier = Book(runs=others, grants=book.grants).charged(linked)
+    linked = replace(book, runs=[*others, run]).linked(run.dataset)
+    earlier = replace(book, runs=others).charged(linked)
     if not all(book.grant(name).unbounded for name in linked):
         _check_pair(earlier, run)
     for name in _own_first(linked, run.dataset):
         _check_budget(name, book.grant(name), total(earlier), run, runs)
 
 
-def admit_public(book: Book, dataset: str, fingerprint: str) -> None:
+def admit_public(book: Book, dataset: str, fingerprints: Iterable[str]) -> None:
     """Raise `BudgetRefused` if documents declared public have a bounded budget, under their name or another.
 
-    They have it by the name `dataset`, or by a run that counts on documents of this `fingerprint`; a dataset that
-    has neither runs nor grants is free.
+    They have it by the name `dataset`, or by a run that counts on documents of one of `fingerprints`, those of corpora
+    that share documents with them; a dataset that has neither runs nor grants is free.
     """
     declared = {*book.grants, *(run.dataset for run in book.runs)}
-    holders = {run.dataset for run in book.runs if run.counts and run.fingerprint == fingerprint}
-    holders |= {dataset} & declared
-    for name in _own_first({linked for holder in holders for linked in book.linked(holder)}, dataset):
+    own = book.linked(dataset) if dataset in declared else ()
+    for name in _own_first({*own, *book.holders(fingerprints)}, dataset):
         if not book.grant(name).unbounded:
             raise BudgetRefused(
                 f"Dataset {_holding(name, dataset)} has a bounded budget ({book.grant(name)}), and what is declared "
@@ -136,7 +150,7 @@ def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord, runs: in
 
 
 def _holding(name: str, dataset: str) -> str:
-    return repr(name) if name == dataset else f"{name!r}, which holds the same documents,"
+    return repr(name) if name == dataset else f"{name!r}, which shares documents with {dataset!r},"
 
 
 def _taken(run: RunRecord) -> float:

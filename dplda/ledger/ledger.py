@@ -23,6 +23,7 @@ from dplda.ledger.records import RESERVED, DatasetRecord, HistoryRecord, Planned
 from dplda.ledger.reservation import Reservation
 from dplda.ledger.schema import Base, ComparisonRow, DatasetRow, EventRow, GrantRow, RunRow
 from dplda.ledger.store import Store, default_path
+from dplda.overlap import Fingerprint
 from dplda.privacy.accountant import NOTHING
 from dplda.privacy.events import Event
 from dplda.settings import ADJACENCIES, DEFAULT_GRANT, RANGES, Range, check_choice
@@ -124,13 +125,14 @@ class Ledger:
             admit(book, whole, len(plans))
         return Quote(dataset=queries.dataset_record(book, dataset), cost=whole.cost if plans else NOTHING)
 
-    def check_public(self, dataset: str, fingerprint: str) -> None:
-        """Raise `BudgetRefused` if `dataset`, or another name for documents of `fingerprint`, has a bounded budget.
+    def check_public(self, dataset: str, fingerprint: Fingerprint) -> None:
+        """Raise `BudgetRefused` if `dataset`, or another that shares documents with it, has a bounded budget.
 
         For documents that are declared public; those the ledger has never seen are free. Writes nothing.
         """
         with self._store.reading() as session:
-            admit_public(self._trusted(session), dataset, fingerprint)
+            book = self._trusted(session)
+            admit_public(book, dataset, [fingerprint.code, *queries.overlapping(session, fingerprint)])
 
     def alone(self, key: str) -> AbstractContextManager[None]:
         """Keeps others off the comparisons of `key` for a while; entering raises `LedgerError` if one is at them."""

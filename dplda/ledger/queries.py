@@ -11,8 +11,9 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from dplda.ledger.filters import FIRST_GRANT, Book, total
-from dplda.ledger.records import DatasetRecord, Grant, HistoryRecord, PlannedEvent, RunRecord
-from dplda.ledger.schema import DatasetRow, EventRow, GrantRow, RunRow
+from dplda.ledger.records import RESERVED, DatasetRecord, Grant, HistoryRecord, PlannedEvent, RunRecord
+from dplda.ledger.schema import DatasetRow, EventRow, GrantRow, OverlapRow, RunRow, SketchRow
+from dplda.overlap import Fingerprint, Sketch
 from dplda.privacy.events import Event
 
 
@@ -25,7 +26,16 @@ def load(session: Session) -> Book:
     grants: dict[str, list[Grant]] = defaultdict(list)
     for grant in session.scalars(select(GrantRow).order_by(GrantRow.number)):
         grants[grant.dataset].append(_grant(grant))
-    return Book(runs=[run_record(run, tuple(plans[run.id])) for run in runs], grants=dict(grants))
+    overlaps = frozenset((row.earlier, row.later) for row in session.scalars(select(OverlapRow)))
+    records = [run_record(run, tuple(plans[run.id])) for run in runs]
+    return Book(runs=records, grants=dict(grants), overlaps=overlaps)
+
+
+def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
+    """The codes of the other corpora whose sketches share documents with `fingerprint`'s."""
+    others = select(SketchRow).where(SketchRow.fingerprint != fingerprint.code).order_by(SketchRow.fingerprint)
+    rows = session.scalars(others)
+    return [row.fingerprint for row in rows if Sketch.from_text(row.documents).overlaps(fingerprint.sketch)]
 
 
 def run_record(row: RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
@@ -83,6 +93,7 @@ def dataset_record(book: Book, name: str) -> DatasetRecord:
         linked=linked,
         fingerprints=tuple(sorted({run.fingerprint for run in own if run.fingerprint})),
         runs=tuple(run.id for run in own),
+        unfinished=tuple(run.id for run in charged if run.status == RESERVED),
     )
 
 

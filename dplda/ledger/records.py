@@ -136,7 +136,7 @@ class DatasetRecord:
     `grant` is in force; `guaranteed` is the largest since the first output: lowering or raising a grant
     after outputs were read does not take back what they were released under. `spent_epsilon` (nats) is at
     the grant's delta, `remaining` the share of the filter that is left, in [0, 1]. `unit` and `adjacency`
-    are None until a run fixed them.
+    are None until a run fixed them. `unfinished` are the runs among those counted that have not ended.
     """
 
     name: str
@@ -148,6 +148,7 @@ class DatasetRecord:
     linked: tuple[str, ...]
     fingerprints: tuple[str, ...]
     runs: tuple[str, ...]
+    unfinished: tuple[str, ...]
 
     @property
     def spent_epsilon(self) -> float:
@@ -177,6 +178,14 @@ class DatasetRecord:
         """What was spent, in words; never to be quoted as the guarantee."""
         return f"spent so far: epsilon {at_least(self.spent_epsilon)} at delta {self.grant.delta:g}"
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What else the sums rest on, in words: shared documents, and runs that have not ended."""
+        others = ", ".join(name for name in self.linked if name != self.name)
+        shared = f"shares documents with, and is charged together with: {others}"
+        begun = f"started and never finished (or still running), counted as wholly spent: {', '.join(self.unfinished)}"
+        return (*([shared] if others else []), *([begun] if self.unfinished else []))
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON without fingerprints; an infinite epsilon is null."""
         grant = {"epsilon": finite(self.grant.epsilon), "delta": self.grant.delta}
@@ -187,6 +196,7 @@ class DatasetRecord:
             "remaining": self.remaining,
             "linked": list(self.linked),
             "runs": list(self.runs),
+            "unfinished": list(self.unfinished),
         }
 
 
@@ -208,7 +218,7 @@ class Quote:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; an infinite cost is null.
 
-        Not what is left: that depends on which datasets hold the same documents (docs/privacy.md, rule 4).
+        Not what is left: that depends on which datasets share documents (docs/privacy.md, rule 4).
         """
         return {"dataset": self.dataset.name, "mu_squared": finite(self.cost.mu_squared), "share": self.share}
 

@@ -9,11 +9,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from dplda.errors import BudgetRefused, GateError, InputError, LedgerError
-from dplda.ledger import integrity
+from dplda.ledger import integrity, queries
 from dplda.ledger.filters import Book, admit
 from dplda.ledger.records import ABANDONED, DONE, REFUSED, RESERVED
-from dplda.ledger.schema import EventRow, RunRow
+from dplda.ledger.schema import Base, EventRow, OverlapRow, RunRow, SketchRow
 from dplda.ledger.store import Store
+from dplda.overlap import Fingerprint
 from dplda.privacy.events import Event
 
 
@@ -30,26 +31,28 @@ class Reservation:
         self.run = run
         self.events = events
 
-    def bind(self, fingerprint: str) -> None:
+    def bind(self, fingerprint: Fingerprint) -> None:
         """Attach the keyed fingerprint of the documents read; to be called before the first `ask`.
 
-        Checks the filter again over all datasets that hold the same documents. Raises `BudgetRefused` if it
-        does not fit; the run has then ended as ``refused`` and costs nothing.
+        Checks the filter again over all datasets that share documents with these, and keeps the sketch. Raises
+        `BudgetRefused` if it does not fit; the run has then ended as ``refused`` and costs nothing.
         """
         refusal: BudgetRefused | None = None
         with self._store.writing() as session:
             row = self._open_row(session)
-            if row.fingerprint not in (None, fingerprint):
+            if row.fingerprint not in (None, fingerprint.code):
                 raise GateError(f"Run {self.run} is already bound to other documents.")
             book = self._load(session)
             run = next(run for run in book.runs if run.id == self.run)
-            row.fingerprint = fingerprint
+            new = _sketch_rows(session, fingerprint)
+            found = {(overlap.earlier, overlap.later) for overlap in new if isinstance(overlap, OverlapRow)}
+            row.fingerprint = fingerprint.code
             try:
-                admit(book, replace(run, fingerprint=fingerprint))
+                admit(replace(book, overlaps=book.overlaps | found), replace(run, fingerprint=fingerprint.code))
             except BudgetRefused as refused:  # the transaction must still commit the refusal
-                refusal = refused
+                refusal, new = refused, []
                 row.status, row.reason = REFUSED, "the documents' budget, unit or adjacency does not allow it"
-            integrity.record(session, self._store.chain, row)
+            integrity.record(session, self._store.chain, *new, row)
         if refusal is not None:
             raise refusal
 
@@ -109,3 +112,12 @@ class Reservation:
         if row is None:
             raise LedgerError(f"Run {self.run} was removed from the ledger. See: dplda budget verify")
         return row
+
+
+def _sketch_rows(session: Session, fingerprint: Fingerprint) -> list[Base]:
+    """The sketch and the overlaps of documents that the ledger has not seen yet."""
+    if session.get(SketchRow, fingerprint.code) is not None:
+        return []
+    sketch = SketchRow(fingerprint=fingerprint.code, documents=fingerprint.sketch.to_text())
+    earlier = queries.overlapping(session, fingerprint)
+    return [sketch, *(OverlapRow(earlier=code, later=fingerprint.code) for code in earlier)]

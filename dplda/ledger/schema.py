@@ -11,7 +11,7 @@ from __future__ import annotations
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 APPLICATION_ID = 0x64706C64  # "dpld": tells a ledger from another program's SQLite database
 
 
@@ -102,6 +102,24 @@ class CellRow(Base):
     outcome: Mapped[str | None]  # canonical JSON of `Outcome.to_json`; none until the cell has ended
 
 
+class SketchRow(Base):
+    """The sketch of the documents that a fingerprint stands for; runs before version 3 left none."""
+
+    __tablename__ = "sketches"
+
+    fingerprint: Mapped[str] = mapped_column(primary_key=True)
+    documents: Mapped[str]  # `Sketch.to_text`
+
+
+class OverlapRow(Base):
+    """Two corpora that share documents, found when the later of them was bound."""
+
+    __tablename__ = "overlaps"
+
+    earlier: Mapped[str] = mapped_column(ForeignKey("sketches.fingerprint"), primary_key=True)
+    later: Mapped[str] = mapped_column(ForeignKey("sketches.fingerprint"), primary_key=True)
+
+
 class JournalRow(Base):
     """One change of one state row, chained to the change before it; never updated."""
 
@@ -124,5 +142,10 @@ class HeadRow(Base):
     owner: Mapped[str]
 
 
-STATE: tuple[type[Base], ...] = (DatasetRow, GrantRow, RunRow, EventRow, ComparisonRow, CellRow)
-ADDED: dict[int, tuple[type[Base], ...]] = {2: (ComparisonRow, CellRow)}  # the tables that each version brought
+STATE: tuple[type[Base], ...] = (
+    DatasetRow, GrantRow, RunRow, EventRow, ComparisonRow, CellRow, SketchRow, OverlapRow,
+)  # fmt: skip
+ADDED: dict[int, tuple[type[Base], ...]] = {  # the tables that each version brought
+    2: (ComparisonRow, CellRow),
+    3: (SketchRow, OverlapRow),
+}

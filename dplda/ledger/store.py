@@ -62,11 +62,13 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser().absolute()
         self._engine = _engine(self.path)
+        used = self.key_path.exists()  # looked at first: a key has had its ledger since before it got its name
         if not os.path.exists(self.path):
+            self._check_not_lost(used)
             self._place(self.path, b"")
         with self.reading() as session:
             version = self._version(session)
-        self.key = self._read_key() if version else self._create()
+        self.key = self._find_key() if version else self._create()
         self.chain = Chain(self.key)
         self._check_owner()
         if 0 < version < SCHEMA_VERSION:
@@ -79,6 +81,11 @@ class Store:
     def key_path(self) -> Path:
         """The key file, beside the database."""
         return self.path.with_name(self.path.name + ".key")
+
+    @property
+    def _new_key_path(self) -> Path:
+        """The key until the tables that it seals are on disk."""
+        return self.path.with_name(self.path.name + ".key.new")
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Session]:
@@ -148,18 +155,25 @@ class Store:
                 connection.exec_driver_sql(f"PRAGMA user_version = {version}")
 
     def _create(self) -> bytes:
+        """Make the tables and the key; it gets its name once they are on disk, so that a key alone means a loss."""
         with self.writing() as session:
-            if self._version(session):  # another process was first
-                return self._read_key()
-            if not self.key_path.exists():
-                self._place(self.key_path, secrets.token_bytes(KEY_BYTES))
-            key = self._read_key()
-            connection = session.connection()
-            Base.metadata.create_all(connection)
-            connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            session.add(Chain(key).begin())
-        return key
+            if not self._version(session):  # otherwise another process was first
+                self._check_not_lost(self.key_path.exists())
+                if not self._new_key_path.exists():
+                    self._place(self._new_key_path, secrets.token_bytes(KEY_BYTES))
+                connection = session.connection()
+                Base.metadata.create_all(connection)
+                connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
+                session.add(Chain(self._read_key(self._new_key_path)).begin())
+        return self._find_key()
+
+    def _check_not_lost(self, used: bool) -> None:
+        if used:
+            raise LedgerError(
+                f"The ledger {self.path} is missing or empty, but its key is there: what was spent is lost. Restore "
+                f"the ledger from a copy, or remove {self.key_path} to begin anew."
+            )
 
     def _place(self, path: Path, content: bytes) -> None:
         """Create `path` with mode 0600, whole or not at all; a file that is there already stays.
@@ -181,16 +195,23 @@ class Store:
         except OSError as error:
             raise LedgerError(f"The ledger {self.path} cannot be created: {error.strerror}.") from None
 
-    def _read_key(self) -> bytes:
+    def _find_key(self) -> bytes:
+        """The key of a ledger that has tables; whoever comes first after its creation gives it its name."""
+        if not self.key_path.exists():
+            with contextlib.suppress(FileNotFoundError):
+                self._new_key_path.rename(self.key_path)
+        return self._read_key(self.key_path)
+
+    def _read_key(self, path: Path) -> bytes:
         try:
-            key = self.key_path.read_bytes()
+            key = path.read_bytes()
         except OSError as error:
             raise LedgerError(
-                f"The key {self.key_path} of the ledger cannot be read: {error.strerror}. "
+                f"The key {path} of the ledger cannot be read: {error.strerror}. "
                 "Put the key that belongs to the ledger beside it."
             ) from None
         if len(key) != KEY_BYTES:
-            raise LedgerError(f"The key {self.key_path} of the ledger is damaged: restore it from a copy.")
+            raise LedgerError(f"The key {path} of the ledger is damaged: restore it from a copy.")
         return key
 
     def _check_owner(self) -> None:

@@ -13,6 +13,7 @@ import pytest
 from dplda.cli.main import main
 from dplda.ledger import Ledger
 from dplda.model import TopicModel
+from dplda.overlap import Fingerprint
 from dplda.privacy.events import Event
 
 EVENTS = (Event(stage="size", noise_multiplier=10.0), Event(stage="M1 clip", mechanism="pure", epsilon=0.1))
@@ -66,7 +67,7 @@ def saved(home: Path, model: TopicModel) -> str:
         parameters={"placement": "default"},
         sound=True,
     )
-    reservation.bind("fingerprint")
+    reservation.bind(Fingerprint("fingerprint"))
     for event in EVENTS:
         reservation.ask(event)
     model.save(home / "models" / "saved")

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from dplda.ledger import Ledger
+from dplda.privacy.events import Event
+
 
 def test_show_says_guarantee_and_spent_in_words(dplda, saved: str) -> None:
     for answer in (dplda("budget", "show"), dplda("budget", "show", "reviews")):
@@ -12,6 +15,24 @@ def test_show_says_guarantee_and_spent_in_words(dplda, saved: str) -> None:
         assert "the guarantee is the grant's (epsilon 10, delta 1e-05)" in answer.out
         assert "spent so far: epsilon" in answer.out
         assert "one document is protected, adjacency add-remove" in answer.out
+
+
+def test_a_run_that_died_stays_spent_and_says_so(dplda, saved: str) -> None:
+    dead = Ledger().reserve(
+        dataset="reviews",
+        unit="document",
+        adjacency="add-remove",
+        epsilon=1.0,
+        delta=1e-6,
+        events=[Event(stage="size", noise_multiplier=10.0)],
+        parameters={},
+        sound=True,
+    )
+    told = f"started and never finished (or still running), counted as wholly spent: {dead.run}"
+    assert told in dplda("budget", "show", "reviews").out
+    assert dplda("budget", "show", "reviews", "--json").json["unfinished"] == [dead.run]
+    for command in (("runs",), ("budget", "history")):
+        assert "started and never finished: counted as wholly spent" in " ".join(dplda(*command).out.split())
 
 
 def test_show_json_is_one_dataset_or_all(dplda, saved: str) -> None:

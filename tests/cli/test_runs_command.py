@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dplda.ledger import Ledger
+from dplda.overlap import Fingerprint
 from dplda.privacy.events import Event
 
 
@@ -27,7 +28,7 @@ def test_a_run_without_noise_has_spent_without_bound(dplda) -> None:
     asked = {"unit": "document", "adjacency": "replace", "epsilon": 1.0, "delta": 1e-6, "parameters": {}}
     event = Event(stage="words", mechanism="exact")
     reservation = ledger.reserve(dataset="toys", events=(event,), sound=False, **asked)
-    reservation.bind("fingerprint")
+    reservation.bind(Fingerprint("fingerprint"))
     reservation.ask(event)
     reservation.finish(model=None, seconds={})
     for answer in (dplda("runs"), dplda("runs", "show", reservation.run)):

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from store_helpers import documents_of, written
 
-from dplda.corpus.fingerprint import fingerprint
+from dplda.corpus.fingerprint import _document_hashes, _word_hashes, fingerprint
 from dplda.corpus.matrix import store_from_matrix
+from dplda.overlap import Sketch
 
 KEY = b"k" * 32
 COUNTS = np.array([[1, 2, 0], [0, 0, 3], [1, 1, 1], [0, 0, 0]])
@@ -15,7 +16,11 @@ WORDS = ["a", "b", "c"]
 
 
 def of(counts: np.ndarray, words: list[str] = WORDS, key: bytes = KEY) -> str:
-    return fingerprint(store_from_matrix(counts, words, None), key)
+    return fingerprint(store_from_matrix(counts, words, None), key).code
+
+
+def sketch(counts: np.ndarray, words: list[str] = WORDS, key: bytes = KEY) -> Sketch:
+    return fingerprint(store_from_matrix(counts, words, None), key).sketch
 
 
 @given(st.permutations(range(4)), st.permutations(range(3)))
@@ -26,7 +31,9 @@ def test_neither_order_of_documents_nor_numbers_of_words_matter(rows: list[int],
 def test_stores_and_block_sizes_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dplda.corpus.writer.BLOCK_DOCUMENTS", 2)
     documents = documents_of(store_from_matrix(COUNTS, WORDS, None))
-    assert fingerprint(written(tmp_path / "s", documents), KEY) == of(COUNTS)
+    found = fingerprint(written(tmp_path / "s", documents), KEY)
+    assert found.code == of(COUNTS)
+    assert np.array_equal(found.sketch.hashes, sketch(COUNTS).hashes)
 
 
 @pytest.mark.parametrize(("row", "column"), [(0, 0), (2, 1), (3, 2)])
@@ -49,3 +56,36 @@ def test_moving_a_word_between_documents_changes_it() -> None:
 
 def test_words_no_document_uses_do_not_matter() -> None:
     assert of(np.hstack([COUNTS, np.zeros((4, 1), int)]), [*WORDS, "unused"]) == of(COUNTS)
+
+
+def test_the_code_is_that_of_earlier_versions() -> None:
+    """Ledgers hold it: another code would forget which datasets hold the same documents."""
+    assert of(COUNTS) == "114507e75e1cd978f0dc628ed0324d33435d39c397881808f18680f47e65a39d"
+
+
+def test_a_sketch_holds_each_distinct_document_with_words_once() -> None:
+    assert len(sketch(COUNTS).hashes) == 3
+    assert np.array_equal(sketch(np.vstack([COUNTS, COUNTS])).hashes, sketch(COUNTS).hashes)
+    assert len(sketch(COUNTS[3:]).hashes) == 0
+
+
+@given(st.permutations(range(4)), st.permutations(range(3)))
+def test_sketches_depend_neither_on_order_nor_on_numbers_of_words(rows: list[int], columns: list[int]) -> None:
+    found = sketch(COUNTS[rows][:, columns], [WORDS[column] for column in columns])
+    assert np.array_equal(found.hashes, sketch(COUNTS).hashes)
+
+
+def test_documents_in_common_are_found_whatever_else_the_corpora_hold() -> None:
+    part = np.hstack([np.zeros((2, 1), int), COUNTS[:2]])
+    assert sketch(part, ["other", *WORDS]).shared(sketch(COUNTS)) == 1.0
+    edited = COUNTS.copy()
+    edited[0, 0] += 1
+    assert sketch(edited).shared(sketch(COUNTS)) == pytest.approx(2 / 3)
+    assert sketch(COUNTS, ["x", "y", "z"]).shared(sketch(COUNTS)) == 0.0
+    assert sketch(COUNTS, key=b"other").shared(sketch(COUNTS)) == 0.0
+
+
+def test_the_hashes_of_a_sketch_are_no_sums_that_could_be_solved_for() -> None:
+    """Of one-word documents the inner hashes differ by what counts add; the outer ones must not."""
+    inner = _document_hashes(next(iter(store_from_matrix(COUNTS, WORDS, None).blocks())), _word_hashes(WORDS, KEY, 0))
+    assert not set(inner.tolist()) & set(sketch(COUNTS).hashes.tolist())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 from dplda.ledger import Ledger, PlannedEvent, Reservation, RunRecord
+from dplda.overlap import Fingerprint, Sketch
 from dplda.privacy.events import Event
 
 
@@ -28,10 +31,17 @@ def reserve(ledger: Ledger, dataset: str = "reviews", **changes: Any) -> Reserva
     return ledger.reserve(dataset=dataset, **{**given, **changes})
 
 
-def spend(ledger: Ledger, dataset: str = "reviews", fingerprint: str = "f", **changes: Any) -> Reservation:
+def sample(documents: Iterable[int]) -> Sketch:
+    """The sketch of these documents, whose hashes spread them evenly and without order."""
+    return Sketch([int.from_bytes(hashlib.blake2b(b"%d" % i, digest_size=8).digest(), "big") for i in documents])
+
+
+def spend(
+    ledger: Ledger, dataset: str = "reviews", fingerprint: str | Fingerprint = "f", **changes: Any
+) -> Reservation:
     """A whole run: reserve, bind, ask all, finish."""
     reservation = reserve(ledger, dataset, **changes)
-    reservation.bind(fingerprint)
+    reservation.bind(Fingerprint(fingerprint) if isinstance(fingerprint, str) else fingerprint)
     for event in reservation.events:
         reservation.ask(event)
     reservation.finish(model=None, seconds={})

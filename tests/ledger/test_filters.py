@@ -100,14 +100,14 @@ def test_the_smaller_grant_of_linked_datasets_decides():
     grants = {"a": Grant(epsilon=50.0), "b": Grant(epsilon=1.0)}
     run = a_run(2, "a", 1.0, fingerprint="f")
     admit(book(**grants), run)
-    with pytest.raises(BudgetRefused, match="Dataset 'b', which holds the same documents, cannot pay"):
+    with pytest.raises(BudgetRefused, match="Dataset 'b', which shares documents with 'a', cannot pay"):
         admit(book(a_run(1, "b", 0.01, fingerprint="f"), **grants), run)
 
 
 @pytest.mark.parametrize("changes", [{"unit": "user"}, {"adjacency": "replace"}])
 def test_another_unit_or_adjacency_is_refused_also_across_linked_datasets(changes):
     first = a_run(1, "b", 0.01, fingerprint="f")
-    with pytest.raises(BudgetRefused, match="'b', which holds the same documents, is fixed to unit 'document'"):
+    with pytest.raises(BudgetRefused, match="'b', which shares documents with 'a', is fixed to unit 'document'"):
         admit(book(first), a_run(2, "a", 0.01, fingerprint="f", **changes))
 
 

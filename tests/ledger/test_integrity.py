@@ -10,6 +10,7 @@ from ledger_helpers import gaussian, reserve, spend
 from dplda.errors import LedgerError
 from dplda.ledger import Ledger
 from dplda.ledger.integrity import Chain, canonical
+from dplda.overlap import Fingerprint
 
 EDITS = {
     "UPDATE events SET asked = 0": "events '{run}/0' was altered: asked",
@@ -21,8 +22,8 @@ EDITS = {
     "INSERT INTO datasets VALUES ('twin', '')": "datasets 'twin' is not in the journal",
     "UPDATE journal SET change = replace(change, '9', '90') WHERE number = 2": "journal row 2 was altered",
     "DELETE FROM journal WHERE number BETWEEN 2 AND 3": "journal rows 2 to 3 were removed",
-    "DELETE FROM journal WHERE number = 7": "ends at row 6, its head says 7",
-    "UPDATE head SET length = 6": "the journal's head was altered",
+    "DELETE FROM journal WHERE number = 8": "ends at row 7, its head says 8",
+    "UPDATE head SET length = 7": "the journal's head was altered",
     "DELETE FROM head": "the journal's head was removed",
     "DELETE FROM journal": "the journal ends at row 0",
     "UPDATE runs SET parameters = '{', created = ''": "runs '{run}' was altered: parameters, created",
@@ -40,7 +41,7 @@ def edit(ledger: Ledger, statement: str) -> None:
 
 @pytest.fixture
 def used(ledger: Ledger) -> Ledger:
-    """A ledger with a grant and a finished run: seven changes."""
+    """A ledger with a grant and a finished run: eight changes."""
     ledger.grant("reviews", 9.0, 1e-5)
     spend(ledger, events=[gaussian()])
     return ledger
@@ -48,7 +49,7 @@ def used(ledger: Ledger) -> Ledger:
 
 def test_an_untouched_ledger_is_intact(used):
     assert used.verify() == Ledger(used.path).verify()
-    assert (used.verify().ok, used.verify().length, used.verify().problems) == (True, 7, ())
+    assert (used.verify().ok, used.verify().length, used.verify().problems) == (True, 8, ())
 
 
 @pytest.mark.parametrize("statement", EDITS)
@@ -78,13 +79,13 @@ def test_an_open_run_is_not_bound_on_an_altered_ledger(used):
     run = reserve(used, events=[gaussian(mu_squared=0.01)])
     edit(used, "UPDATE events SET asked = 0")
     with pytest.raises(LedgerError, match="altered outside dplda"):
-        run.bind("f")
+        run.bind(Fingerprint("f"))
 
 
 def test_nothing_is_asked_or_granted_on_a_journal_cut_short(used):
     run = reserve(used, events=[gaussian(mu_squared=0.01)])
-    run.bind("f")
-    edit(used, "DELETE FROM journal WHERE number > 7")
+    run.bind(Fingerprint("f"))
+    edit(used, "DELETE FROM journal WHERE number > 8")
     with pytest.raises(LedgerError, match="journal was altered"):
         run.ask(run.events[0])
     with pytest.raises(LedgerError, match="journal was altered"):
@@ -100,9 +101,9 @@ def test_a_chain_without_the_key_cannot_be_forged(used):
         for number, change in connection.execute("SELECT number, change FROM journal").fetchall():
             code = other.link(code, change)
             connection.execute("UPDATE journal SET code = ? WHERE number = ?", (code, number))
-        connection.execute("UPDATE head SET code = ?, seal = ?", (code, other.seal(7, code)))
+        connection.execute("UPDATE head SET code = ?, seal = ?", (code, other.seal(8, code)))
     connection.close()
-    assert len(used.verify().problems) >= 7
+    assert len(used.verify().problems) >= 8
 
 
 @given(st.binary(min_size=32, max_size=32), st.text(), st.text())

@@ -12,6 +12,7 @@ from ledger_helpers import gaussian, reserve
 
 from dplda.errors import BudgetRefused
 from dplda.ledger import Ledger
+from dplda.overlap import Fingerprint
 from dplda.privacy.accountant import capacity
 
 WHOLE = capacity(10.0, 1e-5).mu_squared
@@ -37,7 +38,7 @@ def reserve_until_refused(path: Path, dataset: str, fingerprint: str | None) -> 
         while True:
             run = reserve(ledger, dataset, events=[gaussian(mu_squared=SHARE)])
             if fingerprint:
-                run.bind(fingerprint)
+                run.bind(Fingerprint(fingerprint))
                 run.ask(run.events[0])
     except BudgetRefused:
         return
@@ -47,7 +48,7 @@ def die(path: Path, point: str) -> None:
     """Kill the process, without any clean-up, at `point` of a run."""
     run = reserve(Ledger(path), events=PLAN)
     if point != "reserve":
-        run.bind("f")
+        run.bind(Fingerprint("f"))
         run.ask(PLAN[0])
     if point == "write":
         with run._store.writing() as session:

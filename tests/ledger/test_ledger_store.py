@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
 import threading
@@ -96,8 +97,8 @@ def test_another_programs_database_is_refused_and_left_alone(tmp_path):
 
 def test_a_newer_schema_asks_for_an_upgrade(ledger):
     with ledger._store.writing() as session:
-        session.connection().exec_driver_sql("PRAGMA user_version = 3")
-    with pytest.raises(LedgerError, match="has schema 3, newer than this program's 2: upgrade dplda"):
+        session.connection().exec_driver_sql("PRAGMA user_version = 4")
+    with pytest.raises(LedgerError, match="has schema 4, newer than this program's 3: upgrade dplda"):
         Ledger(ledger.path)
 
 
@@ -191,9 +192,25 @@ def test_threads_that_create_a_ledger_at_once_share_one_key(tmp_path):
     assert len(set(keys)) == 1
 
 
-def test_a_creation_that_was_cut_short_after_the_key_is_completed(tmp_path):
+@pytest.mark.parametrize("tables", [False, True], ids=["before the tables", "after the tables"])
+def test_a_creation_that_was_cut_short_is_completed(tmp_path, tables):
     path = tmp_path / "l.db"
-    key_of(path).write_bytes(b"k" * 32)
+    key = Ledger(path).key if tables else b"k" * 32
+    key_of(path).unlink(missing_ok=True)
     path.touch()
-    assert Ledger(path).key == b"k" * 32
+    path.with_name("l.db.key.new").write_bytes(key)
+    assert Ledger(path).key == key
     assert Ledger(path).verify().ok
+    assert {file.name for file in tmp_path.iterdir()} == {"l.db", "l.db.key"}
+
+
+@pytest.mark.parametrize("removed", [False, True], ids=["emptied", "removed"])
+def test_a_ledger_that_was_lost_is_not_begun_anew_beside_its_key(ledger, removed):
+    reserve(ledger)
+    ledger.path.unlink() if removed else os.truncate(ledger.path, 0)
+    for _ in range(2):
+        with pytest.raises(LedgerError, match=r"missing or empty, but its key is there.* remove .*ledger\.db\.key"):
+            Ledger(ledger.path)
+        assert ledger.path.exists() != removed
+    key_of(ledger.path).unlink()
+    assert Ledger(ledger.path).runs() == []

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ledger_helpers import a_run, gaussian, reserve, spend
 
 from dplda.ledger import PlannedEvent
+from dplda.overlap import Fingerprint
 from dplda.privacy.accountant import capacity, gaussian_delta
 from dplda.privacy.events import at_least
 
@@ -17,7 +18,7 @@ PRIVATE = {"created", "seconds", "fingerprint", "fingerprints"}
 
 def test_shareable_json_of_runs_and_datasets_has_no_private_by_products(ledger):
     run = reserve(ledger)
-    run.bind("secret-fingerprint")
+    run.bind(Fingerprint("secret-fingerprint"))
     run.finish(model="models/x", seconds={"core": 12.345})
     texts = [json.dumps(record.to_json(), allow_nan=False) for record in (ledger.runs()[0], *ledger.datasets())]
     for text in texts:
@@ -86,3 +87,17 @@ def test_a_dataset_once_unbounded_after_outputs_has_no_guarantee(ledger):
     ledger.grant("reviews", 10.0, 1e-5)
     assert ledger.dataset("reviews").guarantee.startswith("no guarantee")
     assert str(ledger.dataset("reviews").guaranteed) == "unbounded"
+
+
+def test_a_dataset_says_whom_it_is_charged_with_and_for_which_runs_that_never_ended(ledger):
+    spend(ledger)
+    assert ledger.dataset("reviews").remarks == ()
+    dead = reserve(ledger, "copy")
+    dead.bind(Fingerprint("f"))
+    assert ledger.dataset("reviews").remarks == (
+        "shares documents with, and is charged together with: copy",
+        f"started and never finished (or still running), counted as wholly spent: {dead.run}",
+    )
+    assert ledger.dataset("copy").to_json()["unfinished"] == [dead.run]
+    dead.abandon("cancelled", "by the user")
+    assert ledger.dataset("reviews").remarks == ()

@@ -5,6 +5,7 @@ from ledger_helpers import gaussian, reserve, spend
 
 from dplda.errors import BudgetRefused, GateError, InputError, LedgerError
 from dplda.ledger import Ledger
+from dplda.overlap import Fingerprint
 from dplda.privacy.accountant import NOTHING
 
 PLAN = [gaussian("count", 0.5), gaussian("core", 0.5, count=2), gaussian("core", 0.5, count=2)]
@@ -17,7 +18,7 @@ def spent(ledger, dataset="reviews"):
 def test_an_open_run_costs_its_whole_plan_and_a_finished_one_what_it_asked(ledger):
     run = reserve(ledger, events=PLAN)
     assert spent(ledger) == pytest.approx(2.5)
-    run.bind("f")
+    run.bind(Fingerprint("f"))
     run.ask(PLAN[1])
     assert spent(ledger) == pytest.approx(2.5)
     run.finish(model="models/x", seconds={"core": 1.5})
@@ -29,7 +30,7 @@ def test_an_open_run_costs_its_whole_plan_and_a_finished_one_what_it_asked(ledge
 
 def test_what_was_asked_is_seen_by_others_before_ask_returns_control(ledger):
     run = reserve(ledger, events=PLAN)
-    run.bind("f")
+    run.bind(Fingerprint("f"))
     run.ask(PLAN[0])
     assert [p.asked for p in Ledger(ledger.path).run(run.run).plan] == [True, False, False]
 
@@ -37,7 +38,7 @@ def test_what_was_asked_is_seen_by_others_before_ask_returns_control(ledger):
 @pytest.mark.parametrize("status", ["failed", "unsupported", "cancelled"])
 def test_abandoning_refunds_exactly_what_was_never_asked(ledger, status):
     run = reserve(ledger, events=PLAN)
-    run.bind("f")
+    run.bind(Fingerprint("f"))
     run.ask(PLAN[0])
     run.abandon(status, "no word passed the threshold")
     assert spent(ledger) == pytest.approx(0.5)
@@ -46,7 +47,7 @@ def test_abandoning_refunds_exactly_what_was_never_asked(ledger, status):
 
 def test_each_planned_event_is_asked_once(ledger):
     run = reserve(ledger, events=PLAN)
-    run.bind("f")
+    run.bind(Fingerprint("f"))
     run.ask(PLAN[1])
     run.ask(PLAN[2])
     with pytest.raises(GateError, match="'core', unplanned or a second time"):
@@ -64,7 +65,7 @@ def test_each_planned_event_is_asked_once(ledger):
 )
 def test_an_event_that_differs_in_anything_is_not_answered(ledger, changed):
     run = reserve(ledger, events=PLAN)
-    run.bind("f")
+    run.bind(Fingerprint("f"))
     with pytest.raises(GateError):
         run.ask(changed)
 
@@ -77,20 +78,20 @@ def test_nothing_is_asked_before_the_documents_are_bound(ledger):
 
 def test_a_run_is_bound_to_one_fingerprint(ledger):
     run = reserve(ledger, events=PLAN)
-    run.bind("f")
-    run.bind("f")
+    run.bind(Fingerprint("f"))
+    run.bind(Fingerprint("f"))
     with pytest.raises(GateError, match="already bound"):
-        run.bind("g")
+        run.bind(Fingerprint("g"))
     assert ledger.dataset("reviews").fingerprints == ("f",)
 
 
 def test_a_run_that_ended_answers_nothing_more_and_keeps_its_ending(ledger):
     run = reserve(ledger, events=PLAN)
-    run.bind("f")
+    run.bind(Fingerprint("f"))
     run.finish(model=None, seconds={})
     for call in (
         lambda: run.ask(PLAN[0]),
-        lambda: run.bind("f"),
+        lambda: run.bind(Fingerprint("f")),
         lambda: run.finish(model=None, seconds={}),
     ):
         with pytest.raises(GateError, match=r"has ended \(done\)"):
@@ -109,7 +110,7 @@ def test_the_same_documents_under_a_new_name_share_the_budget(ledger):
     spend(ledger, "first", "same", events=[gaussian(mu_squared=3.0)])
     second = reserve(ledger, "second", events=[gaussian(mu_squared=3.0)])
     with pytest.raises(BudgetRefused, match="'second' cannot pay"):
-        second.bind("same")
+        second.bind(Fingerprint("same"))
     record = ledger.run(second.run)
     assert (record.status, record.cost) == ("refused", NOTHING)
     assert ledger.dataset("second").linked == ("second",)
@@ -120,9 +121,9 @@ def test_the_same_documents_under_a_new_name_share_the_budget(ledger):
 def test_two_open_runs_on_the_same_documents_are_both_seen_when_bound(ledger):
     first = reserve(ledger, "first", events=[gaussian(mu_squared=3.0)])
     second = reserve(ledger, "second", events=[gaussian(mu_squared=3.0)])
-    first.bind("same")
+    first.bind(Fingerprint("same"))
     with pytest.raises(BudgetRefused):
-        second.bind("same")
+        second.bind(Fingerprint("same"))
 
 
 def test_linked_datasets_are_charged_together_from_then_on(ledger):
