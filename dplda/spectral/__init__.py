@@ -1,7 +1,7 @@
 """Spectral methods on matrices: noisy, streaming and private power methods, Analyze Gauss, whitening.
 
-Only the functions that say so are private, and their seeded noise is for study; what the placements use sees released
-numbers alone.
+Only the functions that say so are private: their seeded noise and floating-point sums are for study, and that data was
+refused (not finite, not symmetric) is not protected. What the placements use sees released numbers alone.
 """
 
 from typing import TYPE_CHECKING

@@ -68,7 +68,7 @@ def adaptive_power_iteration(
         theta = threshold(above_threshold(tail_counts(size), search.epsilon or 0.0, beta, random))
         xp = namespace(Z)
         kept = xp.where((size <= theta)[:, None], Z, xp.zeros_like(Z))
-        std = changes * theta * (step.noise_multiplier or 0.0)
+        std = changes * theta * (step.noise_multiplier or math.inf)
         return A.T @ kept + std * standard_normal(random, tuple(X.shape), X)
 
     return replace(noisy_power_method(multiply, X, rounds), events=(search, step))

@@ -60,8 +60,8 @@ def clipped_power_iteration(
     X = checked_start(X, A.shape[1])
     replaced = neighbours == REPLACED_ROW
     bins = np.sqrt(2.0) if replaced else 1.0
-    clip = _clip(scores(norms, A @ orthonormal(X)), beyond, bins * (search.noise_multiplier or 0.0), random)
-    std = (2.0 if replaced else 1.0) * clip * (step.noise_multiplier or 0.0)
+    clip = _clip(scores(norms, A @ orthonormal(X)), beyond, bins * (search.noise_multiplier or math.inf), random)
+    std = (2.0 if replaced else 1.0) * clip * (step.noise_multiplier or math.inf)
 
     def multiply(X: Array) -> Array:
         """The sum of clipped a a'X, with noise."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def analyze_gauss(
         raise InputError(f"k must be a whole number in [1, {A.shape[1]}] (components), got {k!r}.")
     covariance = _dense(A.T @ A)
     xp = namespace(covariance)
-    std = (event.noise_multiplier or 0.0) * l2_sensitivity(covariance, neighbours)
+    std = (event.noise_multiplier or math.inf) * l2_sensitivity(covariance, neighbours)
     noise = std * standard_normal(random, tuple(covariance.shape), covariance)
     values, vectors = xp.linalg.eigh(covariance + (noise + noise.T) / 2)
     return Subspace(xp.flip(vectors, axis=1)[:, :k], xp.flip(values)[:k], 0, (), (event,))

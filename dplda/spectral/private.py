@@ -56,7 +56,7 @@ def private_power_method(
 class LowRank:
     """B = `left` @ `right`.T of rank at most p: `left` (d, p) orthonormal, `right` (d, p) the noisy product A left.
 
-    `subspace` is how `left` was found; `events` are all that was released.
+    `subspace` is how `left` was found; its `events` and these are the same, all that was released.
     """
 
     left: Array
@@ -95,7 +95,7 @@ def private_low_rank(
     found = noisy_power_method(multiply, X, rounds, noise=noise)
     left = found.components
     right = checked_product(multiply(left), left) + noise(left)
-    return LowRank(left, right, found, (event,))
+    return LowRank(left, right, replace(found, events=(event,)), (event,))
 
 
 def _noise(

@@ -20,7 +20,8 @@ class Subspace:
     product for a power method, eigenvalues for `analyze_gauss`. `residuals` has one number for each of the
     `iterations`: the sine of the largest angle between successive iterates. `events` are what a private method
     released, empty for any other; ``dplda.privacy.accountant.run_epsilon(events, delta)`` adds them up again for a
-    positive delta (the epsilons of pure events alone simply add up).
+    positive delta, on a grid that counts up to 1e-4 nats more for a question: it tells more than was asked where a
+    small epsilon is shared by many rounds. The epsilons of pure events alone simply add up.
     """
 
     components: Array

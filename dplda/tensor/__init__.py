@@ -1,7 +1,7 @@
 """Symmetric third-order tensors and their decomposition: robust, online, private and simultaneous power methods.
 
-Only `private_power_method` is private, and its seeded noise is for study; what the placements use sees released numbers
-alone.
+Only `private_power_method` is private: its seeded noise and floating-point sums are for study, and that a tensor was
+refused (not finite, not symmetric) is not protected. What the placements use sees released numbers alone.
 """
 
 from typing import TYPE_CHECKING

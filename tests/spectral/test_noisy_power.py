@@ -86,6 +86,15 @@ def test_every_iterate_is_orthonormal_and_away_from_the_known_direction(xp):
     assert outside(seen[-1], V[:, 1:]) < 0.5
 
 
+@pytest.mark.parametrize("angle", [1e-7, 0.3, np.pi / 2])
+def test_residuals_are_sines_of_the_largest_angle(angle):
+    """One round turns the second column of a basis by `angle` and mixes both."""
+    X, turned = np.eye(D)[:, :2], np.eye(D)[:, :2]
+    turned[1:3, 1] = np.cos(angle), np.sin(angle)
+    found = noisy_power_method(lambda _: turned @ np.array([[1.0, 2.0], [0.5, -1.0]]), X, 1)
+    assert found.residuals[0] == pytest.approx(np.sin(angle))
+
+
 def test_deflation_finds_the_directions_after_the_known_one():
     A, V = planted([1.0, 0.8, 0.6, 0.5, 0.4])
     found = noisy_power_method(A, start(), 12, away_from=V[:, 0])
@@ -96,9 +105,11 @@ def test_deflation_finds_the_directions_after_the_known_one():
 def test_a_random_start_is_orthonormal_and_uniform(xp):
     random = np.random.default_rng(0)
     X = random_basis(random, 6, 3, xp.ones(1))
+    assert type(X) is type(xp.ones(1))
     np.testing.assert_allclose(to_numpy(X.T @ X), np.eye(3), atol=1e-12)
-    energies = np.mean([random_basis(random, 6, 1)[:, 0] ** 2 for _ in range(4000)], axis=0)
-    np.testing.assert_allclose(energies, 1 / 6, rtol=0.1)
+    for column in (0, 2):
+        drawn = np.array([random_basis(random, 6, 3)[:, column] for _ in range(4000)])
+        np.testing.assert_allclose(drawn.T @ drawn / 4000, np.eye(6) / 6, atol=0.1 / 6)
     for p in (0, 7, 2.0):
         with pytest.raises(InputError, match=r"\[1, 6\]"):
             random_basis(random, 6, p)
@@ -129,6 +140,8 @@ def test_wrong_starts_and_rounds_are_refused():
     for X in (np.ones(D), np.ones((2, 3)), np.ones((D, 0))):
         with pytest.raises(InputError, match=r"shape \(d, p\)"):
             noisy_power_method(np.eye(D), X, 2)
+    with pytest.raises(InputError, match="X must be finite"):
+        noisy_power_method(np.eye(D), np.full((D, P), np.nan), 2)
     for rounds in (0, 2.0, np.nan):
         with pytest.raises(InputError, match="rounds"):
             noisy_power_method(np.eye(D), start(), rounds)

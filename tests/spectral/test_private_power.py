@@ -51,6 +51,9 @@ def test_entry_sensitivities_are_the_largest_changes_over_all_entries(seed, d, p
     assert l1_sensitivity(X, ENTRY) == pytest.approx(l1)
     assert l2 <= l2_sensitivity(X, ENTRY, by_largest_entry=True) * (1 + 1e-12)
     assert l1 <= l1_sensitivity(X, ENTRY, by_largest_entry=True) * (1 + 1e-12)
+    largest, columns = np.abs(X).max(), X.shape[1]
+    assert l2_sensitivity(X, ENTRY, by_largest_entry=True) == pytest.approx(math.sqrt(2 * columns) * largest)
+    assert l1_sensitivity(X, ENTRY, by_largest_entry=True) == pytest.approx(2 * columns * largest)
 
 
 def test_the_paper_counts_one_entry_of_a_symmetric_pair():
@@ -83,6 +86,10 @@ def test_spectral_and_row_sensitivities_are_attained():
         assert norms(columns, [swap])[0] == pytest.approx(l2_sensitivity(columns, REPLACED_ROW))
     flat = np.array([[1, 1], [1, -1], [1, 1], [1, -1]]) / 2  # orthonormal, all entries equal in size
     assert norms(flat, [np.eye(4)])[1] == pytest.approx(l1_sensitivity(flat, SPECTRAL))
+    swap = np.outer(flat[:, 0], flat[:, 0]) - np.outer(flat[:, 1], flat[:, 1])
+    assert norms(flat, [swap])[1] == pytest.approx(l1_sensitivity(flat, REPLACED_ROW))
+    assert norms(flat[:, :1], [swap])[1] == pytest.approx(l1_sensitivity(flat[:, :1], REPLACED_ROW))
+    assert norms(flat[:, :1], [swap])[1] == pytest.approx(l1_sensitivity(flat[:, :1], ROW))
 
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
@@ -198,6 +205,7 @@ def test_low_rank_is_the_noisy_projection_and_is_charged_for_one_more_question(x
     found = private_low_rank(xp.asarray(A), xp.asarray(basis(0, D, 4)), 5, random=np.random.default_rng(1), **arguments)
     (event,) = found.events
     assert event.count == 6
+    assert found.subspace.events == found.events
     assert gaussian_delta(math.sqrt(6) / event.noise_multiplier, 20.0) <= 1e-6
     left, right, B = map(to_numpy, (found.left, found.right, found.matrix))
     np.testing.assert_allclose(B, left @ right.T)
@@ -219,11 +227,26 @@ def test_a_sparse_matrix_and_a_callable_serve_as_well():
     np.testing.assert_allclose(runs[2], runs[0], atol=1e-8)
 
 
+def test_the_last_product_of_a_callable_is_looked_at_too():
+    calls = itertools.count()
+    with pytest.raises(InputError, match="A X must be finite"):
+        private_low_rank(
+            lambda X: X * (np.nan if next(calls) == 3 else 1.0),
+            basis(0),
+            3,
+            epsilon=1.0,
+            delta=1e-6,
+            random=np.random.default_rng(0),
+        )
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"epsilon": 0.0}, "epsilon"),
         ({"epsilon": math.nan}, "epsilon"),
+        ({"epsilon": -1.0, "delta": 0.0}, "epsilon"),
+        ({"epsilon": math.inf, "delta": 0.0}, "epsilon"),
         ({"delta": -1e-6}, "delta"),
         ({"delta": 0.5}, "delta"),
         ({"neighbours": "column"}, "neighbours"),
