@@ -33,7 +33,7 @@ def first_right(A: np.ndarray) -> np.ndarray:
     return np.linalg.svd(A)[2][0]
 
 
-@given(st.lists(st.floats(0, 1) | st.integers(0, 45).map(lambda j: 2.0**-j), max_size=30))
+@given(st.lists(st.floats(0, 2) | st.integers(0, 45).map(lambda j: 2.0**-j), max_size=30))
 def test_tail_counts_are_those_of_comparing_every_score(values):
     size = np.array(values)
     expected = [(size > threshold(j)).sum() for j in range(HALVINGS + 1)]
@@ -205,6 +205,12 @@ def test_a_row_moves_a_sum_by_at_most_the_threshold(method, p, monkeypatch):
     assert worst_pair <= 2 * threshold(j) * (1 + 1e-9)
 
 
+def test_a_row_at_the_threshold_does_not_exceed_it(monkeypatch):
+    A, X = np.eye(D)[:1] / 2, np.eye(D)[:, :1]
+    assert tail_counts(scores(lengths(A), A @ X))[HALVINGS - 2] == 0
+    np.testing.assert_array_equal(sums(adaptive_power_iteration, A, X, monkeypatch, HALVINGS - 2), X / 4)
+
+
 def test_without_noise_the_filtered_sum_is_applied_once(monkeypatch):
     A, X = random_rows(200, D), random_basis(np.random.default_rng(1), D, 1)
     j = HALVINGS - 4
@@ -218,25 +224,36 @@ def test_without_noise_the_filtered_sum_is_applied_once(monkeypatch):
 
 
 def test_the_search_is_pure_as_claimed():
-    """Exact odds of the first threshold for tails that differ by one everywhere, by integrating over the noise."""
-    epsilon, tails = 0.8, np.array([9, 3, 1, 0])
-    odds = [first_odds(tails + more, epsilon) for more in (0, 1)]
-    loss = np.abs(np.log(odds[0]) - np.log(odds[1]))
-    assert loss.max() <= epsilon
-    assert loss.max() > 0.3 * epsilon
-    drawn = [above_threshold(tails, epsilon, 0.05, random) for random in map(np.random.default_rng, range(4000))]
-    counts = np.bincount([min(j, 4) for j in drawn], minlength=5)
-    expected = np.append(odds[0], 1 - odds[0].sum()) * 4000
-    assert stats.chisquare(counts, expected).pvalue > 1e-3
+    """A row moves the first tails by one; exact odds of where the search stops then differ by at most epsilon."""
+    epsilon, tails = 0.8, np.array([30] * 40 + [0])
+    losses = []
+    for moved in (1, 20, 40, 41):
+        more = tails + (np.arange(len(tails)) < moved)
+        odds, other = search_odds(tails, epsilon), search_odds(more, epsilon)
+        likely = np.minimum(odds, other) > 1e-6
+        losses.append(np.abs(np.log(odds[likely] / other[likely])).max())
+    assert max(losses) <= epsilon * (1 + 1e-6)
+    assert max(losses) > 0.99 * epsilon
 
 
-def first_odds(tails: np.ndarray, epsilon: float) -> np.ndarray:
-    grid = np.linspace(-100, 100, 200_001)
+def test_the_search_stops_with_the_odds_that_its_proof_is_about():
+    epsilon, tails, random = 0.8, np.array([30, 33, 28, 23, 15]), np.random.default_rng(0)
+    drawn = [above_threshold(tails, epsilon, 0.05, random) for _ in range(20_000)]
+    counts = np.bincount([min(j, len(tails)) for j in drawn], minlength=len(tails) + 1)
+    odds = search_odds(tails, epsilon)
+    assert odds.min() > 0.002
+    assert stats.chisquare(counts, odds * 20_000).pvalue > 1e-3
+
+
+def search_odds(tails: np.ndarray, epsilon: float) -> np.ndarray:
+    """Odds of the first threshold at each of `tails` and, last, at none, by integrating over the threshold's noise."""
+    grid = np.linspace(-100, 100, 20_001)
     law = stats.laplace(scale=2 / epsilon)
     allowed = 4 / epsilon * math.log((len(tails) + 1) / 0.05) + grid
-    stops = law.cdf(allowed - tails[:, None])
+    stops = np.vstack([law.cdf(allowed - tails[:, None]), np.ones_like(grid)])
     goes = np.cumprod(np.vstack([np.ones_like(grid), 1 - stops[:-1]]), axis=0)
-    return np.sum(stops * goes * law.pdf(grid), axis=1) * (grid[1] - grid[0])
+    odds = np.sum(stops * goes * law.pdf(grid), axis=1)
+    return odds / odds.sum()
 
 
 def test_the_search_stops_in_time_and_leaves_out_few():
