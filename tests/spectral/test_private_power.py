@@ -119,8 +119,7 @@ def test_events_add_up_to_at_most_what_was_asked(neighbours, delta, epsilon):
 
 @pytest.mark.parametrize(("delta", "law"), [(1e-5, "norm"), (0.0, "laplace")])
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
-def test_noise_has_its_law_and_scale_at_every_iterate(neighbours, delta, law, monkeypatch):
-    """Products are recorded, so that the noise is what is left of each next iterate's factorization."""
+def test_noise_has_its_law_and_scale(neighbours, delta, law, monkeypatch):
     seen = []
 
     def spy(A, X, rounds, *, noise):

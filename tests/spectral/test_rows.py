@@ -19,6 +19,7 @@ from dplda.privacy.events import PURE
 from dplda.spectral import adaptive_power_iteration, analyze_gauss, clipped_power_iteration, random_basis
 from dplda.spectral.adaptive import above_threshold
 from dplda.spectral.clipped import _clip
+from dplda.spectral.neighbours import l2_sensitivity
 from dplda.spectral.rows import HALVINGS, lengths, scores, tail_counts, threshold, unit_rows
 
 METHODS = [adaptive_power_iteration, clipped_power_iteration]
@@ -355,11 +356,15 @@ def test_analyze_gauss_adds_isotropic_symmetric_noise(neighbours, change):
 
 
 def test_covariances_of_neighbours_differ_by_what_noise_is_scaled_to():
+    """Of one coordinate, of two and of more: the sensitivities that `analyze_gauss` takes are reached."""
     random = np.random.default_rng(0)
-    a, b = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in random.standard_normal((2, 500, D)))
-    outer = np.einsum("ni,nj->nij", a, a)
-    assert np.linalg.norm(outer, axis=(1, 2)).max() == pytest.approx(1)
-    assert np.linalg.norm(outer - np.einsum("ni,nj->nij", b, b), axis=(1, 2)).max() <= math.sqrt(2)
+    for d in (1, 2, D):
+        a, b = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in random.standard_normal((2, 500, d)))
+        a[0], b[0] = np.eye(d)[0], np.eye(d)[1] if d > 1 else 0
+        one, other = (np.einsum("ni,nj->nij", rows, rows) for rows in (a, b))
+        assert np.linalg.norm(one, axis=(1, 2)).max() == pytest.approx(l2_sensitivity(np.eye(d), "row"))
+        most = np.linalg.norm(one - other, axis=(1, 2)).max()
+        assert most == pytest.approx(l2_sensitivity(np.eye(d), "replaced-row"))
 
 
 @pytest.mark.parametrize(
