@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from dplda.model.files import write_atomically
 from dplda.model.topics import TopicModel
 
 _FORMULA_STARTS = ("=", "+", "-", "@")
+_UNSEEN = ("C", "Z", "M")  # general categories of controls, marks that direct text, spaces, accents
 _CONTROL = dict.fromkeys((*range(32), *range(127, 160)), "�")  # they start formulas and break lines
 _GENSIM_PARTS = ("", ".state", ".id2word", ".expElogbeta.npy", ".state.sstats.npy")
 
@@ -49,11 +51,15 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _guarded(cell: Any) -> Any:
-    """Text that could start a formula behind an apostrophe, control characters replaced."""
+    """Text that could start a formula behind an apostrophe, control characters replaced.
+
+    Some spreadsheets take full-width signs for the plain ones, or pass over what cannot be seen before them.
+    """
     if not isinstance(cell, str):
         return cell
     text = cell.translate(_CONTROL)
-    return f"'{text}" if text.lstrip(" \ufffd").startswith(_FORMULA_STARTS) else text
+    seen = (c for c in text if c != "\ufffd" and not unicodedata.category(c).startswith(_UNSEEN))
+    return f"'{text}" if unicodedata.normalize("NFKC", next(seen, "")).startswith(_FORMULA_STARTS) else text
 
 
 def topics_csv(model: TopicModel) -> str:

@@ -99,6 +99,7 @@ def _parse(folder: Path, raw: bytes) -> dict[str, Any]:
     """`model.json` as a dictionary of the right format and version."""
     try:
         record: dict[str, Any] = _expect(json.loads(raw, parse_constant=_no_constant), dict)
+        json.dumps(record, ensure_ascii=False).encode()  # no half of a character, which no file can hold
     except (ValueError, TypeError, RecursionError):
         _corrupt(folder, f"{TEXT_FILE} is not the JSON of a model")
     if record.get("format") != FORMAT:
@@ -117,6 +118,9 @@ def _no_constant(name: str) -> NoReturn:
 
 def _arrays(folder: Path, content: bytes) -> tuple[NDArray[Any], NDArray[Any]]:
     try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > len(content):
+                raise ValueError("compressed, which `save` never does")
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             pair = file["topics"], file["prevalence"]
     except (OSError, ValueError, KeyError, TypeError, EOFError, MemoryError, zipfile.BadZipFile):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dplda.text.records import MAX_COUNT, CountedDocuments, Defect, document_key
 
 CHUNK_DOCUMENTS = 4096
+CHUNK_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,24 @@ def chunked(
     documents: Iterator[tuple[int, list[tuple[int, int]] | Defect]], names: WordNames
 ) -> Iterator[CountedDocuments]:
     """Chunks of documents given as (ordinal, [(word number, count), ...])."""
-    while some := list(islice(documents, CHUNK_DOCUMENTS)):
+    while some := _some(documents):
         defects = Counter(pairs for _, pairs in some if isinstance(pairs, Defect))
         good = [(ordinal, pairs) for ordinal, pairs in some if not isinstance(pairs, Defect)]
         lengths = [len(pairs) for _, pairs in good]
         entries = np.array([entry for _, pairs in good for entry in pairs], dtype=np.int64).reshape(-1, 2)
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         yield counted(names, indptr, entries[:, 0], entries[:, 1], [ordinal for ordinal, _ in good], defects)
+
+
+def _some(documents: Iterator[tuple[int, list[tuple[int, int]] | Defect]]) -> list[Any]:
+    """The next documents until there are CHUNK_DOCUMENTS, or CHUNK_ENTRIES in them."""
+    some, entries = [], 0
+    for ordinal, pairs in islice(documents, CHUNK_DOCUMENTS):
+        some.append((ordinal, pairs))
+        entries += 0 if isinstance(pairs, Defect) else len(pairs)
+        if entries >= CHUNK_ENTRIES:
+            break
+    return some
 
 
 def counted(

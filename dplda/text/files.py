@@ -14,6 +14,7 @@ from dplda.errors import InputError
 from dplda.text.records import MAX_CHARACTERS, Defect
 
 MAX_BYTES = 4 * MAX_CHARACTERS  # no text of at most MAX_CHARACTERS takes more in UTF-8
+UNPACKED, EXPANSION = 1 << 30, 256  # bytes that any file may unpack to, and times its size that larger ones may
 _BOMS = (  # UTF-32 first: its little-endian mark starts with that of UTF-16
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -43,6 +44,14 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
         opener = gzip.open if path.suffix.lower() == ".gz" else open
         with opener(path, "rb") as stream:
             yield cast(BinaryIO, stream)
+
+
+def check_unpacked(path: Path, n_bytes: int) -> None:
+    """Raise `InputError` if no file of counts or table would unpack from its size to `n_bytes`: a bomb."""
+    if n_bytes > max(UNPACKED, EXPANSION * path.stat().st_size):
+        raise InputError(
+            f"{path} unpacks to more than {EXPANSION} times its size. Store it uncompressed if that is right."
+        )
 
 
 def raw_lines(path: Path) -> Iterator[bytes | None]:

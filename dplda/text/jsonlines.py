@@ -47,13 +47,14 @@ def _columns(path: Path, options: ReadOptions) -> Columns:
     looked at has are shown: another may be content rather than a column.
     """
     lines = islice(text_lines(path, options.encoding), SAMPLED_LINES)
-    objects = [fields for _, line in lines if isinstance(fields := parse_line(line), dict)]
-    if not objects and path.stat().st_size == 0:
+    keys = [tuple(fields) for _, line in lines if isinstance(fields := parse_line(line), dict)]
+    if not keys and path.stat().st_size == 0:
         raise InputError(f"{path} is empty.")
-    if not objects:
+    if not keys:
         raise InputError(f"{path} does not begin with JSON lines (one object a line). Check --format.")
-    names = {key for fields in objects for key in fields}
-    common = [key for key in objects[0] if all(key in fields for fields in objects)]
+    names = set().union(*keys)
+    everywhere = names.intersection(*keys)
+    common = [key for key in keys[0] if key in everywhere]
     check_asked(path, names, common, options)
     if options.text_field is None and names.isdisjoint(TEXT_NAMES):
         raise no_text_column(path, common)

@@ -14,9 +14,11 @@ import scipy.sparse
 from dplda.errors import InputError
 from dplda.text.columns import ReadOptions, no_columns
 from dplda.text.counts import CHUNK_DOCUMENTS, WordNames, counted, whole_counts
-from dplda.text.files import reading
+from dplda.text.files import check_unpacked, reading
 from dplda.text.records import CountedDocuments, CountSource, Defect
 from dplda.text.wordlists import read_word_list, required_word_list
+
+_POINTER_BYTES = 8  # of each row of a CSR matrix
 
 
 def npz_source(path: Path, options: ReadOptions) -> CountSource:
@@ -46,11 +48,27 @@ def matrix_chunks(matrix: Any, names: WordNames) -> Iterator[CountedDocuments]:
         )
 
 
+def _check_pointers(matrix: Any) -> None:
+    """Raise `ValueError` where compiled code would follow a pointer out of its array; words out of range may stay."""
+    if matrix.format in ("csc", "bsr"):
+        matrix.check_format(full_check=True)
+    if matrix.format == "csr" and np.any(np.diff(matrix.indptr) < 0):
+        raise ValueError("row pointers decrease")
+
+
 def _load(path: Path) -> Any:
     with reading(path):
         try:
-            matrix = scipy.sparse.load_npz(path).tocsr()
-        except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            with zipfile.ZipFile(path) as archive:
+                claimed = sum(entry.file_size for entry in archive.infolist())
+            check_unpacked(path, claimed)
+            loaded = scipy.sparse.load_npz(path)
+            check_unpacked(path, claimed + loaded.shape[0] * _POINTER_BYTES)
+            _check_pointers(loaded)
+            matrix = loaded.tocsr()
+        except InputError:
+            raise
+        except (ValueError, KeyError, EOFError, MemoryError, NotImplementedError, zipfile.BadZipFile):
             raise InputError(f"{path} is not a matrix saved by scipy.sparse.save_npz.") from None
     if matrix.dtype.kind not in "buif":
         raise InputError(f"{path} holds {matrix.dtype} entries, not counts.")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,11 @@ import pyarrow.parquet as pq
 
 from dplda.errors import InputError
 from dplda.text.columns import Columns, ReadOptions, choose
-from dplda.text.files import decode, open_bytes, reading
+from dplda.text.files import check_unpacked, decode, open_bytes, reading
 from dplda.text.records import Defect, TextRecord, TextSource
 
-BATCH_ROWS = 1024
+BATCH_ROWS, BATCH_BYTES = 1024, 1 << 26
+SPOOLED_BYTES = 1 << 24
 
 
 def parquet_source(path: Path, options: ReadOptions) -> TextSource:
@@ -35,12 +35,16 @@ def parquet_source(path: Path, options: ReadOptions) -> TextSource:
 
 
 @contextmanager
-def _table(path: Path) -> Iterator[Any]:
+def _table(path: Path, texts: Sequence[str] = ()) -> Iterator[Any]:
+    """The open file; the columns `texts` are read as dictionaries."""
     with reading(path), tempfile.TemporaryFile() as spool, open_bytes(path) as stream:
         if path.suffix.lower() == ".gz":  # Parquet is read from its end, so it must be unpacked first
-            shutil.copyfileobj(stream, spool)
+            while part := stream.read(SPOOLED_BYTES):
+                check_unpacked(path, spool.tell() + len(part))
+                spool.write(part)
         try:
-            with pq.ParquetFile(spool if path.suffix.lower() == ".gz" else stream) as table:
+            # A dictionary stays one: a long text that many rows share is in memory once.
+            with pq.ParquetFile(spool if path.suffix.lower() == ".gz" else stream, read_dictionary=texts) as table:
                 yield table
         except pa.ArrowException:
             raise InputError(f"{path} is not a whole Parquet file. Write or download it again.") from None
@@ -49,12 +53,20 @@ def _table(path: Path) -> Iterator[Any]:
 def _records(path: Path, columns: Columns) -> Iterator[TextRecord | Defect]:
     wanted = list({name: None for name in (*columns.text, columns.id, columns.unit) if name is not None})
     ordinal = 0
-    with _table(path) as table:
-        for batch in table.iter_batches(BATCH_ROWS, columns=wanted):
+    with _table(path, columns.text) as table:
+        for batch in _batches(table, wanted):
             values = {name: _values(batch.column(name)) for name in wanted}
             for row in range(batch.num_rows):
                 ordinal += 1
                 yield _record(columns, {name: column[row] for name, column in values.items()}, ordinal)
+
+
+def _batches(table: Any, wanted: list[str]) -> Iterator[Any]:
+    """Record batches of at most BATCH_ROWS rows, of fewer where the file says that its rows are long."""
+    for group in range(table.num_row_groups):
+        facts = table.metadata.row_group(group)
+        rows = BATCH_BYTES * facts.num_rows // max(facts.total_byte_size, 1)
+        yield from table.iter_batches(max(1, min(rows, BATCH_ROWS)), [group], wanted)
 
 
 def _record(columns: Columns, row: dict[str, Any], ordinal: int) -> TextRecord | Defect:
@@ -70,7 +82,8 @@ def _record(columns: Columns, row: dict[str, Any], ordinal: int) -> TextRecord |
 def _values(column: Any) -> list[Any]:
     """Cells as Python values; strings as bytes, so that one undecodable cell does not fail the others."""
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+        entries = _values(column.dictionary)
+        return [None if index is None else entries[index] for index in column.indices.to_pylist()]
     if pa.types.is_string(column.type):
         column = column.view(pa.binary())
     elif pa.types.is_large_string(column.type):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dplda.errors import InputError
 from dplda.text.columns import ReadOptions, no_columns
 from dplda.text.counts import CHUNK_DOCUMENTS, WordNames, counted, whole_counts
-from dplda.text.files import MAX_BYTES, open_bytes
+from dplda.text.files import MAX_BYTES, check_unpacked, open_bytes
 from dplda.text.records import MAX_COUNT, CountedDocuments, CountSource, Defect
 from dplda.text.wordlists import find_word_list, read_word_list, required_word_list
 
@@ -125,6 +125,7 @@ def _blocks(path: Path, skip: int) -> Iterator[bytes]:
         for _ in range(skip):
             stream.readline(MAX_BYTES)
         while block := stream.read(BLOCK_BYTES):
+            check_unpacked(path, stream.tell())
             yield block + stream.readline(MAX_BYTES)
 
 
