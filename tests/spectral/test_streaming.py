@@ -13,14 +13,14 @@ from scipy import sparse
 
 from dplda.compute.arrays import to_numpy
 from dplda.errors import InputError
-from dplda.spectral import noisy_power_method, random_basis, streaming_power_method
+from dplda.spectral import Subspace, noisy_power_method, random_basis, streaming_power_method
 
 D, P, N = 12, 3, 100
 Z = np.random.default_rng(0).standard_normal((N, D)) * np.linspace(2, 0.5, D)
 START = random_basis(np.random.default_rng(1), D, P)
 
 
-def batch(samples: int, rounds: int) -> np.ndarray:
+def batch(samples: int, rounds: int) -> Subspace:
     """The same by whole matrices."""
     parts = iter(np.split(Z[: samples * rounds], rounds))
 
@@ -28,7 +28,7 @@ def batch(samples: int, rounds: int) -> np.ndarray:
         part = next(parts)
         return part.T @ part @ X
 
-    return noisy_power_method(product, START, rounds).components
+    return noisy_power_method(product, START, rounds)
 
 
 @settings(max_examples=40, deadline=None)
@@ -38,7 +38,9 @@ def test_any_blocks_give_what_the_batch_gives(cuts, samples, as_sparse):
     found = streaming_power_method(map(sparse.csr_array, blocks) if as_sparse else blocks, START, samples)
     rounds = N // samples
     assert found.iterations == len(found.residuals) == rounds
-    np.testing.assert_allclose(found.components, batch(samples, rounds), atol=1e-9)
+    expected = batch(samples, rounds)
+    np.testing.assert_allclose(found.components, expected.components, atol=1e-9)
+    np.testing.assert_allclose(found.residuals, expected.residuals, atol=1e-7)
 
 
 @LIBRARIES
@@ -48,9 +50,16 @@ def test_rounds_end_the_stream_and_values_are_eigenvalues_of_the_last_covariance
     found = streaming_power_method(blocks, xp.asarray(START), 20, rounds=3)
     assert found.iterations == 3
     assert len(taken) == 6
-    before, last = batch(20, 2), Z[40:60]
+    before, last = batch(20, 2).components, Z[40:60]
     expected = np.linalg.svd(last.T @ last @ before, compute_uv=False) / 20
     np.testing.assert_allclose(to_numpy(found.values), expected)
+
+
+def test_any_basis_of_a_start_gives_the_same_subspace_and_values():
+    mixed = START @ np.array([[3.0, 1.0, 0.0], [0.0, 2.0, 1.0], [1.0, 0.0, 5.0]])
+    found = [streaming_power_method([Z], start, N) for start in (START, mixed)]
+    np.testing.assert_allclose(found[1].values, found[0].values)
+    assert outside(found[1].components, found[0].components) < 1e-12
 
 
 def test_a_spiked_covariance_is_found():
