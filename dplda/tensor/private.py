@@ -46,11 +46,10 @@ def private_power_method(
     as in `dplda.placements.tensor_power`.
 
     Cost: rank * (iterations + 1) products of T with (d, starts) arrays; memory as in `robust_power_method`. Raises
-    `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d, and for a wrong budget or neighbours.
+    `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d, and for a wrong budget (delta must be
+    positive), neighbours or change.
     """
     require_counts(starts=starts, iterations=iterations)
-    if not delta:
-        raise InputError("delta must be positive: Gaussian noise gives no pure epsilon.")
     if not 0 < change < math.inf:
         raise InputError(f"change must be positive and finite, got {change}")
     check_choice("neighbours", neighbours, tuple(SENSITIVITIES))

@@ -10,6 +10,7 @@ from known_tensors import LIBRARIES, planted, symmetrized
 
 from dplda.errors import InputError
 from dplda.tensor import Implicit, robust_power_method
+from dplda.tensor.implicit import implicit
 
 
 @pytest.mark.parametrize("screen", [True, False])
@@ -88,6 +89,26 @@ def test_the_number_of_steps_is_that_of_the_products_asked_for():
     widths.clear()
     robust_power_method(Implicit(along, 4), 1, np.random.default_rng(0), starts=16, iterations=8, screen=False)
     assert widths[1:] == [16] * 9 + [1] * 9
+
+
+def test_steps_go_on_until_the_slowest_vector_settles_and_are_counted():
+    T, _ = planted(np.array([2.0, 1.5]), 4, seed=1)
+    U, steps, moved, widths = implicit(T, 1).directions(np.random.default_rng(0), 6), 0, 1.0, []
+    while moved > 1e-3:
+        V = np.einsum("abc,bl,cl->al", T, U, U)
+        V /= np.linalg.norm(V, axis=0)
+        U, steps, moved = V, steps + 1, np.abs(V - U).max()
+
+    def along(U):
+        widths.append(U.shape[1])
+        return np.einsum("abc,bl,cl->al", T, U, U)
+
+    found = robust_power_method(
+        Implicit(along, 4), 1, np.random.default_rng(0), starts=6, screen=False, tolerance=1e-3, iterations=100
+    )
+    assert 3 < steps < 100
+    assert widths.count(6) == steps + 1  # T(u, u, u) of every start; then that of the polished one
+    assert found.iterations == steps + widths.count(1) - 1
 
 
 def test_the_tensor_given_is_left_alone():

@@ -132,6 +132,8 @@ def test_half_the_change_is_half_the_noise():
         ({"change": 0.0}, "change"),
         ({"change": np.inf}, "change"),
         ({"starts": 0}, "starts"),
+        ({"starts": 1.5}, "starts"),
+        ({"iterations": -1}, "iterations"),
         ({"T": np.full((2, 2, 2), np.nan)}, "finite"),
         ({"rank": 3}, "rank 3"),
     ],

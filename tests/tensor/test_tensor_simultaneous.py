@@ -35,6 +35,30 @@ def test_libraries_and_implicit_agree():
         np.testing.assert_allclose(np.asarray(one.vectors), found[0].vectors, atol=1e-9)
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_the_scale_of_a_tensor_does_not_matter(scale):
+    T, _ = planted(np.array([2.0, 1.6, 1.2]), 5, seed=3)
+    found = simultaneous_power_method(scale * T, 3, np.random.default_rng(0), iterations=1)
+    once = simultaneous_power_method(T, 3, np.random.default_rng(0), iterations=1)
+    np.testing.assert_allclose(found.values / scale, once.values, rtol=1e-9)
+    np.testing.assert_allclose(found.vectors, once.vectors, atol=1e-9)
+
+
+def test_as_many_products_are_asked_for_as_are_stated():
+    T, _ = planted(np.array([2.0, 1.6, 1.2]), 5, seed=3)
+    widths = []
+
+    def along(U):
+        widths.append(U.shape[1])
+        return np.einsum("abc,bl,cl->al", T, U, U)
+
+    simultaneous_power_method(
+        Implicit(along, 5), 3, np.random.default_rng(0), probes=7, rounds=4, iterations=6, tolerance=-1.0
+    )
+    assert widths[1:] == [7, *[6] * (4 + 1), *[3] * (6 + 1)]  # after the test of symmetry
+    assert sum(widths[1:]) == 7 + 3 * (2 * 4 + 6 + 3)
+
+
 def test_equal_values_are_separated():
     T, V = planted(np.ones(4), 6, seed=8)
     found = simultaneous_power_method(T, 4, np.random.default_rng(0))
