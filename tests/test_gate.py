@@ -16,13 +16,15 @@ PACKAGE = Path(__file__).resolve().parents[1] / "dplda"
 
 # Where private counts are made, and the modules outside `dplda.corpus` that may import each. `dplda.fitting` hands
 # the store on unread; `dplda.model.words` and the commands that read a corpus say that they are not private, and
-# `dplda.comparison.public` reads corpora that were planted or declared public.
+# `dplda.comparison.public` reads corpora that were planted or declared public; `dplda.audit` makes its own.
 PRIVATE_MODULES = {
     "dplda.corpus": {
         "dplda",
         "dplda.fitting",
         "dplda.request",
         "dplda.estimator",
+        "dplda.audit.games",
+        "dplda.audit.placements",
         "dplda.comparison.grid",
         "dplda.comparison.public",
         "dplda.cli.corpus",
@@ -52,8 +54,8 @@ PRIVATE_NAMES = {
     "whitened_tensor": {"dplda.privacy.chains"},
     "release_decomposition": {"dplda.privacy.curator"},
     "release_topics": {"dplda.privacy.curator"},
-    "ExactNoise": {"dplda.fitting"},
-    "Curator": {"dplda.fitting", "dplda.placements.none"},
+    "ExactNoise": {"dplda.fitting", "dplda.audit.games"},
+    "Curator": {"dplda.fitting", "dplda.placements.none", "dplda.audit.games"},
     "counts_for": {"dplda.model", "dplda.cli.transform", "dplda.comparison.public"},
 }
 DEFINED_IN = {
@@ -163,7 +165,7 @@ def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private
     assert opened <= {"dplda.cli.transform"}
     for module, tree in outside_corpus():
         of_corpora = [c for c in calls(tree, "open") if isinstance(c.func, ast.Attribute) and _is_corpus(c.func.value)]
-        assert len(of_corpora) == (module in {"dplda.fitting", "dplda.comparison.public"}), module
+        assert len(of_corpora) == (module in {"dplda.fitting", "dplda.comparison.public", "dplda.audit.games"}), module
         if module != "dplda.model.words":
             assert not calls(tree, "blocks"), module
 

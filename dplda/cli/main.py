@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from dplda.cli.audit import audit
 from dplda.cli.budget import budget
 from dplda.cli.compare import compare
 from dplda.cli.console import clean
@@ -33,7 +34,7 @@ def cli() -> None:
     """Learn topics from private text, and release only what is differentially private."""
 
 
-for _command in (fit, compare, plan, topics, report, runs, budget, corpus, transform, export):
+for _command in (fit, compare, plan, topics, report, runs, budget, corpus, transform, export, audit):
     cli.add_command(_command)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.stats import norm
@@ -13,6 +14,7 @@ from dplda.compute.lattice import BOUND
 CLIP_GRID = 2.0 ** np.arange(-12, 24.25, 0.25)
 
 
+@lru_cache(maxsize=16)
 def selection_threshold(scale: float, delta: float, most_words: int) -> int:
     """The least lattice value at which a word may be released (T7', with the discrete tail of rule 9).
 

@@ -1,0 +1,125 @@
+"""One game of an audit: neighbouring synthetic corpora, what is asked, and the evidence of many runs on either.
+
+Corpora are made here and belong to nobody (docs/privacy.md, rule 14): nothing is charged, and no ledger is opened.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from dplda.audit.attacker import Attacker, Silence
+from dplda.audit.bounds import Claim
+from dplda.corpus import Corpus
+from dplda.errors import InputError
+from dplda.privacy.accountant import cost, run_epsilon
+from dplda.privacy.curator import Curator
+from dplda.privacy.events import Event
+from dplda.privacy.noise import ExactNoise, Noise, SimulatedNoise
+from dplda.progress import Progress
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Corpora of counts (n_documents, n_words) over public `words`: `base` with the document `less`, or with `more`.
+
+    Without `less` (None) one document is added, otherwise replaced.
+    """
+
+    words: tuple[str, ...]
+    base: np.ndarray
+    more: np.ndarray
+    less: np.ndarray | None = None
+
+    @property
+    def adjacency(self) -> str:
+        """How they are neighbours."""
+        return "add-remove" if self.less is None else "replace"
+
+    def corpora(self) -> tuple[Corpus, Corpus]:
+        """Both, the one with `less` first."""
+        ends = [[] if self.less is None else [self.less], [self.more]]
+        counts = [np.vstack([self.base, *end]) for end in ends]
+        first, second = (Corpus.from_counts(matrix, self.words, public_vocabulary=True) for matrix in counts)
+        return first, second
+
+
+@dataclass(frozen=True)
+class Game:
+    """What is audited under which `name`: `play` asks the questions of one run, whose plan is `events`.
+
+    Words are in use from the start if they are `public`.
+    """
+
+    name: str
+    events: tuple[Event, ...]
+    delta: float
+    neighbours: Neighbours
+    play: Callable[[Attacker], object]
+    public: bool = True
+
+    @property
+    def claim(self) -> Claim:
+        """What is promised of one run."""
+        spent = cost(self.events)
+        return Claim(run_epsilon(self.events, self.delta), self.delta, float(np.sqrt(spent.mu_squared)), spent.delta)
+
+    def evidence(self, runs: int, noise: Noise, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
+        """The evidence of `runs` runs on the corpus with less, and with more, (runs,) each."""
+        progress.start(self.name, 2 * runs)
+        with _one_core():
+            less, more = (self._runs(index, runs, noise, progress) for index in range(2))
+        return less, more
+
+    def _runs(self, index: int, runs: int, noise: Noise, progress: Progress) -> np.ndarray:
+        evidence = np.empty(runs)
+        attacker = self._attacker(index, runs, noise)
+        for run in range(runs):
+            attacker.evidence = 0.0
+            self.play(attacker)
+            evidence[run] = attacker.evidence
+            progress.advance()
+        return evidence
+
+    def _attacker(self, index: int, runs: int, noise: Noise) -> Attacker:
+        """Over one of the corpora, with a plan for all runs; exact answers may be asked for twice."""
+        stores = [corpus.open() for corpus in self.neighbours.corpora()]
+        adjacency = self.neighbours.adjacency
+
+        def curator(which: int, source: Noise) -> Curator:
+            return Curator(stores[which], 2 * runs * self.events, _unrecorded, source, adjacency=adjacency)
+
+        gates = curator(index, noise), curator(0, Silence()), curator(1, Silence())
+        attacker = Attacker(*gates, events=self.events, adjacency=adjacency)
+        if self.public:
+            attacker.use_words(self.neighbours.words)
+        return attacker
+
+
+@contextmanager
+def _one_core() -> Iterator[None]:
+    """Keep this thread on one core: sums over so few documents take less time than handing them to threads."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _unrecorded(event: Event) -> None:
+    """Nothing is charged for corpora that belong to nobody."""
+
+
+def noise_of(seed: int | None) -> Noise:
+    """The exact noise of private runs, or simulated noise from a `seed`."""
+    if seed is not None and seed < 0:
+        raise InputError(f"seed must be at least 0, got {seed}.")
+    return ExactNoise() if seed is None else SimulatedNoise(seed)

@@ -1,0 +1,135 @@
+"""Every question that may be asked of the curator, by itself, on the documents that it moves furthest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from dplda.audit.attacker import Attacker
+from dplda.audit.games import Game, Neighbours
+from dplda.moments import contributions
+from dplda.moments.contributions import Contribution
+from dplda.placements.asking import word_shares
+from dplda.privacy.picks import MOST_WORDS
+from dplda.privacy.plan import Share, calibrate
+from dplda.privacy.thresholds import CLIP_GRID
+from dplda.settings import FitSettings
+
+WORDS = tuple(f"w{i}" for i in range(6))
+UNIT = 3  # tokens of one word: the whole first, second and third moment of a document lies on it
+BEYOND = 1e-3  # of the canary's norm, where sums are clipped
+HELD = 300  # documents of each kind in the base: far above any word's threshold, so that no reach or mass is cut off
+W = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]], np.float64)  # what words 1 and 2 add, cancels
+
+
+def mechanisms(settings: FitSettings) -> Iterator[Game]:
+    """A game of each, at the epsilon, delta and adjacency of `settings`."""
+    yield _size(settings)
+    yield _frequency(settings)
+    yield _known_word(settings)
+    yield _unknown_words(settings)
+    yield _clip(settings)
+    for name, (statistic, canary, other) in _statistics().items():
+        yield _sum(name, statistic, canary, other, settings)
+
+
+def _statistics() -> dict[str, tuple[Contribution, dict[int, int], dict[int, int]]]:
+    """The sums of docs/privacy.md, section 2, with a canary and a document that it replaces.
+
+    Their contributions are at right angles where they cannot be opposite, and opposite where they can.
+    """
+    ones, topics = np.ones(len(WORDS)), np.full((len(WORDS), 2), 1 / len(WORDS))
+    first_heavy = np.where(np.arange(len(WORDS)) == 0, 1e3, 1.0)
+    one, two, balanced = {1: UNIT}, {2: UNIT}, {1: 1, 2: 1, 5: 1}
+    return {
+        "mean": (contributions.first_moment(ones), one, two),
+        "moment": (contributions.second_moment(ones), one, two),
+        "subspace": (contributions.second_moment_times(first_heavy, W), {0: 1, 1: 2}, {0: 1, 2: 2}),
+        "core": (contributions.core(ones, W), one, balanced),
+        "tensor": (contributions.third_moment(W), one, two),
+        "tensor, projected": (contributions.projected_third_moment(ones, W), one, two),
+        "tensor, along a vector": (contributions.third_moment_along(W, np.array([[1.0], [0.0]])), one, two),
+        "refine": (contributions.expected_counts(topics, 0.5), one, two),
+    }
+
+
+def _document(words: dict[int, int], length: int = len(WORDS)) -> np.ndarray:
+    counts = np.zeros(length, np.int64)
+    for word, count in words.items():
+        counts[word] = count
+    return counts
+
+
+def _neighbours(
+    settings: FitSettings,
+    canary: dict[int, int],
+    other: dict[int, int],
+    words: tuple[str, ...] = WORDS,
+) -> Neighbours:
+    base = np.repeat([_document({word: UNIT}, len(words)) for word in (1, 2)], HELD, axis=0)
+    less = _document(other, len(words)) if settings.adjacency == "replace" else None
+    return Neighbours(words, base, _document(canary, len(words)), less)
+
+
+def _game(
+    name: str,
+    shares: tuple[Share, ...],
+    settings: FitSettings,
+    neighbours: Neighbours,
+    play: Callable[[Attacker], object],
+    public: bool = True,
+) -> Game:
+    events = calibrate(shares, settings.epsilon, settings.delta)
+    return Game(name, events, settings.delta, neighbours, play, public)
+
+
+def _sum(
+    name: str, statistic: Contribution, canary: dict[int, int], other: dict[int, int], settings: FitSettings
+) -> Game:
+    def play(attacker: Attacker) -> None:
+        attacker.release(name, statistic, BEYOND)
+
+    return _game(name, (Share(name, 1.0),), settings, _neighbours(settings, canary, other), play)
+
+
+def _size(settings: FitSettings) -> Game:
+    too_short = {1: UNIT - 1}
+    neighbours = _neighbours(settings, {1: UNIT}, too_short)
+    return _game("size", (Share("size", 1.0),), settings, neighbours, Attacker.size)
+
+
+def _frequency(settings: FitSettings) -> Game:
+    neighbours = _neighbours(settings, {1: UNIT}, {2: UNIT})
+    return _game("frequency", word_shares(True), settings, neighbours, Attacker.word_frequencies)
+
+
+def _known_word(settings: FitSettings) -> Game:
+    neighbours = _neighbours(settings, {1: UNIT}, {2: UNIT})
+    return _game(
+        "vocabulary, known word", word_shares(False), settings, neighbours, Attacker.choose_words, public=False
+    )
+
+
+def _unknown_words(settings: FitSettings) -> Game:
+    """As many words as a unit may vote for, that nobody else has: each more is a chance to be released."""
+    words = (*WORDS, *(f"own{i}" for i in range(MOST_WORDS)))
+    own = dict.fromkeys(range(len(WORDS), len(words)), 1)
+    neighbours = _neighbours(settings, own, {2: UNIT}, words=words)
+    shares = word_shares(False)
+    return _game("vocabulary, unknown words", shares, settings, neighbours, Attacker.choose_words, public=False)
+
+
+def _clip(settings: FitSettings) -> Game:
+    """The lowest bin of the histogram is seen through a quantile that it reaches alone or not at all."""
+    scale = np.array([2.0**-13, 2.0**25, 2.0**25, 1.0, 1.0, 1.0])
+    neighbours = _neighbours(settings, {0: UNIT}, {1: UNIT})
+    shares = (Share("mean clip", 1.0),)
+    (event,) = calibrate(shares, settings.epsilon, settings.delta)
+    quantile = (event.noise_multiplier or 0.0) / len(neighbours.base)
+    statistic = contributions.first_moment(scale)
+
+    def play(attacker: Attacker) -> None:
+        attacker.evidence = float(attacker.clip("mean", statistic, quantile) == CLIP_GRID[0])
+
+    return _game("clip", shares, settings, neighbours, play)

@@ -1,0 +1,164 @@
+"""The tables and pictures of docs/audit.md, from what the audits and attacks found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import membership as attack
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "dplda"}
+DEFINITION, GAUSSIAN, BEYOND = "#0072B2", "#117733", "#D55E00"  # told apart by the colour-blind, and by shape
+CURVES = {
+    "tomotopy": ("#D55E00", "-"),
+    "dplda, no noise": ("#882E72", "-"),
+    "dplda, epsilon 8": ("#0072B2", "-"),
+    "dplda, epsilon 1": ("#117733", "-"),
+}
+PEOPLE = {
+    "ordinary documents": slice(attack.CANARIES, None),
+    "documents with a word of their own": slice(0, attack.CANARIES),
+}
+FALSE = 0.01  # false positive rate that is looked at
+
+
+def audit(found: Sequence[dict[str, Any]], folder: Path) -> None:
+    """Print a table of each kind and draw what was shown at epsilon 8, and of the published calibration."""
+    for kind, adjacency, epsilon in dict.fromkeys((r["kind"], r["adjacency"], r["epsilon"]) for r in found):
+        chosen = [r for r in found if (r["kind"], r["adjacency"], r["epsilon"]) == (kind, adjacency, epsilon)]
+        print(f"\n**{kind}, epsilon {epsilon:g}, {adjacency}**\n")
+        print(
+            _table(
+                ("audited", "what", "noise", "runs", "claimed", "by definition", "if Gaussian", ""), map(_row, chosen)
+            )
+        )
+    _draw(found, folder / "audit-bounds.svg")
+
+
+def _row(record: dict[str, Any]) -> tuple[str, ...]:
+    claimed, shown = record["claimed"]["epsilon"], record["shown"]
+    gaussian = "–" if record["kind"] == "published" else f"{shown['gaussian']:.2f}"
+    share = "" if record["kind"] == "published" else f" ({shown['gaussian'] / claimed:.0%})"
+    return (
+        record["name"],
+        record["what"],
+        record["noise"],
+        f"2 × {record['runs']:,}",
+        f"{claimed:.2f}",
+        f"{shown['epsilon']:.2f}",
+        gaussian + share,
+        "**refuted**" if record["refuted"] else "not refuted",
+    )
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _draw(found: Sequence[dict[str, Any]], path: Path) -> None:
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    shown = 8.0, "add-remove", "simulated", "product"
+    sound = [r for r in found if (r["epsilon"], r["adjacency"], r["noise"], r["what"]) == shown]
+    broken = [r for r in found if r["kind"] in ("broken", "published")]
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(7.2, 0.23 * (len(sound) + len(broken)) + 1.6), layout="constrained")
+        axes = figure.subplots(2, 1, height_ratios=[len(sound), len(broken)], sharex=True)
+        _dots(axes[0], sound, "The product")
+        _dots(axes[1], broken, "Broken on purpose, and the noise that the paper prints")
+        axes[1].set_xlabel("lower bound on ε, over the ε that is claimed")
+        axes[0].legend(frameon=False, fontsize=8, loc="lower right")
+        figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def _dots(ax: Axes, found: Sequence[dict[str, Any]], title: str) -> None:
+    places = np.arange(len(found))[::-1]
+    claimed = np.array([r["claimed"]["epsilon"] for r in found])
+    ax.axvline(1.0, color=BEYOND, linewidth=1.2)
+    ax.plot(
+        [r["shown"]["epsilon"] for r in found] / claimed, places, "o", color=DEFINITION, label="by the definition alone"
+    )
+    gaussian = [np.nan if r["kind"] == "published" else r["shown"]["gaussian"] for r in found]
+    ax.plot(gaussian / claimed, places, "D", color=GAUSSIAN, markerfacecolor="none", label="if Gaussian as claimed")
+    names = [r["name"] if r["what"] == "product" else f"{r['name']}: {r['what']}" for r in found]
+    ax.set_yticks(places, names, fontsize=7.5)
+    ax.set_xscale("symlog", linthresh=1.0, linscale=1.5)
+    ax.set_xlim(left=-0.02)
+    ax.set_xticks([0, 0.5, 1, 2, 4, 8], ["0", "0.5", "1", "2", "4", "8"])
+    ax.set_title(title, fontsize=9, loc="left")
+
+
+def membership(found: Sequence[dict[str, Any]], folder: Path) -> None:
+    """Print true positive rates at one false positive in a hundred and draw the curves."""
+    import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
+
+    curves = {system: _curves([r for r in found if r["system"] == system]) for system in CURVES}
+    rows = [
+        (system, str(models), *(_rate(system, people, *curve) for people, curve in by_people.items()))
+        for system, (models, by_people) in curves.items()
+    ]
+    print(
+        _table(
+            (
+                "system",
+                "models",
+                *(f"{people}: TPR at 1 % FPR" for people in PEOPLE),
+            ),
+            rows,
+        )
+    )
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+        for ax, people in zip(figure.subplots(1, 2), PEOPLE, strict=True):
+            _axes(ax, people)
+            ax.xaxis.set_minor_formatter(NullFormatter())
+            for system, (_, by_people) in curves.items():
+                positives, hits = by_people[people]
+                colour, line = CURVES[system]
+                ax.plot(*_thin(positives, hits), color=colour, linestyle=line, linewidth=1.3, label=system)
+        figure.axes[0].legend(frameon=False, fontsize=7.5, loc="upper left")
+        figure.savefig(folder / "audit-membership.svg", format="svg", metadata={"Date": None})
+
+
+def _curves(found: Sequence[dict[str, Any]]) -> tuple[int, dict[str, tuple[np.ndarray, np.ndarray]]]:
+    """The number of models of a system, and false and true positive rates on each kind of target."""
+    said = np.array([record["said"] for record in found])
+    inside = np.array([attack.members(record["seed"])[: said.shape[1]] for record in found])
+    scores = attack.scores(said, inside)
+    return len(found), {
+        people: attack.roc(scores[:, part].ravel(), inside[:, part].ravel()) for people, part in PEOPLE.items()
+    }
+
+
+def _rate(system: str, people: str, positives: np.ndarray, hits: np.ndarray) -> str:
+    """The rate, and what is allowed."""
+    rate = f"{attack.rate_at(positives, hits, FALSE):.1%}"
+    if system not in attack.BUDGETS:
+        return rate
+    return f"{rate} (at most {float(attack.allowed(attack.BUDGETS[system], np.array(FALSE))):.1%})"
+
+
+def _axes(ax: Axes, people: str) -> None:
+    grid = np.geomspace(1e-4, 1, 200)
+    ax.plot(grid, grid, color="#999999", linewidth=0.8, label="guessing")
+    for system, epsilon in attack.BUDGETS.items():
+        ax.plot(
+            grid, attack.allowed(epsilon, grid), color=CURVES[system][0], linestyle=":", linewidth=1.2,
+            label=f"most that epsilon {epsilon:g} allows",
+        )  # fmt: skip
+    ax.set(xscale="log", yscale="log", xlim=(1e-4, 1), ylim=(1e-4, 1.1), xlabel="false positive rate", title=people)
+
+
+def _thin(positives: np.ndarray, hits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A few hundred points of a curve, even on its logarithm."""
+    chosen = np.unique(np.searchsorted(positives, np.geomspace(1e-4, 1, 300)).clip(max=len(positives) - 1))
+    return positives[chosen], hits[chosen]

@@ -1,0 +1,128 @@
+#!/usr/bin/env python
+"""The whole audit: the product, the product broken on purpose, and the published calibration.
+
+    python scripts/audit/audit_table.py --results audit.jsonl
+    python scripts/audit/audit_table.py --results audit.jsonl --draw docs/figures
+
+The first plays what is missing and appends what it shows to the results; it may be interrupted. The second prints the
+tables of docs/audit.md and draws the picture. Needs the extra `bench` (matplotlib) to draw.
+
+Every bound has 95 % confidence of its own. Noise is exact where the table says so, else simulated from a seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import counterexample
+from broken import BROKEN
+
+from dplda.audit import placements
+from dplda.audit.bounds import show
+from dplda.audit.games import Game, noise_of
+from dplda.audit.mechanisms import mechanisms
+from dplda.audit.run import Finding, play
+from dplda.progress import Silent
+from dplda.settings import ADJACENCIES, FitSettings
+
+EPSILONS = (1.0, 8.0)
+RUNS = {1.0: 40_000, 8.0: 8_000}  # of a mechanism, on either corpus
+PLACEMENT_RUNS = {1.0: 6_000, 8.0: 1_000}
+EXACT_RUNS = 4_000
+PRINTED = ("config1", "config2", "config3", "config4")
+PRINTED_EPSILON, PRINTED_DELTA, PRINTED_DOCUMENTS, PRINTED_RUNS = 1.0, 1e-6, 10**6, 1_000
+LEVEL = 0.05
+
+Key = dict[str, Any]
+KEY = ("kind", "what", "name", "epsilon", "adjacency", "noise")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Play what is missing, or draw what is there."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, required=True, help="JSON lines, appended to")
+    parser.add_argument("--part", choices=("mechanisms", "placements", "broken", "published"), help="only these")
+    parser.add_argument("--scale", type=float, default=1.0, help="times the number of runs")
+    parser.add_argument("--draw", type=Path, metavar="FOLDER", help="print the tables, draw the picture; play nothing")
+    options = parser.parse_args(arguments)
+    if options.draw is not None:
+        import audit_report
+
+        audit_report.audit(records(options.results), options.draw)
+        return
+    done = [tuple(record[name] for name in KEY) for record in records(options.results)]
+    for key, finding in wanted(options.scale, options.part, done):
+        record = key | finding.to_json()
+        with options.results.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record | {"claimed": record["claimed"] | {"mu": min(finding.claim.mu, 1e9)}}) + "\n")
+        print(f"{' '.join(map(str, key.values()))}: {finding.shown}", file=sys.stderr, flush=True)
+
+
+def records(results: Path) -> list[dict]:
+    """What has been played so far."""
+    return [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()] if results.exists() else []
+
+
+def wanted(scale: float, part: str | None, done: list[tuple]) -> Iterator[tuple[Key, Finding]]:
+    """Everything that is not `done`, one finding after the other."""
+    parts = {"mechanisms": _mechanisms, "placements": _placements, "broken": _broken, "published": _published}
+    for name, find in parts.items():
+        if part in (None, name):
+            yield from find(scale, lambda key: tuple(key[name] for name in KEY) in done)
+
+
+def _key(kind: str, what: str, name: str, epsilon: float, adjacency: str, noise: str) -> Key:
+    return dict(zip(KEY, (kind, what, name, epsilon, adjacency, noise), strict=True))
+
+
+def _played(game: Game, runs: float, noise: str) -> Finding:
+    (finding,) = play([(game, int(runs))], noise_of(None if noise == "exact" else 0), Silent(), 1 - LEVEL)
+    return finding
+
+
+def _mechanisms(scale: float, done) -> Iterator[tuple[Key, Finding]]:
+    cells = [(epsilon, adjacency, "simulated") for epsilon in EPSILONS for adjacency in ADJACENCIES]
+    for epsilon, adjacency, noise in [*cells, (8.0, "add-remove", "exact")]:
+        for game in mechanisms(FitSettings(epsilon=epsilon, adjacency=adjacency)):
+            key = _key("mechanism", "product", game.name, epsilon, adjacency, noise)
+            if not done(key):
+                yield key, _played(game, scale * (EXACT_RUNS if noise == "exact" else RUNS[epsilon]), noise)
+
+
+def _placements(scale: float, done) -> Iterator[tuple[Key, Finding]]:
+    cells = [(8.0, "add-remove", "simulated"), (8.0, "replace", "simulated"), (1.0, "add-remove", "simulated")]
+    for epsilon, adjacency, noise in cells:
+        for name in placements.SOUND:
+            key = _key("placement", "product", name, epsilon, adjacency, noise)
+            if not done(key):
+                game = placements.game(name, FitSettings(epsilon=epsilon, adjacency=adjacency))
+                yield key, _played(game, scale * PLACEMENT_RUNS[epsilon], noise)
+
+
+def _broken(scale: float, done) -> Iterator[tuple[Key, Finding]]:
+    for what, broken, make in BROKEN:
+        game = make(8.0)
+        runs = PLACEMENT_RUNS[8.0] if game.name.startswith("placement") else RUNS[8.0]
+        key = _key("broken", what, game.name, 8.0, game.neighbours.adjacency, "simulated")
+        if not done(key):
+            with broken():
+                found = _played(game, scale * runs, "simulated")
+            yield key, found
+
+
+def _published(scale: float, done) -> Iterator[tuple[Key, Finding]]:
+    claim, runs = counterexample.claim(PRINTED_EPSILON, PRINTED_DELTA), int(scale * PRINTED_RUNS)
+    for name in PRINTED:
+        key = _key("published", "printed noise", name, PRINTED_EPSILON, "replace", "simulated")
+        if not done(key):
+            found = counterexample.evidence(name, PRINTED_EPSILON, PRINTED_DELTA, PRINTED_DOCUMENTS, runs, seed=0)
+            yield key, Finding(name, runs, claim, show(*found, claim, LEVEL))
+
+
+if __name__ == "__main__":
+    main()

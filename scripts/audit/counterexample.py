@@ -1,0 +1,90 @@
+"""Corpora that break the published calibration: one replaced document turns the whitening of any number of documents.
+
+Three words take part alike: as many documents repeat the first as repeat the second or the third, and the rest hold
+all three. The second moment then has one eigenvalue twice, and two topics cut that pair. Which direction of the pair is
+kept is for one document to say: by the word that it repeats. Theorem 5 takes the whitening for unique and its change
+for one of order 1/N (docs/privacy.md, section 1); the topics that are released show the word.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dplda.audit.attacker import Silence
+from dplda.audit.bounds import Claim
+from dplda.audit.games import Neighbours
+from dplda.moments.contributions import Contribution
+from dplda.placements.none import Exposed
+from dplda.privacy.curator import Curator
+from dplda.privacy.events import Event
+from dplda.privacy.gate import Release, WordFrequencies
+from dplda.request import Request
+from dplda.settings import FitSettings
+
+WORDS = ("first", "second", "third")
+TOPICS, LENGTH = 2, 3
+MIXED = 3  # documents with all three words, for each that repeats one
+
+
+class Remembered:
+    """The exact answers of a gate, each worked out once: runs differ by the noise that comes after them."""
+
+    def __init__(self, gate: Exposed) -> None:
+        self._gate = gate
+        self._size = gate.size()
+        self._answers: dict[tuple[str, bytes], Release] = {}
+
+    def size(self) -> float:
+        """See `Gate`."""
+        return self._size
+
+    def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
+        """See `Gate`."""
+        key = stage, contribution.matrix.tobytes()
+        if key not in self._answers:
+            self._answers[key] = self._gate.release(stage, contribution, clip)
+        return self._answers[key]
+
+
+def neighbours(documents: int) -> Neighbours:
+    """About so many documents, and one that repeats the first word in place of one that repeats the second."""
+    same = documents // (3 + MIXED)
+    repeated = np.repeat(LENGTH * np.eye(3, dtype=np.int64), same, axis=0)
+    mixed = np.ones((MIXED * same, 3), np.int64)
+    first, second, _ = LENGTH * np.eye(3, dtype=np.int64)
+    return Neighbours(WORDS, np.vstack([repeated, mixed]), first, second)
+
+
+def claim(epsilon: float, delta: float) -> Claim:
+    """What the paper claims: (epsilon, delta), and nothing about a Gaussian."""
+    return Claim(epsilon, delta, np.inf)
+
+
+def evidence(
+    placement: str, epsilon: float, delta: float, documents: int, runs: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """By how much the first word outweighs the second in the clearest topic of each of `runs` runs on either."""
+    settings = FitSettings(
+        placement=placement, topics=TOPICS, epsilon=epsilon, delta=delta, adjacency="replace", alpha0=1.0
+    )
+    generator = np.random.default_rng(seed)
+    found = []
+    for corpus in neighbours(documents).corpora():
+        request = Request(corpus, settings, WORDS, "published", "audit")
+        gate = Remembered(_exposed(request, runs))
+        words = WordFrequencies(WORDS, np.full(3, 1 / 3), 0.0)
+        learned = [request.placement.learn(gate, words, settings, generator) for _ in range(runs)]
+        clearest = np.array([one.topics[one.topics.max(axis=1).argmax()] for one in learned])
+        found.append(clearest[:, 0] - clearest[:, 1])
+    return found[0], found[1]
+
+
+def _exposed(request: Request, runs: int) -> Exposed:
+    """The gate of an ordinary run with the published calibration, with a plan for all runs."""
+    curator = Curator(request.corpus.open(), request.events * runs, _unrecorded, Silence(), adjacency="replace")
+    curator.use_words(WORDS)
+    return Exposed(curator, len(WORDS))
+
+
+def _unrecorded(event: Event) -> None:
+    """Nothing is charged for a corpus that belongs to nobody."""
