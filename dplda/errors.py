@@ -40,5 +40,11 @@ class UnsupportedByData(DpldaError):
     exit_code = 4
 
 
+class ClusterError(DpldaError):
+    """The cluster could not finish a pass over the documents. What was asked before stays spent."""
+
+    exit_code = 6
+
+
 class GateError(RuntimeError):
     """A program error at the curator's gate: an unplanned, repeated or misordered release. Fails closed."""

@@ -21,15 +21,14 @@ from dplda.model.topics import TopicModel
 from dplda.placements import none
 from dplda.placements.vocabulary import require_words, within_limits
 from dplda.privacy.accountant import cost
+from dplda.privacy.cluster import passes_of
 from dplda.privacy.curator import Curator, Gate, WordFrequencies
 from dplda.privacy.events import Event, at_least
 from dplda.privacy.noise import ExactNoise, SimulatedNoise
+from dplda.privacy.passes import Engine
 from dplda.progress import Progress, Silent
 from dplda.request import UNNAMED, Recorder, Request, Unrecorded, public_words
-from dplda.settings import CALIBRATIONS, FitSettings, check_choice
-
-ENGINES = ("local",)
-DEVICES = ("cpu", "auto")
+from dplda.settings import CALIBRATIONS, DEVICES, ENGINES, FitSettings, check_choice
 
 
 def fit(
@@ -63,7 +62,8 @@ def fit(
     charged); `split` gives each edge of a placement of the paper its part of the budget; `simulate_seed` makes the
     noise reproducible and the run not private. The model is saved in `out`, or in ``models/<run>`` if `models` is
     given. `seconds` is filled with the time of each stage, which is private and stays on this machine.
-    `ledger=False` writes none and is for simulations.
+    `ledger=False` writes none and is for simulations. With the engine ``dask`` passes over the documents run on
+    the cluster of `scheduler`, an address, which must see the corpus' folder.
 
     Raises `InputError` for bad input and `BudgetRefused` when the ledger does not allow the run, both with
     nothing spent, and `UnsupportedByData` when the released numbers cannot support the request.
@@ -84,18 +84,20 @@ def fit(
     check_choice("calibration", calibration, CALIBRATIONS)
     check_choice("engine", engine, ENGINES)
     check_choice("device", device, DEVICES)
-    if scheduler is not None:
+    if engine == "local" and scheduler is not None:
         raise InputError("scheduler is for --engine dask; leave it out with --engine local.")
+    if engine == "dask" and placement == "config4":
+        raise InputError("config4 needs the exact moments of all documents in one place: use --engine local.")
     words = public_words(vocabulary if vocabulary is not None else corpus.public_vocabulary, settings)
     request = Request(corpus, settings, words, calibration, dataset or corpus.name or UNNAMED)
     folder = Path(out) if out is not None else Path(models) / f".{secrets.token_hex(8)}" if models else None
     if folder is not None:
         reserve_space(folder, request.model_bytes)
     watch = Stopwatch(progress or Silent(), seconds if seconds is not None else {})
-    with _released_on_failure(folder):
+    with _released_on_failure(folder), passes_of(engine, scheduler) as running:
         recorder = request.reserve(ledger)
         with _abandoned_on_failure(recorder):
-            model = _learn(request, recorder, ledger, watch)
+            model = _learn(request, recorder, ledger, watch, running)
             if folder is not None:
                 if out is None:
                     folder = folder.rename(folder.parent / recorder.run)
@@ -134,7 +136,13 @@ class Stopwatch:
         self._stage = None
 
 
-def _learn(request: Request, recorder: Recorder, ledger: Ledger | Literal[False], watch: Stopwatch) -> TopicModel:
+def _learn(
+    request: Request,
+    recorder: Recorder,
+    ledger: Ledger | Literal[False],
+    watch: Stopwatch,
+    engine: Engine,
+) -> TopicModel:
     settings, asked = request.settings, list[Event]()
     watch.start("read")
     store = request.corpus.open(watch)
@@ -147,7 +155,7 @@ def _learn(request: Request, recorder: Recorder, ledger: Ledger | Literal[False]
 
     seed = settings.simulate_seed
     noise = ExactNoise() if seed is None else SimulatedNoise(seed)
-    curator = Curator(store, request.events, ask, noise, adjacency=settings.adjacency, progress=watch)
+    curator = Curator(store, request.events, ask, noise, adjacency=settings.adjacency, progress=watch, engine=engine)
     gate: Gate = none.Exposed(curator, settings.max_vocabulary) if request.placement.reason else curator
     try:
         found = _words(gate, request)

@@ -12,6 +12,8 @@ from dplda.errors import InputError
 PLACEMENTS = ("default", "config1", "config2", "config3", "config4", "tensor-power", "none")
 CALIBRATIONS = ("sound", "published")
 ADJACENCIES = ("add-remove", "replace")
+ENGINES = ("local", "dask")
+DEVICES = ("cpu", "auto")
 MINIMUM_LENGTH = 3  # tokens; shorter documents contribute zero to every statistic (docs/privacy.md, section 0)
 DEFAULT_GRANT = (10.0, 1e-5)  # what a dataset may spend until `dplda budget grant` says otherwise
 
@@ -36,7 +38,7 @@ class Range:
         if good:
             above = value > self.low if self.open_low else value >= self.low
             below = value < self.high if self.open_high else value <= self.high
-            good = math.isfinite(value) and above and below
+            good = above and below and math.isfinite(value)
         if not good:
             raise InputError(f"{name} must be {wanted}, got {value!r}.")
 
@@ -91,6 +93,8 @@ class FitSettings:
 
 
 def _check_split(split: Mapping[str, float]) -> None:
+    if not isinstance(split, Mapping):
+        raise InputError(f"split must give each edge its part of the budget, got {split!r}.")
     fine = all(isinstance(part, (int, float)) and 0 < part <= 1 for part in split.values())
     if not split or not fine or abs(math.fsum(split.values()) - 1) > 1e-6:
         told = ",".join(f"{edge}={part}" for edge, part in split.items())

@@ -14,6 +14,8 @@ from dplda.privacy.curator import Curator
 
 PACKAGE = Path(__file__).resolve().parents[1] / "dplda"
 
+PASSES = {"dplda.privacy.passes", "dplda.privacy.cluster"}  # the curator's, wherever its documents are read
+
 # Where private counts are made, and the modules outside `dplda.corpus` that may import each. `dplda.fitting` hands
 # the store on unread; `dplda.model.words` and the commands that read a corpus say that they are not private, and
 # `dplda.comparison.public` reads corpora that were planted or declared public; `dplda.audit` makes its own.
@@ -30,8 +32,8 @@ PRIVATE_MODULES = {
         "dplda.cli.corpus",
         "dplda.cli.options",
     },
-    "dplda.corpus.store": {"dplda.privacy.curator", "dplda.model.words"},
-    "dplda.corpus.units": {"dplda.privacy.curator", "dplda.privacy.picks"},
+    "dplda.corpus.store": {"dplda.privacy.curator", *PASSES, "dplda.model.words"},
+    "dplda.corpus.units": {*PASSES, "dplda.privacy.picks"},
     "dplda.corpus.fingerprint": {"dplda.fitting", "dplda.comparison.public"},
     "dplda.corpus.blocks": set(),
     "dplda.corpus.matrix": set(),
@@ -41,11 +43,17 @@ PRIVATE_MODULES = {
 }
 # What computes on counts, and who may name it outside the module that defines it.
 PRIVATE_NAMES = {
-    "CountStore": {"dplda.privacy.curator", "dplda.model.words"},
-    "UnitCounts": {"dplda.privacy.curator", "dplda.privacy.picks"},
-    "all_words": {"dplda.privacy.curator"},
-    "accumulate": {"dplda.privacy.curator"},
-    "count_eligible": {"dplda.privacy.curator"},
+    "CountStore": {"dplda.privacy.curator", *PASSES, "dplda.model.words"},
+    "UnitCounts": {*PASSES, "dplda.privacy.picks"},
+    "Portion": PASSES,
+    "all_words": {"dplda.privacy.passes"},
+    "portion_of": {"dplda.privacy.cluster"},
+    "accumulate": {"dplda.privacy.passes"},
+    "count_eligible": {"dplda.privacy.passes"},
+    "clipped_sum": {"dplda.privacy.curator"},
+    "unit_norms": {"dplda.privacy.curator"},
+    "Local": {"dplda.privacy.curator", "dplda.privacy.cluster"},
+    "Cluster": set(),
     "count_votes": {"dplda.privacy.curator"},
     "clip_bins": {"dplda.privacy.curator"},
     "whole_moments": {"dplda.privacy.curator"},
@@ -59,6 +67,11 @@ PRIVATE_NAMES = {
     "counts_for": {"dplda.model", "dplda.cli.transform", "dplda.comparison.public"},
 }
 DEFINED_IN = {
+    "portion_of": "dplda.privacy.passes",
+    "clipped_sum": "dplda.privacy.passes",
+    "unit_norms": "dplda.privacy.passes",
+    "Local": "dplda.privacy.passes",
+    "Cluster": "dplda.privacy.cluster",
     "accumulate": "dplda.moments.sums",
     "count_eligible": "dplda.moments.sums",
     "count_votes": "dplda.privacy.picks",
@@ -153,9 +166,9 @@ def test_what_computes_on_counts_is_named_by_the_curator_and_named_exceptions_on
     assert users <= PRIVATE_NAMES[name]
 
 
-def test_projecting_counts_is_called_in_the_curator_only():
+def test_projecting_counts_is_called_for_passes_only():
     users = {module for module, tree in outside_corpus() if ("dplda.corpus.units", "project") in imported(tree)}
-    assert users == {"dplda.privacy.curator"}
+    assert users == {"dplda.privacy.passes"}
 
 
 def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private():
@@ -228,7 +241,7 @@ def curator_secrets() -> set[str]:
 
 def test_nothing_outside_touches_the_curators_private_parts():
     secrets = curator_secrets()
-    assert {"_store", "_counts", "_norms", "_sum", "_noise", "_charge"} <= secrets
+    assert {"_store", "_passes", "_norms", "_sum", "_noise", "_charge"} <= secrets
     for module, tree in MODULES.items():
         if module != "dplda.privacy.curator":
             reached = {(base, name) for base, name in attributes(tree) if name in secrets and base != "self"}

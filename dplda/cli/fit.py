@@ -25,7 +25,7 @@ from dplda.cli.options import (
     topic_count,
 )
 from dplda.cli.topics import show_topics, topics_json
-from dplda.settings import CALIBRATIONS, PLACEMENTS
+from dplda.settings import CALIBRATIONS, DEVICES, ENGINES, PLACEMENTS
 from dplda.text.wordlists import read_word_list
 
 if TYPE_CHECKING:
@@ -87,8 +87,11 @@ def edge_parts(value: str) -> dict[str, float]:
     help="A public word list, one word a line; without it the words are chosen privately.",
 )
 @learning_options
-@click.option("--engine", type=click.Choice(["local"]), default="local", show_default=True, help="Where work runs.")
-@click.option("--device", type=click.Choice(["cpu", "auto"]), default="cpu", show_default=True, help="On what.")
+@click.option(
+    "--engine", type=click.Choice(ENGINES), default=ENGINES[0], show_default=True, help="Where passes over CORPUS run."
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Of the Dask cluster that --engine dask runs on.")
+@click.option("--device", type=click.Choice(DEVICES), default=DEVICES[0], show_default=True, help="On what.")
 @click.option("--out", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")
 @click.option("--simulate", is_flag=True, help="Draw repeatable noise from --seed: NOT PRIVATE.")
 @click.option("--seed", type=int, help="The seed of --simulate [0].")
@@ -121,7 +124,7 @@ def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
         "out",
         "device",
     )
-    more = ("max_vocabulary", "max_document_frequency", "alpha0", "engine")
+    more = ("max_vocabulary", "max_document_frequency", "alpha0", "engine", "scheduler")
     try:
         with following(quiet=as_json) as progress:
             model = learn(
@@ -130,7 +133,6 @@ def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
                 vocabulary=words,
                 models=None if options["out"] else MODELS,
                 ledger=ledger,
-                scheduler=None,
                 simulate_seed=seed,
                 progress=progress,
                 seconds=seconds,

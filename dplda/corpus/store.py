@@ -24,8 +24,9 @@ class CountStore:
     """Counts of documents over a dictionary of words. Everything but `unit` and `name` is private.
 
     `unit` is ``"document"`` or the column that named the privacy unit; `name` is that of the corpus it was
-    made from, if any; `defects` counts the documents that contribute nothing, by name of `Defect`; `reading` is
-    how text became words (language, lemmas), empty for counts.
+    made from, if any; `path` is its folder, None in memory; `n_bytes` is about how large its `n_blocks` blocks are;
+    `defects` counts the documents that contribute nothing, by name of `Defect`; `reading` is how text became words
+    (language, lemmas), empty for counts.
 
     Made by `open` from a folder that `StoreWriter` wrote, or by `from_blocks`.
     """
@@ -34,15 +35,21 @@ class CountStore:
         self,
         *,
         words: Callable[[], Any],
-        blocks: Callable[[int], Iterator[Block]],
+        blocks: Callable[[int, range], Iterator[Block]],
+        n_blocks: int,
+        n_bytes: int,
         unit: str,
         n_documents: int,
         defects: dict[str, int],
+        path: Path | None = None,
         name: str | None = None,
         reading: dict[str, Any] | None = None,
     ) -> None:
         self._words = words
         self._blocks = blocks
+        self.n_blocks = n_blocks
+        self.n_bytes = n_bytes
+        self.path = path
         self.unit = unit
         self.n_documents = n_documents
         self.defects = defects
@@ -57,13 +64,16 @@ class CountStore:
         documents = _map(folder / DOCUMENTS)
         words = _map(folder / DICTIONARY)
 
-        def blocks(n_words: int) -> Iterator[Block]:
-            for index in range(documents.num_record_batches):
+        def blocks(n_words: int, chosen: range) -> Iterator[Block]:
+            for index in chosen:
                 yield read_block(_intact(folder, partial(documents.get_batch, index)), n_words)
 
         return cls(
             words=lambda: _intact(folder, lambda: _dictionary(words)),
             blocks=blocks,
+            n_blocks=documents.num_record_batches,
+            n_bytes=(folder / DOCUMENTS).stat().st_size,
+            path=folder,
             unit=meta["unit"],
             n_documents=meta["documents"],
             defects=meta["defects"],
@@ -85,7 +95,9 @@ class CountStore:
         words = pa.array(dictionary, pa.string())
         return cls(
             words=lambda: words,
-            blocks=lambda _: iter(kept),
+            blocks=lambda _, chosen: (kept[index] for index in chosen),
+            n_blocks=len(kept),
+            n_bytes=sum(block.words.nbytes + block.counts.nbytes for block in kept),
             unit=unit,
             n_documents=sum(block.n_documents for block in kept),
             defects=dict(defects or {}),
@@ -101,9 +113,9 @@ class CountStore:
         """The words that `Block.words` index, (n_words,)."""
         return list(self.words.to_pylist())
 
-    def blocks(self) -> Iterator[Block]:
-        """The blocks in order; can be iterated again."""
-        return self._blocks(len(self.words))
+    def blocks(self, chosen: range | None = None) -> Iterator[Block]:
+        """The blocks, or those of the indices `chosen`, in order; can be iterated again."""
+        return self._blocks(len(self.words), range(self.n_blocks) if chosen is None else chosen)
 
 
 def is_store(path: Path) -> bool:

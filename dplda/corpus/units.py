@@ -39,38 +39,69 @@ class UnitCounts:
         return np.asarray(self.indptr[self.unit_ptr])
 
 
-def all_words(store: CountStore) -> UnitCounts:
+@dataclass(frozen=True)
+class Portion:
+    """The `index`-th of `of` portions of a store's units.
+
+    Where every document is a unit these are blocks that lie together, otherwise ranges of unit keys, whose documents
+    may be in any block. Portions one after the other hold the units in the order of the whole.
+    """
+
+    index: int = 0
+    of: int = 1
+
+
+def all_words(store: CountStore, portion: Portion = Portion()) -> UnitCounts:
     """The store's counts over its whole (private) dictionary, grouped by unit."""
-    return _grouped(store, None)
+    return _grouped(store, None, portion)
 
 
-def project(store: CountStore, vocabulary: Sequence[str]) -> UnitCounts:
+def project(store: CountStore, vocabulary: Sequence[str], portion: Portion = Portion()) -> UnitCounts:
     """The store's counts over `vocabulary` (public or released), grouped by unit; other words are dropped."""
     position = {word: index for index, word in enumerate(store.dictionary)}
     missing = len(store.dictionary)  # the column behind the dictionary's, which is empty
-    return _grouped(store, np.fromiter((position.get(word, missing) for word in vocabulary), np.int64))
+    columns = np.fromiter((position.get(word, missing) for word in vocabulary), np.int64)
+    return _grouped(store, columns, portion)
 
 
-def _grouped(store: CountStore, columns: np.ndarray | None) -> UnitCounts:
+def _grouped(store: CountStore, columns: np.ndarray | None, portion: Portion) -> UnitCounts:
     """The words `columns` (all, if None) of every document, documents of one unit adjacent.
 
     Sparse matrices keep memory at what is returned and one copy: no number is held for each entry on the way.
     """
+    by_key = store.unit != "document"
+    chosen = None if by_key else _share(store.n_blocks, portion)
     width = len(store.dictionary) + 1
     rows, keys = [sparse.csr_array((0, width if columns is None else len(columns)), dtype=np.int32)], []
-    for block in store.blocks():
+    for block in store.blocks(chosen):
         matrix = sparse.csr_array((block.counts, block.words, block.indptr), shape=(block.n_documents, width))
+        units = np.asarray(block.units)
+        if by_key and portion.of > 1:
+            ours = _in_portion(units, portion)
+            matrix, units = matrix[ours], units[ours]
         rows.append(matrix.copy() if columns is None else matrix[:, columns])
         rows[-1].sort_indices()
-        keys.append(np.asarray(block.units))
+        keys.append(units)
     documents = sparse.vstack(rows, format="csr")
     del rows
     unit_ptr = np.arange(documents.shape[0] + 1)
-    if store.unit != "document" and keys:
+    if by_key and keys:
         order, unit_ptr = _by_unit(np.concatenate(keys))
         documents = documents[order]
     indptr, words = documents.indptr.astype(np.int64), documents.indices.astype(np.int32, copy=False)
     return UnitCounts(indptr, words, documents.data, unit_ptr, documents.shape[1] - (columns is None))
+
+
+def _share(n: int, portion: Portion) -> range:
+    """The indices below `n` that are the portion's."""
+    return range(n * portion.index // portion.of, n * (portion.index + 1) // portion.of)
+
+
+def _in_portion(keys: np.ndarray, portion: Portion) -> np.ndarray:
+    """Which of the unit keys (n_documents, 2) are in the portion's range, which their first halves tell."""
+    first, last = (2**64 * i // portion.of for i in (portion.index, portion.index + 1))
+    upper = np.uint64(last - 1)
+    return np.flatnonzero((keys[:, 0] >= np.uint64(first)) & (keys[:, 0] <= upper))
 
 
 def _by_unit(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,26 +9,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 
 from dplda.compute.lattice import BOUND, MARGIN, MASS_SHARE
-from dplda.compute.threads import run_ranges, split, thread_count
 from dplda.corpus.store import CountStore
-from dplda.corpus.units import UnitCounts, all_words, project
 from dplda.errors import GateError
 from dplda.moments import contributions
 from dplda.moments.contributions import NONNEGATIVE, Contribution
 from dplda.moments.coordinates import unpack
-from dplda.moments.sums import accumulate, count_eligible
 from dplda.moments.whole import WholeMoments, whole_moments
-from dplda.privacy import answers, chains
+from dplda.privacy import answers, chains, passes
 from dplda.privacy.decompositions import decompose, spectral_topics
 from dplda.privacy.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, Event
 from dplda.privacy.gate import Gate as Gate
 from dplda.privacy.gate import Release as Release
 from dplda.privacy.gate import WordFrequencies as WordFrequencies
 from dplda.privacy.noise import Noise, lattice_scale
+from dplda.privacy.passes import Engine, Local
 from dplda.privacy.picks import MOST_WORDS, count_votes, word_hashes
 from dplda.privacy.stability import Tested
 from dplda.privacy.thresholds import clip_at_quantile, clip_bins, selection_threshold
@@ -40,7 +39,8 @@ class Curator:
     """Holds the private counts, the planned events and the noise; the only object that ever holds counts.
 
     `ask` is called with each event before its answer is computed and must make it durable (the ledger's
-    reservation); it raises to refuse. Under ``replace`` adjacency sensitivities are those of T1.
+    reservation); it raises to refuse. Passes over the counts are made by `engine`. Under ``replace`` adjacency
+    sensitivities are those of T1.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class Curator:
         *,
         adjacency: str = "add-remove",
         progress: Progress | None = None,
+        engine: Engine = Local,
     ) -> None:
         if adjacency not in ADJACENCIES:
             raise GateError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
@@ -61,8 +62,9 @@ class Curator:
         self._noise = noise
         self._replace = adjacency == "replace"
         self._progress: Progress = progress or Silent()
-        self._counts: UnitCounts | None = None
-        self._names: tuple[str, ...] = ()
+        self._passes = engine(store)
+        self._names: tuple[str, ...] | None = None
+        self._sizes: list[int] = []
 
     def choose_words(self) -> WordFrequencies:
         """Select words privately from an unknown key set (T7) and make nothing else known.
@@ -73,7 +75,7 @@ class Curator:
         event = self._charge("vocabulary", GAUSSIAN_THRESHOLD)
         reach_event = self._charge("reach")
         names = self._store.dictionary
-        votes, weight = count_votes(all_words(self._store), word_hashes(names))
+        votes, weight = self._passes.added(count_votes, word_hashes(names))
         scale = self._scale(event, NONNEGATIVE)
         failure = event.delta / 2 if self._replace else event.delta
         candidates = {int(index): int(votes[index]) for index in np.flatnonzero(votes)}  # picked by some unit
@@ -85,18 +87,19 @@ class Curator:
 
     def use_words(self, words: Sequence[str]) -> None:
         """Project the counts on public or already released words; every later question is about these."""
-        self._counts = project(self._store, words)
-        self._names = tuple(words)
+        self._names, self._sizes = tuple(words), []
+        self._passes.use(self._names)
 
     def word_frequencies(self) -> WordFrequencies:
         """Noisy document frequencies of the words in use (a known key set: no threshold); event ``frequency``."""
         event = self._charge("frequency")
         reach_event = self._charge("reach")
-        votes, weight = count_votes(self._in_use(), word_hashes(self._names))
+        names = self._in_use()
+        votes, weight = self._passes.added(count_votes, word_hashes(names))
         scale = self._scale(event, NONNEGATIVE)
         noisy = votes + self._noise.gaussian(scale, len(votes))
         reach = max(self._noisy(weight, self._scale(reach_event)), BOUND)
-        return WordFrequencies(self._names, noisy / reach, scale / reach)
+        return WordFrequencies(names, noisy / reach, scale / reach)
 
     def size(self) -> float:
         """Noisy number of eligible units, at least 1; sensitivity 1 under both adjacencies (section 0, N)."""
@@ -109,7 +112,7 @@ class Curator:
         Each unit enters the histogram by a coin of its own, with probability `share`.
         """
         event = self._charge(f"{stage} clip")
-        entering = np.flatnonzero(self._noise.coins(share, self._in_use().n_units))
+        entering = np.flatnonzero(self._noise.coins(share, sum(self._unit_counts())))
         bins = clip_bins(self._norms(contribution, entering))
         return clip_at_quantile(bins + self._noise.gaussian(self._scale(event, NONNEGATIVE), len(bins)), quantile)
 
@@ -175,7 +178,7 @@ class Curator:
         """The exact document frequencies of the `most` most frequent words; not private, see `expose`."""
         self._charge("vocabulary", EXACT)
         names = self._store.dictionary
-        votes, weight = count_votes(all_words(self._store), word_hashes(names))
+        votes, weight = self._passes.added(count_votes, word_hashes(names))
         ranked = sorted((-int(votes[index]), names[index]) for index in np.flatnonzero(votes))[:most]
         values = np.array([-value for value, _ in ranked], np.float64)
         return WordFrequencies(tuple(word for _, word in ranked), values / max(weight, 1), 0.0)
@@ -183,8 +186,9 @@ class Curator:
     def expose_frequencies(self) -> WordFrequencies:
         """The exact document frequencies of the words in use; not private, see `expose`."""
         self._charge("frequency", EXACT)
-        votes, weight = count_votes(self._in_use(), word_hashes(self._names))
-        return WordFrequencies(self._names, votes / max(weight, 1), 0.0)
+        names = self._in_use()
+        votes, weight = self._passes.added(count_votes, word_hashes(names))
+        return WordFrequencies(names, votes / max(weight, 1), 0.0)
 
     def expose_size(self) -> float:
         """The exact number of eligible units; not private, see `expose`."""
@@ -223,7 +227,8 @@ class Curator:
 
     def _unclipped(self, contribution: Contribution) -> Release:
         """The exact sum of whole contributions and their number."""
-        largest = float(self._norms(contribution, np.arange(self._in_use().n_units)).max(initial=0.0)) or 1.0
+        everyone = np.arange(sum(self._unit_counts()))
+        largest = float(self._norms(contribution, everyone).max(initial=0.0)) or 1.0
         unclipped = largest / math.sqrt(1 - MASS_SHARE**2)  # with the mass coordinate included
         clip = unclipped / (1 - MARGIN / BOUND) * (1 + 1e-9)
         total, mass = self._sum(contribution, clip)
@@ -233,53 +238,44 @@ class Curator:
         return answers.answer(self._charge(stage), self._noise, values, sensitivity)
 
     def _whole(self, h: np.ndarray, r: np.ndarray, topics: int) -> WholeMoments:
-        c = self._in_use()
-        public = len(h) == len(r) == c.n_words and h.min() >= 0 and h.max() <= 1 and r.any()
-        if not (public and 2 <= topics < c.n_words):
+        n_words = len(self._in_use())
+        public = len(h) == len(r) == n_words and h.min() >= 0 and h.max() <= 1 and r.any()
+        if not (public and 2 <= topics < n_words):
             raise GateError("final topics need h in [0, 1] and r not 0 for each word, and 2 <= topics < words")
+        c = self._passes.whole()
         return whole_moments(c.indptr, c.words, c.counts, c.unit_ptr, h)
 
-    def _in_use(self) -> UnitCounts:
-        if self._counts is None:
+    def _in_use(self) -> tuple[str, ...]:
+        if self._names is None:
             raise GateError("no words are in use yet")
-        return self._counts
+        return self._names
 
     def _eligible(self) -> int:
         """Exact number of units with an eligible document."""
-        c = self._in_use()
-        ranges = split(c.entries_before_unit(), thread_count())
-        return sum(run_ranges(lambda a, b: int(count_eligible(c.indptr, c.counts, c.unit_ptr, a, b)), ranges))
+        self._in_use()
+        return int(self._passes.added(passes.eligible)[0])
+
+    def _unit_counts(self) -> list[int]:
+        """Exact number of units of each portion."""
+        self._in_use()
+        self._sizes = self._sizes or self._passes.each(passes.units)
+        return self._sizes
 
     def _norms(self, contribution: Contribution, units: np.ndarray) -> np.ndarray:
-        """Exact unclipped norms of `units` (int64), -1 where no document is eligible."""
-        norms = np.empty(len(units))
-        self._pass(contribution, units, 1.0, norms)
-        return norms
+        """Exact unclipped norms of `units` (int64, rising), -1 where no document is eligible."""
+        first = np.cumsum([0, *self._unit_counts()])
+        own = [
+            units[a:b] - start for start, (a, b) in zip(first, pairwise(np.searchsorted(units, first)), strict=False)
+        ]
+        return np.concatenate(self._passes.each(passes.unit_norms, self._about_words(contribution), own=own))
 
     def _sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
         """Exact integer sum of clipped contributions (n_rows, width), and of their mass coordinates."""
-        total, mass = np.zeros(contribution.shape, np.int64), 0
-        for part, share in self._pass(contribution, np.arange(self._in_use().n_units), clip, np.empty(0)):
-            total += part
-            mass += share
+        total, mass = self._passes.added(passes.clipped_sum, self._about_words(contribution), clip)
         return total, mass
 
-    def _pass(
-        self, contribution: Contribution, units: np.ndarray, clip: float, norms: np.ndarray
-    ) -> list[tuple[np.ndarray, int]]:
-        """Sum `units` in threads, or fill `norms` with theirs if it is as long."""
-        c, f = self._in_use(), contribution
-        if not len(f.scale) == len(f.matrix) == c.n_words or f.n_rows not in (1, c.n_words):
+    def _about_words(self, contribution: Contribution) -> Contribution:
+        f, n_words = contribution, len(self._in_use())
+        if not len(f.scale) == len(f.matrix) == n_words or f.n_rows not in (1, n_words):
             raise GateError("the contribution is not about the words in use")  # compiled loops check no bounds
-
-        def work(first: int, last: int) -> tuple[np.ndarray, int]:
-            total = np.zeros(f.shape, np.int64)
-            mass = accumulate(
-                f.kind, c.indptr, c.words, c.counts, c.unit_ptr, units[first:last],
-                f.scale, f.matrix, f.directions, f.alpha, clip, total, norms[first:last],
-            )  # fmt: skip
-            return total, int(mass)
-
-        before = c.entries_before_unit()
-        entries = np.concatenate([[0], np.cumsum(before[units + 1] - before[units])])
-        return run_ranges(work, split(entries, thread_count()))
+        return f

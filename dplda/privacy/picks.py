@@ -9,7 +9,7 @@ import numpy as np
 
 from dplda.compute.compiled import compiled
 from dplda.compute.lattice import BOUND
-from dplda.compute.threads import run_ranges, split, thread_count
+from dplda.compute.threads import run_ranges, split
 from dplda.corpus.units import UnitCounts
 from dplda.settings import MINIMUM_LENGTH
 
@@ -84,7 +84,7 @@ def _votes(indptr, words, counts, unit_ptr, first, last, hashes, most, votes):
     return weight_total
 
 
-def count_votes(counts: UnitCounts, hashes: np.ndarray, most: int = MOST_WORDS) -> tuple[np.ndarray, int]:
+def count_votes(counts: UnitCounts, threads: int, hashes: np.ndarray, most: int = MOST_WORDS) -> tuple[np.ndarray, int]:
     """Each unit picks at most `most` of its words and votes for each with the share of its documents that hold it.
 
     A unit's votes are scaled down to norm B where they exceed it. Returns the votes (n_words,) int64, whose
@@ -98,7 +98,7 @@ def count_votes(counts: UnitCounts, hashes: np.ndarray, most: int = MOST_WORDS) 
         weight = _votes(c.indptr, c.words, c.counts, c.unit_ptr, first, last, hashes, most, votes)
         return votes, int(weight)
 
-    parts = run_ranges(work, split(counts.entries_before_unit(), thread_count()))
+    parts = run_ranges(work, split(counts.entries_before_unit(), threads))
     votes = np.zeros(counts.n_words, np.int64)
     for part, _ in parts:
         votes += part

@@ -1,0 +1,198 @@
+"""Passes over the private counts on a Dask cluster: portions live on the workers, integers come back.
+
+Portions are read where the store lies and kept in the workers' memory; every pass is a task for each portion, whose
+sums are added in a tree. Tasks are pure: what a lost worker held is read and summed again elsewhere, and each portion
+enters a sum once, whoever computed it. Noise is added by the driver alone.
+
+Exact sums travel between workers and to the driver: a cluster belongs to whoever may see the documents (docs/scale.md).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import llvmlite.binding
+
+from dplda.compute.compiled import source_digest
+from dplda.corpus.store import CountStore
+from dplda.corpus.units import Portion, UnitCounts
+from dplda.errors import ClusterError, InputError
+from dplda.privacy.passes import READ, Engine, Local, Pass, add, portion_of
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+T = TypeVar("T")
+
+SECONDS = 15.0  # to wait for a scheduler, and for its first worker
+FAN_IN = 8  # sums that one task adds up
+PER_THREAD = 2  # portions at least for each thread, so that all end at about the same time
+
+
+def connect(address: str | None) -> Client:
+    """A client of the Dask scheduler at `address`, such as ``tcp://host:8786``, which has a worker.
+
+    Raises `InputError` without Dask, a scheduler or workers.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError("engine dask needs Dask: pip install 'dplda[dask]'.") from None
+    if not address:
+        raise InputError("engine dask needs the address of a scheduler, such as --scheduler tcp://host:8786.")
+    try:
+        client = Client(address, timeout=SECONDS, set_as_default=False)
+    except (OSError, ValueError, ImportError):  # TimeoutError is an OSError; ImportError: an unknown protocol
+        raise InputError(f"No Dask scheduler answers at {address}. Start one with: dask scheduler") from None
+    try:
+        client.wait_for_workers(1, timeout=SECONDS)
+    except TimeoutError:
+        client.close()
+        raise InputError(f"The scheduler at {address} has no workers. Start some: dask worker {address}") from None
+    return client
+
+
+@contextmanager
+def passes_of(engine: str, scheduler: str | None) -> Iterator[Engine]:
+    """How to make passes over a store by the engine ``local`` or ``dask``; see `connect` for errors."""
+    if engine == "local":
+        yield Local
+        return
+    client = connect(scheduler)
+    try:
+        yield lambda store: Cluster(store, client)
+    finally:
+        client.close()
+
+
+class Cluster:
+    """`Passes` on the workers of `client`, each of which must see the folder of `store`.
+
+    Raises `InputError` if one does not, or runs other code or on another kind of processor: a unit's rounding must not
+    depend on which worker sums it (docs/privacy.md, rule 12).
+    """
+
+    def __init__(self, store: CountStore, client: Client) -> None:
+        if store.path is None:
+            raise InputError(
+                "engine dask reads the corpus on every worker, and this one is in memory only. Write it to a folder "
+                "that all workers see, with Corpus.write or dplda corpus import, and fit that."
+            )
+        self._client = client
+        self._path = str(store.path.resolve())
+        self._check()
+        threads = sum(client.nthreads().values())
+        blocks = store.n_blocks if store.unit == "document" else threads * PER_THREAD
+        self._portions = max(1, min(blocks, max(threads * PER_THREAD, -(-store.n_bytes // READ))))
+        self._words: Sequence[str] | None = None
+        self._counts: list[Future] | None = None
+
+    def use(self, words: Sequence[str]) -> None:
+        """See `Passes`."""
+        self._words, self._counts = words, None
+
+    def each(self, work: Pass[T], *given: Any, own: Sequence[Any] | None = None) -> list[T]:
+        """See `Passes`."""
+        with _told():
+            return list(self._client.gather(self._tasks(work, given, own)))
+
+    def added(self, work: Pass[tuple[Any, ...]], *given: Any) -> tuple[Any, ...]:
+        """See `Passes`."""
+        with _told():
+            parts = self._tasks(work, given, None)
+            while len(parts) > 1:
+                groups = [parts[first : first + FAN_IN] for first in range(0, len(parts), FAN_IN)]
+                parts = [self._submit(_added, group) for group in groups]
+            return tuple(parts[0].result())
+
+    def whole(self) -> UnitCounts:
+        """Not here: raises `InputError`."""
+        raise InputError("This placement needs all counts in one place: use --engine local.")
+
+    def _tasks(self, work: Pass[T], given: Sequence[Any], own: Sequence[Any] | None) -> list[Future]:
+        if self._counts is None:
+            words = self._submit(_same, self._words)
+            portions = [Portion(index, self._portions) for index in range(self._portions)]
+            self._counts = [self._submit(_load, _kind(), self._path, words, portion) for portion in portions]
+        shared = self._submit(_same, tuple(given))  # a task, so that it outlives the worker that holds it
+        more: Sequence[tuple[Any, ...]] = [()] * self._portions if own is None else [(value,) for value in own]
+        return [
+            self._submit(_work, _kind(), work, counts, shared, last)
+            for counts, last in zip(self._counts, more, strict=True)
+        ]
+
+    def _submit(self, function: Any, *arguments: Any) -> Future:
+        """A task of its own, whose name says nothing of its arguments."""
+        key = f"{function.__name__.strip('_')}-{secrets.token_hex(8)}"
+        return self._client.submit(function, *arguments, key=key, pure=False)
+
+    def _check(self) -> None:
+        found = self._client.run(_seen, self._path)
+        if not all(seen for _, seen in found.values()):
+            raise InputError(
+                f"Not every worker can read the corpus store {self._path}. Use a folder that all of them see (set "
+                "DPLDA_CACHE, or write it there with dplda corpus import)."
+            )
+        if {kind for kind, _ in found.values()} != {_kind()}:
+            raise InputError(
+                "The workers must run the same version of dplda on the same kind of processor as this machine, so that "
+                "all documents are computed alike."
+            )
+
+
+def _kind() -> str:
+    """What the arithmetic of a process depends on: code and processor."""
+    features = llvmlite.binding.get_host_cpu_features().flatten()
+    return f"{version('dplda')} {source_digest()} {llvmlite.binding.get_host_cpu_name()} {features}"
+
+
+def _seen(path: str) -> tuple[str, bool]:
+    """On a worker: its kind, and whether it can read the store."""
+    try:
+        return _kind(), bool(CountStore.open(Path(path)).n_bytes)
+    except InputError:
+        return _kind(), False
+
+
+def _same(value: T) -> T:
+    return value
+
+
+def _load(kind: str, path: str, words: Sequence[str] | None, portion: Portion) -> UnitCounts:
+    _require(kind)
+    return portion_of(CountStore.open(path), words, portion)
+
+
+def _work(kind: str, work: Pass[T], counts: UnitCounts, given: tuple[Any, ...], own: tuple[Any, ...]) -> T:
+    _require(kind)
+    return work(counts, 1, *given, *own)
+
+
+def _require(kind: str) -> None:
+    """A worker may have joined late."""
+    if kind != _kind():
+        raise ClusterError("A worker of another version or kind of processor has joined the cluster. Remove it.")
+
+
+def _added(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+    first, *others = parts
+    return add([tuple(value.copy() if hasattr(value, "copy") else value for value in first), *others])
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """One line for a cluster that cannot finish."""
+    from distributed import CancelledError, KilledWorker
+
+    try:
+        yield
+    except (KilledWorker, CancelledError, OSError) as error:
+        raise ClusterError(
+            f"The cluster could not finish a pass ({type(error).__name__}). What was asked before stays spent; see the "
+            "workers' logs, and give them more memory or smaller portions."
+        ) from None

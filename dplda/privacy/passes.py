@@ -1,0 +1,156 @@
+"""Passes over the private counts: whatever is added up over all units. Only the curator makes any.
+
+A pass is a function of the counts of some units that lets go of integers to be added, or of numbers in the units'
+order. Units are divided into portions; since integers are added, how they are divided changes nothing. On this machine
+there is one portion, kept in memory, or where that would be large many, which threads read one at a time from the
+store, again in every pass: memory is then that of a portion for each thread, whatever the number of documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from dplda.compute.threads import run_ranges, split, thread_count
+from dplda.corpus.store import CountStore
+from dplda.corpus.units import Portion, UnitCounts, all_words, project
+from dplda.moments.contributions import Contribution
+from dplda.moments.sums import accumulate, count_eligible
+
+T = TypeVar("T")
+Pass = Callable[..., T]  # of UnitCounts, a number of threads, and what is given
+
+KEPT = 2**29  # bytes of a store that is held in memory as one portion
+READ = 2**26  # about as many bytes of a larger one are read at a time
+
+
+class Passes(Protocol):
+    """Where passes over the counts of one store are made."""
+
+    def use(self, words: Sequence[str]) -> None:
+        """Project on these words from now on; the store's whole dictionary before."""
+
+    def each(self, work: Pass[T], *given: Any, own: Sequence[Any] | None = None) -> list[T]:
+        """What `work` makes of each portion, in the order of the units; `own` gives each portion something more."""
+
+    def added(self, work: Pass[tuple[Any, ...]], *given: Any) -> tuple[Any, ...]:
+        """What `work` makes of all portions, added up."""
+
+    def whole(self) -> UnitCounts:
+        """The counts of all units."""
+
+
+Engine = Callable[[CountStore], Passes]
+
+
+class Local:
+    """Passes in this process, in threads; `portions` of the units, by the size of the store if None."""
+
+    def __init__(self, store: CountStore, portions: int | None = None) -> None:
+        self._store = store
+        self._portions = portions or (1 if store.n_bytes <= KEPT or store.path is None else -(-store.n_bytes // READ))
+        self._words: Sequence[str] | None = None
+        self._kept: UnitCounts | None = None
+
+    def use(self, words: Sequence[str]) -> None:
+        """See `Passes`."""
+        self._words, self._kept = words, None
+
+    def each(self, work: Pass[T], *given: Any, own: Sequence[Any] | None = None) -> list[T]:
+        """See `Passes`."""
+        return list(self._each(work, given, own))
+
+    def added(self, work: Pass[tuple[Any, ...]], *given: Any) -> tuple[Any, ...]:
+        """See `Passes`."""
+        return add(self._each(work, given, None))
+
+    def whole(self) -> UnitCounts:
+        """See `Passes`."""
+        if self._kept is None or self._portions > 1:
+            self._kept = portion_of(self._store, self._words, Portion())
+        return self._kept
+
+    def _each(self, work: Pass[T], given: Sequence[Any], own: Sequence[Any] | None) -> Iterable[T]:
+        if self._portions == 1:
+            return [work(self.whole(), thread_count(), *given, *([] if own is None else [own[0]]))]
+
+        def one(index: int) -> T:
+            counts = portion_of(self._store, self._words, Portion(index, self._portions))
+            return work(counts, 1, *given, *([] if own is None else [own[index]]))
+
+        return in_threads(one, self._portions)
+
+
+def in_threads(work: Callable[[int], T], n: int) -> Iterable[T]:
+    """``work(i)`` for i < n in order, a thread a core; results wait for no more than those before them."""
+    with ThreadPoolExecutor(thread_count()) as pool:
+        yield from pool.map(work, range(n))
+
+
+def portion_of(store: CountStore, words: Sequence[str] | None, portion: Portion) -> UnitCounts:
+    """The counts of the portion's units over `words`, or the whole dictionary."""
+    return all_words(store, portion) if words is None else project(store, words, portion)
+
+
+def add(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """The sum of tuples of whole numbers and arrays of them, into those of the first."""
+    remaining = iter(parts)
+    total = next(remaining)
+    for part in remaining:
+        total = tuple(_plus(a, b) for a, b in zip(total, part, strict=True))
+    return total
+
+
+def _plus(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray):
+        a += b
+        return a
+    return a + b
+
+
+def units(counts: UnitCounts, threads: int) -> int:
+    """How many units there are."""
+    return counts.n_units
+
+
+def eligible(counts: UnitCounts, threads: int) -> tuple[int]:
+    """How many units have an eligible document."""
+    c = counts
+    ranges = split(c.entries_before_unit(), threads)
+    return (sum(run_ranges(lambda a, b: int(count_eligible(c.indptr, c.counts, c.unit_ptr, a, b)), ranges)),)
+
+
+def unit_norms(counts: UnitCounts, threads: int, contribution: Contribution, chosen: np.ndarray) -> np.ndarray:
+    """Exact unclipped norms of the units `chosen` (int64), -1 where no document is eligible."""
+    found = np.empty(len(chosen))
+    _run(counts, threads, contribution, chosen, 1.0, found)
+    return found
+
+
+def clipped_sum(counts: UnitCounts, threads: int, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
+    """Exact integer sum of clipped contributions (n_rows, width), and of their mass coordinates."""
+    nothing = np.zeros(contribution.shape, np.int64), 0
+    total, mass = add([nothing, *_run(counts, threads, contribution, np.arange(counts.n_units), clip, np.empty(0))])
+    return total, mass
+
+
+def _run(
+    counts: UnitCounts, threads: int, contribution: Contribution, chosen: np.ndarray, clip: float, found: np.ndarray
+) -> list[tuple[np.ndarray, int]]:
+    """Sum the units `chosen` in threads, or fill `found` with their norms if it is as long."""
+    c, f = counts, contribution
+
+    def work(first: int, last: int) -> tuple[np.ndarray, int]:
+        total = np.zeros(f.shape, np.int64)
+        mass = accumulate(
+            f.kind, c.indptr, c.words, c.counts, c.unit_ptr, chosen[first:last],
+            f.scale, f.matrix, f.directions, f.alpha, clip, total, found[first:last],
+        )  # fmt: skip
+        return total, int(mass)
+
+    before = c.entries_before_unit()
+    entries = np.concatenate([[0], np.cumsum(before[chosen + 1] - before[chosen])])
+    return run_ranges(work, split(entries, threads))

@@ -1,0 +1,163 @@
+"""Passes on a real Dask cluster: the same integers, one worker lost or not, and clear refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from test_passes import COUNTS, PEOPLE, WORDS, everything
+
+import dplda
+from dplda.errors import ClusterError, InputError
+from dplda.privacy import cluster
+from dplda.privacy.cluster import Cluster, connect, passes_of
+from dplda.privacy.passes import Local
+
+distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'dplda[dask]'")
+pytestmark = pytest.mark.filterwarnings("ignore")
+QUIET = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "5", "DASK_DISTRIBUTED__ADMIN__LOG_LENGTH": "10"}
+
+
+def started(*arguments):
+    command = [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]]
+    return subprocess.Popen(command, env=os.environ | QUIET, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory):
+    """The address of a scheduler of its own process."""
+    file = tmp_path_factory.mktemp("dask") / "scheduler.json"
+    process = started("dask_scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
+    deadline = time.monotonic() + 60
+    while not file.exists() or not file.read_text():
+        assert time.monotonic() < deadline, "no scheduler"
+        time.sleep(0.1)
+    yield json.loads(file.read_text())["address"]
+    process.kill()
+    process.wait()
+
+
+def worker(address, folder):
+    return started(
+        "dask_worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(folder)
+    )
+
+
+@pytest.fixture
+def workers(scheduler, tmp_path):
+    processes = [worker(scheduler, tmp_path) for _ in range(2)]
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+    yield processes
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(params=["documents", "people"])
+def store(request, tmp_path, monkeypatch):
+    monkeypatch.setattr("dplda.corpus.writer.BLOCK_DOCUMENTS", 32)
+    owners = None if request.param == "documents" else [f"p{i}" for i in PEOPLE]
+    return dplda.Corpus.from_counts(COUNTS, WORDS, units=owners).write(tmp_path / "store")
+
+
+def test_sums_on_a_cluster_are_those_of_one_process(store, scheduler, workers):
+    with passes_of("dask", scheduler) as engine:
+        for here, there in zip(everything(Local(store)), everything(engine(store)), strict=True):
+            np.testing.assert_array_equal(here, there)
+
+
+def test_a_worker_killed_in_mid_run_changes_nothing(tmp_path, scheduler, workers, monkeypatch):
+    store = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
+    corpus = dplda.read_corpus(store.path)
+
+    def fit(**where):
+        return dplda.fit(corpus, n_topics=2, vocabulary=WORDS, epsilon=8, ledger=False, simulate_seed=1, **where)
+
+    expected, asked, added = fit(), [], Cluster.added
+
+    def with_a_death(self, *arguments):
+        asked.append(arguments)
+        if len(asked) == 4:  # it holds portions, and tasks are on their way
+            threading.Timer(0.02, os.kill, (workers[0].pid, signal.SIGKILL)).start()
+        return added(self, *arguments)
+
+    monkeypatch.setattr(Cluster, "added", with_a_death)
+    found = fit(engine="dask", scheduler=scheduler)
+    assert workers[0].wait() == -signal.SIGKILL
+    np.testing.assert_array_equal(found.topics, expected.topics)
+
+
+def test_the_command_line_runs_on_a_cluster(tmp_path, scheduler, workers):
+    dplda.Corpus.from_counts(COUNTS, WORDS, name="c").write(tmp_path / "store")
+    (tmp_path / "words").write_text("\n".join(WORDS))
+    arguments = ["fit", str(tmp_path / "store"), "--topics", "2", "--vocabulary", str(tmp_path / "words"), "--json"]
+    arguments += ["--ledger", str(tmp_path / "l.db"), "--out", str(tmp_path / "m"), "--engine", "dask"]
+    command = [
+        sys.executable,
+        "-c",
+        "from dplda.cli.main import main; raise SystemExit(main())",
+        *arguments,
+        "--scheduler",
+        scheduler,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["privacy"]["sound"]
+
+
+def test_what_cannot_work_is_refused_before_anything_is_spent(tmp_path, scheduler, workers, monkeypatch):
+    ledger = dplda.Ledger(tmp_path / "l.db")
+    corpus = dplda.Corpus.from_counts(COUNTS, WORDS, name="c", public_vocabulary=True)
+    where = {"engine": "dask", "scheduler": scheduler, "ledger": ledger, "n_topics": 2}
+    with pytest.raises(InputError, match="in memory only"):
+        dplda.fit(corpus, **where)
+    written = corpus.write(tmp_path / "store")
+    monkeypatch.setattr(cluster, "_kind", lambda: "another processor")
+    with pytest.raises(InputError, match="same version"):
+        dplda.fit(corpus, **where)
+    monkeypatch.undo()
+    monkeypatch.setattr(type(written.path), "resolve", lambda self: tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="Not every worker can read"):
+        dplda.fit(corpus, **where)
+    assert all(run.cost.mu_squared == 0 for run in ledger.runs())
+
+
+def test_config4_and_missing_addresses_are_refused(tmp_path):
+    corpus = dplda.Corpus.from_counts(COUNTS, WORDS, public_vocabulary=True)
+    with pytest.raises(InputError, match="config4"):
+        dplda.fit(corpus, n_topics=2, placement="config4", engine="dask", scheduler="tcp://127.0.0.1:1", ledger=False)
+    with pytest.raises(InputError, match="needs the address"):
+        connect(None)
+
+
+def test_nobody_at_the_address_and_no_workers(scheduler, monkeypatch):
+    monkeypatch.setattr(cluster, "SECONDS", 1.0)
+    with pytest.raises(InputError, match="No Dask scheduler answers"):
+        connect("tcp://127.0.0.1:1")
+    with pytest.raises(InputError, match="No Dask scheduler answers"):
+        connect("nothing://at all")
+    with pytest.raises(InputError, match="has no workers"):
+        connect(scheduler)
+
+
+def test_a_worker_of_another_kind_that_joins_late_computes_nothing(monkeypatch):
+    with pytest.raises(ClusterError, match="joined"):
+        cluster._load("another processor", "nowhere", None, cluster.Portion())
+
+
+def test_task_names_and_errors_say_nothing_of_what_is_summed(store, scheduler, workers, monkeypatch):
+    with passes_of("dask", scheduler) as engine:
+        passes = engine(store)
+        names = []
+        submit = passes._client.submit
+        monkeypatch.setattr(passes._client, "submit", lambda *a, **k: names.append(k["key"]) or submit(*a, **k))
+        everything(passes)
+    assert {name.split("-")[0] for name in names} == {"same", "load", "work", "added"}

@@ -1,0 +1,84 @@
+"""How units are divided into portions changes no sum, and larger stores are read a portion at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dplda
+from dplda.corpus import synthetic
+from dplda.corpus.units import Portion, project
+from dplda.moments import contributions
+from dplda.privacy import passes
+from dplda.privacy.passes import Local, add, clipped_sum, eligible, unit_norms, units
+from dplda.privacy.picks import count_votes, word_hashes
+
+D = 12
+WORDS = tuple(f"w{i}" for i in range(D))
+COUNTS = synthetic(400, D, 3, mean_length=12, seed=4)[0]
+PEOPLE = np.random.default_rng(0).integers(0, 90, COUNTS.shape[0])
+
+
+@pytest.fixture(params=["documents", "people"])
+def store(request, tmp_path, monkeypatch):
+    monkeypatch.setattr("dplda.corpus.writer.BLOCK_DOCUMENTS", 32)
+    owners = None if request.param == "documents" else [f"p{i}" for i in PEOPLE]
+    return dplda.Corpus.from_counts(COUNTS, WORDS, units=owners).write(tmp_path / "store")
+
+
+def everything(engine):
+    """Whatever a curator asks for."""
+    votes, weight = engine.added(count_votes, word_hashes(WORDS))
+    engine.use(WORDS[::-1])
+    sizes = engine.each(units)
+    asked = [
+        contributions.first_moment(np.ones(D)),
+        contributions.second_moment_times(np.ones(D), np.eye(D)[:, :4]),
+        contributions.third_moment(np.eye(D)[:, :3]),
+        contributions.expected_counts(np.full((D, 3), 1 / D), 0.3),
+    ]
+    sums = [engine.added(clipped_sum, contribution, 0.05) for contribution in asked]
+    own = [np.arange(n) for n in sizes]
+    norms = [np.concatenate(engine.each(unit_norms, contribution, own=own)) for contribution in asked]
+    return [votes, weight, sum(sizes), engine.added(eligible)[0], *[x for pair in sums for x in pair], *norms]
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 40])
+def test_portions_change_nothing(store, n):
+    for one, many in zip(everything(Local(store, 1)), everything(Local(store, n)), strict=True):
+        np.testing.assert_array_equal(one, many)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 64])
+def test_portions_one_after_the_other_are_the_whole(store, n):
+    whole = project(store, WORDS)
+    parts = [project(store, WORDS, Portion(i, n)) for i in range(n)]
+    np.testing.assert_array_equal(np.concatenate([part.words for part in parts]), whole.words)
+    np.testing.assert_array_equal(np.concatenate([part.counts for part in parts]), whole.counts)
+    documents = [np.diff(part.indptr)[a:b].sum() for part in parts for a, b in zip(part.unit_ptr, part.unit_ptr[1:])]  # noqa: B905
+    expected = [np.diff(whole.indptr)[a:b].sum() for a, b in zip(whole.unit_ptr, whole.unit_ptr[1:])]  # noqa: B905
+    assert documents == expected
+
+
+def test_a_fit_of_a_store_too_large_to_keep_is_the_fit_of_one_that_is_kept(store, monkeypatch):
+    corpus = dplda.read_corpus(store.path)
+
+    def fit():
+        return dplda.fit(corpus, n_topics=2, vocabulary=WORDS, epsilon=8, ledger=False, simulate_seed=1)
+
+    whole, seen, read = fit(), [], passes.project
+    monkeypatch.setattr(passes, "KEPT", 0)
+    monkeypatch.setattr(passes, "READ", store.n_bytes // 5)
+    monkeypatch.setattr(passes, "project", lambda *a: seen.append(a[2]) or read(*a))
+    np.testing.assert_array_equal(fit().topics, whole.topics)
+    assert {portion.of for portion in seen} == {-(-store.n_bytes // passes.READ)}
+
+
+@given(st.lists(st.tuples(st.integers(-9, 9), st.lists(st.integers(-9, 9), min_size=2, max_size=2)), min_size=1))
+@settings(deadline=None)
+def test_adding_is_addition(parts):
+    whole, arrays = add((a, np.array(b)) for a, b in parts)
+    assert whole == sum(a for a, _ in parts)
+    assert arrays.tolist() == np.sum([b for _, b in parts], axis=0).tolist()
