@@ -69,6 +69,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         raise
     except SystemExit as error:  # how click and rich end when nobody reads their output
+        if isinstance(error.code, str):
+            return _fail(_unexpected(error), UNEXPECTED)
         return _broken_pipe() if error.code == 1 else int(error.code or 0)
     except Exception as error:
         return _fail(_unexpected(error), UNEXPECTED)
@@ -80,7 +82,7 @@ def _fail(message: str, status: int) -> int:
     return status
 
 
-def _unexpected(error: Exception) -> str:
+def _unexpected(error: BaseException) -> str:
     """Where the program failed and the kind of failure, but no message: it may quote what is private."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "dplda" in Path(f.filename).parts]
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""

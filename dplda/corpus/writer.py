@@ -91,8 +91,10 @@ class StoreWriter:
                 with _writing(self._destination):
                     self._finish()
         finally:
-            self._file.abandon()
-            shutil.rmtree(self._folder, ignore_errors=True)
+            try:
+                self._file.abandon()
+            finally:  # an interrupt, too, leaves no text behind
+                shutil.rmtree(self._folder, ignore_errors=True)
 
     def _flush(self, *, last: bool) -> None:
         table = pa.Table.from_batches(self._waiting, SCHEMA)
