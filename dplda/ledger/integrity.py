@@ -1,9 +1,9 @@
 """The hash chain: every row written is journalled, and the tables can be checked against the journal.
 
-What `verify` detects: any row of any table changed, added or removed by anything but this package, and a
-journal changed, reordered or cut short, by anyone who does not hold the key. What it cannot detect: an older
-copy of the ledger put back in place of a newer one (alone or with its key file), a ledger deleted and begun
-anew, and changes by someone who holds the key file and recomputes the chain.
+What `verify` detects: any row of any table changed, added or removed by anything but this package, anything added to
+the file or damaged in it, and a journal changed, reordered or cut short, by anyone who does not hold the key. What it
+cannot detect: an older copy of the ledger put back in place of a newer one (alone or with its key file), a ledger
+deleted with its key and begun anew, and changes by someone who holds the key file and recomputes the chain.
 """
 
 from __future__ import annotations
@@ -97,13 +97,26 @@ def head_problems(session: Session, chain: Chain, head: HeadRow) -> list[str]:
 
 
 def verify(session: Session, chain: Chain) -> Verification:
-    """Walk the whole journal, replay it and compare the outcome with the tables."""
+    """Check the file, walk the whole journal, replay it and compare the outcome with the tables."""
+    problems = _file_problems(session)
     head = session.get(HeadRow, 1)
-    problems = ["the journal's head was removed"] if head is None else head_problems(session, chain, head)
+    problems += ["the journal's head was removed"] if head is None else head_problems(session, chain, head)
     state, broken, length = _replay(session, chain)
     problems += broken
     problems += _differences(state, dict(_tables(session)))
     return Verification(not problems, length, tuple(problems))
+
+
+def _file_problems(session: Session) -> list[str]:
+    """What is wrong with the database as such: an index that misses a row would hide it from whoever looks it up."""
+    connection = session.connection()
+    found = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+    problems = [] if found == ["ok"] else [f"the file is damaged: {' '.join(str(line).split())}" for line in found]
+    for kind, name, text in connection.exec_driver_sql("SELECT type, name, sql FROM sqlite_master"):
+        ours = name in Base.metadata.tables and str(text).split()[:2] == ["CREATE", "TABLE"]
+        if not ours and not (kind == "index" and str(name).startswith("sqlite_autoindex_")):
+            problems.append(f"{kind} {name!r} was added to the file")
+    return problems
 
 
 def _replay(session: Session, chain: Chain) -> tuple[State, list[str], int]:

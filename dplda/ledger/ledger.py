@@ -249,8 +249,8 @@ def _event_rows(run: str, events: Sequence[Event]) -> list[EventRow]:
     return [EventRow(run=run, position=i, event=text, asked=False) for i, text in enumerate(texts)]
 
 
-def _check_name(parameter: str, value: str) -> None:
-    if not value.strip() or len(value) > 200 or not value.isprintable():
+def _check_name(parameter: str, value: object) -> None:
+    if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
         raise InputError(f"{parameter} must be a printable name of 1 to 200 characters, got {value!r}.")
 
 

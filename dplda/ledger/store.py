@@ -123,6 +123,8 @@ class Store:
                 yield session
         except DBAPIError as error:  # its text may hold a statement: only the kind of failure is passed on
             raise LedgerError(self._explain(error)) from None
+        except UnicodeDecodeError:  # SQLite quotes what it cannot make sense of
+            raise LedgerError(f"The ledger {self.path} {_EXPLANATIONS['SQLITE_CORRUPT']}.") from None
 
     def _explain(self, error: DBAPIError) -> str:
         name = str(getattr(error.orig, "sqlite_errorname", "unknown error"))
@@ -217,7 +219,7 @@ class Store:
     def _check_owner(self) -> None:
         with self.reading() as session:
             head = session.get(HeadRow, 1)
-            owner = "" if head is None else head.owner
+            owner = "" if head is None else str(head.owner)
         if owner and not hmac.compare_digest(owner.encode(), self.chain.owner().encode()):
             raise LedgerError(f"The key {self.key_path} does not belong to the ledger {self.path}.")
 

@@ -28,6 +28,9 @@ EDITS = {
     "DELETE FROM journal": "the journal ends at row 0",
     "UPDATE runs SET parameters = '{', created = ''": "runs '{run}' was altered: parameters, created",
     "UPDATE grants SET epsilon = 'much'": "grants '1' was altered: epsilon",
+    "CREATE VIEW shown AS SELECT * FROM runs": "view 'shown' was added to the file",
+    "CREATE TRIGGER later AFTER INSERT ON events BEGIN SELECT 1; END": "trigger 'later' was added to the file",
+    "CREATE TABLE more (x)": "table 'more' was added to the file",
     "UPDATE journal SET change = x'00', code = x'00' WHERE number = 3": "journal row 3 was altered",
 }
 
@@ -118,3 +121,18 @@ def test_codes_depend_on_key_predecessor_and_change(key, previous, change):
 @given(st.dictionaries(st.text(), st.floats(allow_nan=False, allow_infinity=False)))
 def test_canonical_json_does_not_depend_on_order(value):
     assert canonical(value) == canonical(dict(reversed(value.items())))
+
+
+def test_a_row_that_an_index_misses_is_found(used):
+    """The tables are whole, but who looks a run up by its number would not see it."""
+    connection = sqlite3.connect(used.path)
+    with connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        found = connection.execute("SELECT rootpage FROM sqlite_master WHERE name LIKE 'sqlite_autoindex_runs_%'")
+        pages = [page for (page,) in found]
+        connection.execute("UPDATE sqlite_master SET rootpage = ? WHERE name = 'sqlite_autoindex_runs_1'", pages[1:2])
+        connection.execute("UPDATE sqlite_master SET rootpage = ? WHERE name = 'sqlite_autoindex_runs_2'", pages[0:1])
+    connection.close()
+    assert any("the file is damaged" in problem for problem in used.verify().problems)
+    with pytest.raises(LedgerError, match="altered outside dplda"):
+        used.runs()
