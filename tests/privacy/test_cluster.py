@@ -68,7 +68,9 @@ def store(request, tmp_path, monkeypatch):
     return dplda.Corpus.from_counts(COUNTS, WORDS, units=owners).write(tmp_path / "store")
 
 
-def test_sums_on_a_cluster_are_those_of_one_process(store, scheduler, workers):
+def test_sums_on_a_cluster_are_those_of_one_process(store, scheduler, workers, monkeypatch):
+    monkeypatch.setattr(cluster, "FAN_IN", 2)
+    monkeypatch.setattr(cluster, "PER_THREAD", 5)
     with passes_of("dask", scheduler) as engine:
         for here, there in zip(everything(Local(store)), everything(engine(store)), strict=True):
             np.testing.assert_array_equal(here, there)
@@ -151,6 +153,14 @@ def test_nobody_at_the_address_and_no_workers(scheduler, monkeypatch):
 def test_a_worker_of_another_kind_that_joins_late_computes_nothing(monkeypatch):
     with pytest.raises(ClusterError, match="joined"):
         cluster._load("another processor", "nowhere", None, cluster.Portion())
+
+
+def test_adding_leaves_the_parts_as_they_are_since_they_may_be_added_again_or_shared():
+    parts = [(np.full(3, i), i) for i in (1, 2, 3)]
+    for array, _ in parts:
+        array.flags.writeable = False
+    total, mass = cluster._added(parts)
+    assert (total.tolist(), mass) == ([6, 6, 6], 6)
 
 
 def test_task_names_and_errors_say_nothing_of_what_is_summed(store, scheduler, workers, monkeypatch):
