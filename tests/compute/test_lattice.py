@@ -85,6 +85,41 @@ def test_no_bound_however_wrong_lets_integers_exceed_theirs(rows, bound, clip):
         assert square(z, mass) <= BOUND_SQUARED
 
 
+def magnitudes(random: np.random.Generator, n: int) -> np.ndarray:
+    """Random signs and magnitudes from below the smallest float32 to near the largest; some zeros."""
+    values = random.choice([-1.0, 1.0], n) * 10.0 ** random.uniform(*np.sort(random.uniform(-47, 38, 2)), n)
+    return (values * (random.random(n) < 0.9)).astype(np.float32)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_vectors_of_all_magnitudes_at_once_stay_within_the_bound_in_exact_arithmetic(seed):
+    """Denormals beside 10^38, thousands of coordinates, clips from 10^-300 to 10^300: none passes B."""
+    random, passed = np.random.default_rng(seed), 0
+    for _ in range(40):
+        rows = magnitudes(random, int(random.integers(1, 3000)))
+        weights = random.choice([1.0, 3.0, 6.0], len(rows))
+        clip = 10.0 ** random.uniform(-300, 300) if random.random() < 0.5 else 10.0 ** random.uniform(-46, 38)
+        z, mass = quantised(rows, clip, weights)
+        if mass >= 0:
+            passed += z.any()
+            assert square(z, mass, weights) <= BOUND_SQUARED
+    assert passed
+
+
+@pytest.mark.parametrize("n", [1, 2, 24, 2000])
+def test_vectors_within_a_rounding_error_of_the_clip_stay_within_the_bound(n):
+    """Where the clip begins to act, every neighbouring clip and a vector of norm equal to it, to the last digit."""
+    random = np.random.default_rng(n)
+    weights = random.choice([1.0, 3.0, 6.0], n)
+    for scale in (1e-30, 1e-12, 1.0, 1e18):
+        rows = (scale * random.standard_normal(n)).astype(np.float32)
+        clip = float(np.sqrt((rows.astype(float) ** 2 * weights).sum() / (1 - MASS_SHARE**2)))
+        for steps in range(-40, 41):
+            z, mass = quantised(rows, clip * (1 + steps * 2.0**-52), weights)
+            assert mass > 0
+            assert (BOUND - MARGIN - 30 - n**0.5) ** 2 <= square(z, mass, weights) <= BOUND_SQUARED
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
 def test_a_bound_that_is_not_finite_refuses_the_contribution(bad):
     assert quantised(np.array([1.0, 0.5, 2.0], np.float32), 1.0, bound=bad)[1] == -1

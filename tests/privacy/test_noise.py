@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import chisquare
+from scipy.stats import binomtest, chisquare, kstest, norm
 
 from dplda.compute.lattice import BOUND
 from dplda.privacy.noise import CHUNK, ExactNoise, SimulatedNoise, lattice_scale
@@ -21,14 +21,14 @@ def fit_to_discrete_gaussian(samples: np.ndarray, scale: float) -> float:
     far = np.arange(-60, 61)
     mass = np.exp(-(far**2) / (2 * scale**2))
     mass /= mass.sum()
-    reach = int(3 * scale)
+    reach = max(1, int(3 * scale))
     clipped, cells = np.clip(samples, -reach, reach), np.arange(-reach, reach + 1)
     expected = np.array([mass[np.clip(far, -reach, reach) == cell].sum() for cell in cells])
     observed = np.array([(clipped == cell).sum() for cell in cells])
     return float(chisquare(observed, expected * len(samples)).pvalue)
 
 
-@pytest.mark.parametrize("scale", [1.0, 2.5])
+@pytest.mark.parametrize("scale", [0.3, 1.0, 2.5, 8.0])
 def test_exact_noise_follows_the_discrete_gaussian_law(scale):
     assert fit_to_discrete_gaussian(ExactNoise().gaussian(scale, 20_000), scale) > UNLIKELY
 
@@ -40,6 +40,54 @@ def test_noise_over_an_unknown_key_set_follows_the_same_law():
 
 def test_the_law_test_can_fail():
     assert fit_to_discrete_gaussian(ExactNoise().gaussian(2.3, 20_000), 2.5) < UNLIKELY
+
+
+def tail(z: int, scale: float) -> float:
+    """P(Z >= z) of the discrete Gaussian."""
+    far = np.arange(-100, 101)
+    mass = np.exp(-(far**2) / (2 * scale**2))
+    return float(mass[far >= z].sum() / mass.sum())
+
+
+@pytest.mark.parametrize("scale", [0.7, 3.0])
+@pytest.mark.parametrize("above", [0, 1, 4])
+def test_keys_pass_a_threshold_as_often_as_the_exact_law_says(scale, above):
+    """Rule 9: at small scales the tail of the continuous Gaussian would be another, and so would > for >=."""
+    n = 20_000
+    kept = ExactNoise().above_threshold(dict.fromkeys(range(n), 50), scale, 50 + above)
+    assert binomtest(len(kept), n, tail(above, scale)).pvalue > UNLIKELY
+    assert binomtest(len(kept), n, tail(above + 1, scale)).pvalue < UNLIKELY or tail(above, scale) < 1e-4
+
+
+@pytest.fixture(scope="module")
+def wide() -> tuple[np.ndarray, float]:
+    """Samples at a scale in use, where neighbouring integers cannot be told apart by frequency, and the scale."""
+    scale = lattice_scale(0.7, BOUND)
+    return ExactNoise().gaussian(scale, 30_000), scale
+
+
+def test_wide_noise_has_the_whole_shape_of_the_law(wide):
+    """At 10^5 steps the discrete and the continuous law differ by less than 10^-5: 30,000 samples cannot tell."""
+    samples, scale = wide
+    assert kstest(samples / scale, "norm").pvalue > UNLIKELY
+    assert kstest(samples / (1.1 * scale), "norm").pvalue < UNLIKELY
+    for z in (1, 2, 3):
+        assert binomtest(int((np.abs(samples) > z * scale).sum()), len(samples), 2 * norm.sf(z)).pvalue > UNLIKELY
+
+
+@pytest.mark.parametrize("modulus", [2, 3, 64, 1000])
+def test_the_last_digits_of_wide_noise_are_uniform(wide, modulus):
+    """By Poisson summation, to within e^(-2 pi^2 (scale / modulus)^2); noise from floats has gaps (Mironov 2012)."""
+    digits = np.bincount(wide[0] % modulus, minlength=modulus)
+    assert chisquare(digits).pvalue > UNLIKELY
+    gaps = np.bincount((wide[0] // 2 * 2) % modulus, minlength=modulus)
+    assert modulus % 2 or chisquare(gaps).pvalue < UNLIKELY
+
+
+def test_samples_of_one_chunk_and_of_chunks_drawn_side_by_side_are_uncorrelated(wide):
+    samples = wide[0] / wide[1]
+    for lag in (1, 2, CHUNK):
+        assert abs((samples[lag:] * samples[:-lag]).mean()) < 6 / np.sqrt(len(samples) - lag)
 
 
 def test_keys_are_kept_where_the_noisy_value_reaches_the_threshold():
