@@ -8,7 +8,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from dplda.corpus.blocks import Block, freeze, read_block, sound_documents
 from dplda.errors import InputError
@@ -55,6 +57,7 @@ class CountStore:
         self.defects = defects
         self.name = name
         self.reading = reading or {}
+        self._columns: tuple[tuple[str, ...], NDArray[np.int64]] | None = None
 
     @classmethod
     def open(cls, path: str | Path) -> CountStore:
@@ -112,6 +115,13 @@ class CountStore:
     def dictionary(self) -> list[str]:
         """The words that `Block.words` index, (n_words,)."""
         return list(self.words.to_pylist())
+
+    def columns(self, words: tuple[str, ...]) -> NDArray[np.int64]:
+        """The index of each of `words` in the dictionary, or the dictionary's length; remembered until the next."""
+        if self._columns is None or self._columns[0] is not words:
+            position = {word: index for index, word in enumerate(self.dictionary)}
+            self._columns = words, np.array([position.get(word, len(position)) for word in words], np.int64)
+        return self._columns[1]
 
     def blocks(self, chosen: range | None = None) -> Iterator[Block]:
         """The blocks, or those of the indices `chosen`, in order; can be iterated again."""

@@ -58,10 +58,8 @@ def all_words(store: CountStore, portion: Portion = Portion()) -> UnitCounts:
 
 def project(store: CountStore, vocabulary: Sequence[str], portion: Portion = Portion()) -> UnitCounts:
     """The store's counts over `vocabulary` (public or released), grouped by unit; other words are dropped."""
-    position = {word: index for index, word in enumerate(store.dictionary)}
-    missing = len(store.dictionary)  # the column behind the dictionary's, which is empty
-    columns = np.fromiter((position.get(word, missing) for word in vocabulary), np.int64)
-    return _grouped(store, columns, portion)
+    vocabulary = vocabulary if isinstance(vocabulary, tuple) else tuple(vocabulary)
+    return _grouped(store, store.columns(vocabulary), portion)  # other words' column, behind the last, is empty
 
 
 def _grouped(store: CountStore, columns: np.ndarray | None, portion: Portion) -> UnitCounts:
