@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from dplda.privacy.thresholds import CLIP_GRID
 from dplda.settings import FitSettings
 
 WORDS = tuple(f"w{i}" for i in range(6))
+SUM = "sum"  # the stage of whatever is asked by itself: plans of one question are alike
 UNIT = 3  # tokens of one word: the whole first, second and third moment of a document lies on it
 BEYOND = 1e-3  # of the canary's norm, where sums are clipped
 HELD = 300  # documents of each kind in the base: far above any word's threshold, so that no reach or mass is cut off
@@ -84,19 +86,27 @@ def _game(
     return Game(name, events, settings.delta, neighbours, play, public)
 
 
+def _alone(
+    name: str, stage: str, settings: FitSettings, neighbours: Neighbours, play: Callable[[Attacker], object]
+) -> Game:
+    """A game of one question, which has the whole budget."""
+    game = _game(name, (Share(SUM, 1.0),), settings, neighbours, play)
+    return replace(game, events=(replace(game.events[0], stage=stage),))
+
+
 def _sum(
     name: str, statistic: Contribution, canary: dict[int, int], other: dict[int, int], settings: FitSettings
 ) -> Game:
     def play(attacker: Attacker) -> None:
-        attacker.release(name, statistic, BEYOND)
+        attacker.release(SUM, statistic, BEYOND)
 
-    return _game(name, (Share(name, 1.0),), settings, _neighbours(settings, canary, other), play)
+    return _alone(name, SUM, settings, _neighbours(settings, canary, other), play)
 
 
 def _size(settings: FitSettings) -> Game:
     too_short = {1: UNIT - 1}
     neighbours = _neighbours(settings, {1: UNIT}, too_short)
-    return _game("size", (Share("size", 1.0),), settings, neighbours, Attacker.size)
+    return _alone("size", "size", settings, neighbours, Attacker.size)
 
 
 def _frequency(settings: FitSettings) -> Game:
@@ -124,12 +134,11 @@ def _clip(settings: FitSettings) -> Game:
     """The lowest bin of the histogram is seen through a quantile that it reaches alone or not at all."""
     scale = np.array([2.0**-13, 2.0**25, 2.0**25, 1.0, 1.0, 1.0])
     neighbours = _neighbours(settings, {0: UNIT}, {1: UNIT})
-    shares = (Share("mean clip", 1.0),)
-    (event,) = calibrate(shares, settings.epsilon, settings.delta)
+    (event,) = calibrate((Share(SUM, 1.0),), settings.epsilon, settings.delta)
     quantile = (event.noise_multiplier or 0.0) / len(neighbours.base)
     statistic = contributions.first_moment(scale)
 
     def play(attacker: Attacker) -> None:
-        attacker.evidence = float(attacker.clip("mean", statistic, quantile) == CLIP_GRID[0])
+        attacker.evidence = float(attacker.clip(SUM, statistic, quantile) == CLIP_GRID[0])
 
-    return _game("clip", shares, settings, neighbours, play)
+    return _alone("clip", f"{SUM} clip", settings, neighbours, play)

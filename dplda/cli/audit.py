@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from dplda.audit.run import Finding
 
 REFUTED = 5  # exit status
-RUNS, PLACEMENT_SHARE = 2000, 10  # a run of a placement costs tens of times one of a mechanism
-_RUNS = Range(low=40, high=1e9, unit="runs on each of two corpora", integer=True)
+RUNS, PLACEMENT_SHARE = 2000, 10  # a run of a placement takes as long as many of a mechanism
+_RUNS = Range(low=100, high=1e9, unit="runs on each of two corpora", integer=True)
 _CONFIDENCE = Range(low=0.5, high=1.0, unit="probability", open_high=True)
 
 
@@ -69,9 +69,9 @@ def audit(
     from dplda.audit.placements import SOUND, game
     from dplda.audit.run import play
 
-    games = [] if placements else [(one, runs) for one in mechanisms(settings)]
-    games += [(game(name, settings), max(runs // PLACEMENT_SHARE, 40)) for name in placements or SOUND]
     noise = noise_of((seed or 0) if simulate else None)
+    games = [] if placements else [(one, runs) for one in mechanisms(settings)]
+    games += [(game(name, settings), runs // PLACEMENT_SHARE) for name in placements or SOUND]
     with following(quiet=as_json) as progress:
         findings = list(play(games, noise, progress, confidence))
     refuted = [finding for finding in findings if finding.refuted]

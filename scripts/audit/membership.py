@@ -31,10 +31,10 @@ import dplda
 from dplda.corpus import synthetic
 from dplda.privacy.accountant import gaussian_budget
 
-DOCUMENTS, WORDS, TOPICS, LENGTH, ALPHA0 = 4000, 400, 10, 15, 1.0
+DOCUMENTS, WORDS, TOPICS, LENGTH, ALPHA0 = 4000, 2000, 20, 25, 1.0
 CANARIES, TARGETS = 40, 400  # targets that repeat a word of their own, and ordinary ones
 REPEATED = 12  # times that a canary repeats its word
-MODELS = 128  # shadow models of a system
+MODELS = 96  # shadow models of a system
 DELTA = 1e-5
 SWEEPS = 200
 STEPS = 50  # of the maximisation over a document's mixture
