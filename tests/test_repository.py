@@ -120,7 +120,7 @@ def test_links_between_documents_lead_somewhere() -> None:
 
 def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    assert {page.name for page in (ROOT / "docs").glob("*.md")} == set(re.findall(r": (\w+\.md)", navigation))
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} == set(re.findall(r": ([\w-]+\.md)", navigation))
 
 
 @pytest.mark.parametrize("module", MODULES, ids=[str(path.relative_to(ROOT)) for path in MODULES])

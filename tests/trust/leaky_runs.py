@@ -105,10 +105,7 @@ def cases(corpora: Path, everywhere: bool) -> Iterator[Case]:
         ["topics", "./model", "--csv", "topics.csv"],
         ["transform", "./model", notes, "--out", "p.csv", "--json"],
         ["report", "./model", "--output", "report.html"],
-        *(
-            ["export", "./model", "--to", kind, "--out", f"out-{kind}"]
-            for kind in ("csv", "json", "pyldavis", "gensim")
-        ),
+        *(["export", "./model", "--to", kind, "--out", f"out-{kind}"] for kind in KINDS),
         ["runs", "show", "notes"],
         ["runs", "--json"],
         ["budget", "show"],
