@@ -162,7 +162,7 @@ def _check_usage(corpus: str | None, options: dict[str, Any]) -> None:
         raise click.UsageError("--seed only goes with --synthetic or --public: seeded noise protects nobody.")
     if options["output"] is not None:
         refuse_existing(options["output"])
-        if not options["output"].absolute().parent.is_dir():
+        if not os.path.isdir(options["output"].absolute().parent):
             raise InputError(f"the folder of {options['output']} is not there. Make it, or choose another file.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -56,7 +57,7 @@ def report(comparison: Comparison, path: Path) -> None:
 
     chosen: dict[tuple[str, str], Outcome] = {}
     for outcome in sorted(comparison.outcomes, key=lambda o: (-o.cell.epsilon, o.cell.repeat)):
-        if outcome.model is not None and Path(outcome.model).is_dir():
+        if outcome.model is not None and os.path.isdir(outcome.model):
             chosen.setdefault((outcome.cell.placement, outcome.cell.calibration), outcome)
     write_report([load(str(outcome.model)) for outcome in chosen.values()], path, comparison=comparison)
 

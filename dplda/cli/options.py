@@ -127,7 +127,7 @@ def open_model(run: str, ledger_path: Path | None) -> TopicModel:
     from dplda.model import load
     from dplda.model.files import TEXT_FILE
 
-    if (Path(run) / TEXT_FILE).is_file() or os.sep in run:
+    if os.path.isfile(Path(run) / TEXT_FILE) or os.sep in run:
         model = load(run)
     else:
         record = open_ledger(ledger_path).run(run)
@@ -141,5 +141,5 @@ def open_model(run: str, ledger_path: Path | None) -> TopicModel:
 
 def refuse_existing(path: Path) -> None:
     """Raise `InputError` if there is something at `path`."""
-    if path.exists():
+    if os.path.exists(path):
         raise InputError(f"{path} exists already. Choose another file or remove it first.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
@@ -90,7 +91,7 @@ class Corpus:
     def write(self, destination: str | Path, progress: Progress | None = None) -> CountStore:
         """Write the counts as a store, a folder that must not exist yet, and open it. Raises `InputError`."""
         place = Path(destination).expanduser()
-        if place.exists():
+        if os.path.exists(place):
             raise InputError(f"{place} exists already. Choose another folder, or remove it.")
         self._preparation.write(place, progress or Silent())
         self._store = CountStore.open(place)

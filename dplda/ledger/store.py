@@ -62,7 +62,7 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser().absolute()
         self._engine = _engine(self.path)
-        used = self.key_path.exists()  # looked at first: a key has had its ledger since before it got its name
+        used = os.path.exists(self.key_path)  # looked at first: a key has had its ledger since before it got its name
         if not os.path.exists(self.path):
             self._check_not_lost(used)
             self._place(self.path, b"")
@@ -160,8 +160,8 @@ class Store:
         """Make the tables and the key; it gets its name once they are on disk, so that a key alone means a loss."""
         with self.writing() as session:
             if not self._version(session):  # otherwise another process was first
-                self._check_not_lost(self.key_path.exists())
-                if not self._new_key_path.exists():
+                self._check_not_lost(os.path.exists(self.key_path))
+                if not os.path.exists(self._new_key_path):
                     self._place(self._new_key_path, secrets.token_bytes(KEY_BYTES))
                 connection = session.connection()
                 Base.metadata.create_all(connection)
@@ -199,7 +199,7 @@ class Store:
 
     def _find_key(self) -> bytes:
         """The key of a ledger that has tables; whoever comes first after its creation gives it its name."""
-        if not self.key_path.exists():
+        if not os.path.exists(self.key_path):
             with contextlib.suppress(FileNotFoundError):
                 self._new_key_path.rename(self.key_path)
         return self._read_key(self.key_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -71,7 +72,7 @@ def topics_csv(model: TopicModel) -> str:
 
 def _refuse_existing(*paths: Path) -> None:
     for path in paths:
-        if path.exists():
+        if os.path.exists(path):
             raise InputError(f"{path} exists already. Choose another destination or remove it first.")
 
 

@@ -72,7 +72,7 @@ def load(directory: str | Path) -> TopicModel:
     Raises `InputError`, one line, if the folder is missing, incomplete, altered or not a model.
     """
     folder = Path(directory)
-    if not (folder / TEXT_FILE).is_file():
+    if not os.path.isfile(folder / TEXT_FILE):
         raise InputError(f"{folder} is not a model folder (no {TEXT_FILE}). List runs with `dplda runs`.")
     try:
         raw = (folder / TEXT_FILE).read_bytes()

@@ -19,7 +19,7 @@ def reserve_space(directory: str | Path, n_bytes: int) -> None:
     made here is then removed again.
     """
     folder = Path(directory)
-    made = not folder.exists()
+    made = not os.path.exists(folder)
     prepare_folder(folder)
     try:
         _allocate(folder / RESERVED, n_bytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -51,7 +52,7 @@ _ENDINGS = {
 
 def guess_format(path: Path) -> str:
     """The format `path` has by its name (a folder is a folder of texts). Raises `InputError` if none fits."""
-    if path.is_dir():
+    if os.path.isdir(path):
         return "folder"
     plain = _ungzipped(path)
     if plain.name.startswith("docword."):
@@ -67,19 +68,21 @@ def open_source(path: Path, options: ReadOptions, format: str | None = None) -> 
 
     Raises `InputError` if the path is missing, the format unknown, or the reader's own checks fail.
     """
-    if not path.exists():
+    if not os.path.exists(path):  # False, not an exception, where the path may not be looked at
         raise InputError(f"{path} does not exist. Check the path.")
     if format is not None and format not in READERS:
         raise InputError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
     chosen = format or guess_format(path)
-    if path.is_dir() != (chosen == "folder"):
-        raise InputError(f"{path} is {'a folder' if path.is_dir() else 'a file'}, which format {chosen!r} is not.")
+    if os.path.isdir(path) != (chosen == "folder"):
+        raise InputError(
+            f"{path} is {'a folder' if os.path.isdir(path) else 'a file'}, which format {chosen!r} is not."
+        )
     return READERS[chosen](path, options)
 
 
 def default_name(path: Path) -> str:
     """Name of the dataset at `path`: the file's name without endings, or the folder's name."""
-    if path.is_dir():
+    if os.path.isdir(path):
         return path.resolve().name or "corpus"
     name = _ungzipped(path).name
     if name.startswith("docword."):

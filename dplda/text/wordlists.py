@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def find_word_list(path: Path) -> Path | None:
     Looks where gensim does (``X.vocab``, ``X/vocab.txt``, ``base.vocab``, ``dir/vocab.txt``), then for
     UCI's ``vocab.X.txt`` beside ``docword.X.txt`` and for ``X.vocab.txt``.
     """
-    return next((candidate for candidate in _candidates(path) if candidate.is_file()), None)
+    return next((candidate for candidate in _candidates(path) if os.path.isfile(candidate)), None)
 
 
 def required_word_list(path: Path) -> Path:

@@ -64,3 +64,9 @@ def test_public_checks_come_with_one_clear_line(tmp_path: Path) -> None:
         open_source(tmp_path / "a.txt", ReadOptions(), "folder")
     with pytest.raises(InputError, match="is a folder, which format 'csv' is not"):
         open_source(tmp_path, ReadOptions(), "csv")
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "\0"])
+def test_a_path_that_the_system_cannot_look_at_does_not_exist(name: str) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        open_source(Path(name), ReadOptions(), "csv")
