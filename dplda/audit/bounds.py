@@ -1,10 +1,10 @@
 """Lower bounds on epsilon from runs on two neighbouring corpora: how well can anybody tell them apart?
 
-A test says of each run's evidence which corpus is behind it. Its threshold is chosen on the first runs and its errors
-are counted on the others, so that the limits of Clopper and Pearson (1934) hold for them. An (epsilon, delta)-private
-mechanism allows no test with (1 - delta - false negatives) / false positives above e^epsilon, nor the mirror of that
-(Kairouz, Oh and Viswanath 2015, Theorem 2.1). A mu-GDP mechanism allows none with Phi^-1(1 - false positives) -
-Phi^-1(false negatives) above mu (Dong, Roth and Su 2022; for audits Nasr et al. 2023, section 4).
+A test says of each run's evidence which corpus is behind it. Its threshold is fixed beforehand, or chosen on the first
+runs and its errors counted on the others, so that the limits of Clopper and Pearson (1934) hold for them. An (epsilon,
+delta)-private mechanism allows no test with (1 - delta - false negatives) / false positives above e^epsilon, nor the
+mirror of that (Kairouz, Oh and Viswanath 2015, Theorem 2.1). A mu-GDP mechanism allows none with Phi^-1(1 - false
+positives) - Phi^-1(false negatives) above mu (Dong, Roth and Su 2022; for audits Nasr et al. 2023, section 4).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from scipy.stats import beta, norm
 
 from dplda.privacy.accountant import gaussian_epsilon
 
+MIDDLE = 0.0  # the threshold of a log likelihood ratio at which both errors are the same
 TUNING = 0.25  # part of the runs that choose thresholds
 CAUTION = 0.1  # of the level, at which thresholds are compared: few errors among few runs flatter a threshold
 CANDIDATES = 401  # thresholds to choose from, at even quantiles
@@ -93,7 +94,11 @@ def _limits(less: np.ndarray, more: np.ndarray, thresholds: np.ndarray, level: f
 
 
 def show(less: np.ndarray, more: np.ndarray, claim: Claim, level: float) -> Shown:
-    """What the evidence of runs on two corpora shows; all of it holds with probability 1 - `level`."""
+    """What the evidence of runs on two corpora shows; all of it holds with probability 1 - `level`.
+
+    That of `mu` takes positive evidence to speak for `more`, by which most of a Gaussian is seen. What refutes the
+    definition most lies in a tail, and is chosen.
+    """
     epsilon = lower_bound(less, more, lambda p, n: epsilon_shown(p, n, claim.delta), level / 2)
-    mu = lower_bound(less, more, lambda p, n: mu_shown(p, n, claim.failure), level / 2)
+    mu = float(mu_shown(*_limits(less, more, np.array([MIDDLE]), level / 2), claim.failure)[0])
     return Shown(epsilon, mu, gaussian_epsilon(mu, claim.delta - claim.failure))

@@ -139,6 +139,6 @@ def _clip(settings: FitSettings) -> Game:
     statistic = contributions.first_moment(scale)
 
     def play(attacker: Attacker) -> None:
-        attacker.evidence = float(attacker.clip(SUM, statistic, quantile) == CLIP_GRID[0])
+        attacker.evidence = 1.0 if attacker.clip(SUM, statistic, quantile) == CLIP_GRID[0] else -1.0
 
     return _alone("clip", f"{SUM} clip", settings, neighbours, play)

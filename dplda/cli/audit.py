@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dplda.audit.run import Finding
 
 REFUTED = 5  # exit status
-RUNS, PLACEMENT_SHARE = 2000, 10  # a run of a placement takes as long as many of a mechanism
+RUNS, PLACEMENT_SHARE = 1000, 10  # a run of a placement takes as long as many of a mechanism
 _RUNS = Range(low=100, high=1e9, unit="runs on each of two corpora", integer=True)
 _CONFIDENCE = Range(low=0.5, high=1.0, unit="probability", open_high=True)
 
@@ -87,7 +87,7 @@ def audit(
 
 
 def _tell(findings: list[Finding], delta: float, confidence: float) -> None:
-    columns = ("audited", "runs", "claimed epsilon", "shown, by definition", "shown, if Gaussian", "of the claim", "")
+    columns = ("audited", "runs", "claimed epsilon", "shown by definition", "if Gaussian", "of the claim", "refuted")
     table(columns, [_row(finding) for finding in findings])
     say(
         f"Shown: lower bounds on epsilon at delta {delta:g}, which hold together with confidence {confidence:.0%}. "
@@ -104,5 +104,5 @@ def _row(finding: Finding) -> tuple[str, ...]:
         f"{shown.epsilon:.2f}",
         f"{shown.gaussian:.2f}",
         f"{max(shown.epsilon, shown.gaussian) / claim.epsilon:.0%}",
-        "REFUTED" if finding.refuted else "not refuted",
+        "REFUTED" if finding.refuted else "no",
     )

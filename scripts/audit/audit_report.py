@@ -117,7 +117,7 @@ def membership(found: Sequence[dict[str, Any]], folder: Path) -> None:
         )
     )
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+        figure = Figure(figsize=(7.2, 4.0), layout="constrained")
         for ax, people in zip(figure.subplots(1, 2), PEOPLE, strict=True):
             _axes(ax, people)
             ax.xaxis.set_minor_formatter(NullFormatter())
@@ -125,7 +125,9 @@ def membership(found: Sequence[dict[str, Any]], folder: Path) -> None:
                 positives, hits = by_people[people]
                 colour, line = CURVES[system]
                 ax.plot(*_thin(positives, hits), color=colour, linestyle=line, linewidth=1.3, label=system)
-        figure.axes[0].legend(frameon=False, fontsize=7.5, loc="upper left")
+        figure.axes[0].set_ylabel("true positive rate")
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, frameon=False, fontsize=8, loc="outside lower center", ncols=4)
         figure.savefig(folder / "audit-membership.svg", format="svg", metadata={"Date": None})
 
 
@@ -159,6 +161,6 @@ def _axes(ax: Axes, people: str) -> None:
 
 
 def _thin(positives: np.ndarray, hits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A few hundred points of a curve, even on its logarithm."""
-    chosen = np.unique(np.searchsorted(positives, np.geomspace(1e-4, 1, 300)).clip(max=len(positives) - 1))
+    """Some of the points of a curve, even on its logarithm."""
+    chosen = np.unique(np.searchsorted(positives, np.geomspace(1e-4, 1, 150)).clip(max=len(positives) - 1))
     return positives[chosen], hits[chosen]
