@@ -15,10 +15,10 @@ from typing import Any
 Step = tuple[type, str]  # a class and the name of a method
 
 
-def killed(script: Path, folder: Path) -> list[dict[str, Any]]:
-    """The JSON lines that `script` prints, told to work in `folder`."""
+def killed(script: Path, folder: Path, *more: str) -> list[Any]:
+    """The JSON lines that `script` prints, told to work in `folder`, and `more`."""
     paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, str(script), str(folder)]
+    command = [sys.executable, str(script), str(folder), *more]
     done = subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]

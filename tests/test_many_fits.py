@@ -1,0 +1,34 @@
+"""Two and twenty fits at once, on one dataset or on the same documents under many names: never more than the grant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import killing
+import pytest
+
+import dplda
+from dplda.privacy.accountant import capacity, cost
+
+SCRIPT = Path(__file__).with_name("many_fits.py")
+
+
+@pytest.mark.parametrize(("fits", "names"), [(2, "reviews"), (20, "reviews"), (20, "a,b,c,d,e")])
+def test_fits_at_once_never_exceed_the_grant_together(tmp_path, fits, names):
+    (exits,) = killing.killed(SCRIPT, tmp_path, str(fits), names)
+    ledger = dplda.Ledger(tmp_path / "ledger.db")
+    assert ledger.verify().ok
+    assert set(exits) <= {"done", "BudgetRefused"}
+    done = [run for run in ledger.runs() if run.status == "done"]
+    assert len(done) == exits.count("done")
+    assert sum((cost(run.counted) for run in done), start=cost([])).fits(capacity(10.0, 1e-5))
+    for dataset in ledger.datasets():
+        assert dataset.spent.fits(dataset.grant.capacity)
+    if names == "reviews":
+        assert len(done) == min(fits, sum_that_fit(done[0]))
+    assert all(run.status in ("done", "refused") for run in ledger.runs())
+
+
+def sum_that_fit(run) -> int:
+    """How many runs of this cost fit into the first grant."""
+    return int(capacity(10.0, 1e-5).mu_squared / run.cost.mu_squared)
