@@ -59,7 +59,7 @@ def die(path: Path, point: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("processes", [2, 8])
+@pytest.mark.parametrize("processes", [2, 20])
 def test_processes_that_reserve_at_once_never_exceed_the_grant(tmp_path, processes):
     path = tmp_path / "ledger.db"
     assert in_processes(reserve_until_refused, [(path, "reviews", None)] * processes) == [0] * processes
