@@ -27,6 +27,7 @@ from dplda.errors import InputError
 from dplda.model import TopicModel, load
 from dplda.model.export import csv_text
 from dplda.model.files import ARRAY_FILE, TEXT_FILE
+from dplda.text.counts import WordNames, chunked
 
 HOSTILE = [
     "</script><script>document.title='owned'</script>",
@@ -120,6 +121,32 @@ def test_a_million_empty_documents_and_a_million_words_in_one_take_bounded_memor
     assert told["megabytes"] < 1500
 
 
+@pytest.mark.slow
+def test_long_documents_at_the_beginning_are_not_all_held_to_learn_the_columns(tmp_path: Path) -> None:
+    line = gzip.compress(lines([{"text": "a" * 9_000_000}]))
+    (tmp_path / "c.jsonl.gz").write_bytes(line * 100)
+    told = took(tmp_path / "c.jsonl.gz", tmp_path)
+    assert told["documents"] == 100
+    assert told["megabytes"] < 400
+
+
+@pytest.mark.parametrize("name", ["c.mtx.gz", "c.parquet.gz"])
+def test_counts_and_tables_that_unpack_to_far_more_than_their_size_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("dplda.text.files.UNPACKED", 2**20)
+    head = b"%%MatrixMarket matrix coordinate integer general\n3 3 3\n" if "mtx" in name else b""
+    (tmp_path / name).write_bytes(gzip.compress(head + b"1 1 1\n" * 2**22))
+    with pytest.raises(InputError, match="unpacks to more than 256 times its size"):
+        dplda.read_corpus(tmp_path / name, text_field=None if head else "text", cache=tmp_path).open()
+
+
+def test_long_lines_of_pairs_are_counted_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dplda.text.counts.CHUNK_ENTRIES", 10)
+    documents = ((ordinal, [(word, 1) for word in range(6)]) for ordinal in range(7))
+    assert [len(chunk.ids) for chunk in chunked(documents, WordNames(None, first=0))] == [2, 2, 2, 1]
+
+
 def npz(path: Path, **arrays: Any) -> Path:
     np.savez_compressed(path, **arrays)
     path.with_name("vocab.txt").write_text("a\nb\nc\n")
@@ -187,11 +214,11 @@ def test_a_row_of_an_npz_that_names_unknown_words_contributes_nothing_and_stops_
 
 def test_a_table_of_a_few_kilobytes_that_becomes_gigabytes_takes_bounded_memory(tmp_path: Path) -> None:
     text = pa.array(["a" * 2**22 * 10 + "a"]).dictionary_encode()
-    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(1000, np.int32)), text.dictionary)
-    pq.write_table(pa.table({"text": column}), tmp_path / "c.parquet", compression="zstd")
-    assert (tmp_path / "c.parquet").stat().st_size < 2**20  # becomes 40 GB
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(48, np.int32)), text.dictionary)
+    pq.write_table(pa.table({"text": column}), tmp_path / "c.parquet", compression="zstd", store_schema=False)
+    assert (tmp_path / "c.parquet").stat().st_size < 2**20  # becomes 2 GB
     told = took(tmp_path / "c.parquet", tmp_path)
-    assert (told["documents"], told["defects"]) == (0, {"TOO_LONG": 1000})
+    assert (told["documents"], told["defects"]) == (0, {"TOO_LONG": 48})
     assert told["megabytes"] < 400
 
 
