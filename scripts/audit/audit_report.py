@@ -28,30 +28,43 @@ FALSE = 0.01  # false positive rate that is looked at
 
 
 def audit(found: Sequence[dict[str, Any]], folder: Path) -> None:
-    """Print a table of each kind and draw what was shown at epsilon 8, and of the published calibration."""
-    for kind, adjacency, epsilon in dict.fromkeys((r["kind"], r["adjacency"], r["epsilon"]) for r in found):
-        chosen = [r for r in found if (r["kind"], r["adjacency"], r["epsilon"]) == (kind, adjacency, epsilon)]
-        print(f"\n**{kind}, epsilon {epsilon:g}, {adjacency}**\n")
-        print(
-            _table(
-                ("audited", "what", "noise", "runs", "claimed", "by definition", "if Gaussian", ""), map(_row, chosen)
-            )
-        )
+    """Print the tables and draw what was shown at epsilon 8, and of the published calibration."""
+    for epsilon in dict.fromkeys(r["epsilon"] for r in found if r["what"] == "product"):
+        print(f"\n**The product, epsilon {epsilon:g}**\n")
+        print(_product([r for r in found if (r["what"], r["epsilon"]) == ("product", epsilon)]))
+    print("\n**Broken**\n")
+    columns = ("what", "seen in", "adjacency", "runs", "claimed", "by the definition", "if Gaussian", "")
+    print(_table(columns, [_row(r) for r in found if r["what"] != "product"]))
     _draw(found, folder / "audit-bounds.svg")
 
 
+def _product(found: Sequence[dict[str, Any]]) -> str:
+    """A row for each game, a column for each adjacency and noise: by the definition / if Gaussian."""
+    cells = list(dict.fromkeys((r["adjacency"], r["noise"]) for r in found))
+    shown = {(r["name"], r["adjacency"], r["noise"]): r for r in found}
+    names = dict.fromkeys(r["name"] for r in found)
+    rows = [(name, *(_both(shown.get((name, *cell))) for cell in cells)) for name in names]
+    return _table(("audited", *(", ".join(cell) for cell in cells)), rows)
+
+
+def _both(record: dict[str, Any] | None) -> str:
+    if record is None:
+        return ""
+    shown, claimed = record["shown"], record["claimed"]["epsilon"]
+    refuted = ", **refuted**" if record["refuted"] else ""
+    return f"{shown['epsilon']:.2f} / {shown['gaussian']:.2f} ({shown['gaussian'] / claimed:.0%}){refuted}"
+
+
 def _row(record: dict[str, Any]) -> tuple[str, ...]:
-    claimed, shown = record["claimed"]["epsilon"], record["shown"]
-    gaussian = "–" if record["kind"] == "published" else f"{shown['gaussian']:.2f}"
-    share = "" if record["kind"] == "published" else f" ({shown['gaussian'] / claimed:.0%})"
+    shown, published = record["shown"], record["kind"] == "published"
     return (
-        record["name"],
         record["what"],
-        record["noise"],
+        record["name"],
+        record["adjacency"],
         f"2 × {record['runs']:,}",
-        f"{claimed:.2f}",
+        f"{record['claimed']['epsilon']:.2f}",
         f"{shown['epsilon']:.2f}",
-        gaussian + share,
+        "–" if published else f"{shown['gaussian']:.2f}",
         "**refuted**" if record["refuted"] else "not refuted",
     )
 
