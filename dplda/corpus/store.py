@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
@@ -28,7 +29,8 @@ class CountStore:
     `unit` is ``"document"`` or the column that named the privacy unit; `name` is that of the corpus it was
     made from, if any; `path` is its folder, None in memory; `n_bytes` is about how large its `n_blocks` blocks are;
     `defects` counts the documents that contribute nothing, by name of `Defect`; `reading` is how text became words
-    (language, lemmas), empty for counts.
+    (language, lemmas), empty for counts. `identity` tells stores apart that lie at one path on different machines or
+    one after the other; empty in memory.
 
     Made by `open` from a folder that `StoreWriter` wrote, or by `from_blocks`.
     """
@@ -46,6 +48,7 @@ class CountStore:
         path: Path | None = None,
         name: str | None = None,
         reading: dict[str, Any] | None = None,
+        identity: str = "",
     ) -> None:
         self._words = words
         self._blocks = blocks
@@ -57,6 +60,7 @@ class CountStore:
         self.defects = defects
         self.name = name
         self.reading = reading or {}
+        self.identity = identity
         self._columns: tuple[tuple[str, ...], NDArray[np.int64]] | None = None
 
     @classmethod
@@ -82,6 +86,7 @@ class CountStore:
             defects=meta["defects"],
             name=meta["name"],
             reading=meta.get("reading"),
+            identity=_identity(folder, meta),
         )
 
     @classmethod
@@ -154,6 +159,12 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     if version != VERSION or not fine:
         raise InputError(f"{folder} was written by another version of dplda. Import the corpus again.")
     return dict(meta)
+
+
+def _identity(folder: Path, meta: dict[str, Any]) -> str:
+    """A digest of what was written last, with a random number in it, and of how large the rest is."""
+    sizes = [(folder / name).stat().st_size for name in (DICTIONARY, DOCUMENTS)]
+    return hashlib.sha256(json.dumps([meta, sizes], sort_keys=True).encode()).hexdigest()
 
 
 def _map(path: Path) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import tempfile
 from collections import Counter
@@ -116,6 +117,7 @@ class StoreWriter:
         meta = {
             "format": FORMAT,
             "version": VERSION,
+            "id": secrets.token_hex(16),
             "unit": self._unit,
             "name": self._name,
             "reading": self._reading,

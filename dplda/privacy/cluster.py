@@ -10,15 +10,18 @@ Exact sums travel between workers and to the driver: a cluster belongs to whoeve
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, wraps
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import llvmlite.binding
+import numba
+from numba.core.registry import cpu_target
 
-from dplda.compute.compiled import source_digest
+from dplda.compute.compiled import PACKAGE, digest
 from dplda.corpus.store import CountStore
 from dplda.corpus.units import Portion, UnitCounts
 from dplda.errors import ClusterError, InputError
@@ -33,6 +36,12 @@ SECONDS = 15.0  # to wait for a scheduler, and for its first worker
 FAN_IN = 8  # sums that one task adds up
 PER_THREAD = 2  # portions at least for each thread, so that all end at about the same time
 
+ALIKE = (
+    "All workers must run the same versions of dplda, numba, numpy and scipy on the same kind of processor as this "
+    "machine, so that all documents are computed alike."
+)
+SPENT = "What was asked before stays spent."
+
 
 def connect(address: str | None) -> Client:
     """A client of the Dask scheduler at `address`, such as ``tcp://host:8786``, which has a worker.
@@ -40,11 +49,15 @@ def connect(address: str | None) -> Client:
     Raises `InputError` without Dask, a scheduler or workers.
     """
     try:
-        from distributed import Client
+        from distributed import Client, Security
     except ImportError:
         raise InputError("engine dask needs Dask: pip install 'dplda[dask]'.") from None
     if not address:
         raise InputError("engine dask needs the address of a scheduler, such as --scheduler tcp://host:8786.")
+    if address.startswith("tls:") and Security().get_connection_args("client")["ssl_context"] is None:
+        raise InputError(
+            "A tls:// address needs the keys in Dask's configuration, distributed.comm.tls (docs/scale.md)."
+        )
     try:
         client = Client(address, timeout=SECONDS, set_as_default=False)
     except (OSError, ValueError, ImportError):  # TimeoutError is an OSError; ImportError: an unknown protocol
@@ -64,8 +77,11 @@ def passes_of(engine: str, scheduler: str | None) -> Iterator[Engine]:
         yield Local
         return
     client = connect(scheduler)
+    import dask
+
     try:
-        yield lambda store: Cluster(store, client)
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1PB"}):  # a warning tells sizes
+            yield lambda store: Cluster(store, client)
     finally:
         client.close()
 
@@ -74,7 +90,7 @@ class Cluster:
     """`Passes` on the workers of `client`, each of which must see the folder of `store`.
 
     Raises `InputError` if one does not, or runs other code or on another kind of processor: a unit's rounding must not
-    depend on which worker sums it (docs/privacy.md, rule 12).
+    depend on which worker sums it (docs/privacy.md, rule 12). Passes raise `ClusterError`.
     """
 
     def __init__(self, store: CountStore, client: Client) -> None:
@@ -84,9 +100,10 @@ class Cluster:
                 "that all workers see, with Corpus.write or dplda corpus import, and fit that."
             )
         self._client = client
-        self._path = str(store.path.resolve())
-        self._check()
-        threads = sum(client.nthreads().values())
+        self._where = str(store.path.resolve()), store.identity
+        with _told():
+            self._check()
+            threads = sum(client.nthreads().values())
         blocks = store.n_blocks if store.unit == "document" else threads * PER_THREAD
         self._portions = max(1, min(blocks, max(threads * PER_THREAD, -(-store.n_bytes // READ))))
         self._words: Sequence[str] | None = None
@@ -99,7 +116,7 @@ class Cluster:
     def each(self, work: Pass[T], *given: Any, own: Sequence[Any] | None = None) -> list[T]:
         """See `Passes`."""
         with _told():
-            return list(self._client.gather(self._tasks(work, given, own)))
+            return [part.value for part in self._client.gather(self._tasks(work, given, own))]
 
     def added(self, work: Pass[tuple[Any, ...]], *given: Any) -> tuple[Any, ...]:
         """See `Passes`."""
@@ -107,8 +124,8 @@ class Cluster:
             parts = self._tasks(work, given, None)
             while len(parts) > 1:
                 groups = [parts[first : first + FAN_IN] for first in range(0, len(parts), FAN_IN)]
-                parts = [self._submit(_added, group) for group in groups]
-            return tuple(parts[0].result())
+                parts = [self._submit(_added, *group) for group in groups]
+            return tuple(parts[0].result().value)
 
     def whole(self) -> UnitCounts:
         """Not here: raises `InputError`."""
@@ -118,7 +135,7 @@ class Cluster:
         if self._counts is None:
             words = self._submit(_same, self._words)
             portions = [Portion(index, self._portions) for index in range(self._portions)]
-            self._counts = [self._submit(_load, _kind(), self._path, words, portion) for portion in portions]
+            self._counts = [self._submit(_load, _kind(), self._where, words, portion) for portion in portions]
         shared = self._submit(_same, tuple(given))  # a task, so that it outlives the worker that holds it
         more: Sequence[tuple[Any, ...]] = [()] * self._portions if own is None else [(value,) for value in own]
         return [
@@ -126,62 +143,111 @@ class Cluster:
             for counts, last in zip(self._counts, more, strict=True)
         ]
 
-    def _submit(self, function: Any, *arguments: Any) -> Future:
-        """A task of its own, whose name says nothing of its arguments."""
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
+        """A task of its own, whose name says nothing of its arguments, nor does what Dask shows of them."""
+        from distributed import Future
+
+        hidden = [value if isinstance(value, Future) else Hidden(value) for value in arguments]
         key = f"{function.__name__.strip('_')}-{secrets.token_hex(8)}"
-        return self._client.submit(function, *arguments, key=key, pure=False)
+        return self._client.submit(function, *hidden, key=key, pure=False)
 
     def _check(self) -> None:
-        found = self._client.run(_seen, self._path)
-        if not all(seen for _, seen in found.values()):
+        path, identity = self._where
+        try:
+            found = list(self._client.run(_seen, path).values())
+        except ImportError:
+            raise InputError(f"The workers cannot import dplda. {ALIKE}") from None
+        if not found:
+            raise InputError("The cluster has lost its last worker. Start some: dask worker ADDRESS")
+        if {kind for kind, _ in found} != {_kind()}:
+            raise InputError(ALIKE)
+        if any(seen is None for _, seen in found):
             raise InputError(
-                f"Not every worker can read the corpus store {self._path}. Use a folder that all of them see (set "
+                f"Not every worker can read the corpus store {path}. Use a folder that all of them see (set "
                 "DPLDA_CACHE, or write it there with dplda corpus import)."
             )
-        if {kind for kind, _ in found.values()} != {_kind()}:
-            raise InputError(
-                "The workers must run the same version of dplda on the same kind of processor as this machine, so that "
-                "all documents are computed alike."
-            )
+        if {seen for _, seen in found} != {identity}:
+            raise InputError(f"Not every worker sees the same corpus store at {path}. Use one folder for all.")
 
 
+@dataclass(frozen=True, repr=False)
+class Hidden:
+    """What tasks take and leave: a failing task's arguments are written into a worker's log as they show themselves."""
+
+    value: Any
+
+    def __sizeof__(self) -> int:
+        """Bytes, by which Dask decides what to move and what to write to disk."""
+        from dask.sizeof import sizeof
+
+        parts = vars(self.value).values() if isinstance(self.value, UnitCounts) else (self.value,)
+        return sum(map(sizeof, parts))
+
+
+def _task(function: Callable[..., Any]) -> Callable[..., Hidden]:
+    """A task on hidden values, whose failure tells no more than its kind: messages may quote what is private."""
+
+    @wraps(function)
+    def task(*arguments: Hidden) -> Hidden:
+        try:
+            return Hidden(function(*(argument.value for argument in arguments)))
+        except ClusterError:
+            raise
+        except Exception as error:
+            kind = type(error).__name__
+        raise ClusterError(f"A worker failed ({kind}) in a pass over the documents. {SPENT}")
+
+    return task
+
+
+@cache
 def _kind() -> str:
-    """What the arithmetic of a process depends on: code and processor."""
-    features = llvmlite.binding.get_host_cpu_features().flatten()
-    return f"{version('dplda')} {source_digest()} {llvmlite.binding.get_host_cpu_name()} {features}"
+    """What the arithmetic of a process depends on: code, compiler and processor."""
+    compiler = [numba.__version__, version("llvmlite"), version("numpy"), version("scipy")]
+    options = [numba.config.DISABLE_JIT, numba.config.OPT, numba.config.LOOP_VECTORIZE, numba.config.SLP_VECTORIZE]
+    processor = cpu_target.target_context.codegen().magic_tuple()
+    return repr((version("dplda"), digest(PACKAGE.rglob("*.py")), compiler, options, processor))
 
 
-def _seen(path: str) -> tuple[str, bool]:
-    """On a worker: its kind, and whether it can read the store."""
+def _seen(path: str) -> tuple[str, str | None]:
+    """On a worker: its kind, and which store it sees, if it can read one."""
     try:
-        return _kind(), bool(CountStore.open(Path(path)).n_bytes)
+        return _kind(), CountStore.open(Path(path)).identity
     except InputError:
-        return _kind(), False
+        return _kind(), None
 
 
+@_task
 def _same(value: T) -> T:
     return value
 
 
-def _load(kind: str, path: str, words: Sequence[str] | None, portion: Portion) -> UnitCounts:
+@_task
+def _load(kind: str, where: tuple[str, str], words: Sequence[str] | None, portion: Portion) -> UnitCounts:
     _require(kind)
-    return portion_of(CountStore.open(path), words, portion)
+    path, identity = where
+    store = CountStore.open(path)
+    if store.identity != identity:
+        raise ClusterError(f"Another corpus store has taken the place of {path}. {SPENT}")
+    return portion_of(store, words, portion)
 
 
+@_task
 def _work(kind: str, work: Pass[T], counts: UnitCounts, given: tuple[Any, ...], own: tuple[Any, ...]) -> T:
     _require(kind)
     return work(counts, 1, *given, *own)
 
 
+@_task
+def _added(*parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    first, *others = parts
+    return add([tuple(value.copy() if hasattr(value, "copy") else value for value in first), *others])
+
+
 def _require(kind: str) -> None:
     """A worker may have joined late."""
     if kind != _kind():
-        raise ClusterError("A worker of another version or kind of processor has joined the cluster. Remove it.")
-
-
-def _added(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    first, *others = parts
-    return add([tuple(value.copy() if hasattr(value, "copy") else value for value in first), *others])
+        raise ClusterError(f"A worker of another version or kind of processor has joined the cluster. {SPENT}")
 
 
 @contextmanager
@@ -191,8 +257,9 @@ def _told() -> Iterator[None]:
 
     try:
         yield
-    except (KilledWorker, CancelledError, OSError) as error:
+    except KilledWorker:
         raise ClusterError(
-            f"The cluster could not finish a pass ({type(error).__name__}). What was asked before stays spent; see the "
-            "workers' logs, and give them more memory or smaller portions."
+            f"A portion of the documents has ended several workers: give them more memory. {SPENT}"
         ) from None
+    except (CancelledError, OSError) as error:
+        raise ClusterError(f"The connection to the cluster is lost ({type(error).__name__}). {SPENT}") from None

@@ -142,15 +142,24 @@ def _run(
 ) -> list[tuple[np.ndarray, int]]:
     """Sum the units `chosen` in threads, or fill `found` with their norms if it is as long."""
     c, f = counts, contribution
+    given = [_read_only(array) for array in (c.indptr, c.words, c.counts, c.unit_ptr, chosen, f.scale, f.matrix)]
+    indptr, words, entry_counts, unit_ptr, chosen, scale, matrix = given
 
     def work(first: int, last: int) -> tuple[np.ndarray, int]:
         total = np.zeros(f.shape, np.int64)
         mass = accumulate(
-            f.kind, c.indptr, c.words, c.counts, c.unit_ptr, chosen[first:last],
-            f.scale, f.matrix, f.directions, f.alpha, clip, total, found[first:last],
+            f.kind, indptr, words, entry_counts, unit_ptr, chosen[first:last],
+            scale, matrix, f.directions, f.alpha, clip, total, found[first:last],
         )  # fmt: skip
         return total, int(mass)
 
     before = c.entries_before_unit()
     entries = np.concatenate([[0], np.cumsum(before[chosen + 1] - before[chosen])])
     return run_ranges(work, split(entries, threads))
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written: what comes over a network cannot be, and would else be compiled for once more."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

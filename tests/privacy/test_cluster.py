@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+import traceback
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from test_passes import COUNTS, PEOPLE, WORDS, everything
 import dplda
 from dplda.errors import ClusterError, InputError
 from dplda.privacy import cluster
-from dplda.privacy.cluster import Cluster, connect, passes_of
+from dplda.privacy.cluster import Cluster, Hidden, connect, passes_of
 from dplda.privacy.passes import Local
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'dplda[dask]'")
@@ -146,21 +148,64 @@ def test_nobody_at_the_address_and_no_workers(scheduler, monkeypatch):
         connect("tcp://127.0.0.1:1")
     with pytest.raises(InputError, match="No Dask scheduler answers"):
         connect("nothing://at all")
+    with pytest.raises(InputError, match="needs the keys"):
+        connect("tls://127.0.0.1:1")
     with pytest.raises(InputError, match="has no workers"):
         connect(scheduler)
 
 
-def test_a_worker_of_another_kind_that_joins_late_computes_nothing(monkeypatch):
+def test_a_worker_of_another_kind_that_joins_late_computes_nothing():
     with pytest.raises(ClusterError, match="joined"):
-        cluster._load("another processor", "nowhere", None, cluster.Portion())
+        cluster._load(Hidden("another processor"), Hidden(("nowhere", "")), Hidden(None), Hidden(cluster.Portion()))
 
 
 def test_adding_leaves_the_parts_as_they_are_since_they_may_be_added_again_or_shared():
-    parts = [(np.full(3, i), i) for i in (1, 2, 3)]
-    for array, _ in parts:
-        array.flags.writeable = False
-    total, mass = cluster._added(parts)
+    parts = [Hidden((np.full(3, i), i)) for i in (1, 2, 3)]
+    for part in parts:
+        part.value[0].flags.writeable = False
+    total, mass = cluster._added(*parts).value
     assert (total.tolist(), mass) == ([6, 6, 6], 6)
+
+
+def test_another_store_in_the_place_of_the_first_is_never_read(tmp_path):
+    first = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
+    where = Hidden((str(first.path), first.identity))
+    task = Hidden(cluster._kind()), where, Hidden(None), Hidden(cluster.Portion())
+    assert cluster._load(*task).value.n_units == COUNTS.shape[0]
+    shutil.rmtree(first.path)
+    second = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
+    assert second.identity != first.identity
+    with pytest.raises(ClusterError, match="taken the place"):
+        cluster._load(*task)
+
+
+def test_workers_that_see_another_store_are_refused(tmp_path, scheduler, workers):
+    store = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
+    store.identity = "of the same path on this machine"
+    with passes_of("dask", scheduler) as engine, pytest.raises(InputError, match="the same corpus store"):
+        engine(store)
+
+
+def secretive(counts, threads, *given):
+    raise ValueError("canary")
+
+
+def test_a_failing_task_shows_nothing_of_what_it_holds(tmp_path):
+    """Dask writes a failing task's arguments, message and traceback into the worker's log."""
+    held = Hidden(np.array([271828])), Hidden(("canary",))
+    assert not any(word in repr(held) for word in ("271828", "canary"))
+    task = Hidden(cluster._kind()), Hidden(secretive), Hidden(None), Hidden(("canary",)), Hidden(())
+    with pytest.raises(ClusterError) as caught:
+        cluster._work(*task)
+    assert "canary" not in "".join(traceback.format_exception(caught.value))
+    assert caught.value.__context__ is None
+
+
+def test_dask_is_told_how_large_what_a_worker_keeps_is(tmp_path):
+    counts = cluster.portion_of(dplda.Corpus.from_counts(COUNTS, WORDS).open(), None, cluster.Portion())
+    held = counts.indptr.nbytes + counts.words.nbytes + counts.counts.nbytes + counts.unit_ptr.nbytes
+    assert 1 <= sys.getsizeof(Hidden(counts)) / held < 1.1
+    assert sys.getsizeof(Hidden((np.zeros(10**6), 1))) >= 8 * 10**6
 
 
 def test_task_names_and_errors_say_nothing_of_what_is_summed(store, scheduler, workers, monkeypatch):

@@ -11,6 +11,7 @@ import dplda
 from dplda.corpus import synthetic
 from dplda.corpus.units import Portion, project
 from dplda.moments import contributions
+from dplda.moments.sums import accumulate
 from dplda.privacy import passes
 from dplda.privacy.passes import Local, add, clipped_sum, eligible, unit_norms, units
 from dplda.privacy.picks import count_votes, word_hashes
@@ -74,6 +75,18 @@ def test_a_fit_of_a_store_too_large_to_keep_is_the_fit_of_one_that_is_kept(store
     monkeypatch.setattr(passes, "project", lambda *a: seen.append(a[2]) or read(*a))
     np.testing.assert_array_equal(fit().topics, whole.topics)
     assert {portion.of for portion in seen} == {-(-store.n_bytes // passes.READ)}
+
+
+def test_kernels_are_compiled_once_whether_or_not_arrays_may_be_written(store):
+    """What has come over a network cannot be; another compilation might add in another order."""
+    counts, contribution = project(store, WORDS), contributions.first_moment(np.ones(D))
+    clipped_sum(counts, 1, contribution, 0.05)
+    compiled = len(accumulate.signatures)
+    for array in (*vars(counts).values(), *vars(contribution).values()):
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = not array.flags.writeable
+    clipped_sum(counts, 1, contribution, 0.05)
+    assert len(accumulate.signatures) == compiled
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.lists(st.integers(-9, 9), min_size=2, max_size=2)), min_size=1))
