@@ -34,7 +34,7 @@ OUTCOMES = {
     "import": 0,
     "worker fails": 1,
 }
-STATUS = {"interrupted": {130}, "full": {1, 2}, "killed": {-9}, "disk full": {2}}
+STATUS = {"interrupted": {130}, "full": {1, 2, 4}, "killed": {-9}, "disk full": {2}}
 ASKED_FOR = {"p.csv", "store"}  # what a user asks to be written, exact and private, and is for the owner only
 
 
