@@ -9,6 +9,7 @@ Exact sums travel between workers and to the driver: a cluster belongs to whoeve
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -79,11 +80,15 @@ def passes_of(engine: str, scheduler: str | None) -> Iterator[Engine]:
     client = connect(scheduler)
     import dask
 
+    log = logging.getLogger("distributed.client")
+    level = log.level
+    log.setLevel(logging.CRITICAL)  # a lost connection is told in one line, by `ClusterError`
     try:
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1PB"}):  # a warning tells sizes
             yield lambda store: Cluster(store, client)
     finally:
         client.close()
+        log.setLevel(level)
 
 
 class Cluster:

@@ -20,7 +20,7 @@ import dplda
 from dplda.errors import ClusterError, InputError
 from dplda.privacy import cluster
 from dplda.privacy.cluster import Cluster, Hidden, connect, passes_of
-from dplda.privacy.passes import Local
+from dplda.privacy.passes import Local, eligible, units
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'dplda[dask]'")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -35,15 +35,20 @@ def started(*arguments):
 @pytest.fixture(scope="module")
 def scheduler(tmp_path_factory):
     """The address of a scheduler of its own process."""
-    file = tmp_path_factory.mktemp("dask") / "scheduler.json"
+    process, address = scheduling(tmp_path_factory.mktemp("dask"))
+    yield address
+    process.kill()
+    process.wait()
+
+
+def scheduling(folder):
+    file = folder / "scheduler.json"
     process = started("dask_scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
     deadline = time.monotonic() + 60
     while not file.exists() or not file.read_text():
         assert time.monotonic() < deadline, "no scheduler"
         time.sleep(0.1)
-    yield json.loads(file.read_text())["address"]
-    process.kill()
-    process.wait()
+    return process, json.loads(file.read_text())["address"]
 
 
 def worker(address, folder):
@@ -184,6 +189,25 @@ def test_workers_that_see_another_store_are_refused(tmp_path, scheduler, workers
     store.identity = "of the same path on this machine"
     with passes_of("dask", scheduler) as engine, pytest.raises(InputError, match="the same corpus store"):
         engine(store)
+
+
+def test_a_scheduler_that_dies_ends_the_run_with_one_line(tmp_path, caplog):
+    store = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
+    boss, address = scheduling(tmp_path)
+    labour = worker(address, tmp_path)
+    try:
+        with passes_of("dask", address) as engine:
+            passes = engine(store)
+            passes.each(units)
+            boss.kill()
+            boss.wait()
+            with pytest.raises(ClusterError, match="connection to the cluster is lost"):
+                passes.added(eligible)
+    finally:
+        for process in (boss, labour):
+            process.kill()
+            process.wait()
+    assert not [record for record in caplog.records if record.name == "distributed.client"]
 
 
 def secretive(counts, threads, *given):
