@@ -63,8 +63,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def records(results: Path) -> list[dict]:
-    """What has been played so far."""
-    return [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()] if results.exists() else []
+    """What has been played so far; of the same game, the last time."""
+    lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
+    return list({tuple(record[name] for name in KEY): record for record in map(json.loads, lines)}.values())
 
 
 def wanted(scale: float, part: str | None, done: list[tuple]) -> Iterator[tuple[Key, Finding]]:
