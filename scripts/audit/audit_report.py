@@ -88,6 +88,7 @@ def _draw(found: Sequence[dict[str, Any]], path: Path) -> None:
         _dots(axes[1], broken, "Broken on purpose, and the noise that the paper prints")
         axes[1].set_xlabel("lower bound on ε, over the ε that is claimed")
         axes[0].legend(frameon=False, fontsize=8, loc="lower right")
+        path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, format="svg", metadata={"Date": None})
 
 

@@ -32,7 +32,7 @@ from dplda.corpus import synthetic
 from dplda.privacy.accountant import gaussian_budget
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-import peers  # noqa: E402  (a folder above this one)
+import peers
 
 DOCUMENTS, WORDS, TOPICS, LENGTH, ALPHA0 = 4000, 2000, 20, 25, 1.0
 CANARIES, TARGETS = 40, 400  # targets that repeat a word of their own, and ordinary ones
