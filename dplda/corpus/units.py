@@ -30,6 +30,11 @@ class UnitCounts:
     n_words: int
 
     @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """All that it holds."""
+        return self.indptr, self.words, self.counts, self.unit_ptr
+
+    @property
     def n_units(self) -> int:
         """Number of units with at least one document, private."""
         return len(self.unit_ptr) - 1

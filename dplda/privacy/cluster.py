@@ -185,7 +185,7 @@ class Hidden:
         """Bytes, by which Dask decides what to move and what to write to disk."""
         from dask.sizeof import sizeof
 
-        parts = vars(self.value).values() if isinstance(self.value, UnitCounts) else (self.value,)
+        parts = self.value.arrays if isinstance(self.value, UnitCounts) else (self.value,)
         return sum(map(sizeof, parts))
 
 

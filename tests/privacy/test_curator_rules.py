@@ -17,6 +17,7 @@ from dplda.moments import contributions
 from dplda.placements import default
 from dplda.placements.none import Exposed, events
 from dplda.privacy import curator as module
+from dplda.privacy import passes
 from dplda.privacy.curator import Curator
 from dplda.privacy.events import GAUSSIAN_THRESHOLD, Event
 from dplda.privacy.noise import ExactNoise, SimulatedNoise
@@ -168,7 +169,7 @@ def test_rule_12_the_sum_does_not_depend_on_how_units_are_cut_into_threads(threa
     X = np.linalg.qr(np.random.default_rng(1).standard_normal((8, 3)))[0]
     contribution = contributions.second_moment_times(1 + np.arange(8.0), X)
     expected = exact_sum(documents, contribution, 0.7)
-    monkeypatch.setattr(module, "thread_count", lambda: threads)
+    monkeypatch.setattr(passes, "thread_count", lambda: threads)
     total, mass = exact_sum(documents, contribution, 0.7)
     assert np.array_equal(total, expected[0])
     assert mass == expected[1]

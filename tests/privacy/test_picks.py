@@ -19,7 +19,7 @@ HASHES = word_hashes(WORDS)
 
 
 def votes_of(corpus, most=3):
-    return count_votes(counts_of(corpus), HASHES, most)
+    return count_votes(counts_of(corpus), 2, HASHES, most)
 
 
 @settings(deadline=None, max_examples=60)
@@ -44,7 +44,7 @@ def test_a_unit_votes_for_at_most_m_words_with_norm_at_most_b(unit, most):
 @pytest.mark.parametrize("size", range(1, MOST_WORDS + 1, 7))
 def test_a_document_of_few_words_votes_with_the_largest_equal_weights_that_the_norm_allows(size):
     words = [f"v{i}" for i in range(size)]
-    votes, weight = count_votes(counts_of([("a", dict.fromkeys(words, 3))], words), word_hashes(words))
+    votes, weight = count_votes(counts_of([("a", dict.fromkeys(words, 3))], words), 1, word_hashes(words))
     assert len(set(votes)) == 1
     assert size * int(votes[0]) ** 2 <= BOUND**2 < size * (int(votes[0]) + 2) ** 2
     assert weight == votes[0]
@@ -64,7 +64,7 @@ def test_a_unit_votes_for_a_word_with_the_share_of_its_documents_that_hold_it():
 @given(corpus=corpora, order=st.permutations(WORDS))
 def test_votes_do_not_depend_on_the_order_of_the_dictionary(corpus, order):
     votes, _ = votes_of(corpus)
-    other, _ = count_votes(all_words(store_of(corpus, order)), word_hashes(order), 3)
+    other, _ = count_votes(all_words(store_of(corpus, order)), 1, word_hashes(order), 3)
     assert dict(zip(WORDS, votes, strict=True)) == dict(zip(order, other, strict=True))
 
 
@@ -79,7 +79,7 @@ def test_documents_of_fewer_than_three_tokens_do_not_vote():
 def test_a_document_of_a_hundred_thousand_words_moves_at_most_m_words():
     n = 100_000
     whole = UnitCounts(np.array([0, n]), np.arange(n, dtype=np.int32), np.ones(n, np.int32), np.array([0, 1]), n)
-    votes, _ = count_votes(whole, word_hashes([str(i) for i in range(n)]))
+    votes, _ = count_votes(whole, 2, word_hashes([str(i) for i in range(n)]))
     assert np.count_nonzero(votes) == MOST_WORDS
     assert sum(int(vote) ** 2 for vote in votes[votes > 0]) <= BOUND**2
 
@@ -106,7 +106,7 @@ def test_compiled_votes_are_those_of_the_code_as_written():
 
 def test_words_whose_priorities_tie_are_left_out_rather_than_exceeding_m():
     counts = counts_of([("a", dict.fromkeys(WORDS, 1))])
-    votes, weight = count_votes(counts, np.zeros(len(WORDS), np.uint64), 3)
+    votes, weight = count_votes(counts, 1, np.zeros(len(WORDS), np.uint64), 3)
     assert not votes.any()
     assert weight == 0
 
@@ -126,13 +126,13 @@ def test_a_repeated_entry_is_one_word(most):
         np.array([0, 3]), np.array([0, 0, 1], np.int32), np.array([2, 2, 2], np.int32), np.array([0, 1]), 8
     )
     for counts in (once, split):
-        votes, _ = count_votes(counts, HASHES, most)
+        votes, _ = count_votes(counts, 1, HASHES, most)
         assert np.count_nonzero(votes) == min(most, 2)
 
 
 def test_large_counts_do_not_wrap_around():
     huge = project(store_of([("a", {"w0": 2**31 - 1, "w1": 2**31 - 1})]), WORDS)
-    votes, _ = count_votes(huge, HASHES)
+    votes, _ = count_votes(huge, 1, HASHES)
     assert np.flatnonzero(votes).tolist() == [0, 1]
 
 

@@ -15,6 +15,7 @@ from dplda.corpus import Corpus
 from dplda.errors import GateError
 from dplda.moments import contributions
 from dplda.privacy import curator as module
+from dplda.privacy import passes
 from dplda.privacy.chains import SOLVER
 from dplda.privacy.curator import Curator
 from dplda.privacy.events import EXACT, Event
@@ -66,12 +67,12 @@ def whitening(k=2, words=5):
 
 
 def ask_decompose(gate, clip=30.0, k=2):
-    W, theta = whitening(k, gate._counts.n_words)
+    W, theta = whitening(k, len(gate._in_use()))
     return gate.decompose(W, np.zeros((k, k, k)), theta, clip)
 
 
 def ask_topics(gate, topics=2):
-    return gate.final_topics(1.0, np.resize(H, gate._counts.n_words), np.ones(gate._counts.n_words), topics)
+    return gate.final_topics(1.0, np.resize(H, len(gate._in_use())), np.ones(len(gate._in_use())), topics)
 
 
 ASK = {"decompose": ask_decompose, "final_topics": ask_topics}
@@ -311,8 +312,8 @@ def test_an_unplanned_question_is_refused_and_nothing_is_computed(chain, monkeyp
     def touched(*_):
         raise AssertionError("private counts were touched")
 
-    for name in ("accumulate", "whole_moments"):
-        monkeypatch.setattr(module, name, touched)
+    for home, name in ((passes, "accumulate"), (module, "whole_moments")):
+        monkeypatch.setattr(home, name, touched)
     with pytest.raises(GateError, match="no planned"):
         ASK[chain](gate)
     assert (asked, noise.asked) == ([], [])
