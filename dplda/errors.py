@@ -41,7 +41,10 @@ class UnsupportedByData(DpldaError):
 
 
 class ClusterError(DpldaError):
-    """The cluster could not finish a pass over the documents. What was asked before stays spent."""
+    """The cluster could not finish a pass over the documents. What was asked before stays spent.
+
+    May depend on the documents, and is for whoever runs the fit alone.
+    """
 
     exit_code = 6
 
