@@ -49,18 +49,12 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 @cache
 def _folder() -> str | None:
     base = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else user_cache_path("dplda") / "compiled"
-    folder = base / source_digest()
+    folder = base / digest(path for pattern in SOURCES for path in PACKAGE.glob(pattern))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
         return None
     return str(folder) if os.access(folder, os.W_OK | os.X_OK) else None
-
-
-@cache
-def source_digest() -> str:
-    """The digest of whatever can be compiled in."""
-    return digest(path for pattern in SOURCES for path in PACKAGE.glob(pattern))
 
 
 def digest(paths: Iterable[Path]) -> str:

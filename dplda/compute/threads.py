@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -34,6 +34,22 @@ def run_ranges(work: Callable[[int, int], T], ranges: Sequence[tuple[int, int]])
         return [work(first, last) for first, last in ranges]
     with ThreadPoolExecutor(min(len(ranges), thread_count())) as pool:
         return list(pool.map(lambda pair: work(*pair), ranges))
+
+
+def add(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """The sum of tuples of whole numbers and arrays of them, into those of the first."""
+    remaining = iter(parts)
+    total = next(remaining)
+    for part in remaining:
+        total = tuple(_plus(a, b) for a, b in zip(total, part, strict=True))
+    return total
+
+
+def _plus(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray):
+        a += b
+        return a
+    return a + b
 
 
 @contextmanager

@@ -23,10 +23,11 @@ import numba
 from numba.core.registry import cpu_target
 
 from dplda.compute.compiled import PACKAGE, digest
+from dplda.compute.threads import add
 from dplda.corpus.store import CountStore
 from dplda.corpus.units import Portion, UnitCounts
 from dplda.errors import ClusterError, InputError
-from dplda.privacy.passes import READ, Engine, Local, Pass, add, portion_of
+from dplda.privacy.passes import READ, Engine, Local, Pass, portion_of
 
 if TYPE_CHECKING:
     from distributed import Client, Future

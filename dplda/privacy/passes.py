@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from dplda.compute.threads import run_ranges, split, thread_count
+from dplda.compute.threads import add, run_ranges, split, thread_count
 from dplda.corpus.store import CountStore
 from dplda.corpus.units import Portion, UnitCounts, all_words, project
 from dplda.moments.contributions import Contribution
@@ -69,7 +69,7 @@ class Local:
 
     def whole(self) -> UnitCounts:
         """See `Passes`."""
-        if self._kept is None or self._portions > 1:
+        if self._kept is None:
             self._kept = portion_of(self._store, self._words, Portion())
         return self._kept
 
@@ -93,22 +93,6 @@ def in_threads(work: Callable[[int], T], n: int) -> Iterable[T]:
 def portion_of(store: CountStore, words: Sequence[str] | None, portion: Portion) -> UnitCounts:
     """The counts of the portion's units over `words`, or the whole dictionary."""
     return all_words(store, portion) if words is None else project(store, words, portion)
-
-
-def add(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """The sum of tuples of whole numbers and arrays of them, into those of the first."""
-    remaining = iter(parts)
-    total = next(remaining)
-    for part in remaining:
-        total = tuple(_plus(a, b) for a, b in zip(total, part, strict=True))
-    return total
-
-
-def _plus(a: Any, b: Any) -> Any:
-    if isinstance(a, np.ndarray):
-        a += b
-        return a
-    return a + b
 
 
 def units(counts: UnitCounts, threads: int) -> int:

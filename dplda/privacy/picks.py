@@ -9,7 +9,7 @@ import numpy as np
 
 from dplda.compute.compiled import compiled
 from dplda.compute.lattice import BOUND
-from dplda.compute.threads import run_ranges, split
+from dplda.compute.threads import add, run_ranges, split
 from dplda.corpus.units import UnitCounts
 from dplda.settings import MINIMUM_LENGTH
 
@@ -98,8 +98,6 @@ def count_votes(counts: UnitCounts, threads: int, hashes: np.ndarray, most: int 
         weight = _votes(c.indptr, c.words, c.counts, c.unit_ptr, first, last, hashes, most, votes)
         return votes, int(weight)
 
-    parts = run_ranges(work, split(counts.entries_before_unit(), threads))
-    votes = np.zeros(counts.n_words, np.int64)
-    for part, _ in parts:
-        votes += part
-    return votes, sum(weight for _, weight in parts)
+    nothing = np.zeros(counts.n_words, np.int64), 0
+    votes, weight = add([nothing, *run_ranges(work, split(counts.entries_before_unit(), threads))])
+    return votes, weight

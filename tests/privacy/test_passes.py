@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dplda
+from dplda.compute.threads import add
 from dplda.corpus import synthetic
 from dplda.corpus.units import Portion, project
 from dplda.moments import contributions
 from dplda.moments.sums import accumulate
 from dplda.privacy import passes
-from dplda.privacy.passes import Local, add, clipped_sum, eligible, unit_norms, units
+from dplda.privacy.passes import Local, clipped_sum, eligible, unit_norms, units
 from dplda.privacy.picks import count_votes, word_hashes
 
 D = 12
