@@ -40,13 +40,17 @@ class UnsupportedByData(DpldaError):
     exit_code = 4
 
 
-class ClusterError(DpldaError):
-    """The cluster could not finish a pass over the documents. What was asked before stays spent.
+class DeviceError(DpldaError):
+    """What computes could not finish a pass over the documents. What was asked before stays spent.
 
     May depend on the documents, and is for whoever runs the fit alone.
     """
 
     exit_code = 6
+
+
+class ClusterError(DeviceError):
+    """The same of a cluster."""
 
 
 class GateError(RuntimeError):

@@ -21,8 +21,8 @@ from dplda.model.topics import TopicModel
 from dplda.placements import none
 from dplda.placements.vocabulary import require_words, within_limits
 from dplda.privacy.accountant import cost
-from dplda.privacy.cluster import passes_of
 from dplda.privacy.curator import Curator, Gate, WordFrequencies
+from dplda.privacy.engines import passes_of
 from dplda.privacy.events import Event, at_least
 from dplda.privacy.noise import ExactNoise, SimulatedNoise
 from dplda.privacy.passes import Engine
@@ -63,7 +63,8 @@ def fit(
     noise reproducible and the run not private. The model is saved in `out`, or in ``models/<run>`` if `models` is
     given. `seconds` is filled with the time of each stage, which is private and stays on this machine.
     `ledger=False` writes none and is for simulations. With the engine ``dask`` passes over the documents run on
-    the cluster of `scheduler`, an address, which must see the corpus' folder.
+    the cluster of `scheduler`, an address, which must see the corpus' folder. The device ``cuda`` sums contributions on
+    this machine's GPU, and ``auto`` does where there is one; noise is always drawn on the CPU.
 
     Raises `InputError` for bad input and `BudgetRefused` when the ledger does not allow the run, both with
     nothing spent, and `UnsupportedByData` when the released numbers cannot support the request.
@@ -94,7 +95,7 @@ def fit(
     if folder is not None:
         reserve_space(folder, request.model_bytes)
     watch = Stopwatch(progress or Silent(), seconds if seconds is not None else {})
-    with _released_on_failure(folder), passes_of(engine, scheduler) as running:
+    with _released_on_failure(folder), passes_of(engine, scheduler, device) as running:
         recorder = request.reserve(ledger)
         with _abandoned_on_failure(recorder):
             model = _learn(request, recorder, ledger, watch, running)

@@ -13,7 +13,7 @@ PLACEMENTS = ("default", "config1", "config2", "config3", "config4", "tensor-pow
 CALIBRATIONS = ("sound", "published")
 ADJACENCIES = ("add-remove", "replace")
 ENGINES = ("local", "dask")
-DEVICES = ("cpu", "auto")
+DEVICES = ("cpu", "cuda", "auto")
 MINIMUM_LENGTH = 3  # tokens; shorter documents contribute zero to every statistic (docs/privacy.md, section 0)
 DEFAULT_GRANT = (10.0, 1e-5)  # what a dataset may spend until `dplda budget grant` says otherwise
 

@@ -91,7 +91,13 @@ def edge_parts(value: str) -> dict[str, float]:
     "--engine", type=click.Choice(ENGINES), default=ENGINES[0], show_default=True, help="Where passes over CORPUS run."
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Of the Dask cluster that --engine dask runs on.")
-@click.option("--device", type=click.Choice(DEVICES), default=DEVICES[0], show_default=True, help="On what.")
+@click.option(
+    "--device",
+    type=click.Choice(DEVICES),
+    default=DEVICES[0],
+    show_default=True,
+    help="On what; auto takes a GPU where there is one.",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")
 @click.option("--simulate", is_flag=True, help="Draw repeatable noise from --seed: NOT PRIVATE.")
 @click.option("--seed", type=int, help="The seed of --simulate [0].")

@@ -17,12 +17,12 @@ import numpy as np
 from dplda.compute.threads import one_blas_thread
 from dplda.moments import contributions
 from dplda.placements.asking import Asking, clip_quantile, first_shares
+from dplda.placements.decomposed import eigenpairs
 from dplda.placements.learned import Learned
 from dplda.placements.whitened import EDGES, moment_shares, whiten
 from dplda.privacy.curator import Gate, WordFrequencies
 from dplda.privacy.plan import Share
 from dplda.settings import FitSettings
-from dplda.tensor.power import robust_power_method
 from dplda.tensor.symmetric import unpack
 
 SPLIT = {"e3": 0.4, "e4": 0.3, "e8": 0.3}
@@ -42,7 +42,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     E3 = contributions.projected_third_moment(whitened.scale, whitened.whitening.basis)
     tensor = ask("tensor", E3, clip_quantile(*whitened.strength))
     T = whitened.corrected(contracted(tensor.mean[0], whitened.whitening.values))
-    return whitened.learned(robust_power_method(T, whitened.k, generator, starts=5 * whitened.k))
+    return whitened.learned(eigenpairs(gate, T, generator))
 
 
 def contracted(coordinates: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -14,12 +14,12 @@ import numpy as np
 from dplda.compute.threads import one_blas_thread
 from dplda.moments import contributions
 from dplda.placements.asking import Asking, clip_quantile, first_shares
+from dplda.placements.decomposed import eigenpairs
 from dplda.placements.learned import Learned
 from dplda.placements.whitened import EDGES, moment_shares, whiten
 from dplda.privacy.curator import Gate, WordFrequencies
 from dplda.privacy.plan import Share
 from dplda.settings import FitSettings
-from dplda.tensor.power import robust_power_method
 from dplda.tensor.symmetric import unpack
 
 SPLIT = {"e6": 0.3, "e8": 0.7}
@@ -41,4 +41,4 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     quantile = max(QUANTILE, clip_quantile(*whitened.strength))
     tensor = ask("tensor", contributions.third_moment(whitened.scale[:, None] * W), quantile)
     T = whitened.corrected(unpack(tensor.mean[0], whitened.k))
-    return whitened.learned(robust_power_method(T, whitened.k, generator, starts=5 * whitened.k))
+    return whitened.learned(eigenpairs(gate, T, generator))

@@ -16,6 +16,7 @@ import numpy as np
 from dplda.compute.threads import one_blas_thread
 from dplda.moments import contributions
 from dplda.placements.asking import LOW_QUANTILE, Asking, clip_quantile, first_shares
+from dplda.placements.decomposed import eigenpairs
 from dplda.placements.learned import Learned, by_prevalence, to_topics
 from dplda.placements.topic_count import most_topics, topic_count
 from dplda.placements.vocabulary import word_scale
@@ -32,7 +33,6 @@ from dplda.spectral.whitening import (
     second_moment,
     third_moment,
 )
-from dplda.tensor.power import robust_power_method
 from dplda.tensor.symmetric import unpack, unpack_matrix
 
 POWER_ROUNDS = 3
@@ -87,7 +87,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     tensor = ask("tensor", contributions.third_moment(s[:, None] * W), clip_quantile(values[k - 1], noise))
     A = X.T @ W
     T = third_moment(unpack(tensor.mean[0], k), A.T @ E2 @ A, W.T @ m, alpha0)
-    pairs = robust_power_method(T, k, generator, starts=5 * k)
+    pairs = eigenpairs(gate, T, generator)
     spectral = to_topics(whitening.unwhiten(pairs.values, pairs.vectors, alpha0) / s[:, None])
 
     power = _word_power(documents, k, settings)

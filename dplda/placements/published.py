@@ -30,6 +30,7 @@ import scipy.linalg
 from dplda.compute.threads import one_blas_thread
 from dplda.errors import InputError
 from dplda.moments import contributions
+from dplda.placements.decomposed import eigenpairs
 from dplda.placements.learned import Learned, by_prevalence, prevalence
 from dplda.placements.printed import EDGES, EdgeNoise, Quantities, edge_budgets, edge_noise
 from dplda.privacy.curator import Gate, WordFrequencies
@@ -37,7 +38,7 @@ from dplda.privacy.plan import Share
 from dplda.refine.variational import project_to_simplex
 from dplda.settings import FitSettings
 from dplda.spectral.whitening import Whitening, second_moment, third_moment
-from dplda.tensor.power import Decomposition, robust_power_method
+from dplda.tensor.power import Decomposition
 from dplda.tensor.symmetric import unpack, unpack_offsets
 
 LEAST_EIGENVALUE = 1e-6  # of the largest, under every whitened one
@@ -118,7 +119,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     if "e6" in noise:
         T = T + math.sqrt(6) * symmetric_part(noise.normal(noise.std("e6", known), k, k, k))
 
-    pairs = robust_power_method(T, k, generator, starts=5 * k)
+    pairs = eigenpairs(gate, T, generator)
     known = _quantities(documents, d, alpha0, exact, pairs.values)
     if "e7" in noise:
         std = noise.std("e7", known)

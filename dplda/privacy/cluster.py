@@ -20,14 +20,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numba
+import numpy as np
 from numba.core.registry import cpu_target
 
+from dplda.compute.arrays import Array
 from dplda.compute.compiled import PACKAGE, digest
 from dplda.compute.threads import add
 from dplda.corpus.store import CountStore
 from dplda.corpus.units import Portion, UnitCounts
 from dplda.errors import ClusterError, InputError
-from dplda.privacy.passes import READ, Engine, Local, Pass, portion_of
+from dplda.privacy.passes import READ, Engine, Pass, portion_of
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -73,11 +75,8 @@ def connect(address: str | None) -> Client:
 
 
 @contextmanager
-def passes_of(engine: str, scheduler: str | None) -> Iterator[Engine]:
-    """How to make passes over a store by the engine ``local`` or ``dask``; see `connect` for errors."""
-    if engine == "local":
-        yield Local
-        return
+def on_cluster(scheduler: str | None) -> Iterator[Engine]:
+    """Passes on the workers of the scheduler at this address; see `connect` for errors."""
     client = connect(scheduler)
     import dask
 
@@ -136,6 +135,10 @@ class Cluster:
     def whole(self) -> UnitCounts:
         """Not here: raises `InputError`."""
         raise InputError("This placement needs all counts in one place: use --engine local.")
+
+    def to_device(self, array: np.ndarray) -> Array:
+        """See `Passes`: on the driver."""
+        return array
 
     def _tasks(self, work: Pass[T], given: Sequence[Any], own: Sequence[Any] | None) -> list[Future]:
         if self._counts is None:

@@ -8,12 +8,14 @@ store, again in every pass: memory is then that of a portion for each thread, wh
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from dplda.compute.arrays import Array
 from dplda.compute.threads import add, run_ranges, split, thread_count
 from dplda.corpus.store import CountStore
 from dplda.corpus.units import Portion, UnitCounts, all_words, project
@@ -41,6 +43,9 @@ class Passes(Protocol):
 
     def whole(self) -> UnitCounts:
         """The counts of all units."""
+
+    def to_device(self, array: np.ndarray) -> Array:
+        """Released numbers where passes are computed, for large work on them (`dplda.compute.arrays`)."""
 
 
 Engine = Callable[[CountStore], Passes]
@@ -73,21 +78,37 @@ class Local:
             self._kept = portion_of(self._store, self._words, Portion())
         return self._kept
 
+    def to_device(self, array: np.ndarray) -> Array:
+        """See `Passes`."""
+        return array
+
+    def portion(self, index: int) -> UnitCounts:
+        """The counts of a portion."""
+        return self.whole() if self._portions == 1 else self._read(index)
+
+    def _read(self, index: int) -> UnitCounts:
+        return portion_of(self._store, self._words, Portion(index, self._portions))
+
     def _each(self, work: Pass[T], given: Sequence[Any], own: Sequence[Any] | None) -> Iterable[T]:
         if self._portions == 1:
             return [work(self.whole(), thread_count(), *given, *([] if own is None else [own[0]]))]
 
         def one(index: int) -> T:
-            counts = portion_of(self._store, self._words, Portion(index, self._portions))
-            return work(counts, 1, *given, *([] if own is None else [own[index]]))
+            return work(self._read(index), 1, *given, *([] if own is None else [own[index]]))
 
         return in_threads(one, self._portions)
 
 
 def in_threads(work: Callable[[int], T], n: int) -> Iterable[T]:
-    """``work(i)`` for i < n in order, a thread a core; results wait for no more than those before them."""
+    """``work(i)`` for i < n in order, a thread a core; no more than these are in work or wait to be taken."""
     with ThreadPoolExecutor(thread_count()) as pool:
-        yield from pool.map(work, range(n))
+        started: deque[Future[T]] = deque()
+        for index in range(n):
+            if len(started) == thread_count():
+                yield started.popleft().result()
+            started.append(pool.submit(work, index))
+        while started:
+            yield started.popleft().result()
 
 
 def portion_of(store: CountStore, words: Sequence[str] | None, portion: Portion) -> UnitCounts:

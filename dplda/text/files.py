@@ -7,6 +7,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -14,6 +15,7 @@ from dplda.errors import InputError
 from dplda.text.records import MAX_CHARACTERS, Defect
 
 MAX_BYTES = 4 * MAX_CHARACTERS  # no text of at most MAX_CHARACTERS takes more in UTF-8
+_BLANK = b" \t\r"
 UNPACKED, EXPANSION = 1 << 30, 256  # bytes that any file may unpack to, and times its size that larger ones may
 _BOMS = (  # UTF-32 first: its little-endian mark starts with that of UTF-16
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -85,13 +87,11 @@ def decode(raw: bytes, encoding: str | None) -> str | Defect:
     return Defect.UNDECODABLE
 
 
-def text_lines(path: Path, encoding: str | None) -> Iterator[tuple[int, str | Defect]]:
-    """Numbered (from 1) non-blank lines of `path`, each decoded alone."""
-    for number, raw in enumerate(raw_lines(path), start=1):
-        if raw is None:
-            yield number, Defect.TOO_LONG
-        elif raw.strip(b" \t\r"):
-            yield number, decode(raw, encoding)
+def text_lines(path: Path, encoding: str | None, skip: int = 0) -> Iterator[tuple[int, str | Defect]]:
+    """Non-blank lines of `path` behind the first `skip` of them, each decoded alone, numbered from 1 with blank ones."""
+    lines = ((number, raw) for number, raw in enumerate(raw_lines(path), start=1) if raw is None or raw.strip(_BLANK))
+    for number, raw in islice(lines, skip, None):
+        yield number, Defect.TOO_LONG if raw is None else decode(raw, encoding)
 
 
 def check_encoding(encoding: str | None, *, line_file: bool) -> None:

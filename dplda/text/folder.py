@@ -21,8 +21,8 @@ def folder_source(path: Path, options: ReadOptions) -> TextSource:
     if not files:
         raise InputError(f"{path} holds no files to read (hidden files are not read).")
 
-    def records() -> Iterator[TextRecord | Defect]:
-        for ordinal, file in enumerate(files):
+    def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
+        for ordinal, file in enumerate(files[skip:], start=skip):
             text = _text(file, options.encoding)
             if isinstance(text, Defect):
                 yield text

@@ -21,8 +21,8 @@ def jsonl_source(path: Path, options: ReadOptions) -> TextSource:
     check_encoding(options.encoding, line_file=True)
     columns = _columns(path, options)
 
-    def records() -> Iterator[TextRecord | Defect]:
-        for number, line in text_lines(path, options.encoding):
+    def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
+        for number, line in text_lines(path, options.encoding, skip):
             fields = parse_line(line)
             yield fields if isinstance(fields, Defect) else columns.record(fields.get, number)
 

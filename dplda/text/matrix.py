@@ -30,12 +30,16 @@ def npz_source(path: Path, options: ReadOptions) -> CountSource:
     if shape[1] != len(words):
         raise InputError(f"{path} has {shape[1]} columns but {vocabulary} lists {len(words)} words.")
     names = WordNames(words, first=0)
-    return CountSource((path, vocabulary), options.unit, lambda: matrix_chunks(_load(path), names), shape[0])
+
+    def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
+        return matrix_chunks(_load(path), names, skip)
+
+    return CountSource((path, vocabulary), options.unit, chunks, shape[0])
 
 
-def matrix_chunks(matrix: Any, names: WordNames) -> Iterator[CountedDocuments]:
-    """Chunks of the rows of a CSR matrix (n_documents, n_words) of any real type."""
-    for first in range(0, matrix.shape[0], CHUNK_DOCUMENTS):
+def matrix_chunks(matrix: Any, names: WordNames, skip: int = 0) -> Iterator[CountedDocuments]:
+    """Chunks of the rows from `skip` on of a CSR matrix (n_documents, n_words) of any real type."""
+    for first in range(skip, matrix.shape[0], CHUNK_DOCUMENTS):
         last = min(first + CHUNK_DOCUMENTS, matrix.shape[0])
         begin, end = int(matrix.indptr[first]), int(matrix.indptr[last])
         yield counted(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from dplda.errors import InputError
 from dplda.text.columns import ReadOptions, no_columns
 from dplda.text.counts import WordNames, chunked
 from dplda.text.files import text_lines
-from dplda.text.records import CountSource, Defect
+from dplda.text.records import CountedDocuments, CountSource, Defect
 from dplda.text.wordlists import find_word_list, read_word_list
 
 Pairs = list[tuple[int, int]] | Defect
@@ -34,17 +35,23 @@ def _source(path: Path, options: ReadOptions, kind: str, *, svmlight: bool) -> C
     words = None if vocabulary is None else read_word_list(vocabulary)
     names = WordNames(words, first=1 if svmlight else 0)
 
-    def documents() -> Iterator[tuple[int, Pairs]]:
+    def lines() -> Iterator[tuple[int, list[str] | Defect]]:
         for number, line in text_lines(path, None):
-            if not isinstance(line, Defect):
-                line = line.split("#", 1)[0] if svmlight else line
-                if line.strip():
-                    yield number, parse_pairs(line.split(), checked_length=not svmlight)
-            else:
+            if isinstance(line, Defect):
                 yield number, line
+            elif fields := (line.split("#", 1)[0] if svmlight else line).split():
+                yield number, fields
+
+    def documents(skip: int) -> Iterator[tuple[int, Pairs]]:
+        for number, fields in islice(lines(), skip, None):
+            bad = isinstance(fields, Defect)
+            yield number, fields if bad else parse_pairs(fields, checked_length=not svmlight)
+
+    def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
+        return chunked(documents(skip), names)
 
     files = (path,) if vocabulary is None else (path, vocabulary)
-    return CountSource(files, options.unit, lambda: chunked(documents(), names))
+    return CountSource(files, options.unit, chunks)
 
 
 def parse_pairs(fields: list[str], *, checked_length: bool) -> Pairs:

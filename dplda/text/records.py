@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,13 +57,27 @@ class CountedDocuments:
     defects: Counter[Defect] = field(default_factory=Counter)
 
 
+class Records(Protocol):
+    """Reads text, with few documents in memory."""
+
+    def __call__(self, skip: int = 0) -> Iterator[TextRecord | Defect]:
+        """The documents behind the first `skip`, which are passed over as fast as the format allows."""
+
+
+class Chunks(Protocol):
+    """Reads counts."""
+
+    def __call__(self, skip: int = 0) -> Iterator[CountedDocuments]:
+        """Chunks of the documents behind the first `skip`, defective ones counted too, which end a chunk."""
+
+
 @dataclass(frozen=True)
 class TextSource:
     """A text format that passed its public checks. `total` documents if known without reading."""
 
     files: tuple[Path, ...]
     unit: str
-    records: Callable[[], Iterator[TextRecord | Defect]]
+    records: Records
     total: int | None = None
 
 
@@ -73,7 +87,7 @@ class CountSource:
 
     files: tuple[Path, ...]
     unit: str
-    chunks: Callable[[], Iterator[CountedDocuments]]
+    chunks: Chunks
     total: int | None = None
 
 

@@ -46,7 +46,7 @@ def mtx_source(path: Path, options: ReadOptions) -> CountSource:
 
 
 def _source(
-    path: Path, options: ReadOptions, vocabulary: Path | None, documents: int, words: int, skip: int
+    path: Path, options: ReadOptions, vocabulary: Path | None, documents: int, words: int, header: int
 ) -> CountSource:
     names = None if vocabulary is None else read_word_list(vocabulary)
     if names is not None and len(names) != words:
@@ -55,7 +55,11 @@ def _source(
         raise InputError(f"{path} declares a size beyond 2^31 words or 2^53 documents.")
     naming = WordNames(names, first=1, size=words)
     files = (path,) if vocabulary is None else (path, vocabulary)
-    return CountSource(files, options.unit, lambda: _chunks(path, skip, documents, naming))
+
+    def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
+        return _chunks(path, header, documents, naming, skip)
+
+    return CountSource(files, options.unit, chunks)
 
 
 def _uci_header(path: Path) -> tuple[int, int, int]:
@@ -83,15 +87,15 @@ def _mtx_header(path: Path) -> tuple[int, int, int]:
     return int(sizes[0]), int(sizes[1]), skip
 
 
-def _chunks(path: Path, skip: int, documents: int, names: WordNames) -> Iterator[CountedDocuments]:
-    """Chunks of the documents that have entries, in their order."""
-    number, word, count = _columns(path, skip, documents)
+def _chunks(path: Path, header: int, documents: int, names: WordNames, skip: int) -> Iterator[CountedDocuments]:
+    """Chunks of the documents that have entries, in their order, behind the first `skip`."""
+    number, word, count = _columns(path, header, documents)
     if np.any(np.diff(number) < 0):
         order = np.argsort(number, kind="stable")
         number, word, count = number[order], word[order], count[order]
     starts = np.flatnonzero(np.diff(number, prepend=-1))
     ends = np.append(starts[1:], len(number))
-    for first in range(0, len(starts), CHUNK_DOCUMENTS):
+    for first in range(skip, len(starts), CHUNK_DOCUMENTS):
         begin, end = starts[first], ends[min(first + CHUNK_DOCUMENTS, len(starts)) - 1]
         indptr = np.append(starts[first : first + CHUNK_DOCUMENTS], end) - begin
         ordinals = number[starts[first : first + CHUNK_DOCUMENTS]].tolist()
@@ -105,10 +109,10 @@ def _chunks(path: Path, skip: int, documents: int, names: WordNames) -> Iterator
         )
 
 
-def _columns(path: Path, skip: int, documents: int) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+def _columns(path: Path, header: int, documents: int) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
     """Document, word and count of every entry of a document that exists; -1 for a bad word or count."""
     numbers, words, counts = [np.empty(0, np.int64)], [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-    for block in _blocks(path, skip):
+    for block in _blocks(path, header):
         triples = parse_block(block)
         document = triples[:, 0]
         exists = (document >= 1) & (document <= documents) & (document == np.floor(document))
@@ -119,10 +123,10 @@ def _columns(path: Path, skip: int, documents: int) -> tuple[NDArray[np.int64], 
     return np.concatenate(numbers), np.concatenate(words), np.concatenate(counts)
 
 
-def _blocks(path: Path, skip: int) -> Iterator[bytes]:
+def _blocks(path: Path, header: int) -> Iterator[bytes]:
     """Blocks of whole lines after the header."""
     with open_bytes(path) as stream:
-        for _ in range(skip):
+        for _ in range(header):
             stream.readline(MAX_BYTES)
         while block := stream.read(BLOCK_BYTES):
             check_unpacked(path, stream.tell())

@@ -1,0 +1,242 @@
+"""Clipped sums and norms of contributions on a GPU: what `dplda.moments.sums` does, by the kernels of contributions.cu.
+
+Both round a unit once to the same lattice and verify its norm in exact arithmetic; their sums of one corpus differ
+where the float32 arithmetic of a unit falls on another side of half a lattice step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from dplda.compute.arrays import to_numpy
+from dplda.compute.gpu import Gpu
+from dplda.compute.lattice import BOUND, MARGIN, MASS_SHARE
+from dplda.moments.contributions import (
+    CORE,
+    EXPECTED,
+    FIRST,
+    SECOND,
+    SECOND_TIMES,
+    THIRD,
+    THIRD_ALONG,
+    THIRD_PROJECTED,
+    Contribution,
+)
+from dplda.moments.estep import E_STEPS, TOLERANCE
+from dplda.settings import MINIMUM_LENGTH
+
+TILE = 4  # coordinates a side of what one thread adds up
+STAGED = 16  # rows of words that a block shares at a time
+THREADS = 256  # of a block at most
+RESIDENT = 1024  # threads of a multiprocessor that get room for a unit each block
+ROOM = 0.25  # of the free memory at most, for the units in work
+PLACES = 2**32 - 1  # of one unit's contribution, at most
+
+KERNELS = {
+    FIRST: "add_first",
+    SECOND: "add_second",
+    SECOND_TIMES: "add_second_times",
+    CORE: "add_core",
+    THIRD: "add_third",
+    THIRD_PROJECTED: "add_third_projected",
+    THIRD_ALONG: "add_third_along",
+    EXPECTED: "add_expected",
+}
+
+
+@dataclass(frozen=True, repr=False)  # a traceback that shows values must not show these
+class UnitsOnGpu:
+    """Private counts on the GPU, as `dplda.corpus.units.UnitCounts`, entries of one word merged.
+
+    `lengths` (n_documents,) are tokens, `slots` (nnz,) the place of an entry's word among its unit's words,
+    `union_words` from union_ptr[u] on, in rising order; `most` is the largest number of words of a unit.
+    """
+
+    indptr: Any
+    words: Any
+    counts: Any
+    unit_ptr: Any
+    lengths: Any
+    slots: Any
+    union_ptr: Any
+    union_words: Any
+    most: int
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """As the kernels take them."""
+        own = self.indptr, self.words, self.counts, self.unit_ptr
+        return *own, self.lengths, self.slots, self.union_ptr, self.union_words
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory they take."""
+        return sum(int(array.nbytes) for array in self.arrays)
+
+
+def upload(
+    gpu: Gpu, indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, unit_ptr: np.ndarray, n_words: int
+) -> UnitsOnGpu:
+    """The counts of `UnitCounts` on the GPU."""
+    xp = gpu.xp
+    indptr, words, counts = _merged(indptr, words, counts, n_words)
+    begin, entries, unit_ptr = xp.asarray(indptr), xp.asarray(words), xp.asarray(unit_ptr)
+    amounts = xp.asarray(counts)
+    before = xp.concatenate([xp.zeros(1, xp.int64), xp.cumsum(amounts.astype(xp.int64))])
+    lengths = before[begin[1:]] - before[begin[:-1]]
+    first = begin[unit_ptr]  # of each unit's entries, and the end
+    if len(unit_ptr) == len(begin):  # a document each, whose entries are its words
+        slots = xp.arange(len(entries)) - xp.repeat(begin[:-1], np.diff(indptr))
+        union_ptr, union_words = begin, entries
+    else:
+        unit = xp.searchsorted(first, xp.arange(len(entries)), side="right") - 1
+        keys, own = xp.unique(unit * n_words + entries, return_inverse=True)
+        union_ptr = xp.searchsorted(keys, xp.arange(len(unit_ptr)) * n_words)
+        slots, union_words = own - union_ptr[unit], keys % n_words
+    most = int(xp.max(xp.diff(union_ptr))) if len(union_ptr) > 1 else 0
+    return UnitsOnGpu(
+        begin.astype(xp.int64),
+        entries.astype(xp.int32),
+        amounts.astype(xp.int32),
+        unit_ptr.astype(xp.int64),
+        lengths,
+        slots.astype(xp.int32),
+        union_ptr.astype(xp.int64),
+        union_words.astype(xp.int32),
+        most,
+    )
+
+
+def _merged(
+    indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, n_words: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The entries of each document by word, one a word."""
+    matrix = sparse.csr_array((counts, words, indptr), shape=(len(indptr) - 1, n_words))
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix.indptr, matrix.indices, matrix.data
+
+
+class GpuSums:
+    """One statistic on the GPU: its sum over units, or their norms."""
+
+    def __init__(self, gpu: Gpu, contribution: Contribution, clip: float = 1.0) -> None:
+        f, xp = contribution, gpu.xp
+        self._gpu, self._f, self._clip = gpu, f, clip
+        k = f.matrix.shape[1] - f.directions
+        matrix = np.hstack([_padded(f.matrix[:, :k]), _padded(f.matrix[:, k:])])
+        tensor = f.kind in (THIRD, THIRD_PROJECTED)
+        pairs, tiles = _tiles(k, 2), _tiles(k, 3 if tensor else 2)
+        places, weights = _places(k, tiles) if tensor or f.kind == CORE else (None, np.zeros(0, np.int8))
+        self._stride, self._tensor, self._places = int(matrix.shape[1]), tensor, places
+        row = {FIRST: 1, THIRD_ALONG: f.directions * k}.get(f.kind, k)
+        self._row: int = len(weights) or row  # places in all, or a word
+        width = {CORE: len(pairs), THIRD: len(tiles), THIRD_PROJECTED: len(tiles), FIRST: 32, SECOND: 128}
+        self._threads = _threads(width.get(f.kind, k))
+        self._shared = 4 * self._stride * {CORE: 1 + STAGED, EXPECTED: 3}.get(f.kind, 1 + STAGED if tensor else 1)
+        self._given = (
+            *(xp.asarray(f.scale), xp.asarray(matrix)),
+            *(np.int32(n) for n in (len(f.matrix), k, f.directions, self._stride)),
+            np.float32(f.alpha),
+            *(xp.asarray(_packed(tiles)), np.int32(len(tiles)), xp.asarray(_packed(pairs)), np.int32(len(pairs))),
+            xp.asarray(weights),
+        )
+        shape = f.shape if places is None else (1, len(weights))
+        self._total, self._mass = xp.zeros(shape, xp.int64), xp.zeros(1, xp.int64)
+        gpu.finish()
+
+    def add(self, units: UnitsOnGpu) -> None:
+        """Add the clipped contributions of all units."""
+        self._run(units, self._gpu.xp.arange(len(units.unit_ptr) - 1, dtype=self._gpu.xp.int64), None)
+
+    def norms(self, units: UnitsOnGpu, chosen: np.ndarray) -> Any:
+        """Exact unclipped norms of the units `chosen` (int64), -1 where no document is eligible; on the GPU."""
+        found = self._gpu.xp.empty(len(chosen))
+        self._run(units, self._gpu.xp.asarray(chosen), found)
+        return found
+
+    def result(self) -> tuple[np.ndarray, int]:
+        """Exact integer sum (n_rows, width) of all that was added, and of the mass coordinates."""
+        self._gpu.finish()
+        total, mass = to_numpy(self._total), int(self._mass[0])
+        return (total if self._places is None else np.ascontiguousarray(total[:, self._places])), mass
+
+    def _run(self, units: UnitsOnGpu, chosen: Any, norms: Any) -> None:
+        if not len(chosen):
+            return
+        size = self._room(units.most)
+        if size > PLACES:
+            raise MemoryError("a unit has too many words for this statistic on a GPU")
+        side_by_side = self._gpu.multiprocessors * RESIDENT // self._threads
+        blocks = max(1, min(len(chosen), side_by_side, int(ROOM * self._gpu.free()) // (4 * size)))
+        room = self._gpu.xp.empty(blocks * size, self._gpu.xp.float32)
+        kernel = self._gpu.kernel(source(), KERNELS[self._f.kind])
+        measured = self._gpu.xp.empty(0) if norms is None else norms
+        more = np.float64(self._clip), np.int32(norms is not None), room, np.int64(size)
+        sums = self._total, self._mass, measured
+        arguments = *units.arrays, *self._given, chosen, np.int64(len(chosen)), *more, *sums
+        kernel((blocks,), (self._threads,), arguments, shared_mem=self._shared)
+
+    def _room(self, most: int) -> int:
+        """Numbers that a unit of `most` words takes while it is in work."""
+        if self._f.kind == SECOND:
+            return most * (most + 1) // 2
+        if self._tensor:
+            return self._row + self._stride**2
+        return self._row * (1 if self._f.n_rows == 1 else most)
+
+
+@cache
+def source() -> str:
+    """The kernels, with the constants that they share with the CPU's."""
+    constants = {
+        **{"FIRST": FIRST, "SECOND": SECOND, "SECOND_TIMES": SECOND_TIMES, "CORE": CORE, "THIRD": THIRD},
+        **{"THIRD_PROJECTED": THIRD_PROJECTED, "THIRD_ALONG": THIRD_ALONG, "EXPECTED": EXPECTED},
+        **{"BOUND": float(BOUND), "MARGIN": float(MARGIN), "MASS_SHARE": MASS_SHARE, "STAGED": STAGED},
+        **{"MINIMUM_LENGTH": MINIMUM_LENGTH, "E_STEPS": E_STEPS, "TOLERANCE": TOLERANCE},
+    }
+    given = "".join(f"#define {name} {value}\n" for name, value in constants.items())
+    return given + files("dplda.moments").joinpath("contributions.cu").read_text()
+
+
+def _padded(matrix: np.ndarray) -> np.ndarray:
+    """Zeros behind the columns, to whole tiles."""
+    return np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % TILE)))
+
+
+def _threads(width: int) -> int:
+    """The least power of two that is at least `width`, a warp at least and `THREADS` at most."""
+    return min(THREADS, max(32, 1 << (max(width, 1) - 1).bit_length()))
+
+
+def _tiles(k: int, sides: int) -> np.ndarray:
+    """Tiles of the coordinates below k, (n, sides), in rising order; that the last moves fastest keeps reads near."""
+    n = -(-k // TILE)
+    grid = np.indices((n,) * sides).reshape(sides, -1).T
+    return grid[(np.diff(grid, axis=1) >= 0).all(axis=1)]
+
+
+def _packed(tiles: np.ndarray) -> np.ndarray:
+    return np.asarray(tiles @ (1 << 10 * np.arange(tiles.shape[1])), np.int32)
+
+
+def _places(k: int, tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where the coordinates a <= b (<= c) of `Contribution` are among a unit's places, and each place's weight.
+
+    Places go with the coordinates of a tile first, then with tiles, so that threads side by side write side by side.
+    """
+    sides = tiles.shape[1]
+    local = np.indices((TILE,) * sides).reshape(sides, -1).T
+    at = (local[:, None, :] + TILE * tiles[None, :, :]).reshape(-1, sides)
+    own = (np.diff(at, axis=1) >= 0).all(axis=1) & (at[:, -1] < k)
+    equal = (np.diff(at, axis=1) == 0).sum(axis=1)
+    weights = np.where(own, np.array({2: [2, 1], 3: [6, 3, 1]}[sides])[equal], 0).astype(np.int8)
+    mine = np.flatnonzero(own)
+    return mine[np.lexsort(at[mine].T[::-1])], weights

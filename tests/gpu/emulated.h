@@ -1,0 +1,132 @@
+// CUDA's C++, as far as the kernels use it, on one thread of a CPU: the threads of a block are fibers that take turns
+// wherever they wait for each other, and blocks run one after the other.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <ucontext.h>
+#include <vector>
+
+using std::fmin;
+using std::isfinite;
+using std::isnan;
+using std::min;
+using std::nan;
+using std::rint;
+using std::sqrt;
+using std::trunc;
+
+#define __global__
+#define __device__
+#define __shared__ static
+
+struct Three {
+    unsigned x = 1, y = 1, z = 1;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+
+namespace emulated {
+constexpr size_t STACK = 1 << 16;
+Three thread, block, threads, blocks;
+float4 *room;
+
+struct Fiber {
+    ucontext_t context;
+    bool done = false;
+    float lane = 0.0f;
+    std::vector<char> stack = std::vector<char>(STACK);
+};
+std::vector<Fiber> *fibers;
+ucontext_t scheduler;
+unsigned waiting, generation, running;
+const std::function<void()> *work;
+
+inline void give_way() {
+    unsigned me = thread.x;
+    swapcontext(&(*fibers)[me].context, &scheduler);
+    thread.x = me;
+}
+
+inline void enter() {
+    (*work)();
+    (*fibers)[thread.x].done = true;
+    swapcontext(&(*fibers)[thread.x].context, &scheduler);
+}
+
+inline void run_block(unsigned n) {
+    static std::vector<Fiber> pool;
+    if (pool.size() < n)
+        pool = std::vector<Fiber>(n);
+    fibers = &pool;
+    waiting = 0, running = n;
+    for (unsigned t = 0; t < n; t++) {
+        Fiber &fiber = pool[t];
+        fiber.done = false;
+        getcontext(&fiber.context);
+        fiber.context.uc_stack.ss_sp = fiber.stack.data();
+        fiber.context.uc_stack.ss_size = STACK;
+        fiber.context.uc_link = nullptr;
+        makecontext(&fiber.context, enter, 0);
+    }
+    while (running) {
+        for (unsigned t = 0; t < n; t++)
+            if (!pool[t].done) {
+                thread.x = t;
+                swapcontext(&scheduler, &pool[t].context);
+                running -= pool[t].done;
+            }
+    }
+}
+
+// A kernel that leaves threads behind at a barrier, which hardware would hang on, ends the process.
+inline void launch(unsigned n_blocks, unsigned n_threads, size_t shared, const std::function<void()> &kernel) {
+    std::vector<float4> dynamic((shared + sizeof(float4) - 1) / sizeof(float4));
+    room = dynamic.data();
+    work = &kernel;
+    blocks.x = n_blocks, threads.x = n_threads;
+    for (block.x = 0; block.x < n_blocks; block.x++)
+        run_block(n_threads);
+}
+} // namespace emulated
+
+#define threadIdx emulated::thread
+#define blockIdx emulated::block
+#define blockDim emulated::threads
+#define gridDim emulated::blocks
+
+inline void __syncthreads() {
+    using namespace emulated;
+    if (running != threads.x)
+        abort();
+    unsigned mine = generation;
+    if (++waiting == threads.x) {
+        waiting = 0;
+        generation++;
+        return;
+    }
+    while (generation == mine) {
+        if (running != threads.x)
+            abort();
+        give_way();
+    }
+}
+
+// All lanes of a warp come here before any of them goes on: in one turn of the scheduler each gets as far as this.
+inline float __shfl_down_sync(unsigned, float value, int distance) {
+    using namespace emulated;
+    unsigned me = thread.x;
+    (*fibers)[me].lane = value;
+    give_way();
+    float other = me % 32 + distance < 32 ? (*fibers)[me + distance].lane : value;
+    give_way();
+    return other;
+}
+
+inline unsigned long long atomicAdd(unsigned long long *at, unsigned long long value) {
+    unsigned long long before = *at;
+    *at += value;
+    return before;
+}

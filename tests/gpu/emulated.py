@@ -1,0 +1,100 @@
+"""The kernels of a GPU on the CPU: their source, compiled by a C++ compiler, on NumPy's arrays.
+
+This shows what the kernels compute, not how fast, and not that a driver takes them: that needs hardware. Threads of a
+block take turns only where they wait for each other, so that a missing barrier between a write and a read shows where
+the order of threads makes it wrong.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+COMPILER = shutil.which("g++")
+HEADER = Path(__file__).with_name("emulated.h")
+SIGNATURE = re.compile(r'extern "C" __global__ void NAME\((.*?)\) \{', re.DOTALL)
+NAMES = re.compile(r"^KERNEL\((\w+), \w+\)$", re.MULTILINE)
+ARGUMENT = {
+    np.int32: ctypes.c_int,
+    np.int64: ctypes.c_longlong,
+    np.float32: ctypes.c_float,
+    np.float64: ctypes.c_double,
+}
+
+
+class EmulatedGpu:
+    """A `dplda.compute.gpu.Gpu` whose kernels run on the CPU."""
+
+    xp = np
+    multiprocessors = 1
+
+    def __init__(self, memory: int = 2**30) -> None:
+        self.memory, self.turns, self.launched = memory, [], []
+
+    def kernel(self, source: str, name: str) -> Callable[..., None]:
+        function = load(source)[f"launch_{name}"]
+
+        def launch(blocks: tuple[int], threads: tuple[int], arguments: tuple[Any, ...], shared_mem: int) -> None:
+            self.launched.append((name, blocks[0], threads[0]))
+            assert threads[0] % 32 == 0
+            assert threads[0] <= 1024
+            assert shared_mem <= 48 * 1024
+            function(blocks[0], threads[0], ctypes.c_size_t(shared_mem), *map(passed, arguments))
+
+        return launch
+
+    def turn(self, index: int) -> Any:
+        self.turns.append(index)
+        return nullcontext()
+
+    def finish(self) -> None:
+        pass
+
+    def free(self) -> int:
+        return self.memory
+
+
+def passed(argument: Any) -> Any:
+    """As a C function takes it; whatever is neither an array nor of a type of known size is refused, as by CuPy."""
+    if isinstance(argument, np.ndarray):
+        assert argument.flags.c_contiguous
+        return ctypes.c_void_p(argument.ctypes.data)
+    return ARGUMENT[type(argument)](argument)
+
+
+@cache
+def load(source: str) -> ctypes.CDLL:
+    """The kernels of `source` as a library of functions launch_NAME(blocks, threads, shared bytes, arguments...)."""
+    text = '#include "emulated.h"\n' + translated(source)
+    with tempfile.TemporaryDirectory() as room:
+        file = Path(room) / "kernels.cpp"
+        file.write_text(text)
+        library = Path(room) / "kernels.so"
+        subprocess.run(
+            [COMPILER, "-std=c++17", "-O2", "-shared", "-fPIC", "-w", f"-I{HEADER.parent}", "-o", library, file],
+            check=True,
+        )
+        return ctypes.CDLL(str(library))
+
+
+def translated(source: str) -> str:
+    """C++ of `source`, with a function that launches each kernel."""
+    source = source.replace("extern __shared__ float4 dynamic[];", "float4 *dynamic = emulated::room;")
+    parameters = " ".join(SIGNATURE.search(source)[1].replace("\\", " ").split())
+    given = ", ".join(parameter.split()[-1].lstrip("*") for parameter in parameters.split(","))
+    launches = (
+        f'extern "C" void launch_{name}(int blocks, int threads, size_t shared, {parameters}) {{\n'
+        f"    emulated::launch(blocks, threads, shared, [=] {{ {name}({given}); }});\n}}\n"
+        for name in NAMES.findall(source)
+    )
+    return source + "".join(launches)
