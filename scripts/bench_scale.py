@@ -1,14 +1,19 @@
 #!/usr/bin/env python
-"""Corpora larger than memory, and clusters: seconds, core-seconds and memory of whole private fits.
+"""Corpora larger than memory, clusters, and peers: seconds, core-seconds and memory of whole fits.
 
     python scripts/bench_scale.py make pubmed --documents 8200000 --words 20000 --topics 100
     python scripts/bench_scale.py fit pubmed --topics 20
     python scripts/bench_scale.py cluster pubmed --topics 20 --workers 1 2
+    python scripts/bench_scale.py cluster pubmed --topics 20 --workers 1 2 --weak --vocabulary 5000
+    python scripts/bench_scale.py peers pubmed --topics 100 --documents 10000 --vocabulary 2000
 
 `make` draws planted documents a chunk at a time into a prepared store of about 60 distinct words a document. `fit` runs
-a private fit of it in a process of its own, whose words are chosen privately, and tells the largest memory it had,
-mapped pages of the store aside. `cluster` runs the same fit by --engine dask on workers of one thread each: the whole
-store on every number of workers (strong scaling). Prints Markdown; ledgers and models are temporary.
+a private fit of it in a process of its own, and tells the largest memory it had, mapped pages of the store aside.
+`cluster` runs the same fit by --engine dask on workers of one thread each: the whole store on every number of workers
+(strong scaling), or with --weak as many documents for each worker as the largest number has. `peers` puts fits of the
+first documents beside those of other programs, each in a process of its own (bench_peers.py). Words are chosen
+privately, or with --vocabulary are the store's first, as a public vocabulary. Prints Markdown; ledgers and models are
+temporary.
 """
 
 from __future__ import annotations
@@ -19,41 +24,49 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
+import psutil
+from bench_peers import SYSTEMS, peers
+from planted_stores import counts_of, names, write
 
-from dplda.corpus.planted import SHORTEST, draw_counts
+import dplda
 from dplda.corpus.store import CountStore
-from dplda.corpus.writer import StoreWriter
-from dplda.text.records import CountedDocuments, document_key
 
-CHUNK = 100_000  # documents drawn at a time
-MEAN_LENGTH = 70
+WARM = 4 * 16384  # documents of the fit that compiles in the workers: blocks enough for all
 
 FIT = """
 import json, os, resource, sys, threading, time
 import dplda
+from dplda.privacy import noise
 
-store, topics, words, scheduler, folder = sys.argv[1:]
-peak, stop = [0], threading.Event()
+store, topics, words, first, scheduler, folder = sys.argv[1:]
+peak, stop, drawn, draw = [0], threading.Event(), [], noise._gaussian
 def watch():
     while not stop.wait(0.05):
         with open("/proc/self/status") as status:
             lines = dict(line.split(":", 1) for line in status)
         peak[0] = max(peak[0], int(lines["RssAnon"].split()[0]))
+def timed(*given):
+    start = time.thread_time()
+    found = draw(*given)
+    drawn.append(time.thread_time() - start)
+    return found
+noise._gaussian = timed
 threading.Thread(target=watch, daemon=True).start()
 where = {"engine": "dask", "scheduler": scheduler} if scheduler else {}
-start, seconds = time.perf_counter(), {}
+vocabulary = [f"word{i}" for i in range(int(first))] or None
+used = resource.getrusage(resource.RUSAGE_SELF)
+start, before, seconds = time.perf_counter(), used.ru_utime + used.ru_stime, {}
 model = dplda.fit(dplda.read_corpus(store), n_topics=int(topics), epsilon=2.0, max_vocabulary=int(words),
-                  ledger=dplda.Ledger(folder + "/ledger.db"), seconds=seconds, **where)
+                  vocabulary=vocabulary, ledger=dplda.Ledger(folder + "/ledger.db"), seconds=seconds, **where)
 wall = time.perf_counter() - start
 stop.set()
 used = resource.getrusage(resource.RUSAGE_SELF)
-print(json.dumps({"wall": wall, "cores": used.ru_utime + used.ru_stime, "peak": peak[0] * 1024,
-                  "words": len(model.vocabulary), "seconds": seconds}))
+print(json.dumps({"wall": wall, "cores": used.ru_utime + used.ru_stime - before, "peak": peak[0] * 1024,
+                  "noise": sum(drawn), "words": len(model.vocabulary), "seconds": seconds}))
 """
 
 
@@ -61,48 +74,36 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Make or measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts = parser.add_subparsers(dest="part", required=True)
-    for name in ("make", "fit", "cluster"):
+    for name in ("make", "fit", "cluster", "peers"):
         part = parts.add_parser(name)
         part.add_argument("store", type=Path)
         part.add_argument("--topics", type=int, default=100)
         part.add_argument("--words", type=int, default=20_000)
+        if name != "make":
+            part.add_argument("--vocabulary", type=int, default=0, help="words of a public vocabulary")
     parts.choices["make"].add_argument("--documents", type=int, default=8_200_000)
-    parts.choices["cluster"].add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    part = parts.choices["cluster"]
+    part.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    part.add_argument("--weak", action="store_true")
+    part = parts.choices["peers"]
+    part.add_argument("--documents", type=int, nargs="+", default=[10_000])
+    part.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
+    part.add_argument("--sweeps", type=int, default=200, help="of tomotopy, in steps of 25")
+    part.add_argument("--limit", type=float, default=240.0, help="seconds after which a system is stopped")
     options = parser.parse_args(argv)
-    {"make": make, "fit": fit, "cluster": cluster}[options.part](options)
+    {"make": make, "fit": fit, "cluster": cluster, "peers": peers}[options.part](options)
 
 
 def make(options: argparse.Namespace) -> None:
     """Write the store."""
-    random = np.random.default_rng(0)
-    base = 1.0 / np.arange(1, options.words + 1)
-    topics = random.dirichlet(0.05 * options.words * base / base.sum(), size=options.topics)
-    names = [f"word{i}" for i in range(options.words)]
-    start = time.perf_counter()
-    with StoreWriter(options.store, name="planted") as writer:
-        for first in range(0, options.documents, CHUNK):
-            n = min(CHUNK, options.documents - first)
-            proportions = random.dirichlet(np.full(options.topics, 1 / options.topics), size=n)
-            counts = draw_counts(random, random.poisson(MEAN_LENGTH, size=n) + SHORTEST, proportions, topics)
-            numbers = range(first, first + n)
-            writer.append(
-                CountedDocuments(
-                    words=names,
-                    indptr=counts.indptr.astype(np.int64),
-                    indices=counts.indices.astype(np.int64),
-                    counts=counts.data.astype(np.int64),
-                    ids=[str(number) for number in numbers],
-                    units=[document_key(number) for number in numbers],
-                )
-            )
-            print(f"{first + n} documents, {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+    write(options.store, options.documents, options.words, options.topics)
 
 
 def fit(options: argparse.Namespace) -> None:
     """One fit on this machine."""
     print("| documents | store, GB | words | topics | seconds | core-seconds | microseconds a document | memory, GB |")
     print("|---|---|---|---|---|---|---|---|")
-    store, found = CountStore.open(options.store), told(options, "")
+    store, found = CountStore.open(options.store), told(options.store, options, "")
     each = found["cores"] / store.n_documents * 1e6
     print(
         f"| {store.n_documents:,} | {store.n_bytes / 1e9:.2f} | {found['words']} | {options.topics} | "
@@ -113,56 +114,80 @@ def fit(options: argparse.Namespace) -> None:
 
 def cluster(options: argparse.Namespace) -> None:
     """The same fit on clusters of one-thread workers, each of a cluster of its own."""
-    print("| workers | seconds | times the speed of the first |\n|---|---|---|")
-    first = 0.0
+    print("| workers | documents | seconds | efficiency | core-seconds: workers | driver, exact noise | driver, rest |")
+    print("|---|---|---|---|---|---|---|")
+    total, first = CountStore.open(options.store).n_documents, None
     for n in options.workers:
-        with running(n) as scheduler:
-            told(options, scheduler)  # compiles in the workers
-            wall = told(options, scheduler)["wall"]
-        first = first or wall
-        print(f"| {n} | {wall:.1f} | {first / wall:.2f} |", flush=True)
+        documents = total * n // max(options.workers) if options.weak else total
+        with tempfile.TemporaryDirectory() as folder:
+            warm, store = Path(folder) / "warm", Path(folder) / "store"
+            copy_first(options.store, WARM, warm)
+            if documents == total:
+                store = options.store
+            else:
+                copy_first(options.store, documents, store)
+            with running(n) as (scheduler, used):
+                told(warm, options, scheduler)  # compiles in the workers
+                before = used()
+                found = told(store, options, scheduler)
+                workers = used() - before
+        first = first or (n, found["wall"])
+        efficient = efficiency(first, (n, found["wall"]), options.weak)
+        print(
+            f"| {n} | {documents:,} | {found['wall']:.1f} | {efficient:.2f} | {workers:.0f} | {found['noise']:.0f} | "
+            f"{found['cores'] - found['noise']:.0f} |",
+            flush=True,
+        )
 
 
-def told(options: argparse.Namespace, scheduler: str) -> dict:
+def efficiency(first: tuple[int, float], then: tuple[int, float], weak: bool) -> float:
+    """Speed for each worker over that of the `first`; both (workers, seconds), `weak` for as much work for each."""
+    gain = first[1] / then[1]
+    return gain if weak else gain * first[0] / then[0]
+
+
+def copy_first(store: Path, n_documents: int, destination: Path) -> None:
+    """Write the first documents of a store as another."""
+    n_words = len(CountStore.open(store).words)
+    counts = counts_of(store, n_documents, n_words)
+    dplda.Corpus.from_counts(counts, names(n_words), name="planted").write(destination)
+
+
+def told(store: Path, options: argparse.Namespace, scheduler: str) -> dict:
     """What a process that fits the store tells of itself."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-c", FIT, options.store, options.topics, options.words, scheduler, folder]
-        done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, text=True, check=True)
+        given = [store, options.topics, options.words, options.vocabulary, scheduler, folder]
+        command = [sys.executable, "-c", FIT, *map(str, given)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
 
 
 @contextmanager
-def running(workers: int) -> Iterator[str]:
-    """The address of a scheduler with as many one-thread workers, in processes of their own."""
+def running(workers: int) -> Iterator[tuple[str, Callable[[], float]]]:
+    """A scheduler with as many one-thread workers, in processes: its address, and the workers' core-seconds so far."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "scheduler.json"
         common = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         dask = [sys.executable, "-m"]
-        processes = [
-            subprocess.Popen(
-                [
-                    *dask,
-                    "distributed.cli.dask_scheduler",
-                    "--port",
-                    "0",
-                    "--no-dashboard",
-                    "--scheduler-file",
-                    str(file),
-                ],
-                **common,
-            )
-        ]
+        scheduler = [*dask, "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
+        processes = [subprocess.Popen([*scheduler, "--scheduler-file", str(file)], **common)]
         try:
             while not file.exists() or not file.read_text():
                 time.sleep(0.1)
             address = json.loads(file.read_text())["address"]
             worker = [*dask, "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard"]
             processes += [subprocess.Popen([*worker, "--local-directory", folder], **common) for _ in range(workers)]
-            yield address
+            yield address, lambda: sum(map(core_seconds, processes[1:]))
         finally:
             for process in processes:
                 process.terminate()
                 process.wait()
+
+
+def core_seconds(process: subprocess.Popen) -> float:
+    """Processor seconds of a running process and those below it."""
+    parent = psutil.Process(process.pid)
+    return sum(sum(one.cpu_times()[:2]) for one in [parent, *parent.children(recursive=True)])
 
 
 if __name__ == "__main__":

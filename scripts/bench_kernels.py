@@ -1,0 +1,182 @@
+#!/usr/bin/env python
+"""How near each kernel comes to what the machine can do.
+
+    python scripts/bench_scale.py make planted --documents 500000 --words 20000 --topics 20
+    python scripts/bench_kernels.py planted --topics 20
+
+Sums the contributions of a store's first documents over its first words on all cores, as a fit does, and divides the
+operations and bytes that this takes at least (kernel_costs.py) by the seconds. Limits are measured on the same cores
+just before: a product of float32 matrices, and a triad a = b + s c over arrays far larger than any cache and over some
+that stay in a core's own. A kernel cannot come nearer than its largest share. The store has as many planted topics as
+--topics says: the steps of expected counts are those of the planted topics. Prints Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import kernel_costs
+import numba
+import numpy as np
+from bare_loops import steps_taken
+from kernel_costs import Cost, Size
+from planted_stores import counts_of, names, planted_topics
+from scipy import sparse
+
+from dplda.compute.threads import thread_count
+from dplda.corpus.units import UnitCounts
+from dplda.moments import contributions
+from dplda.moments.contributions import Contribution
+from dplda.privacy.passes import clipped_sum, unit_norms
+from dplda.privacy.picks import count_votes, word_hashes
+
+BLOCK = 5  # columns of the subspace beyond the topics; the core has the mean direction too
+PILOT = 400  # documents that tell how many fit into the seconds wanted
+MATRIX = 4096
+LARGE, SMALL = 1 << 28, 1 << 16  # float32 of each array of a triad, in memory and in a core's cache
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("store", type=Path)
+    parser.add_argument("--topics", type=int, required=True)
+    parser.add_argument("--words", type=int, default=20_000)
+    parser.add_argument("--vocabulary", type=int, default=5000)
+    parser.add_argument("--documents", type=int, default=200_000)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of one run of one kernel, about")
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args(argv)
+    matrix = counts_of(options.store, options.documents, options.vocabulary)
+    limits = machine(options.repeats)
+    print(
+        f"{thread_count()} threads: {limits.flops / 1e9:.0f} Gflop/s (sgemm), {limits.memory / 1e9:.1f} GB/s from "
+        f"memory and {limits.caches / 1e9:.0f} GB/s from caches (triad)\n"
+    )
+    print(
+        "| kernel | shape | documents/s | flops a document | Gflop/s | share of peak | share of memory bandwidth | "
+        "share of cache bandwidth |\n|---|---|---|---|---|---|---|---|"
+    )
+    topics = planted_topics(options.words, options.topics, options.vocabulary)
+    for name, f, cost in kernels(matrix, topics):
+        work = partial(votes_of, names(options.vocabulary)) if f is None else partial(sum_of, f)
+        n, seconds = measured(work, matrix, options.seconds, options.repeats)
+        done = cost(size_of(matrix[:n], f))
+        shape = "" if f is None else f"{f.shape}"
+        shares = [x / seconds / y for x, y in zip(_numbers(done), _numbers(limits), strict=True)]
+        print(
+            f"| {name} | {shape} | {n / seconds:,.0f} | {done.flops / n:,.0f} | {done.flops / seconds / 1e9:.1f} | "
+            f"{' | '.join(f'{share:.1%}' for share in shares)} |",
+            flush=True,
+        )
+
+
+def _numbers(cost: Cost) -> tuple[float, float, float]:
+    return cost.flops, cost.memory, cost.caches
+
+
+def kernels(
+    matrix: sparse.csr_matrix, topics: np.ndarray
+) -> list[tuple[str, Contribution | None, Callable[[Size], Cost]]]:
+    """Name, contribution (None for votes) and cost of every kernel, for topics (k, n_words) and random arrays."""
+    random, (k, d) = np.random.default_rng(0), topics.shape
+    scale, p, c = np.ones(d), k + BLOCK, contributions
+    X = random.standard_normal((d, p + 1)) / np.sqrt(d)
+    W, u = X[:, :k], np.linalg.qr(random.standard_normal((k, 1)))[0]
+    along = partial(kernel_costs.third_moment_along, k=k, r=1)
+    times = partial(kernel_costs.second_moment_times, p=p)
+    return [
+        ("votes", None, kernel_costs.votes),
+        ("first moment", c.first_moment(scale), kernel_costs.first_moment),
+        ("second moment times X", c.second_moment_times(scale, X[:, :p]), times),
+        ("core", c.core(scale, X), partial(kernel_costs.core, p=p + 1)),
+        ("third moment", c.third_moment(W), partial(kernel_costs.third_moment, k=k)),
+        ("third moment along u", c.third_moment_along(W, u), along),
+        ("expected counts", c.expected_counts(topics.T, 1 / k), partial(kernel_costs.expected_counts, k=k)),
+    ]
+
+
+def units_of(matrix: sparse.csr_matrix) -> UnitCounts:
+    """Counts in which each row is a unit."""
+    n, d = matrix.shape
+    return UnitCounts(matrix.indptr.astype(np.int64), matrix.indices, matrix.data, np.arange(n + 1), d)
+
+
+def size_of(matrix: sparse.csr_matrix, f: Contribution | None) -> Size:
+    """What the models of cost know of the documents."""
+    n, d = matrix.shape
+    if f is None or f.kind != contributions.EXPECTED:
+        return Size(n, matrix.nnz, d)
+    steps = steps_taken(f, matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
+    return Size(n, matrix.nnz, d, int(steps.sum()), int(steps @ np.diff(matrix.indptr)))
+
+
+def sum_of(f: Contribution, matrix: sparse.csr_matrix) -> Callable[[], object]:
+    """The pass of `f`, clipped at the median norm of some units."""
+    counts = units_of(matrix)
+    norms = unit_norms(counts, thread_count(), f, np.arange(min(counts.n_units, PILOT)))
+    return partial(clipped_sum, counts, thread_count(), f, float(np.median(norms)))
+
+
+def votes_of(words: Sequence[str], matrix: sparse.csr_matrix) -> Callable[[], object]:
+    """The pass of the vote on words."""
+    return partial(count_votes, units_of(matrix), thread_count(), word_hashes(words))
+
+
+def measured(
+    work: Callable[[sparse.csr_matrix], Callable[[], object]], matrix: sparse.csr_matrix, seconds: float, repeats: int
+) -> tuple[int, float]:
+    """How many documents one run takes for about `seconds`, and the median of its seconds."""
+    pilot = work(matrix[:PILOT])
+    pilot()  # compiles
+    n = min(matrix.shape[0], max(PILOT, int(PILOT * seconds / min(taken(pilot) for _ in range(3)))))
+    run = work(matrix[:n])
+    return n, statistics.median(taken(run) for _ in range(repeats))
+
+
+def taken(work: Callable[[], object]) -> float:
+    """Wall-clock seconds of `work`."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def machine(repeats: int) -> Cost:
+    """The most flops and bytes a second that were seen."""
+    A = np.random.default_rng(0).standard_normal((MATRIX, MATRIX)).astype(np.float32)
+    A @ A
+    product = min(taken(lambda: A @ A) for _ in range(repeats))
+    flops = 2 * MATRIX**3 / product
+    return Cost(flops, triad_rate(LARGE, 1, repeats), triad_rate(SMALL, LARGE // SMALL, repeats))
+
+
+def triad_rate(size: int, rounds: int, repeats: int) -> float:
+    """Bytes a second that a triad moves, each thread in arrays of its own, three of `size` float32 in all threads."""
+    threads = thread_count()
+    arrays = [[np.ones(size // threads, np.float32) for _ in range(3)] for _ in range(threads)]
+    with ThreadPoolExecutor(threads) as pool:
+
+        def once() -> None:
+            list(pool.map(lambda abc: _triad(*abc, np.float32(0.5), rounds), arrays))
+
+        once()
+        best = min(taken(once) for _ in range(repeats))
+    return 3 * arrays[0][0].nbytes * threads * rounds / best
+
+
+@numba.njit(nogil=True, fastmath=True)
+def _triad(a, b, c, s, rounds):
+    for _ in range(rounds):
+        for i in range(len(a)):
+            a[i] = b[i] + s * c[i]
+        s += np.float32(1e-6)  # so that no round can be left out
+
+
+if __name__ == "__main__":
+    main()

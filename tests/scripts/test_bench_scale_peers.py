@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import bench_peers
+import bench_scale
+import numpy as np
+import pytest
+from bench_kernels import units_of
+from peers import tensorly_topics, whitened_third
+from planted_stores import write
+from scipy import sparse
+
+from dplda.comparison.measures import matched_error
+from dplda.compute.lattice import BOUND
+from dplda.corpus import synthetic
+from dplda.moments import contributions
+from dplda.privacy.passes import clipped_sum
+from dplda.tensor.symmetric import unpack
+
+
+def test_peer_has_the_same_third_moment() -> None:
+    random, clip = np.random.default_rng(0), 100.0
+    W, counts = random.standard_normal((7, 3)), sparse.csr_matrix(random.poisson(1.0, (9, 7)) + np.eye(9, 7) * 3)
+    units = units_of(counts.astype(np.int32))
+    total = clipped_sum(units, 1, contributions.third_moment(W), clip)[0][0] * (clip / BOUND)
+    found = whitened_third(counts, np.asarray(counts.sum(axis=1)).ravel(), W)
+    assert found == pytest.approx(unpack(total, 3) / 9, abs=1e-3)
+
+
+def test_peer_finds_planted_topics() -> None:
+    pytest.importorskip("tensorly")
+    counts, topics, _ = synthetic(5000, 60, 4, mean_length=60)
+    assert matched_error(tensorly_topics(counts, 4, 0), topics).mean() < 0.1
+
+
+def test_levels_where_nothing_later_is_lower() -> None:
+    sweeps = [25, 50, 75, 100]
+    assert bench_peers.levelled(sweeps, [0.9, 0.5, 0.4, 0.399]) == 75
+    assert bench_peers.levelled(sweeps, [0.9, 0.5, 0.4, 0.3]) is None
+    assert bench_peers.levelled(sweeps, [0.30, 0.31, 0.30, 0.31]) == 25
+
+
+def test_peers_are_told_side_by_side(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tensorly")
+    write(tmp_path / "store", 600, 60, 3)
+    given = ["--topics", "3", "--words", "60", "--documents", "500", "600", "--sweeps", "50"]
+    bench_scale.main(["peers", str(tmp_path / "store"), *given, "--systems", "tomotopy", "tensorly"])
+    rows = [line.split(" | ") for line in capfd.readouterr().out.splitlines() if line.startswith("| ")][1:]
+    assert [row[0] + " " + row[2] for row in rows] == [
+        f"| {n} {system}" for n in (500, 600) for system in ("tomotopy, 50 sweeps", "tensorly")
+    ]
+    assert all(0 <= float(row[-1].strip("| ")) <= 2 for row in rows)
+
+
+def test_a_stopped_peer_is_said_to_be(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "store", 20, 10, 2)
+    given = ["--topics", "30", "--words", "10", "--documents", "20", "--systems", "tensorly"]
+    bench_scale.main(["peers", str(tmp_path / "store"), *given])  # more topics than words
+    assert "| tensorly | ended with status 1 |" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(("weak", "expected"), [(True, 0.8), (False, 0.4)])
+def test_efficiency_is_speed_for_each_worker(weak: bool, expected: float) -> None:
+    assert bench_scale.efficiency((1, 8.0), (2, 10.0), weak) == pytest.approx(expected)
