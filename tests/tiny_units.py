@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
+from dplda.compute.arrays import to_numpy
 from dplda.compute.loops import aligned, padded
 from dplda.moments.contributions import SECOND, SINGLE, Contribution
 from dplda.moments.kernels import document, flat_rows, row_length, scratch_sizes, tensor_runs
+from dplda.moments.on_gpu import GpuSums, upload
 from dplda.moments.sums import _size, _unpad, accumulate
+
+GPU = None
 
 Document = Sequence[tuple[int, int]]  # (word, count) entries in the order of the row
 
@@ -62,11 +67,46 @@ def norms(contribution: Contribution, units: Units) -> np.ndarray:
     return out
 
 
+@contextmanager
+def summing_on(gpu):
+    """Make `lattice_sum` and `norms` use the kernels of `gpu`; None: the CPU's."""
+    global GPU
+    GPU, before = gpu, GPU
+    yield
+    GPU = before
+
+
 def _accumulate(f, units, chosen, clip, total, out):
+    if GPU is not None:
+        return _accumulate_on_gpu(f, units, chosen, clip, total, out)
     return accumulate(
         f.kind, units.indptr, units.words, units.counts, units.unit_ptr, chosen,
         f.scale, f.matrix, f.directions, f.alpha, clip, total, out,
     )  # fmt: skip
+
+
+def _accumulate_on_gpu(f, units, chosen, clip, total, out):
+    sums = GpuSums(GPU, f, clip)
+    on_gpu = upload(GPU, units.indptr, units.words, units.counts, units.unit_ptr, f.matrix.shape[0])
+    if len(out):
+        found = sums.norms(on_gpu, chosen)
+        GPU.finish()
+        out[:] = to_numpy(found)
+        return 0
+    begin, end = (chosen[0], chosen[-1] + 1) if len(chosen) else (0, 0)
+    part = upload(GPU, *_part(units, begin, end), f.matrix.shape[0])
+    sums.add(part)
+    found, mass = sums.result()
+    total += found
+    return mass
+
+
+def _part(units, begin, end):
+    """The arrays of the units begin..end-1."""
+    unit_ptr = units.unit_ptr[begin : end + 1]
+    indptr = units.indptr[unit_ptr[0] : unit_ptr[-1] + 1]
+    entries = slice(indptr[0], indptr[-1])
+    return indptr - indptr[0], units.words[entries], units.counts[entries], unit_ptr - unit_ptr[0]
 
 
 def contribution_of(contribution: Contribution, entries: Document) -> np.ndarray:

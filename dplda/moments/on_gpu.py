@@ -171,7 +171,7 @@ class GpuSums:
     def _run(self, units: UnitsOnGpu, chosen: Any, norms: Any) -> None:
         if not len(chosen):
             return
-        size = self._room(units.most)
+        size = self._room(max(units.most, 1))
         if size > PLACES:
             raise MemoryError("a unit has too many words for this statistic on a GPU")
         side_by_side = self._gpu.multiprocessors * RESIDENT // self._threads

@@ -93,10 +93,10 @@ def _told() -> Iterator[None]:
     """One line for a GPU that cannot finish; messages of its library may tell sizes, which are private."""
     try:
         yield
-    except (InputError, KeyboardInterrupt):
+    except InputError:
         raise
     except Exception as error:
         kind = type(error).__name__
-    else:
-        return
-    raise DeviceError(f"The GPU failed ({kind}) in a pass over the documents. What was asked before stays spent.")
+        raise DeviceError(
+            f"The GPU failed ({kind}) in a pass over the documents. What was asked before stays spent."
+        ) from None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from gpus import EVERYWHERE
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_units import Units, contribution_of, lattice_sum, make_units, norms, squared_length
+from tiny_units import Units, contribution_of, lattice_sum, make_units, norms, squared_length, summing_on
 
 from dplda.compute.lattice import BOUND, BOUND_SQUARED, MARGIN, MASS_SHARE
 from dplda.compute.threads import run_ranges, split
@@ -19,6 +20,12 @@ brief = settings(max_examples=40, deadline=None)
 
 document = st.lists(st.tuples(st.integers(0, D - 1), st.integers(1, 9)), max_size=6)
 corpora = st.lists(st.lists(document, min_size=1, max_size=4), min_size=1, max_size=6)
+
+
+@pytest.fixture(scope="module", params=EVERYWHERE, autouse=True)
+def _place(request):
+    with summing_on(request.param):
+        yield
 
 
 def make(kind: str, seed: int = 1) -> contributions.Contribution:

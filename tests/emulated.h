@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <setjmp.h>
 #include <ucontext.h>
 #include <vector>
 
@@ -35,25 +36,41 @@ float4 *room;
 
 struct Fiber {
     ucontext_t context;
-    bool done = false;
+    jmp_buf at; // once begun: a jump asks nothing of the system, where a change of context does
+    bool begun = false, done = false;
     float lane = 0.0f;
     std::vector<char> stack = std::vector<char>(STACK);
 };
 std::vector<Fiber> *fibers;
-ucontext_t scheduler;
+ucontext_t start;
+jmp_buf scheduler;
 unsigned waiting, generation, running;
 const std::function<void()> *work;
+bool backwards = false;
 
 inline void give_way() {
     unsigned me = thread.x;
-    swapcontext(&(*fibers)[me].context, &scheduler);
+    if (!_setjmp((*fibers)[me].at))
+        _longjmp(scheduler, 1);
     thread.x = me;
 }
 
 inline void enter() {
     (*work)();
     (*fibers)[thread.x].done = true;
-    swapcontext(&(*fibers)[thread.x].context, &scheduler);
+    _longjmp(scheduler, 1);
+}
+
+// Let fiber t run until it gives way or is done.
+inline void turn(unsigned t) {
+    Fiber &fiber = (*fibers)[t];
+    thread.x = t;
+    if (_setjmp(scheduler))
+        return;
+    if (fiber.begun)
+        _longjmp(fiber.at, 1);
+    fiber.begun = true;
+    swapcontext(&start, &fiber.context);
 }
 
 inline void run_block(unsigned n) {
@@ -64,7 +81,7 @@ inline void run_block(unsigned n) {
     waiting = 0, running = n;
     for (unsigned t = 0; t < n; t++) {
         Fiber &fiber = pool[t];
-        fiber.done = false;
+        fiber.begun = fiber.done = false;
         getcontext(&fiber.context);
         fiber.context.uc_stack.ss_sp = fiber.stack.data();
         fiber.context.uc_stack.ss_size = STACK;
@@ -72,12 +89,13 @@ inline void run_block(unsigned n) {
         makecontext(&fiber.context, enter, 0);
     }
     while (running) {
-        for (unsigned t = 0; t < n; t++)
+        for (unsigned i = 0; i < n; i++) {
+            unsigned t = backwards ? n - 1 - i : i;
             if (!pool[t].done) {
-                thread.x = t;
-                swapcontext(&scheduler, &pool[t].context);
+                turn(t);
                 running -= pool[t].done;
             }
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 """The kernels of a GPU on the CPU: their source, compiled by a C++ compiler, on NumPy's arrays.
 
 This shows what the kernels compute, not how fast, and not that a driver takes them: that needs hardware. Threads of a
-block take turns only where they wait for each other, so that a missing barrier between a write and a read shows where
-the order of threads makes it wrong.
+block take turns only where they wait for each other, forwards or backwards: a missing barrier shows as a sum that is
+wrong in one of the two orders.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,8 @@ COMPILER = shutil.which("g++")
 HEADER = Path(__file__).with_name("emulated.h")
 SIGNATURE = re.compile(r'extern "C" __global__ void NAME\((.*?)\) \{', re.DOTALL)
 NAMES = re.compile(r"^KERNEL\((\w+), \w+\)$", re.MULTILINE)
-ARGUMENT = {
-    np.int32: ctypes.c_int,
-    np.int64: ctypes.c_longlong,
-    np.float32: ctypes.c_float,
-    np.float64: ctypes.c_double,
-}
+ONE_AT_A_TIME = Lock()
+C = {np.int32: ctypes.c_int, np.int64: ctypes.c_longlong, np.float32: ctypes.c_float, np.float64: ctypes.c_double}
 
 
 class EmulatedGpu:
@@ -38,8 +35,10 @@ class EmulatedGpu:
     xp = np
     multiprocessors = 1
 
-    def __init__(self, memory: int = 2**30) -> None:
-        self.memory, self.turns, self.launched = memory, [], []
+    def __init__(self, memory: int = 2**30, backwards: bool = False) -> None:
+        self.memory, self.backwards = memory, backwards
+        self.turns: list[int] = []
+        self.launched: list[tuple[str, int, int]] = []
 
     def kernel(self, source: str, name: str) -> Callable[..., None]:
         function = load(source)[f"launch_{name}"]
@@ -49,7 +48,8 @@ class EmulatedGpu:
             assert threads[0] % 32 == 0
             assert threads[0] <= 1024
             assert shared_mem <= 48 * 1024
-            function(blocks[0], threads[0], ctypes.c_size_t(shared_mem), *map(passed, arguments))
+            with ONE_AT_A_TIME:
+                function(self.backwards, blocks[0], threads[0], ctypes.c_size_t(shared_mem), *map(passed, arguments))
 
         return launch
 
@@ -69,19 +69,31 @@ def passed(argument: Any) -> Any:
     if isinstance(argument, np.ndarray):
         assert argument.flags.c_contiguous
         return ctypes.c_void_p(argument.ctypes.data)
-    return ARGUMENT[type(argument)](argument)
+    return C[type(argument)](argument)
 
 
 @cache
 def load(source: str) -> ctypes.CDLL:
-    """The kernels of `source` as a library of functions launch_NAME(blocks, threads, shared bytes, arguments...)."""
+    """The kernels of `source` in a library: launch_NAME(backwards, blocks, threads, shared bytes, arguments...)."""
     text = '#include "emulated.h"\n' + translated(source)
     with tempfile.TemporaryDirectory() as room:
         file = Path(room) / "kernels.cpp"
         file.write_text(text)
         library = Path(room) / "kernels.so"
         subprocess.run(
-            [COMPILER, "-std=c++17", "-O2", "-shared", "-fPIC", "-w", f"-I{HEADER.parent}", "-o", library, file],
+            [
+                COMPILER,
+                "-std=c++17",
+                "-O2",
+                "-shared",
+                "-fPIC",
+                "-w",
+                "-U_FORTIFY_SOURCE",
+                f"-I{HEADER.parent}",
+                "-o",
+                library,
+                file,
+            ],
             check=True,
         )
         return ctypes.CDLL(str(library))
@@ -93,7 +105,8 @@ def translated(source: str) -> str:
     parameters = " ".join(SIGNATURE.search(source)[1].replace("\\", " ").split())
     given = ", ".join(parameter.split()[-1].lstrip("*") for parameter in parameters.split(","))
     launches = (
-        f'extern "C" void launch_{name}(int blocks, int threads, size_t shared, {parameters}) {{\n'
+        f'extern "C" void launch_{name}(int backwards, int blocks, int threads, size_t shared, {parameters}) {{\n'
+        f"    emulated::backwards = backwards;\n"
         f"    emulated::launch(blocks, threads, shared, [=] {{ {name}({given}); }});\n}}\n"
         for name in NAMES.findall(source)
     )

@@ -1,0 +1,191 @@
+"""Fits on a GPU: the curator's passes there, portions that stay or stream, and what happens without one."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from emulated import EmulatedGpu
+from gpus import GPUS, emulated
+
+import dplda
+from dplda.compute.gpu import find_gpu
+from dplda.corpus import synthetic
+from dplda.errors import DeviceError, InputError
+from dplda.moments import contributions
+from dplda.privacy import engines, on_gpu
+from dplda.privacy.engines import passes_of
+from dplda.privacy.on_gpu import OnGpu
+from dplda.privacy.passes import Local, clipped_sum, eligible, in_threads, unit_norms, units
+from dplda.privacy.picks import count_votes, word_hashes
+
+D = 12
+WORDS = tuple(f"w{i}" for i in range(D))
+COUNTS, TOPICS = synthetic(400, D, 3, mean_length=12, seed=4)[:2]
+PEOPLE = np.random.default_rng(0).integers(0, 90, COUNTS.shape[0])
+ASKED = contributions.second_moment_times(np.ones(D), np.eye(D)[:, :4])
+
+
+@pytest.fixture(params=["documents", "people"])
+def store(request, tmp_path, monkeypatch):
+    monkeypatch.setattr("dplda.corpus.writer.BLOCK_DOCUMENTS", 32)
+    owners = None if request.param == "documents" else [f"p{i}" for i in PEOPLE]
+    return dplda.Corpus.from_counts(COUNTS, WORDS, units=owners).write(tmp_path / "store")
+
+
+def answers(engine):
+    """Votes, units, eligible units, and the sum and norms of a contribution."""
+    votes, weight = engine.added(count_votes, word_hashes(WORDS))
+    engine.use(WORDS[::-1])
+    sizes = engine.each(units)
+    total, mass = engine.added(clipped_sum, ASKED, 0.05)
+    norms = np.concatenate(engine.each(unit_norms, ASKED, own=[np.arange(0, n, 2) for n in sizes]))
+    return [votes, weight, sizes, engine.added(eligible)[0], total, mass, norms]
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+@pytest.mark.parametrize("read", [None, 900])
+def test_a_curators_passes_are_those_of_the_cpu(store, gpu, read, monkeypatch):
+    if read:
+        monkeypatch.setattr(on_gpu, "READ", read)
+    engine = OnGpu(store, gpu)
+    found = answers(engine)
+    local = answers(Local(store, len(found[2])))
+    assert (len(found[2]) > 3) == bool(read)
+    for index in range(4):
+        np.testing.assert_array_equal(found[index], local[index])
+    np.testing.assert_allclose(found[4], local[4], rtol=0, atol=2 * COUNTS.shape[0])
+    assert found[5] == pytest.approx(local[5], abs=COUNTS.shape[0])
+    np.testing.assert_allclose(found[6], local[6], rtol=1e-5)
+
+
+@emulated
+@pytest.mark.parametrize(("memory", "held"), [(2**30, "all"), (20_000, "some"), (0, "none")])
+def test_portions_stay_on_the_gpu_as_far_as_there_is_room(store, memory, held, monkeypatch):
+    monkeypatch.setattr(on_gpu, "READ", store.n_bytes // 8)
+    read, projected = [], on_gpu.Local.portion
+    monkeypatch.setattr(on_gpu.Local, "portion", lambda self, index: read.append(index) or projected(self, index))
+    gpu = EmulatedGpu(memory)
+    engine = OnGpu(store, gpu)
+    engine.use(WORDS)
+    first = engine.added(clipped_sum, ASKED, 0.05)
+    n = len(read)
+    second = engine.added(clipped_sum, ASKED, 0.05)
+    np.testing.assert_array_equal(first[0], second[0])
+    again = len(read) - n
+    assert {"all": again == 0, "some": 0 < again < n, "none": again == n}[held]
+    assert gpu.turns == [*range(n), *range(n)]
+    engine.use(WORDS[:5])
+    assert engine._room == on_gpu.HELD * memory
+    short = contributions.first_moment(np.ones(5))
+    np.testing.assert_allclose(
+        engine.added(clipped_sum, short, 0.5)[0], words_used(store, short), rtol=0, atol=2 * COUNTS.shape[0]
+    )
+
+
+def words_used(store, contribution):
+    local = Local(store)
+    local.use(WORDS[:5])
+    return local.added(clipped_sum, contribution, 0.5)[0]
+
+
+def test_no_more_is_read_ahead_than_there_are_threads(monkeypatch):
+    monkeypatch.setattr("dplda.privacy.passes.thread_count", lambda: 3)
+    begun = []
+    results = in_threads(lambda index: begun.append(index) or index, 20)
+    for expected in range(20):
+        assert next(results) == expected
+        assert len(begun) <= expected + 4
+
+
+@emulated
+@pytest.mark.parametrize("store", ["people"], indirect=True)
+@pytest.mark.parametrize("placement", ["default", "config1", "config3", "tensor-power", "none"])
+def test_a_fit_on_a_gpu_learns_what_it_learns_on_the_cpu(store, placement, monkeypatch):
+    gpu = EmulatedGpu()
+    monkeypatch.setattr(engines, "find_gpu", lambda: gpu)
+
+    def fit(device):
+        return dplda.fit(
+            dplda.read_corpus(store.path), n_topics=2, vocabulary=WORDS, epsilon=60, placement=placement, device=device,
+            ledger=False, simulate_seed=1,
+        )  # fmt: skip
+
+    def outcome(device):
+        try:
+            return fit(device).topics
+        except dplda.errors.UnsupportedByData:
+            return np.zeros((2, D))
+
+    on_cpu = outcome("cpu")
+    assert not gpu.launched
+    np.testing.assert_allclose(outcome("cuda"), on_cpu, atol=0.02)
+    assert {name for name, _, _ in gpu.launched} >= {"add_first"}
+    launched = len(gpu.launched)
+    outcome("auto")
+    assert len(gpu.launched) > launched
+
+
+@emulated
+def test_a_gpu_that_fails_ends_the_run_and_tells_no_numbers(store, tmp_path, monkeypatch):
+    class Broken(EmulatedGpu):
+        def kernel(self, source, name):
+            if name == "add_second_times":
+                raise MemoryError("12345678 bytes for 400 documents")
+            return super().kernel(source, name)
+
+    monkeypatch.setattr(engines, "find_gpu", Broken)
+    ledger = dplda.Ledger(tmp_path / "ledger.db")
+    with pytest.raises(DeviceError, match=r"The GPU failed \(MemoryError\).* stays spent\.$") as caught:
+        dplda.fit(
+            dplda.read_corpus(store.path), n_topics=2, vocabulary=WORDS, device="cuda", ledger=ledger, dataset="things"
+        )
+    assert caught.value.exit_code == 6
+    assert caught.value.__suppress_context__
+    assert ledger.dataset("things").spent_so_far != ""
+    assert [run.status for run in ledger.runs()] == ["cancelled"]
+
+
+@pytest.fixture
+def without_cupy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+
+
+@pytest.fixture
+def without_a_gpu(monkeypatch):
+    cupy = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+
+
+def test_cuda_without_cupy_says_how_to_get_it(without_cupy):
+    with pytest.raises(InputError, match=r"^device cuda needs CuPy: pip install 'dplda\[cuda\]'\.$"):
+        find_gpu()
+
+
+def test_cuda_without_a_gpu_is_refused_and_nothing_is_spent(without_a_gpu, store, tmp_path):
+    ledger = dplda.Ledger(tmp_path / "ledger.db")
+    with pytest.raises(InputError, match="needs an NVIDIA GPU and its driver, and CuPy finds none"):
+        dplda.fit(dplda.read_corpus(store.path), n_topics=2, vocabulary=WORDS, device="cuda", ledger=ledger)
+    assert ledger.runs() == []
+
+
+def test_auto_without_a_gpu_computes_on_the_cpu_and_says_so_in_one_line(without_a_gpu, caplog):
+    with caplog.at_level(logging.WARNING), passes_of("local", None, "auto") as engine:
+        assert engine is Local
+    (line,) = caplog.messages
+    assert line.startswith("device auto computes on the CPU: device cuda needs an NVIDIA GPU")
+
+
+def test_the_cpu_asks_for_no_gpu(monkeypatch, caplog):
+    monkeypatch.setattr(engines, "find_gpu", lambda: pytest.fail("asked"))
+    with passes_of("local", None, "cpu") as engine:
+        assert engine is Local
+    assert not caplog.messages
+
+
+def test_a_cluster_takes_no_gpu():
+    with pytest.raises(InputError, match="device cuda is for --engine local"), passes_of("dask", "tcp://x:1", "cuda"):
+        pass
