@@ -53,9 +53,9 @@ class Cuda:
 
     def turn(self, index: int) -> AbstractContextManager[Any]:
         """See `Gpu`: two streams, by turns."""
-        stream: Any = self._streams[index % 2]
-        stream.synchronize()
-        return stream
+        turn: AbstractContextManager[Any] = self._streams[index % 2]
+        self._streams[index % 2].synchronize()
+        return turn
 
     def finish(self) -> None:
         """See `Gpu`."""

@@ -17,6 +17,7 @@ from scipy import sparse
 from dplda.compute.arrays import to_numpy
 from dplda.compute.gpu import Gpu
 from dplda.compute.lattice import BOUND, MARGIN, MASS_SHARE
+from dplda.errors import InputError
 from dplda.moments.contributions import (
     CORE,
     EXPECTED,
@@ -191,6 +192,18 @@ class GpuSums:
         if self._tensor:
             return self._row + self._stride**2
         return self._row * (1 if self._f.n_rows == 1 else most)
+
+
+def compile_kernels(gpu: Gpu) -> None:
+    """Compile all kernels, so that a run that cannot have them ends before it begins. Raises `InputError`."""
+    try:
+        for name in KERNELS.values():
+            gpu.kernel(source(), name)
+    except Exception as error:
+        raise InputError(
+            f"The GPU's kernels cannot be compiled ({type(error).__name__}): CuPy and CUDA do not fit together. "
+            "pip install 'dplda[cuda]' brings both for CUDA 12; for another CUDA, install its CuPy."
+        ) from None
 
 
 @cache

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from dplda.compute.gpu import Gpu, find_gpu
 from dplda.errors import InputError
+from dplda.moments.on_gpu import compile_kernels
 from dplda.privacy.cluster import on_cluster
 from dplda.privacy.on_gpu import OnGpu
 from dplda.privacy.passes import Engine, Local
@@ -33,7 +34,9 @@ def _gpu(device: str) -> Gpu | None:
     if device == "cpu":
         return None
     try:
-        return find_gpu()
+        gpu = find_gpu()
+        compile_kernels(gpu)
+        return gpu
     except InputError as error:
         if device == "cuda":
             raise

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from emulated import EmulatedGpu
 from gpus import CUDA, GPUS, WHY_NOT, emulated
-from tiny_units import Units, lattice_sum, make_units, norms, summing_on
+from tiny_units import Units, lattice_sum, make_units, norms, squared_length, summing_on
 
 from dplda.compute.lattice import BOUND
 from dplda.moments import contributions
@@ -89,6 +89,21 @@ def test_one_hundred_topics_use_all_threads_of_a_block():
         total, _ = lattice_sum(f, units, 1.0)
     np.testing.assert_allclose(total, lattice_sum(f, units, 1.0)[0], rtol=0, atol=5)
     assert gpu.launched == [("add_third", 1, 256)]
+
+
+@emulated
+@pytest.mark.parametrize(("kind", "k"), [(kind, 7) for kind in dict(CASES)])
+def test_rounding_cannot_carry_a_unit_beyond_the_bound(kind, k, monkeypatch):
+    """On a lattice so coarse that rounding would."""
+    monkeypatch.setattr("dplda.moments.on_gpu.BOUND", 8)
+    monkeypatch.setattr("dplda.moments.on_gpu.MARGIN", 0)
+    coarse = source.__wrapped__()
+    monkeypatch.setattr("dplda.moments.on_gpu.source", lambda: coarse)
+    f = asked(kind, k)
+    with summing_on(EmulatedGpu()):
+        for seed in range(8):
+            total, mass = lattice_sum(f, random_units(1, 20 + seed), 1e-9)
+            assert 0 < squared_length(total, mass, f.weights) <= 64
 
 
 @emulated

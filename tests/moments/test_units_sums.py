@@ -213,7 +213,7 @@ EXTREMES = [0.0, 1.0, -1.0, 1e-320, 5e-324, 1e-160, 1e150, 1e200, -1e308, np.inf
 @brief
 @given(
     entries=st.lists(st.sampled_from(EXTREMES), min_size=4 * D, max_size=4 * D),
-    clip=st.sampled_from([2.0**-12, 1.0, 2.0**24]),
+    clip=st.sampled_from([1e-300, 2.0**-12, 1.0, 2.0**24]),
     units=corpora,
 )
 @pytest.mark.parametrize("kind", KINDS)

@@ -133,9 +133,10 @@ def test_a_fit_on_a_gpu_learns_what_it_learns_on_the_cpu(store, placement, monke
 def test_a_gpu_that_fails_ends_the_run_and_tells_no_numbers(store, tmp_path, monkeypatch):
     class Broken(EmulatedGpu):
         def kernel(self, source, name):
-            if name == "add_second_times":
+            def fail(*arguments, shared_mem):
                 raise MemoryError("12345678 bytes for 400 documents")
-            return super().kernel(source, name)
+
+            return fail if name == "add_second_times" else super().kernel(source, name)
 
     monkeypatch.setattr(engines, "find_gpu", Broken)
     ledger = dplda.Ledger(tmp_path / "ledger.db")
@@ -168,6 +169,18 @@ def test_cuda_without_cupy_says_how_to_get_it(without_cupy):
 def test_cuda_without_a_gpu_is_refused_and_nothing_is_spent(without_a_gpu, store, tmp_path):
     ledger = dplda.Ledger(tmp_path / "ledger.db")
     with pytest.raises(InputError, match="needs an NVIDIA GPU and its driver, and CuPy finds none"):
+        dplda.fit(dplda.read_corpus(store.path), n_topics=2, vocabulary=WORDS, device="cuda", ledger=ledger)
+    assert ledger.runs() == []
+
+
+def test_kernels_that_cannot_be_compiled_are_told_before_anything_is_spent(store, tmp_path, monkeypatch):
+    class Uncompiled(EmulatedGpu):
+        def kernel(self, source, name):
+            raise RuntimeError("nvrtc: error at a place")
+
+    monkeypatch.setattr(engines, "find_gpu", Uncompiled)
+    ledger = dplda.Ledger(tmp_path / "ledger.db")
+    with pytest.raises(InputError, match=r"^The GPU's kernels cannot be compiled \(RuntimeError\)"):
         dplda.fit(dplda.read_corpus(store.path), n_topics=2, vocabulary=WORDS, device="cuda", ledger=ledger)
     assert ledger.runs() == []
 
