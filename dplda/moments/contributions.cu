@@ -94,7 +94,7 @@ __device__ void second_moment(const Statistic &f, const Document &d, float *rows
     }
 }
 
-// y[a] = sum of s c / l times the word's row, a < width; each thread its own columns.
+// y[a] = sum of s c / l times the word's row, a < width; each thread its own columns, and a barrier at the end.
 __device__ void project(const Statistic &f, const Document &d, bool scaled, int width, float *y) {
     __shared__ float factors[CHUNK];
     __shared__ int words[CHUNK];
@@ -137,7 +137,7 @@ __device__ void second_moment_times(const Statistic &f, const Document &d, float
     }
 }
 
-// Rows of the entries begin, begin + 1, ..., and in `factors` what second_factor or third_factor gives.
+// Rows of the entries begin, begin + 1, ..., and what `factor` gives for each in `factors`; a barrier at the end.
 template <typename Factor>
 __device__ int stage(const Statistic &f, const Document &d, int begin, float *staged, float *factors, Factor factor) {
     int n = min(STAGED, d.n - begin), total = n * f.stride;
@@ -187,7 +187,6 @@ __device__ void pair_tiles(const Statistic &f, const Document &d, float *staged,
 
 __device__ void core(const Statistic &f, const Document &d, float *rows, float *y, float *staged) {
     project(f, d, true, f.stride, y);
-    __syncthreads();
     auto factor = [&](int e) {
         float s = f.scale[d.words[e]];
         return -s * (float)(d.counts[e] / d.length) * (float)(s / d.length);
@@ -214,7 +213,6 @@ __device__ void third_moment(const Statistic &f, const Document &d, float *rows,
         }
     };
     pair_tiles(f, d, staged, [&](int e) { return (float)(d.counts[e] / d.length) / length; }, keep);
-    __syncthreads();
     auto factor = [&](int e) { return (float)(d.counts[e] / d.length) / length / length; };
     float norm = (float)(d.length / (d.length - 1.0) * (d.length / (d.length - 2.0)));
     int rounds = (f.n_tiles + blockDim.x - 1) / blockDim.x;
@@ -255,12 +253,10 @@ __device__ void third_moment(const Statistic &f, const Document &d, float *rows,
 
 // Behind the k (padded to 4) columns of W are its products with the directions.
 __device__ void third_moment_along(const Statistic &f, const Document &d, float *rows, float *y) {
-    __shared__ float shares[CHUNK];
     int run = (f.k + 3) / 4 * 4;
     float part = (float)(1.0 / d.length);
     float norm = (float)(d.length / (d.length - 1.0) * (d.length / (d.length - 2.0)));
     project(f, d, false, f.stride, y);
-    __syncthreads();
     for (int j = 0; j < f.directions; j++) {
         float along = y[run + j];
         for (int a = threadIdx.x; a < f.k; a += blockDim.x) {
@@ -506,7 +502,7 @@ __device__ void accumulate(const Units &c, const Statistic &f, const int64 *chos
         bool only = end - begin == 1;
         for (int64 at = threadIdx.x; at < size && !only; at += blockDim.x)
             rows[at] = 0.0f;
-        __syncthreads();
+        __syncthreads(); // nor does any thread still read the rows of the unit before
         double bound = 0.0;
         for (int64 n = begin; n < end; n++) {
             if (c.lengths[n] < MINIMUM_LENGTH)
@@ -520,7 +516,6 @@ __device__ void accumulate(const Units &c, const Statistic &f, const int64 *chos
                     whole = whole_norm(f, d);
                 __syncthreads();
                 bound += whole / eligible;
-                __syncthreads();
             }
         }
         double square = squared_norm<KIND>(f, rows, size);
@@ -539,7 +534,6 @@ __device__ void accumulate(const Units &c, const Statistic &f, const int64 *chos
                 atomicAdd(&total[place_of<KIND>(f, names, at)], (unsigned long long)(int64)rows[at]);
         if (threadIdx.x == 0)
             atomicAdd(mass, (unsigned long long)(int64)own);
-        __syncthreads();
     }
 }
 
