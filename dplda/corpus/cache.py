@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import platformdirs
 
+from dplda.corpus.partial import sweep
 from dplda.corpus.store import VERSION
 from dplda.errors import InputError
 from dplda.text.files import reading
 
-STALE_SECONDS = 86_400  # a partial store this old belongs to an import that was killed
+STALE_SECONDS = 86_400  # nobody will go on with a partial store this old
 
 
 def cache_folder(cache: str | Path | None = None) -> Path:
@@ -32,7 +31,7 @@ def cache_folder(cache: str | Path | None = None) -> Path:
         folder.chmod(0o700)
     except OSError as error:
         raise InputError(f"Cannot use the cache folder {folder}: {error.strerror}. Set DPLDA_CACHE.") from None
-    _sweep(folder)
+    sweep(folder, STALE_SECONDS)  # it is private text
     return folder
 
 
@@ -45,15 +44,3 @@ def source_key(path: Path, files: Iterable[Path], options: dict[str, Any]) -> st
             stamp = f"\0{status.st_size}\0{status.st_mtime_ns}\n"
             digest.update(os.fsencode(file) + stamp.encode())
     return digest.hexdigest()[:40]
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what killed imports left behind: it is private text."""
-    before = time.time() - STALE_SECONDS
-    for partial in folder.glob(".*.partial-*"):
-        try:
-            stale = partial.stat().st_mtime < before
-        except OSError:
-            continue  # another process has just finished or removed it
-        if stale:
-            shutil.rmtree(partial, ignore_errors=True)

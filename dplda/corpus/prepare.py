@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import platform
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from importlib import import_module
+from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
 from dplda.corpus.cache import cache_folder, source_key
 from dplda.corpus.matrix import store_from_matrix
-from dplda.corpus.store import CountStore, is_store
+from dplda.corpus.partial import Notice, Occupied, Origin, silent
+from dplda.corpus.store import CountStore, is_partial, is_store
 from dplda.corpus.writer import StoreWriter, as_chunks
 from dplda.errors import InputError
 from dplda.progress import Progress, Silent
@@ -22,6 +26,8 @@ from dplda.text.records import CountedDocuments, CountSource, Defect, Source, Te
 from dplda.text.tokenization import Tokenization
 
 STAGE = "read"  # the stage that progress and the seconds of a run know this work by
+_READ_WITH = ("dplda", "pyarrow", "spacy", "spacy-lookups-data")
+_POLL_SECONDS = 0.2
 
 
 class Preparation(Protocol):
@@ -34,8 +40,8 @@ class Preparation(Protocol):
     def open(self, progress: Progress) -> CountStore:
         """The counts, prepared if need be."""
 
-    def write(self, destination: Path, progress: Progress) -> None:
-        """Write the counts as a store at `destination`."""
+    def write(self, destination: Path, progress: Progress, *, anew: bool, notice: Notice) -> None:
+        """Write the counts as a store at `destination`, or what of them is not there yet."""
 
 
 class Corpus:
@@ -88,12 +94,22 @@ class Corpus:
             self._store = self._preparation.open(progress or Silent())
         return self._store
 
-    def write(self, destination: str | Path, progress: Progress | None = None) -> CountStore:
-        """Write the counts as a store, a folder that must not exist yet, and open it. Raises `InputError`."""
+    def write(
+        self,
+        destination: str | Path,
+        progress: Progress | None = None,
+        *,
+        anew: bool = False,
+        notice: Notice = silent,
+    ) -> CountStore:
+        """Write the counts as a store, a folder that must not exist yet, and open it. Raises `InputError`.
+
+        Where writing the same corpus there was stopped before, by whatever it was, this goes on; `anew` begins anew.
+        `notice` is called with one line when it goes on, begins anew because files or versions have changed, or leaves
+        something to go on from; the line may be private.
+        """
         place = Path(destination).expanduser()
-        if os.path.exists(place):
-            raise InputError(f"{place} exists already. Choose another folder, or remove it.")
-        self._preparation.write(place, progress or Silent())
+        self._preparation.write(place, progress or Silent(), anew=anew, notice=notice)
         self._store = CountStore.open(place)
         return self._store
 
@@ -126,10 +142,10 @@ def read_corpus(
     place = Path(path).expanduser()
     if unit_field == "document":  # the name of documents that stand alone, in stores and in ledgers
         raise InputError("unit_field must not be 'document', which means no column. Rename that column.")
-    if format is None and is_store(place):
+    if format is None and (is_store(place) or is_partial(place)):
+        store = CountStore.open(place)
         if text_field or id_field or unit_field:
             raise InputError(f"{place} is a prepared store: its columns were chosen when it was imported.")
-        store = CountStore.open(place)
         name = store.name or default_name(place)
         return Corpus(name, store.unit, _Prepared(store, name))
     options = ReadOptions(text_field, id_field, unit_field, multiline, encoding)
@@ -142,9 +158,16 @@ def read_corpus(
     return Corpus(name, source.unit, _Raw(place, name, source, reading, tokenization, cache))
 
 
-def import_corpus(corpus: Corpus, destination: str | Path, progress: Progress | None = None) -> CountStore:
+def import_corpus(
+    corpus: Corpus,
+    destination: str | Path,
+    progress: Progress | None = None,
+    *,
+    anew: bool = False,
+    notice: Notice = silent,
+) -> CountStore:
     """`Corpus.write`, for the command line."""
-    return corpus.write(destination, progress)
+    return corpus.write(destination, progress, anew=anew, notice=notice)
 
 
 def describe(store: CountStore) -> list[str]:
@@ -174,13 +197,28 @@ class _Prepared:
     def open(self, progress: Progress) -> CountStore:
         return self.store
 
-    def write(self, destination: Path, progress: Progress) -> None:
-        progress.start(STAGE, self.store.n_documents)
-        with StoreWriter(destination, unit=self.store.unit, name=self.name, reading=self.reading) as writer:
-            for chunk in as_chunks(self.store):
+    def write(self, destination: Path, progress: Progress, *, anew: bool, notice: Notice) -> None:
+        with StoreWriter(
+            destination,
+            unit=self.store.unit,
+            name=self.name,
+            reading=self.reading,
+            origin=self._origin(),
+            anew=anew,
+            notice=notice,
+        ) as writer:
+            progress.start(STAGE, self.store.n_documents)
+            progress.advance(writer.n_read)
+            for chunk in as_chunks(self.store, writer.n_read):
                 writer.append(chunk)
                 progress.advance(len(chunk.ids))
             writer.carry_over(self.store.defects)
+
+    def _origin(self) -> Origin | None:
+        """None for counts in memory, which nobody can find again."""
+        if self.store.path is None:
+            return None
+        return _origin({"corpus": os.path.realpath(self.store.path)}, self.store.identity)
 
 
 @dataclass(frozen=True)
@@ -200,22 +238,45 @@ class _Raw:
 
     def open(self, progress: Progress) -> CountStore:
         prepared = cache_folder(self.cache) / source_key(self.path, self.source.files, self.options | self.reading)
-        if not is_store(prepared):
-            self.write(prepared, progress)
+        while not is_store(prepared):
+            try:
+                self.write(prepared, progress, anew=False, notice=silent)
+            except Occupied:  # it is being made for another run
+                time.sleep(_POLL_SECONDS)
         return CountStore.open(prepared)
 
-    def write(self, destination: Path, progress: Progress) -> None:
-        progress.start(STAGE, self.source.total)
-        with StoreWriter(destination, unit=self.source.unit, name=self.name, reading=self.reading) as writer:
-            for chunk in self._chunks():
+    def write(self, destination: Path, progress: Progress, *, anew: bool, notice: Notice) -> None:
+        asked = {"corpus": os.path.realpath(self.path), **self.options, **self.reading}
+        with StoreWriter(
+            destination,
+            unit=self.source.unit,
+            name=self.name,
+            reading=self.reading,
+            origin=_origin(asked, source_key(self.path, self.source.files, {})),
+            anew=anew,
+            notice=notice,
+        ) as writer:
+            progress.start(STAGE, self.source.total)
+            progress.advance(writer.n_read)
+            for chunk in self._chunks(writer.n_read):
                 writer.append(chunk)
                 progress.advance(len(chunk.ids) + chunk.defects.total())
 
-    def _chunks(self) -> Iterator[CountedDocuments]:
+    def _chunks(self, skip: int) -> Iterator[CountedDocuments]:
         if isinstance(self.source, CountSource):
-            return self.source.chunks()
-        counted: Iterator[CountedDocuments] = _word_counting().count_words(self.source.records(), self.tokenization)
+            return self.source.chunks(skip)
+        records = self.source.records(skip)
+        counted: Iterator[CountedDocuments] = _word_counting().count_words(records, self.tokenization)
         return counted
+
+
+def _origin(asked: dict[str, Any], found: str) -> Origin:
+    """What must stay the same for an import to go on: `asked` by the user, `found` in the corpus, and versions."""
+    versions = {"python": platform.python_version()}
+    for package in _READ_WITH:
+        with suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    return Origin(asked, {"the corpus": found, "the version of dplda or of what it reads with": versions})
 
 
 def _word_counting() -> ModuleType:

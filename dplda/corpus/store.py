@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from dplda.errors import InputError
 FORMAT = "dplda corpus store"
 VERSION = 1
 META, DICTIONARY, DOCUMENTS = "meta.json", "dictionary.arrow", "documents.arrow"
+NOTES, INSIDE = "notes", "store"  # of the folder in which a store is while it is written
 
 __all__ = ["Block", "CountStore", "is_store"]
 
@@ -141,6 +143,18 @@ def is_store(path: Path) -> bool:
         return False
 
 
+def partial_folder(destination: Path) -> Path:
+    """Where the store `destination` is while it is written: a dot keeps it out of listings."""
+    return destination.parent / f".{destination.name}.partial"
+
+
+def is_partial(path: Path) -> bool:
+    """Whether `path` is, or would be, a store of which only a part is there."""
+    places = (path, path.parent) if os.path.exists(path) else (partial_folder(path),)
+    partial = (place for place in places if place.name.startswith(".") and place.name.endswith(".partial"))
+    return any(os.path.isfile(place / NOTES) for place in partial)
+
+
 def _checked(block: Block, n_words: int) -> Block:
     sound = sound_documents(block, n_words)
     if not sound.all():
@@ -155,6 +169,11 @@ def _read_meta(folder: Path) -> dict[str, Any]:
         fine = meta["format"] == FORMAT and isinstance(meta["unit"], str) and isinstance(meta["documents"], int)
         version, fine = meta["version"], fine and isinstance(meta["defects"], dict) and "name" in meta
     except (OSError, ValueError, KeyError, TypeError):
+        if is_partial(folder):
+            raise InputError(
+                f"{folder} is not whole: its import was stopped, or is not done. To go on with it, give the same "
+                "`dplda corpus import` command again."
+            ) from None
         raise InputError(f"{folder} is not a corpus store. Write one with `dplda corpus import`.") from None
     if version != VERSION or not fine:
         raise InputError(f"{folder} was written by another version of dplda. Import the corpus again.")

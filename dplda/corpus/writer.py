@@ -1,16 +1,14 @@
-"""Writing a corpus store: chunks of counted documents in, complete folder or nothing out."""
+"""Writing a corpus store: chunks of counted documents in, complete folder or what the next import goes on from."""
 
 from __future__ import annotations
 
 import json
 import os
 import secrets
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from itertools import islice
+from contextlib import contextmanager
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,20 +18,26 @@ import pyarrow as pa
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dplda.corpus.arrow import ArrowFile
 from dplda.corpus.blocks import BLOCK_DOCUMENTS, SCHEMA
-from dplda.corpus.store import DICTIONARY, DOCUMENTS, FORMAT, META, VERSION, CountStore
+from dplda.corpus.partial import Notice, Origin, PartialStore, silent
+from dplda.corpus.store import DICTIONARY, DOCUMENTS, FORMAT, VERSION, CountStore
 from dplda.errors import InputError
 from dplda.text.records import MAX_COUNT, UNIT_BYTES, CountedDocuments, Defect
 
-DICTIONARY_ROWS = 1 << 16
+BLOCK_ENTRIES = 1 << 22  # long documents make a block before there are BLOCK_DOCUMENTS of them
+WORDS = pa.schema([pa.field("word", pa.string(), nullable=False)])
 Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]  # indptr, words, counts
 
 
 class StoreWriter:
     """Context manager that writes a store beside `destination` and moves it there when it is complete.
 
-    A failed or killed import leaves no folder that could be taken for a store. Memory holds the dictionary
-    and one block. Raises `InputError` when the folder cannot be written, the disk being full included.
+    Whatever ends an import of a known `origin` leaves the blocks that were on disk, in a folder that cannot be taken
+    for a store, and the next import of the same origin goes on from them: `n_read` documents of the source, defective
+    ones included, are to be left out. `anew` throws them away. `notice` gets one line about either, and must stay
+    with the person at the keyboard. Memory holds the dictionary and one block. Raises `InputError` when the folder
+    cannot be written, the disk being full included, and `Occupied` while another process writes the same store.
     """
 
     def __init__(
@@ -43,24 +47,41 @@ class StoreWriter:
         unit: str = "document",
         name: str | None = None,
         reading: dict[str, Any] | None = None,
+        origin: Origin | None = None,
+        anew: bool = False,
+        notice: Notice = silent,
     ) -> None:
         self._destination = Path(destination)
         self._unit = unit
         self._name = name
         self._reading = reading or {}
+        self._origin, self._anew, self._notice = origin, anew, notice
+        self._begin()
+
+    def _begin(self) -> None:
+        self._documents, self._dictionary = ArrowFile(SCHEMA), ArrowFile(WORDS)
         self._numbers: dict[str, int] = {}
+        self._n_words_written = self._n_blocks = 0
         self._waiting: list[Any] = []
-        self._n_waiting = 0
-        self.n_documents = 0
+        self._n_waiting = self._n_entries = 0
+        self.n_documents = self.n_read = 0
         self.defects: Counter[Defect] = Counter()
 
     def __enter__(self) -> Self:
         with _writing(self._destination):
-            self._destination.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # A dot keeps it out of listings; mkdtemp gives mode 0700, which the finished store keeps.
-            prefix = f".{self._destination.name}.partial-"
-            self._folder = Path(tempfile.mkdtemp(prefix=prefix, dir=self._destination.parent))
-            self._file = _ArrowFile(self._folder / DOCUMENTS, SCHEMA)
+            self._partial = PartialStore(self._destination, self._origin, anew=self._anew, notice=self._notice)
+            try:
+                if self._partial.notes and not self._go_on():
+                    self._partial.clear()
+                    self._begin()
+            except BaseException:
+                self._partial.close()
+                raise
+        if self.n_read:
+            self._notice(
+                f"Goes on behind document {self.n_read:,}, where an import into {self._destination} was stopped "
+                "(exact, not private; do not pass on)."
+            )
         return self
 
     def append(self, chunk: CountedDocuments) -> None:
@@ -75,10 +96,13 @@ class StoreWriter:
         self.defects[Defect.NO_WORDS] += int(np.count_nonzero(np.diff(rows[0]) == 0)) - overflowed
         self._waiting.append(_batch(rows, chunk.units, chunk.ids))
         self._n_waiting += len(chunk.ids)
+        self._n_entries += len(rows[1])
         self.n_documents += len(chunk.ids)
-        if self._n_waiting >= BLOCK_DOCUMENTS:
+        self.n_read += len(chunk.ids) + chunk.defects.total()
+        if self._n_waiting >= BLOCK_DOCUMENTS or self._n_entries >= BLOCK_ENTRIES:
             with _writing(self._destination):
-                self._flush(last=False)
+                self._flush()
+                self._partial.note(self.n_read, self.n_documents, self._n_blocks, self._named_defects())
 
     def carry_over(self, defects: dict[str, int]) -> None:
         """Take over the defects that another store recorded of the documents appended here."""
@@ -92,28 +116,44 @@ class StoreWriter:
                 with _writing(self._destination):
                     self._finish()
         finally:
-            try:
-                self._file.abandon()
-            finally:  # an interrupt, too, leaves no text behind
-                shutil.rmtree(self._folder, ignore_errors=True)
+            if self._partial.notes:
+                self._notice(
+                    f"What was read is kept in {self._partial.folder}: the same command goes on from there. Remove "
+                    "that folder to throw it away."
+                )
+            self._partial.close()
 
-    def _flush(self, *, last: bool) -> None:
+    def _go_on(self) -> bool:
+        """Take over what is on disk; False if Arrow would write it otherwise now, so that nothing can be added."""
+        last = self._partial.notes[-1]
+        documents = self._documents.again(self._partial.inside / DOCUMENTS, last.n_blocks)
+        words = self._dictionary.again(self._partial.inside / DICTIONARY, len(self._partial.notes))
+        if documents is None or words is None:
+            return False
+        names = chain.from_iterable(batch.column(0).to_pylist() for batch in words)
+        self._numbers = {name: number for number, name in enumerate(names)}
+        self._n_words_written, self._n_blocks = len(self._numbers), last.n_blocks
+        self.n_documents, self.n_read = last.n_documents, last.n_read
+        self.carry_over(last.defects)
+        return True
+
+    def _flush(self) -> None:
+        """Write what waits, in whole chunks, so that reading can begin behind it."""
         table = pa.Table.from_batches(self._waiting, SCHEMA)
-        whole = table.num_rows if last else table.num_rows - table.num_rows % BLOCK_DOCUMENTS
-        for first in range(0, whole, BLOCK_DOCUMENTS):
-            part = table.slice(first, min(BLOCK_DOCUMENTS, whole - first)).combine_chunks()
-            self._file.write(part.to_batches()[0])
-        self._waiting = table.slice(whole).to_batches()
-        self._n_waiting = table.num_rows - whole
+        n_parts = max(1, table.num_rows // BLOCK_DOCUMENTS)
+        bounds = [table.num_rows * part // n_parts for part in range(n_parts + 1)]
+        parts = [table.slice(first, last - first).combine_chunks() for first, last in pairwise(bounds) if last > first]
+        batches = [batch for part in parts for batch in part.to_batches()]
+        new = list(islice(reversed(self._numbers), len(self._numbers) - self._n_words_written))[::-1]
+        words = pa.record_batch([pa.array(new, pa.string())], schema=WORDS)
+        self._partial.grow(b"".join(map(self._documents.add, batches)), self._dictionary.add(words))
+        self._n_blocks += len(batches)
+        self._n_words_written = len(self._numbers)
+        self._waiting, self._n_waiting, self._n_entries = [], 0, 0
 
     def _finish(self) -> None:
-        self._flush(last=True)
-        self._file.close()
-        words = iter(self._numbers)
-        dictionary = _ArrowFile(self._folder / DICTIONARY, pa.schema([pa.field("word", pa.string(), nullable=False)]))
-        while some := list(islice(words, DICTIONARY_ROWS)):
-            dictionary.write(pa.record_batch([pa.array(some, pa.string())], schema=dictionary.schema))
-        dictionary.close()
+        self._flush()
+        self._partial.grow(self._documents.close(), self._dictionary.close())
         meta = {
             "format": FORMAT,
             "version": VERSION,
@@ -122,33 +162,12 @@ class StoreWriter:
             "name": self._name,
             "reading": self._reading,
             "documents": self.n_documents,
-            "defects": {defect.name: count for defect, count in self.defects.items() if count},
+            "defects": self._named_defects(),
         }
-        (self._folder / META).write_text(json.dumps(meta), encoding="utf-8")
-        for file in self._folder.iterdir():
-            file.chmod(0o600)
-        os.rename(self._folder, self._destination)
+        self._partial.finish(json.dumps(meta).encode())
 
-
-class _ArrowFile:
-    """An Arrow file being written batch by batch."""
-
-    def __init__(self, path: Path, schema: Any) -> None:
-        self._sink = pa.OSFile(str(path), "wb")
-        self._writer = pa.ipc.new_file(self._sink, schema)
-        self.schema = schema
-
-    def write(self, batch: Any) -> None:
-        self._writer.write_batch(batch)
-
-    def close(self) -> None:
-        self._writer.close()
-        self._sink.close()
-
-    def abandon(self) -> None:
-        """Close without minding the footer, for which the disk may have no room."""
-        with suppress(OSError, pa.ArrowException):
-            self.close()
+    def _named_defects(self) -> dict[str, int]:
+        return {defect.name: count for defect, count in self.defects.items() if count}
 
 
 @contextmanager
@@ -173,9 +192,12 @@ def _batch(rows: Rows, units: list[bytes], ids: list[str]) -> Any:
     return pa.record_batch([*lists, pa.array(units, pa.binary(16)), pa.array(ids, pa.string())], schema=SCHEMA)
 
 
-def as_chunks(store: CountStore) -> Iterator[CountedDocuments]:
-    """The documents of `store`, to be written again."""
+def as_chunks(store: CountStore, skip: int = 0) -> Iterator[CountedDocuments]:
+    """The documents of `store` behind the first `skip`, which end a block, to be written again."""
     for block in store.blocks():
+        if skip > 0:
+            skip -= block.n_documents
+            continue
         raw = np.ascontiguousarray(block.units).tobytes()
         yield CountedDocuments(
             words=store.dictionary,

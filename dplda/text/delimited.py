@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from dplda.errors import InputError
@@ -26,7 +27,7 @@ def delimited_source(path: Path, options: ReadOptions, delimiter: str) -> TextSo
     check_encoding(options.encoding, line_file=True)
     names = _header(path, options.encoding, delimiter)
     rows = _spanning_rows if options.multiline else _line_rows
-    return _table(path, names, options, lambda: rows(path, options.encoding, delimiter))
+    return _table(path, names, options, lambda skip: rows(path, options.encoding, delimiter, skip))
 
 
 def mallet_source(path: Path, options: ReadOptions) -> TextSource:
@@ -35,8 +36,8 @@ def mallet_source(path: Path, options: ReadOptions) -> TextSource:
     if next(text_lines(path, options.encoding), None) is None:
         raise InputError(f"{path} is empty.")
 
-    def rows() -> Iterator[tuple[int, Row]]:
-        for number, line in text_lines(path, options.encoding):
+    def rows(skip: int) -> Iterator[tuple[int, Row]]:
+        for number, line in text_lines(path, options.encoding, skip):
             yield number, line if isinstance(line, Defect) else line.split(None, 2)
 
     return _table(path, list(MALLET_COLUMNS), options, rows)
@@ -67,12 +68,12 @@ def _next_row(reader: Iterator[list[str]], longest: int) -> list[str] | None:
 
 
 def _table(
-    path: Path, names: list[str], options: ReadOptions, rows: Callable[[], Iterator[tuple[int, Row]]]
+    path: Path, names: list[str], options: ReadOptions, rows: Callable[[int], Iterator[tuple[int, Row]]]
 ) -> TextSource:
     columns = choose(path, names, options)
 
-    def records() -> Iterator[TextRecord | Defect]:
-        for number, row in rows():
+    def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
+        for number, row in rows(skip):
             if isinstance(row, Defect):
                 yield row
             elif len(row) != len(names):
@@ -93,14 +94,16 @@ def _header(path: Path, encoding: str | None, delimiter: str) -> list[str]:
     return [name.strip() for name in names]
 
 
-def _line_rows(path: Path, encoding: str | None, delimiter: str) -> Iterator[tuple[int, Row]]:
-    lines = text_lines(path, encoding)
-    next(lines, None)  # the header
-    for number, line in lines:
+def _line_rows(path: Path, encoding: str | None, delimiter: str, skip: int) -> Iterator[tuple[int, Row]]:
+    for number, line in text_lines(path, encoding, 1 + skip):  # the header is a line too
         yield number, line if isinstance(line, Defect) else split_line(line, delimiter)
 
 
-def _spanning_rows(path: Path, encoding: str | None, delimiter: str) -> Iterator[tuple[int, Row]]:
+def _spanning_rows(path: Path, encoding: str | None, delimiter: str, skip: int) -> Iterator[tuple[int, Row]]:
+    return islice(_all_spanning_rows(path, encoding, delimiter), skip, None)
+
+
+def _all_spanning_rows(path: Path, encoding: str | None, delimiter: str) -> Iterator[tuple[int, Row]]:
     lines = (f"{line}\n" for _, line in text_lines(path, encoding) if isinstance(line, str))
     reader = csv.reader(lines, delimiter=delimiter)
     next(reader, None)

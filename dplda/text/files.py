@@ -88,7 +88,10 @@ def decode(raw: bytes, encoding: str | None) -> str | Defect:
 
 
 def text_lines(path: Path, encoding: str | None, skip: int = 0) -> Iterator[tuple[int, str | Defect]]:
-    """Non-blank lines of `path` behind the first `skip` of them, each decoded alone, numbered from 1 with blank ones."""
+    """Non-blank lines of `path` behind the first `skip` of them, each decoded alone.
+
+    Numbers count from 1 and count blank lines.
+    """
     lines = ((number, raw) for number, raw in enumerate(raw_lines(path), start=1) if raw is None or raw.strip(_BLANK))
     for number, raw in islice(lines, skip, None):
         yield number, Defect.TOO_LONG if raw is None else decode(raw, encoding)

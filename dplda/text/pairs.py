@@ -44,8 +44,10 @@ def _source(path: Path, options: ReadOptions, kind: str, *, svmlight: bool) -> C
 
     def documents(skip: int) -> Iterator[tuple[int, Pairs]]:
         for number, fields in islice(lines(), skip, None):
-            bad = isinstance(fields, Defect)
-            yield number, fields if bad else parse_pairs(fields, checked_length=not svmlight)
+            if not isinstance(fields, Defect):
+                yield number, parse_pairs(fields, checked_length=not svmlight)
+            else:
+                yield number, fields
 
     def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
         return chunked(documents(skip), names)

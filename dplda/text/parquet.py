@@ -31,7 +31,11 @@ def parquet_source(path: Path, options: ReadOptions) -> TextSource:
         raise InputError(
             f"Column {columns.text[0]!r} of {path} holds {kind}, not text. Name another with --text-field."
         )
-    return TextSource((path,), options.unit, lambda: _records(path, columns), total=rows)
+
+    def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
+        return _records(path, columns, skip)
+
+    return TextSource((path,), options.unit, records, total=rows)
 
 
 @contextmanager
@@ -50,23 +54,32 @@ def _table(path: Path, texts: Sequence[str] = ()) -> Iterator[Any]:
             raise InputError(f"{path} is not a whole Parquet file. Write or download it again.") from None
 
 
-def _records(path: Path, columns: Columns) -> Iterator[TextRecord | Defect]:
+def _records(path: Path, columns: Columns, skip: int) -> Iterator[TextRecord | Defect]:
     wanted = list({name: None for name in (*columns.text, columns.id, columns.unit) if name is not None})
-    ordinal = 0
+    ordinal = skip
     with _table(path, columns.text) as table:
-        for batch in _batches(table, wanted):
+        for batch in _batches(table, wanted, skip):
             values = {name: _values(batch.column(name)) for name in wanted}
             for row in range(batch.num_rows):
                 ordinal += 1
                 yield _record(columns, {name: column[row] for name, column in values.items()}, ordinal)
 
 
-def _batches(table: Any, wanted: list[str]) -> Iterator[Any]:
-    """Record batches of at most BATCH_ROWS rows, of fewer where the file says that its rows are long."""
+def _batches(table: Any, wanted: list[str], skip: int) -> Iterator[Any]:
+    """Batches of the rows behind the first `skip`.
+
+    They have at most BATCH_ROWS rows, fewer where the file says that its rows are long.
+    """
     for group in range(table.num_row_groups):
         facts = table.metadata.row_group(group)
+        if skip >= facts.num_rows:
+            skip -= facts.num_rows
+            continue
         rows = BATCH_BYTES * facts.num_rows // max(facts.total_byte_size, 1)
-        yield from table.iter_batches(max(1, min(rows, BATCH_ROWS)), [group], wanted)
+        for batch in table.iter_batches(max(1, min(rows, BATCH_ROWS)), [group], wanted):
+            passed = min(skip, batch.num_rows)
+            yield batch.slice(passed)
+            skip -= passed
 
 
 def _record(columns: Columns, row: dict[str, Any], ordinal: int) -> TextRecord | Defect:

@@ -24,12 +24,12 @@ from typing import Any
 from canaries import SECRET, write_corpora
 
 import dplda.cli.fit
-import dplda.corpus.writer
 import dplda.fitting
 import dplda.report
 import dplda.text.jsonlines
 import dplda.text.pool
 from dplda.cli.main import main
+from dplda.corpus.arrow import ArrowFile
 from dplda.corpus.store import CountStore
 from dplda.corpus.writer import StoreWriter
 from dplda.ledger import Ledger, Reservation
@@ -47,7 +47,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (StoreWriter, "append"),
     (StoreWriter, "_flush"),
     (StoreWriter, "_finish"),
-    (dplda.corpus.writer._ArrowFile, "close"),
+    (ArrowFile, "close"),
     (CountStore, "blocks"),
     (dplda.fitting, "fingerprint"),
     (Reservation, "bind"),
