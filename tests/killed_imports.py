@@ -1,0 +1,55 @@
+"""Kill an import at its n-th step, for every n: started by tests/test_resumed_imports.py in a process of its own.
+
+Steps are the ends and beginnings of everything that touches disk. Prints one JSON line an import: the step's name and
+whether the import came to its end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from killing import killed_at
+
+import dplda
+import dplda.corpus.partial
+import dplda.corpus.writer
+import dplda.text.counts
+
+STEPS = (
+    (os, "mkdir"),
+    (os, "ftruncate"),
+    (os, "fsync"),
+    (os, "rename"),
+    (os, "rmdir"),
+    (dplda.corpus.partial, "_cut"),
+    (dplda.corpus.partial, "_write"),
+)
+BLOCK, CHUNK = 4, 2
+
+
+def main(corpus: Path, folder: Path) -> None:
+    """Fork an import for every step until one survives."""
+    number, survived = 0, False
+    while not survived:
+        place = folder / str(number)
+        place.mkdir(parents=True)
+        shutil.copy2(corpus, place / corpus.name)
+        step, survived = killed_at(number, STEPS, lambda place=place: take(place / corpus.name, place / "store"))
+        print(json.dumps({"number": number, "step": step, "survived": survived}), flush=True)
+        number += 1
+
+
+def take(corpus: Path, store: Path) -> list[str]:
+    """One import in small blocks; what was told meanwhile."""
+    dplda.corpus.writer.BLOCK_DOCUMENTS, dplda.text.counts.CHUNK_DOCUMENTS = BLOCK, CHUNK
+    told: list[str] = []
+    dplda.read_corpus(corpus).write(store, notice=told.append)
+    return told
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[2]), Path(sys.argv[1]))

@@ -1,0 +1,608 @@
+"""An import that was stopped, wherever and by whatever, goes on and makes the store of one that never was."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import re
+import threading
+import time
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+
+import killing
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import dplda
+from dplda.cli.main import main
+from dplda.corpus import arrow, prepare, writer
+from dplda.corpus import partial as partial_module
+from dplda.corpus.fingerprint import fingerprint
+from dplda.corpus.partial import Occupied
+from dplda.corpus.store import CountStore
+from dplda.corpus.writer import StoreWriter
+from dplda.errors import InputError
+from dplda.text import counts, matrix, parquet, pool, triples
+
+SCRIPT = Path(__file__).with_name("killed_imports.py")
+FIND_TOKENS = cache(pool.find_tokens)
+N = 23
+TEXTS = [" ".join(f"word{'abcdefgh'[(number * step) % 8]}" for step in range(1, 4 + number % 3)) for number in range(N)]
+Take = Callable[..., list[str]]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Chunks of two documents, blocks of at least five, one process."""
+    monkeypatch.setenv("DPLDA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(writer, "BLOCK_DOCUMENTS", 5)
+    for module in (counts, matrix, triples, pool):
+        monkeypatch.setattr(module, "CHUNK_DOCUMENTS", 2)
+    monkeypatch.setattr(parquet, "BATCH_ROWS", 3)
+    monkeypatch.setattr(pool, "SMALL_CHUNKS", 1000)
+    monkeypatch.setattr(pool, "find_tokens", FIND_TOKENS)
+
+
+# Corpora of every format, with documents that contribute nothing among the others.
+
+
+def _json(path: Path) -> None:
+    lines = [json.dumps({"text": text, "who": number % 5}) for number, text in enumerate(TEXTS)]
+    lines[3], lines[4], lines[11], lines[-1] = "{broken", "", json.dumps({"who": 1}), "[]"
+    content = "\n".join(lines).encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+
+
+def _table(path: Path) -> None:
+    delimiter = "\t" if path.suffix == ".tsv" else ","
+    rows = [delimiter.join([text, str(number % 5)]) for number, text in enumerate(TEXTS)]
+    rows[2], rows[9] = '"a" b', ""
+    rows[5] = f'"two\nlines and {"more"}"{delimiter}7'
+    path.write_text("\n".join([delimiter.join(["text", "who"]), *rows]))
+
+
+def _mallet(path: Path) -> None:
+    lines = [f"d{number} label {text}" for number, text in enumerate(TEXTS)]
+    lines[6], lines[7] = "short", ""
+    path.write_text("\n".join(lines))
+
+
+def _parquet(path: Path) -> None:
+    texts: list[str | None] = list(TEXTS)
+    texts[8] = None
+    table = pa.table({"text": texts, "who": list(range(N))})
+    pq.write_table(table, path.with_suffix(".plain"), row_group_size=7)
+    content = path.with_suffix(".plain").read_bytes()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    path.with_suffix(".plain").unlink()
+
+
+def _folder(path: Path) -> None:
+    (path / "sub").mkdir(parents=True)
+    for number, text in enumerate(TEXTS):
+        (path / ("sub" if number % 3 else "") / f"{number:02}.txt").write_bytes(
+            b"\0" if number == 10 else text.encode()
+        )
+
+
+def _pairs(path: Path) -> None:
+    first = 1 if path.suffix == ".svmlight" else 0
+    lines = [f"2 {first + number % 4}:1 {first + 4 + number % 3}:{number + 1}" for number in range(N)]
+    lines[1], lines[2], lines[12] = "2 x", "", f"2 {first}:1.5 {first + 1}:1"
+    path.write_text("\n".join(lines) + "\n")
+
+
+def _triples(path: Path) -> None:
+    lines = [f"{number + 1} {1 + (number * step) % 6} {step}" for number in range(N) for step in (1, 2)]
+    lines[3], lines[10] = "2 99 1", ""
+    lines.reverse()
+    size = f"{N}\n6\n{len(lines)}" if path.name.startswith("docword") else f"{N} 6 {len(lines)}"
+    banner = "" if path.name.startswith("docword") else "%%MatrixMarket matrix coordinate integer general\n"
+    path.write_text(f"{banner}{size}\n" + "\n".join(lines))
+    path.with_name("vocab.txt").write_text("a\nb\nc\nd\ne\nf\n")
+
+
+def _npz(path: Path) -> None:
+    values = np.random.default_rng(0).integers(0, 3, (N, 6)).astype(float)
+    values[4, 0] = 0.5
+    scipy.sparse.save_npz(path, scipy.sparse.csr_array(values))
+    path.with_name("vocab.txt").write_text("a\nb\nc\nd\ne\nf\n")
+
+
+CORPORA: dict[str, tuple[Callable[[Path], None], dict[str, object]]] = {
+    "c.jsonl": (_json, {"unit_field": "who"}),
+    "c.jsonl.gz": (_json, {}),
+    "c.csv": (_table, {"unit_field": "who"}),
+    "many.csv": (_table, {"multiline": True}),
+    "c.tsv": (_table, {}),
+    "c.mallet": (_mallet, {}),
+    "c.parquet": (_parquet, {"unit_field": "who"}),
+    "c.parquet.gz": (_parquet, {"format": "parquet"}),
+    "texts": (_folder, {}),
+    "c.ldac": (_pairs, {}),
+    "c.svmlight": (_pairs, {}),
+    "docword.c.txt": (_triples, {}),
+    "c.mtx": (_triples, {}),
+    "c.npz": (_npz, {}),
+}
+
+
+def made(folder: Path, name: str = "c.jsonl") -> Take:
+    """Make a corpus; what imports it into a store and answers with the lines that were told."""
+    folder.mkdir(exist_ok=True)
+    make, options = CORPORA[name]
+    make(folder / name)
+    return lambda store, *, anew=False, **more: taken(folder / name, store, anew=anew, **{**options, **more})
+
+
+def taken(corpus: Path, store: Path, *, anew: bool = False, **options: object) -> list[str]:
+    told: list[str] = []
+    dplda.read_corpus(corpus, **options).write(store, anew=anew, notice=told.append)  # type: ignore[arg-type]
+    return told
+
+
+def stopped(take: Take, store: Path, chunks: int, by: BaseException | None = None) -> bool:
+    """Whether the import was stopped before it read `chunks` chunks and came to its end."""
+    seen = 0
+    append = StoreWriter.append
+
+    def stopping(self: StoreWriter, chunk: object) -> None:
+        nonlocal seen
+        if seen == chunks:
+            raise by or KeyboardInterrupt
+        seen += 1
+        append(self, chunk)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StoreWriter, "append", stopping)
+        try:
+            take(store)
+        except BaseException as error:
+            if by is None and not isinstance(error, KeyboardInterrupt):
+                raise
+            return True
+    return False
+
+
+def content(store: Path) -> tuple[bytes, bytes, dict[str, object]]:
+    """All of a store but the random number that tells it from others."""
+    meta = json.loads((store / "meta.json").read_text())
+    del meta["id"]
+    return (store / "documents.arrow").read_bytes(), (store / "dictionary.arrow").read_bytes(), meta
+
+
+def gone_on_behind(told: list[str]) -> int:
+    """The document behind which an import went on."""
+    found = [re.match(r"Goes on behind document ([\d,]+),", line) for line in told]
+    return max((int(match[1].replace(",", "")) for match in found if match), default=0)
+
+
+def failure(take: Take, store: Path) -> str | None:
+    """What the user is told when the import fails."""
+    try:
+        take(store)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def partial_of(store: Path) -> Path:
+    return store.with_name(f".{store.name}.partial")
+
+
+# Where imports may be cut.
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_every_format_goes_on_wherever_it_was_stopped(tmp_path: Path, name: str) -> None:
+    take = made(tmp_path / "corpus", name)
+    assert take(tmp_path / "whole") == []
+    whole, behind, chunks = content(tmp_path / "whole"), [], 0
+    while stopped(take, tmp_path / f"s{chunks}", chunks):
+        behind.append(gone_on_behind(take(tmp_path / f"s{chunks}")))
+        assert content(tmp_path / f"s{chunks}") == whole
+        assert not partial_of(tmp_path / f"s{chunks}").exists()
+        chunks += 1
+    blocks = CountStore.open(tmp_path / "whole").n_blocks
+    assert behind == sorted(behind)
+    assert len({*behind}) == blocks  # from the beginning, or behind every block but the last
+    assert (behind[0], behind[-1] > N // 2) == (0, True)
+
+
+def test_what_is_done_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    take = made(tmp_path / "corpus", "texts")
+    stopped(take, tmp_path / "s", 9)
+    parsed: list[str] = []
+    monkeypatch.setattr(pool.WordCounter, "count", _noting(pool.WordCounter.count, parsed))
+    opened: list[Path] = []
+    monkeypatch.setattr("dplda.text.folder._text", _noting(dplda.text.folder._text, opened))
+    behind = gone_on_behind(take(tmp_path / "s"))
+    assert behind == 19
+    assert len(opened) == N - behind
+    assert sum(map(len, parsed)) == N - behind
+
+
+def _noting(original: Callable[..., object], seen: list) -> Callable[..., object]:
+    def call(*args: object) -> object:
+        seen.append(args[1] if len(args) > 1 and isinstance(args[1], list) else args[0])
+        return original(*args)
+
+    return call
+
+
+def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    take = made(tmp_path / "corpus")
+    take(tmp_path / "whole")
+    stopped(take, tmp_path / "s", 7)
+    monkeypatch.setattr(pool, "SMALL_CHUNKS", 2)
+    monkeypatch.setattr(pool.joblib, "cpu_count", lambda: 2)
+    assert gone_on_behind(take(tmp_path / "s")) > 0
+    assert content(tmp_path / "s") == content(tmp_path / "whole")
+
+
+def test_long_documents_make_blocks_of_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "BLOCK_DOCUMENTS", 1000)
+    monkeypatch.setattr(writer, "BLOCK_ENTRIES", 10)
+    take = made(tmp_path / "corpus")
+    stopped(take, tmp_path / "s", 9)
+    assert gone_on_behind(take(tmp_path / "s")) >= 14
+
+
+def test_a_store_being_copied_goes_on_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(tmp_path / "corpus")(tmp_path / "whole")
+    take = partial(taken, tmp_path / "whole")
+    assert stopped(take, tmp_path / "s", 2)
+    assert gone_on_behind(take(tmp_path / "s")) > 0
+    assert content(tmp_path / "s") == content(tmp_path / "whole")
+
+
+def test_counts_in_memory_leave_nothing_and_never_go_on(tmp_path: Path) -> None:
+    def take(store: Path) -> None:
+        dplda.Corpus.from_counts(np.ones((16384 * 2, 2)), ["a", "b"]).write(store)
+
+    assert stopped(take, tmp_path / "s", 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+# Kills, power cuts, full disks, damage.
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, object]]]:
+    folder = tmp_path_factory.mktemp("killed")
+    _pairs(folder / "c.ldac")
+    return folder, killing.killed(SCRIPT, folder / "runs", str(folder / "c.ldac"))
+
+
+def test_killed_at_any_step_an_import_goes_on(killed: tuple[Path, list[dict[str, object]]]) -> None:
+    from killed_imports import take
+
+    folder, lines = killed
+    take(folder / "c.ldac", folder / "whole")
+    whole = content(folder / "whole")
+    behind = []
+    for line in lines:
+        place = folder / "runs" / str(line["number"])
+        for path in place.rglob("*"):
+            assert path.name == "c.ldac" or path.stat().st_mode & 0o077 == 0, (line, path)
+        if (place / "store").exists():
+            assert content(place / "store") == whole
+            continue
+        with pytest.raises(
+            InputError, match="not whole" if (place / ".store.partial/notes").exists() else "not a corp"
+        ):
+            CountStore.open(place / "store")
+        behind.append(gone_on_behind(take(place / "c.ldac", place / "store")))
+        assert content(place / "store") == whole, line
+        assert {path.name for path in place.iterdir()} == {"c.ldac", "store"}, line
+    assert len(lines) > 60
+    assert lines[-1] == {"number": len(lines) - 1, "step": "end", "survived": True}
+    assert behind == sorted(behind)
+    assert len({*behind}) == CountStore.open(folder / "whole").n_blocks
+
+
+def test_an_import_killed_once_its_store_is_there_leaves_no_more_than_the_next_removes(
+    killed: tuple[Path, list[dict[str, object]]],
+) -> None:
+    from killed_imports import take
+
+    folder, lines = killed
+    place = folder / "runs" / str(max(line["number"] for line in lines if line["step"] == "after os.rename"))
+    assert not (place / ".store.partial" / "store").exists()
+    with pytest.raises(InputError, match="exists already"):
+        take(place / "c.ldac", place / "store")
+    assert {path.name for path in place.iterdir()} == {"c.ldac", "store"}
+
+
+def test_after_a_power_cut_every_note_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each file no more is there than was forced to disk, and garbage behind it."""
+    take, forced, folders = made(tmp_path / "corpus"), {}, []
+    fsync, note = os.fsync, partial_module.PartialStore.note
+    cuts: list[tuple[dict[Path, bytes], int]] = []
+
+    def forcing(descriptor: int) -> None:
+        fsync(descriptor)
+        for path in (tmp_path, *partial_of(tmp_path / "s").rglob("*"), partial_of(tmp_path / "s")):
+            if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
+                if path.is_dir():
+                    folders.append(path)
+                else:
+                    forced[path.relative_to(tmp_path / ".s.partial")] = path.read_bytes()
+
+    def noting(self: partial_module.PartialStore, n_read: int, *more: object) -> None:
+        note(self, n_read, *more)  # type: ignore[arg-type]
+        cuts.append((dict(forced), n_read))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", forcing)
+        patch.setattr(partial_module.PartialStore, "note", noting)
+        take(tmp_path / "s")
+    assert {tmp_path, tmp_path / ".s.partial", tmp_path / ".s.partial/store"} <= {*folders[:3]}
+    for path, bytes_forced in forced.items():
+        if path.parent.name == "store":
+            assert (tmp_path / "s" / path.name).read_bytes() == bytes_forced
+    assert len(cuts) == 3
+    for number, (files, n_read) in enumerate(cuts):
+        for garbage in (b"", b"\0" * 100, b'{"n_read": 5}\n'):
+            store = tmp_path / f"s{number}{len(garbage)}"
+            for path, there in files.items():
+                (partial_of(store) / path).parent.mkdir(parents=True, exist_ok=True)
+                (partial_of(store) / path).write_bytes(there + garbage)
+            assert gone_on_behind(take(store)) == n_read
+            assert content(store) == content(tmp_path / "s")
+
+
+def test_a_disk_full_at_any_write_is_one_line_and_the_import_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = made(tmp_path / "corpus")
+    take(tmp_path / "whole")
+    write, left = partial_module._write, 0
+
+    def full(file: object, more: bytes) -> None:
+        nonlocal left
+        left -= 1
+        write(file, more if left else more[: len(more) // 2])  # type: ignore[arg-type]
+        if not left:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    behind: list[int] = []
+    message: str | None = ""
+    while message is not None:
+        left = len(behind) + 1
+        store = tmp_path / f"s{left}"
+        with monkeypatch.context() as patch:
+            patch.setattr(partial_module, "_write", full)
+            message = failure(take, store)
+        if message is not None:
+            assert (
+                message
+                == f"Cannot write the corpus store {store}: No space left on device. Make room or choose another."
+            )
+            behind.append(gone_on_behind(take(store)))
+            assert content(store) == content(tmp_path / "whole")
+    assert behind == sorted(behind)
+    assert len({*behind}) == 4
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damage_costs_what_is_behind_it_and_nothing_else(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("damaged")
+    take = made(folder / "corpus", "c.ldac")
+    take(folder / "whole")
+    stopped(take, folder / "s", data.draw(st.integers(3, 10)))
+    notes = partial_of(folder / "s") / "notes"
+    before = [json.loads(line.rpartition(" ")[0]) for line in notes.read_text().splitlines()]
+    file = data.draw(st.sampled_from(["notes", "store/documents.arrow", "store/dictionary.arrow"]))
+    there = bytearray((partial_of(folder / "s") / file).read_bytes())
+    place = data.draw(st.integers(0, 9999)) * len(there) // 10000
+    kind = data.draw(st.sampled_from(["cut", "changed", "zeros", "more"]))
+    if kind == "changed":
+        there[place] ^= data.draw(st.integers(1, 255))
+    else:
+        there[place:] = {"cut": b"", "zeros": bytes(len(there) - place), "more": bytes(there[place:]) * 2}[kind]
+    (partial_of(folder / "s") / file).write_bytes(there)
+    behind = gone_on_behind(take(folder / "s"))
+    assert content(folder / "s") == content(folder / "whole")
+    assert behind in [0, *(entry["n_read"] for entry in before[1:])]
+    if file.startswith("store"):
+        which = ["store/documents.arrow", "store/dictionary.arrow"].index(file)
+        whole = [entry["n_read"] for entry in before[1:] if entry["ends"][which] <= place]
+        assert behind >= max(whole, default=0)
+
+
+def test_stopped_again_and_again_an_import_comes_to_its_end(tmp_path: Path) -> None:
+    take = made(tmp_path / "corpus")
+    take(tmp_path / "whole")
+    stops = 0
+    while stopped(take, tmp_path / "s", 3):
+        stops += 1
+    assert stops == 3
+    assert content(tmp_path / "s") == content(tmp_path / "whole")
+    store = CountStore.open(tmp_path / "s")
+    assert fingerprint(store, b"k").code == fingerprint(CountStore.open(tmp_path / "whole"), b"k").code
+
+
+# What has changed meanwhile.
+
+
+def test_a_corpus_that_changed_is_imported_anew(tmp_path: Path) -> None:
+    take = made(tmp_path / "corpus")
+    stopped(take, tmp_path / "s", 7)
+    with open(tmp_path / "corpus" / "c.jsonl", "a") as file:
+        file.write("\n" + json.dumps({"text": "wordz more", "who": 1}))
+    [told] = take(tmp_path / "s")
+    assert told == f"Begins anew: the corpus changed since an import into {tmp_path / 's'} was stopped."
+    take(tmp_path / "whole")
+    assert content(tmp_path / "s") == content(tmp_path / "whole")
+    assert "wordz" in CountStore.open(tmp_path / "s").dictionary
+
+
+def test_a_file_more_in_a_folder_is_a_change(tmp_path: Path) -> None:
+    take = made(tmp_path / "corpus", "texts")
+    stopped(take, tmp_path / "s", 7)
+    (tmp_path / "corpus" / "texts" / "00a.txt").write_text("worda")
+    assert "the corpus changed" in take(tmp_path / "s")[0]
+    assert CountStore.open(tmp_path / "s").n_documents == N
+
+
+def test_another_version_imports_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    take = made(tmp_path / "corpus")
+    stopped(take, tmp_path / "s", 7)
+    monkeypatch.setattr(prepare.metadata, "version", lambda name: "99")
+    assert "the version of dplda or of what it reads with changed" in take(tmp_path / "s")[0]
+
+
+def test_an_arrow_that_writes_otherwise_imports_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    take = made(tmp_path / "corpus")
+    stopped(take, tmp_path / "s", 7)
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    monkeypatch.setattr(arrow.pa.ipc, "new_file", partial(pa.ipc.new_file, options=options))
+    assert take(tmp_path / "s") == []
+    take(tmp_path / "whole")
+    assert content(tmp_path / "s") == content(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [({"unit_field": None}, "unit_field"), ({"lemmas": True}, "lemmas"), ({"text_field": "text"}, "text")],
+)
+def test_other_wishes_are_refused_and_what_is_there_stays(tmp_path: Path, more: dict[str, object], name: str) -> None:
+    take = made(tmp_path / "corpus")
+    stopped(take, tmp_path / "s", 7)
+    with pytest.raises(InputError, match=rf"had another {name}.*Give the same to go on with it, or --anew"):
+        take(tmp_path / "s", **more)
+    assert gone_on_behind(take(tmp_path / "s")) > 0
+
+
+def test_another_corpus_is_refused_until_it_is_asked_for_anew(tmp_path: Path) -> None:
+    stopped(made(tmp_path / "corpus"), tmp_path / "s", 7)
+    other = made(tmp_path / "other", "c.ldac")
+    with pytest.raises(InputError, match="had another corpus"):
+        other(tmp_path / "s")
+    with pytest.raises(InputError, match="had another corpus"):
+        dplda.Corpus.from_counts(np.eye(2), ["a", "b"]).write(tmp_path / "s")
+    assert other(tmp_path / "s", anew=True) == []
+    other(tmp_path / "whole")
+    assert content(tmp_path / "s") == content(tmp_path / "whole")
+
+
+# Several at once, strangers, and what may be read.
+
+
+def test_two_imports_into_one_folder_do_not_meet(tmp_path: Path) -> None:
+    take = made(tmp_path / "corpus")
+    with StoreWriter(tmp_path / "s"), pytest.raises(Occupied, match=r"Another import into .*s is going on"):
+        take(tmp_path / "s")
+    with pytest.raises(InputError, match="exists already"):
+        take(tmp_path / "s")
+
+
+def test_a_fit_waits_for_the_import_that_another_makes_of_its_corpus(tmp_path: Path) -> None:
+    made(tmp_path / "corpus")
+    corpus = dplda.read_corpus(tmp_path / "corpus" / "c.jsonl")
+    begun, go = threading.Event(), threading.Event()
+    append = StoreWriter.append
+
+    def waiting(self: StoreWriter, chunk: object) -> None:
+        begun.set()
+        assert go.wait(20)
+        append(self, chunk)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StoreWriter, "append", waiting)
+        first = threading.Thread(target=corpus.open)
+        first.start()
+        assert begun.wait(20)
+        found: list[CountStore] = []
+        other = dplda.read_corpus(tmp_path / "corpus" / "c.jsonl")
+        second = threading.Thread(target=lambda: found.append(other.open()))
+        second.start()
+        time.sleep(0.1)
+        assert second.is_alive()
+        go.set()
+        first.join(20)
+        second.join(20)
+    assert found[0].identity == corpus.open().identity
+
+
+def test_a_fit_goes_on_with_the_store_that_another_left_in_the_cache(tmp_path: Path) -> None:
+    made(tmp_path / "corpus")
+    opened = lambda _: dplda.read_corpus(tmp_path / "corpus" / "c.jsonl").open()  # noqa: E731
+    assert stopped(opened, tmp_path, 8)
+    [left] = (tmp_path / "cache" / "stores").iterdir()
+    assert left.name.endswith(".partial")
+    seen: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StoreWriter, "append", _noting(StoreWriter.append, seen))
+        store = opened(None)
+    assert 0 < len(seen) < 8
+    assert store.n_documents + sum(store.defects.values()) >= N - 1
+
+
+def test_somebody_elses_folder_in_the_way_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    take = made(tmp_path / "corpus")
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / ".s.partial").symlink_to(tmp_path / "theirs")
+    (tmp_path / ".t.partial").write_text("")
+    (tmp_path / ".u.partial").mkdir()
+    for name in "st":
+        with pytest.raises(InputError, match=f"{name}.partial is not a folder of yours"):
+            take(tmp_path / name)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(InputError, match=r"u\.partial is not a folder of yours"):
+        take(tmp_path / "u")
+    assert [*(tmp_path / "theirs").iterdir(), *(tmp_path / ".u.partial").iterdir()] == []
+
+
+@pytest.mark.parametrize("place", ["s", ".s.partial", ".s.partial/store"])
+def test_half_a_store_is_never_taken_for_one(tmp_path: Path, place: str) -> None:
+    stopped(made(tmp_path / "corpus"), tmp_path / "s", 7)
+    for opening in (CountStore.open, dplda.read_corpus, partial(dplda.read_corpus, unit_field="who")):
+        with pytest.raises(InputError, match=r"is not whole: .* give the same `dplda corpus import` command again"):
+            opening(tmp_path / place)
+
+
+def test_a_corpus_beside_half_a_store_of_its_name_is_read(tmp_path: Path) -> None:
+    take = made(tmp_path / "corpus", "texts")
+    stopped(take, tmp_path / "corpus" / "s", 7)
+    (tmp_path / "corpus" / "s").mkdir()
+    (tmp_path / "corpus" / "s" / "a.txt").write_text("worda")
+    assert dplda.read_corpus(tmp_path / "corpus" / "s").open().n_documents == 1
+
+
+# The command.
+
+
+def test_the_command_says_what_is_kept_and_from_where_it_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(tmp_path / "corpus")
+    command = ["corpus", "import", str(tmp_path / "corpus" / "c.jsonl"), str(tmp_path / "s")]
+    status: list[int] = []
+    assert not stopped(lambda _: status.append(main(command)), tmp_path / "s", 7)
+    told = capsys.readouterr().err
+    assert status == [130]
+    assert f"What was read is kept in {tmp_path}/.s.partial: the same command goes on from there." in told
+    assert main([*command, "--tokenizer", "fast"]) == 2
+    assert "had another tokenizer" in capsys.readouterr().err
+    assert main([*command, "--json"]) == 0
+    told = capsys.readouterr().err
+    assert "Goes on behind document 14, where an import into" in told
+    assert "22 documents read." in told
+    assert not stopped(lambda _: main([*command[:3], str(tmp_path / "t")]), tmp_path / "t", 7)
+    assert main([*command[:3], str(tmp_path / "t"), "--anew"]) == 0
+    assert "Goes on" not in capsys.readouterr().err.split("kept in")[-1]
+    assert content(tmp_path / "s") == content(tmp_path / "t")
