@@ -14,7 +14,11 @@ from dplda.privacy.curator import Curator
 
 PACKAGE = Path(__file__).resolve().parents[1] / "dplda"
 
-PASSES = {"dplda.privacy.passes", "dplda.privacy.cluster"}  # the curator's, wherever its documents are read
+PASSES = {
+    "dplda.privacy.passes",
+    "dplda.privacy.cluster",
+    "dplda.privacy.on_gpu",
+}  # the curator's, wherever its documents are read
 
 # Where private counts are made, and the modules outside `dplda.corpus` that may import each. `dplda.fitting` hands
 # the store on unread; `dplda.model.words` and the commands that read a corpus say that they are not private, and
@@ -52,10 +56,14 @@ PRIVATE_NAMES = {
     "portion_of": {"dplda.privacy.cluster"},
     "accumulate": {"dplda.privacy.passes"},
     "count_eligible": {"dplda.privacy.passes"},
-    "clipped_sum": {"dplda.privacy.curator"},
-    "unit_norms": {"dplda.privacy.curator"},
-    "Local": {"dplda.privacy.curator", "dplda.privacy.cluster"},
+    "clipped_sum": {"dplda.privacy.curator", "dplda.privacy.on_gpu"},
+    "unit_norms": {"dplda.privacy.curator", "dplda.privacy.on_gpu"},
+    "Local": {"dplda.privacy.curator", "dplda.privacy.engines", "dplda.privacy.on_gpu"},
     "Cluster": set(),
+    "OnGpu": {"dplda.privacy.engines"},
+    "GpuSums": {"dplda.privacy.on_gpu"},
+    "UnitsOnGpu": {"dplda.privacy.on_gpu"},
+    "upload": {"dplda.privacy.on_gpu"},
     "count_votes": {"dplda.privacy.curator"},
     "clip_bins": {"dplda.privacy.curator"},
     "whole_moments": {"dplda.privacy.curator"},
@@ -74,6 +82,10 @@ DEFINED_IN = {
     "unit_norms": "dplda.privacy.passes",
     "Local": "dplda.privacy.passes",
     "Cluster": "dplda.privacy.cluster",
+    "OnGpu": "dplda.privacy.on_gpu",
+    "GpuSums": "dplda.moments.on_gpu",
+    "UnitsOnGpu": "dplda.moments.on_gpu",
+    "upload": "dplda.moments.on_gpu",
     "accumulate": "dplda.moments.sums",
     "count_eligible": "dplda.moments.sums",
     "count_votes": "dplda.privacy.picks",

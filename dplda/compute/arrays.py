@@ -7,6 +7,9 @@ draws everywhere.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 import array_api_compat
@@ -15,6 +18,8 @@ import numpy as np
 from dplda.errors import InputError
 
 Array: TypeAlias = Any  # of any library; shapes are in the docstrings
+
+_library: ContextVar[Any] = ContextVar("library", default=np)
 
 SYMMETRY = 1e-8  # what counts as rounding between mirrored entries, see `rounding`
 
@@ -30,6 +35,21 @@ def namespace(*arrays: Array) -> Any:
 def is_whole(value: object) -> bool:
     """Whether `value` is a whole number of Python or NumPy."""
     return isinstance(value, (int, np.integer))
+
+
+@contextmanager
+def computing_with(library: Any) -> Iterator[None]:
+    """Let `to_device` bring arrays to `library`, NumPy otherwise."""
+    before = _library.set(library)
+    try:
+        yield
+    finally:
+        _library.reset(before)
+
+
+def to_device(array: np.ndarray) -> Array:
+    """Released numbers where this run computes, for work that is large enough for a GPU."""
+    return _library.get().asarray(array)
 
 
 def to_numpy(array: Array) -> np.ndarray:

@@ -42,7 +42,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     E3 = contributions.projected_third_moment(whitened.scale, whitened.whitening.basis)
     tensor = ask("tensor", E3, clip_quantile(*whitened.strength))
     T = whitened.corrected(contracted(tensor.mean[0], whitened.whitening.values))
-    return whitened.learned(eigenpairs(gate, T, generator))
+    return whitened.learned(eigenpairs(T, generator))
 
 
 def contracted(coordinates: np.ndarray, values: np.ndarray) -> np.ndarray:

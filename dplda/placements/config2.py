@@ -41,4 +41,4 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     quantile = max(QUANTILE, clip_quantile(*whitened.strength))
     tensor = ask("tensor", contributions.third_moment(whitened.scale[:, None] * W), quantile)
     T = whitened.corrected(unpack(tensor.mean[0], whitened.k))
-    return whitened.learned(eigenpairs(gate, T, generator))
+    return whitened.learned(eigenpairs(T, generator))

@@ -87,7 +87,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     tensor = ask("tensor", contributions.third_moment(s[:, None] * W), clip_quantile(values[k - 1], noise))
     A = X.T @ W
     T = third_moment(unpack(tensor.mean[0], k), A.T @ E2 @ A, W.T @ m, alpha0)
-    pairs = eigenpairs(gate, T, generator)
+    pairs = eigenpairs(T, generator)
     spectral = to_topics(whitening.unwhiten(pairs.values, pairs.vectors, alpha0) / s[:, None])
 
     power = _word_power(documents, k, settings)

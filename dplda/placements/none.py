@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from dplda.compute.arrays import Array
 from dplda.moments.contributions import Contribution
 from dplda.privacy.curator import Curator, Release, WordFrequencies
 from dplda.privacy.events import EXACT, Event
@@ -46,10 +43,6 @@ class Exposed:
     def size(self) -> float:
         """See `Curator.expose_size`."""
         return self.curator.expose_size()
-
-    def to_device(self, array: np.ndarray) -> Array:
-        """See `Curator.to_device`."""
-        return self.curator.to_device(array)
 
     def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
         """No clip."""

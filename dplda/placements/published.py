@@ -119,7 +119,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     if "e6" in noise:
         T = T + math.sqrt(6) * symmetric_part(noise.normal(noise.std("e6", known), k, k, k))
 
-    pairs = eigenpairs(gate, T, generator)
+    pairs = eigenpairs(T, generator)
     known = _quantities(documents, d, alpha0, exact, pairs.values)
     if "e7" in noise:
         std = noise.std("e7", known)

@@ -20,10 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numba
-import numpy as np
 from numba.core.registry import cpu_target
 
-from dplda.compute.arrays import Array
 from dplda.compute.compiled import PACKAGE, digest
 from dplda.compute.threads import add
 from dplda.corpus.store import CountStore
@@ -135,10 +133,6 @@ class Cluster:
     def whole(self) -> UnitCounts:
         """Not here: raises `InputError`."""
         raise InputError("This placement needs all counts in one place: use --engine local.")
-
-    def to_device(self, array: np.ndarray) -> Array:
-        """See `Passes`: on the driver."""
-        return array
 
     def _tasks(self, work: Pass[T], given: Sequence[Any], own: Sequence[Any] | None) -> list[Future]:
         if self._counts is None:

@@ -13,7 +13,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from dplda.compute.arrays import Array
 from dplda.compute.lattice import BOUND, MARGIN, MASS_SHARE
 from dplda.corpus.store import CountStore
 from dplda.errors import GateError
@@ -129,10 +128,6 @@ class Curator:
         step = clip / BOUND
         noisy_mass = self._noisy(mass, lattice_scale(multiplier, sensitivity)) / (MASS_SHARE * BOUND)
         return Release(noisy * step, max(noisy_mass, 1.0), multiplier * sensitivity * step)
-
-    def to_device(self, array: np.ndarray) -> Array:
-        """Released numbers where passes are computed. Asks nothing."""
-        return self._passes.to_device(array)
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> Tested:
         """The columns T(v_i, v_i, .), (k, k), of T = clipped mean of E3(W, W, W) + K, by falling eigenvalue (T5).

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dplda.compute.arrays import computing_with
 from dplda.compute.gpu import Gpu, find_gpu
 from dplda.errors import InputError
 from dplda.moments.on_gpu import compile_kernels
@@ -22,7 +23,11 @@ def passes_of(engine: str, scheduler: str | None, device: str) -> Iterator[Engin
     """
     if engine == "local":
         gpu = _gpu(device)
-        yield Local if gpu is None else lambda store: OnGpu(store, gpu)
+        if gpu is None:
+            yield Local
+            return
+        with computing_with(gpu.xp):
+            yield lambda store: OnGpu(store, gpu)
         return
     if device == "cuda":
         raise InputError("device cuda is for --engine local: the workers of a cluster compute on their CPUs.")

@@ -8,7 +8,6 @@ from typing import Protocol
 
 import numpy as np
 
-from dplda.compute.arrays import Array
 from dplda.moments.contributions import Contribution
 from dplda.privacy.stability import Tested
 
@@ -62,9 +61,6 @@ class Gate(Protocol):
 
     def size(self) -> float:
         """Number of units with at least one eligible document."""
-
-    def to_device(self, array: np.ndarray) -> Array:
-        """Released numbers where questions are computed; see `dplda.compute.arrays`."""
 
 
 class OutputGate(Gate, Protocol):

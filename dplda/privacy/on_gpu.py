@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from dplda.compute.arrays import Array, to_numpy
+from dplda.compute.arrays import to_numpy
 from dplda.compute.gpu import Gpu
 from dplda.corpus.store import CountStore
 from dplda.corpus.units import UnitCounts
@@ -53,10 +53,6 @@ class OnGpu:
     def whole(self) -> UnitCounts:
         """See `Passes`."""
         return self._local.whole()
-
-    def to_device(self, array: np.ndarray) -> Array:
-        """See `Passes`."""
-        return self._gpu.xp.asarray(array)
 
     def _sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
         with _told():

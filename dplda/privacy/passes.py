@@ -15,7 +15,6 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from dplda.compute.arrays import Array
 from dplda.compute.threads import add, run_ranges, split, thread_count
 from dplda.corpus.store import CountStore
 from dplda.corpus.units import Portion, UnitCounts, all_words, project
@@ -43,9 +42,6 @@ class Passes(Protocol):
 
     def whole(self) -> UnitCounts:
         """The counts of all units."""
-
-    def to_device(self, array: np.ndarray) -> Array:
-        """Released numbers where passes are computed, for large work on them (`dplda.compute.arrays`)."""
 
 
 Engine = Callable[[CountStore], Passes]
@@ -77,10 +73,6 @@ class Local:
         if self._kept is None:
             self._kept = portion_of(self._store, self._words, Portion())
         return self._kept
-
-    def to_device(self, array: np.ndarray) -> Array:
-        """See `Passes`."""
-        return array
 
     def portion(self, index: int) -> UnitCounts:
         """The counts of a portion."""

@@ -40,9 +40,6 @@ class PopulationGate:
         self.asked["size"] += 1
         return self.documents
 
-    def to_device(self, array):
-        return array
-
     def release(self, stage, contribution, clip):
         assert clip == np.inf
         self.asked[stage] += 1

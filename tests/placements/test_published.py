@@ -94,7 +94,7 @@ class Seen:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.M2, self.T, self.values, self.vectors = [], [], [], []
-        whitening, method, unwhiten = published._whitening, published.robust_power_method, Whitening.unwhiten
+        whitening, method, unwhiten = published._whitening, published.eigenpairs, Whitening.unwhiten
 
         def whitened(M2, k):
             self.M2.append(M2)
@@ -110,7 +110,7 @@ class Seen:
             return unwhiten(one, values, vectors, alpha0)
 
         patch.setattr(published, "_whitening", whitened)
-        patch.setattr(published, "robust_power_method", decomposed)
+        patch.setattr(published, "eigenpairs", decomposed)
         patch.setattr(Whitening, "unwhiten", unwhitened)
 
 

@@ -19,7 +19,7 @@ from test_passes import COUNTS, PEOPLE, WORDS, everything
 import dplda
 from dplda.errors import ClusterError, InputError
 from dplda.privacy import cluster
-from dplda.privacy.cluster import Cluster, Hidden, connect, passes_of
+from dplda.privacy.cluster import Cluster, Hidden, connect, on_cluster
 from dplda.privacy.passes import Local, eligible, units
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'dplda[dask]'")
@@ -78,7 +78,7 @@ def store(request, tmp_path, monkeypatch):
 def test_sums_on_a_cluster_are_those_of_one_process(store, scheduler, workers, monkeypatch):
     monkeypatch.setattr(cluster, "FAN_IN", 2)
     monkeypatch.setattr(cluster, "PER_THREAD", 5)
-    with passes_of("dask", scheduler) as engine:
+    with on_cluster(scheduler) as engine:
         for here, there in zip(everything(Local(store)), everything(engine(store)), strict=True):
             np.testing.assert_array_equal(here, there)
 
@@ -187,7 +187,7 @@ def test_another_store_in_the_place_of_the_first_is_never_read(tmp_path):
 def test_workers_that_see_another_store_are_refused(tmp_path, scheduler, workers):
     store = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
     store.identity = "of the same path on this machine"
-    with passes_of("dask", scheduler) as engine, pytest.raises(InputError, match="the same corpus store"):
+    with on_cluster(scheduler) as engine, pytest.raises(InputError, match="the same corpus store"):
         engine(store)
 
 
@@ -196,7 +196,7 @@ def test_a_scheduler_that_dies_ends_the_run_with_one_line(tmp_path, caplog):
     boss, address = scheduling(tmp_path)
     labour = worker(address, tmp_path)
     try:
-        with passes_of("dask", address) as engine:
+        with on_cluster(address) as engine:
             passes = engine(store)
             passes.each(units)
             boss.kill()
@@ -233,7 +233,7 @@ def test_dask_is_told_how_large_what_a_worker_keeps_is(tmp_path):
 
 
 def test_task_names_and_errors_say_nothing_of_what_is_summed(store, scheduler, workers, monkeypatch):
-    with passes_of("dask", scheduler) as engine:
+    with on_cluster(scheduler) as engine:
         passes = engine(store)
         names = []
         submit = passes._client.submit
