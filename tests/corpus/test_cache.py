@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from dplda.corpus.cache import cache_folder, source_key
+from dplda.corpus.writer import StoreWriter
 from dplda.errors import InputError
 
 
@@ -40,6 +41,20 @@ def test_leftovers_of_killed_imports_are_removed_after_a_day(tmp_path: Path) -> 
         os.utime(partial, times=(time.time() - age,) * 2)
     cache_folder(tmp_path)
     assert [path.name for path in folder.iterdir()] == [".new.partial-x"]
+
+
+def test_what_an_import_is_at_or_added_to_today_stays(tmp_path: Path) -> None:
+    folder, long_ago = cache_folder(tmp_path), (time.time() - 2 * 86_400,) * 2
+    with StoreWriter(folder / "live"):
+        for name in ("young", "old"):
+            (folder / f".{name}.partial").mkdir()
+            (folder / f".{name}.partial" / "notes").write_text("")
+        for path in folder.rglob("*"):
+            os.utime(path, times=long_ago)
+        (folder / ".young.partial" / "notes").write_text("more")
+        os.utime(folder / ".young.partial", times=long_ago)
+        cache_folder(tmp_path)
+        assert {path.name for path in folder.iterdir()} == {".live.partial", ".young.partial"}
 
 
 def test_a_cache_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
