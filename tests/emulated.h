@@ -21,6 +21,7 @@ using std::trunc;
 #define __global__
 #define __device__
 #define __shared__ static
+#define __launch_bounds__(...)
 
 struct Three {
     unsigned x = 1, y = 1, z = 1;

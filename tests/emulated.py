@@ -23,8 +23,8 @@ import numpy as np
 
 COMPILER = shutil.which("g++")
 HEADER = Path(__file__).with_name("emulated.h")
-SIGNATURE = re.compile(r'extern "C" __global__ void NAME\((.*?)\) \{', re.DOTALL)
-NAMES = re.compile(r"^KERNEL\((\w+), \w+\)$", re.MULTILINE)
+SIGNATURE = re.compile(r'extern "C" __global__ void BOUNDS NAME\((.*?)\) \{', re.DOTALL)
+NAMES = re.compile(r"^KERNEL\((\w+), \w+, \w*\)$", re.MULTILINE)
 ONE_AT_A_TIME = Lock()
 C = {np.int32: ctypes.c_int, np.int64: ctypes.c_longlong, np.float32: ctypes.c_float, np.float64: ctypes.c_double}
 

@@ -9,7 +9,8 @@
 
 typedef long long int64;
 
-constexpr int CHUNK = 64;  // entries whose factors are shared at a time
+constexpr int CHUNK = 64; // entries whose factors are shared at a time
+constexpr int AHEAD = 8;  // numbers that a thread reads before it uses the first
 constexpr float LEAST = 1e-30f;
 
 struct Units {
@@ -27,6 +28,7 @@ struct Statistic {
     float alpha;
     const int *tiles, *pairs; // where tiles of 4 coordinates a side begin, 10 bits a side, in fours
     int n_tiles, n_pairs;
+    int staged; // entries whose rows are shared at a time
     const signed char *weights; // of places in a tensor or core: multiplicities, 0 where a coordinate has another place
 };
 
@@ -137,18 +139,25 @@ __device__ void second_moment_times(const Statistic &f, const Document &d, float
     }
 }
 
-// Rows of the entries begin, begin + 1, ..., and what `factor` gives for each in `factors`; a barrier at the end.
-template <typename Factor>
-__device__ int stage(const Statistic &f, const Document &d, int begin, float *staged, float *factors, Factor factor) {
-    int n = min(STAGED, d.n - begin), total = n * f.stride;
-    for (int i = threadIdx.x; i < total; i += blockDim.x) {
-        int e = i / f.stride;
-        staged[i] = f.matrix[(int64)d.words[begin + e] * f.stride + (i - e * f.stride)];
+// The document's entries in parts of f.staged; visit(n, rows, factors) for the n entries of each part, whose rows, and
+// factors behind them, the block shares in `rows`. Where all fit into one part they are brought there only if `fresh`:
+// they may still be there, with the same factors. A barrier at the end.
+template <typename Factor, typename Visit>
+__device__ void by_parts(const Statistic &f, const Document &d, float *rows, bool fresh, Factor factor, Visit visit) {
+    float *factors = rows + f.staged * f.stride;
+    for (int begin = 0; begin < d.n; begin += f.staged) {
+        int n = min(f.staged, d.n - begin);
+        if (fresh || d.n > f.staged) {
+            for (int e = threadIdx.x / 32; e < n; e += blockDim.x / 32)
+                for (int a = threadIdx.x % 32; a < f.stride; a += 32)
+                    rows[e * f.stride + a] = f.matrix[(int64)d.words[begin + e] * f.stride + a];
+            for (int e = threadIdx.x; e < n; e += blockDim.x)
+                factors[e] = factor(begin + e);
+            __syncthreads();
+        }
+        visit(n, rows, factors);
+        __syncthreads();
     }
-    for (int i = threadIdx.x; i < n; i += blockDim.x)
-        factors[i] = factor(begin + i);
-    __syncthreads();
-    return n;
 }
 
 __device__ void load(const float *from, float *to) {
@@ -159,27 +168,22 @@ __device__ void load(const float *from, float *to) {
 // Sums of factor x_a x_b over entries, in tiles of 4 x 4 coordinates; `done` receives those of each tile.
 template <typename Factor, typename Done>
 __device__ void pair_tiles(const Statistic &f, const Document &d, float *staged, Factor factor, Done done) {
-    __shared__ float factors[STAGED];
-    int rounds = (f.n_pairs + blockDim.x - 1) / blockDim.x;
-    for (int round = 0; round < rounds; round++) {
-        int tile = round * blockDim.x + threadIdx.x;
-        int packed = tile < f.n_pairs ? f.pairs[tile] : 0;
+    for (int first = 0; first < f.n_pairs; first += blockDim.x) {
+        int tile = first + threadIdx.x, packed = tile < f.n_pairs ? f.pairs[tile] : 0;
         int A = 4 * (packed & 1023), B = 4 * (packed >> 10 & 1023);
         float sums[16] = {};
-        for (int begin = 0; begin < d.n; begin += STAGED) {
-            int n = stage(f, d, begin, staged, factors, factor);
+        by_parts(f, d, staged, first == 0, factor, [&](int n, const float *rows, const float *factors) {
             for (int e = 0; e < n; e++) {
                 float a[4], b[4];
-                load(staged + e * f.stride + A, a);
-                load(staged + e * f.stride + B, b);
+                load(rows + e * f.stride + A, a);
+                load(rows + e * f.stride + B, b);
 #pragma unroll
                 for (int i = 0; i < 4; i++)
 #pragma unroll
                     for (int j = 0; j < 4; j++)
                         sums[4 * i + j] += factors[e] * a[i] * b[j];
             }
-            __syncthreads();
-        }
+        });
         if (tile < f.n_pairs)
             done(tile, A, B, sums);
     }
@@ -202,9 +206,9 @@ __device__ void core(const Statistic &f, const Document &d, float *rows, float *
 
 // norm (y^3 - P(R, y) + 2 Q), in tiles of 4 x 4 x 4 coordinates; R (stride, stride) is room.
 __device__ void third_moment(const Statistic &f, const Document &d, float *rows, float *y, float *staged, float *R) {
-    __shared__ float factors[STAGED];
     project(f, d, false, f.stride, y);
-    float length = (float)d.length;
+    float length = (float)d.length, twice = 2.0f / length;
+    auto factor = [&](int e) { return (float)(d.counts[e] / d.length) / length; };
     auto keep = [&](int, int A, int B, const float *sums) {
 #pragma unroll
         for (int i = 0; i < 16; i++) {
@@ -212,22 +216,19 @@ __device__ void third_moment(const Statistic &f, const Document &d, float *rows,
             R[a * f.stride + b] = R[b * f.stride + a] = sums[i];
         }
     };
-    pair_tiles(f, d, staged, [&](int e) { return (float)(d.counts[e] / d.length) / length; }, keep);
-    auto factor = [&](int e) { return (float)(d.counts[e] / d.length) / length / length; };
+    pair_tiles(f, d, staged, factor, keep);
+    __syncthreads();
     float norm = (float)(d.length / (d.length - 1.0) * (d.length / (d.length - 2.0)));
-    int rounds = (f.n_tiles + blockDim.x - 1) / blockDim.x;
-    for (int round = 0; round < rounds; round++) {
-        int tile = round * blockDim.x + threadIdx.x;
-        int packed = tile < f.n_tiles ? f.tiles[tile] : 0;
+    for (int first = 0; first < f.n_tiles; first += blockDim.x) {
+        int tile = first + threadIdx.x, packed = tile < f.n_tiles ? f.tiles[tile] : 0;
         int A = 4 * (packed & 1023), B = 4 * (packed >> 10 & 1023), C = 4 * (packed >> 20);
         float sums[64] = {};
-        for (int begin = 0; begin < d.n; begin += STAGED) {
-            int n = stage(f, d, begin, staged, factors, factor);
+        by_parts(f, d, staged, false, factor, [&](int n, const float *rows, const float *factors) {
             for (int e = 0; e < n; e++) {
                 float a[4], b[4], c[4];
-                load(staged + e * f.stride + A, a);
-                load(staged + e * f.stride + B, b);
-                load(staged + e * f.stride + C, c);
+                load(rows + e * f.stride + A, a);
+                load(rows + e * f.stride + B, b);
+                load(rows + e * f.stride + C, c);
 #pragma unroll
                 for (int i = 0; i < 4; i++)
 #pragma unroll
@@ -238,16 +239,23 @@ __device__ void third_moment(const Statistic &f, const Document &d, float *rows,
                             sums[16 * i + 4 * j + l] += ab * c[l];
                     }
             }
-            __syncthreads();
-        }
-        if (tile < f.n_tiles)
+        });
+        if (tile >= f.n_tiles)
+            continue;
 #pragma unroll
-            for (int i = 0; i < 64; i++) {
-                int a = A + i / 16, b = B + i / 4 % 4, c = C + i % 4;
-                float ab = R[a * f.stride + b], ac = R[a * f.stride + c], bc = R[b * f.stride + c];
-                float value = y[a] * y[b] * y[c] - (ab * y[c] + ac * y[b] + bc * y[a]) + 2.0f * sums[i];
-                put(rows, (int64)i * f.n_tiles + tile, norm * value, d);
+        for (int ij = 0; ij < 16; ij++) { // four values before the first is stored
+            int a = A + ij / 4, b = B + ij % 4;
+            float ab = R[a * f.stride + b], values[4];
+#pragma unroll
+            for (int l = 0; l < 4; l++) {
+                int c = C + l;
+                float ac = R[a * f.stride + c], bc = R[b * f.stride + c];
+                values[l] = y[a] * y[b] * y[c] - (ab * y[c] + ac * y[b] + bc * y[a]) + twice * sums[4 * ij + l];
             }
+#pragma unroll
+            for (int l = 0; l < 4; l++)
+                put(rows, (int64)(4 * ij + l) * f.n_tiles + tile, norm * values[l], d);
+        }
     }
 }
 
@@ -424,11 +432,26 @@ __device__ int64 place_of(const Statistic &f, const int *names, int64 i) {
     return i;
 }
 
+// visit(i, rows[i]) for each place i of the thread's. Several are read before the first is visited: the compiler may not
+// read before what it cannot tell from a store to the same place.
+template <typename Visit>
+__device__ void each_place(const float *rows, int64 size, Visit visit) {
+    for (int64 first = threadIdx.x; first < size; first += AHEAD * blockDim.x) {
+        float values[AHEAD];
+#pragma unroll
+        for (int j = 0; j < AHEAD; j++)
+            values[j] = first + j * blockDim.x < size ? rows[first + j * blockDim.x] : 0.0f;
+#pragma unroll
+        for (int j = 0; j < AHEAD; j++)
+            if (first + j * blockDim.x < size)
+                visit(first + j * blockDim.x, values[j]);
+    }
+}
+
 template <int KIND>
 __device__ double squared_norm(const Statistic &f, const float *rows, int64 size) {
     double sum = 0.0;
-    for (int64 i = threadIdx.x; i < size; i += blockDim.x)
-        sum += weight_of<KIND>(f, i) * ((double)rows[i] * (double)rows[i]);
+    each_place(rows, size, [&](int64 i, double x) { sum += weight_of<KIND>(f, i) * (x * x); });
     return block_sum(sum);
 }
 
@@ -436,10 +459,10 @@ __device__ double squared_norm(const Statistic &f, const float *rows, int64 size
 template <int KIND>
 __device__ double make_whole(const Statistic &f, float *rows, int64 size, float factor, bool towards_zero) {
     double sum = 0.0;
-    for (int64 i = threadIdx.x; i < size; i += blockDim.x) {
-        double z = rows[i] = towards_zero ? truncf(rows[i] * factor) : rintf(rows[i] * factor);
+    each_place(rows, size, [&](int64 i, float x) {
+        double z = rows[i] = towards_zero ? truncf(x * factor) : rintf(x * factor);
         sum += weight_of<KIND>(f, i) * (z * z);
-    }
+    });
     return block_sum(sum);
 }
 
@@ -529,31 +552,36 @@ __device__ void accumulate(const Units &c, const Statistic &f, const int64 *chos
         if (own < 0.0)
             continue;
         const int *names = c.union_words + c.union_ptr[u];
-        for (int64 at = threadIdx.x; at < size; at += blockDim.x)
-            if (rows[at] != 0.0f)
-                atomicAdd(&total[place_of<KIND>(f, names, at)], (unsigned long long)(int64)rows[at]);
+        each_place(rows, size, [&](int64 at, float z) {
+            if (z != 0.0f)
+                atomicAdd(&total[place_of<KIND>(f, names, at)], (unsigned long long)(int64)z);
+        });
         if (threadIdx.x == 0)
             atomicAdd(mass, (unsigned long long)(int64)own);
     }
 }
 
-#define KERNEL(NAME, KIND)                                                                                             \
-    extern "C" __global__ void NAME(                                                                                   \
+// Two blocks of 256 threads fit a multiprocessor's registers where that is asked for.
+#define TWO_BLOCKS __launch_bounds__(256, 2)
+#define KERNEL(NAME, KIND, BOUNDS)                                                                                     \
+    extern "C" __global__ void BOUNDS NAME(                                                                            \
         const int64 *indptr, const int *words, const int *counts, const int64 *unit_ptr, const int64 *lengths,         \
         const int *slots, const int64 *union_ptr, const int *union_words, const float *scale, const float *matrix,     \
         int n_words, int k, int directions, int stride, float alpha, const int *tiles, int n_tiles, const int *pairs,  \
-        int n_pairs, const signed char *weights, const int64 *chosen, int64 n_chosen, double clip, int measure, float *room, int64 room_size,      \
-        unsigned long long *total, unsigned long long *mass, double *norms) {                                          \
+        int n_pairs, int staged, const signed char *weights, const int64 *chosen, int64 n_chosen, double clip,         \
+        int measure, float *room, int64 room_size, unsigned long long *total, unsigned long long *mass,                \
+        double *norms) {                                                                                               \
         Units c = {indptr, words, counts, unit_ptr, lengths, slots, union_ptr, union_words};                           \
-        Statistic f = {scale, matrix, n_words, k, directions, stride, alpha, tiles, pairs, n_tiles, n_pairs, weights};          \
+        Statistic f = {scale, matrix, n_words, k, directions, stride, alpha, tiles, pairs, n_tiles, n_pairs, staged,   \
+                       weights};                                                                                       \
         accumulate<KIND>(c, f, chosen, n_chosen, clip, measure, room, room_size, total, mass, norms);                  \
     }
 
-KERNEL(add_first, FIRST)
-KERNEL(add_second, SECOND)
-KERNEL(add_second_times, SECOND_TIMES)
-KERNEL(add_core, CORE)
-KERNEL(add_third, THIRD)
-KERNEL(add_third_projected, THIRD_PROJECTED)
-KERNEL(add_third_along, THIRD_ALONG)
-KERNEL(add_expected, EXPECTED)
+KERNEL(add_first, FIRST, )
+KERNEL(add_second, SECOND, )
+KERNEL(add_second_times, SECOND_TIMES, )
+KERNEL(add_core, CORE, )
+KERNEL(add_third, THIRD, TWO_BLOCKS)
+KERNEL(add_third_projected, THIRD_PROJECTED, TWO_BLOCKS)
+KERNEL(add_third_along, THIRD_ALONG, )
+KERNEL(add_expected, EXPECTED, )

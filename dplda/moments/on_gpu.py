@@ -33,7 +33,8 @@ from dplda.moments.estep import E_STEPS, TOLERANCE
 from dplda.settings import MINIMUM_LENGTH
 
 TILE = 4  # coordinates a side of what one thread adds up
-STAGED = 16  # rows of words that a block shares at a time
+STAGED = 64  # rows of words that a block shares at a time, at most,
+SHARED = 2**15  # in so many bytes
 THREADS = 256  # of a block at most
 RESIDENT = 1024  # threads of a multiprocessor that get room for a unit each block
 ROOM = 0.25  # of the free memory at most, for the units in work
@@ -91,12 +92,11 @@ def upload(
     amounts = xp.asarray(counts)
     before = xp.concatenate([xp.zeros(1, xp.int64), xp.cumsum(amounts.astype(xp.int64))])
     lengths = before[begin[1:]] - before[begin[:-1]]
-    first = begin[unit_ptr]  # of each unit's entries, and the end
+    first, place = begin[unit_ptr], xp.arange(len(entries))  # of each unit's entries, and the end
+    unit = xp.searchsorted(first[1:], place, side="right")
     if len(unit_ptr) == len(begin):  # a document each, whose entries are its words
-        slots = xp.arange(len(entries)) - xp.repeat(begin[:-1], np.diff(indptr))
-        union_ptr, union_words = begin, entries
+        slots, union_ptr, union_words = place - first[unit], begin, entries
     else:
-        unit = xp.searchsorted(first, xp.arange(len(entries)), side="right") - 1
         keys, own = xp.unique(unit * n_words + entries, return_inverse=True)
         union_ptr = xp.searchsorted(keys, xp.arange(len(unit_ptr)) * n_words)
         slots, union_words = own - union_ptr[unit], keys % n_words
@@ -141,13 +141,15 @@ class GpuSums:
         self._row: int = len(weights) or row  # places in all, or a word
         width = {CORE: len(pairs), THIRD: len(tiles), THIRD_PROJECTED: len(tiles), FIRST: 32, SECOND: 128}
         self._threads = _threads(width.get(f.kind, k))
-        self._shared = 4 * self._stride * {CORE: 1 + STAGED, EXPECTED: 3}.get(f.kind, 1 + STAGED if tensor else 1)
+        staged = max(1, min(STAGED, SHARED // (4 * self._stride)))
+        behind = staged * (1 + self._stride) if tensor or f.kind == CORE else 0
+        self._shared = 4 * (self._stride * (3 if f.kind == EXPECTED else 1) + behind)
         self._given = (
             *(xp.asarray(f.scale), xp.asarray(matrix)),
             *(np.int32(n) for n in (len(f.matrix), k, f.directions, self._stride)),
             np.float32(f.alpha),
             *(xp.asarray(_packed(tiles)), np.int32(len(tiles)), xp.asarray(_packed(pairs)), np.int32(len(pairs))),
-            xp.asarray(weights),
+            *(np.int32(staged), xp.asarray(weights)),
         )
         shape = f.shape if places is None else (1, len(weights))
         self._total, self._mass = xp.zeros(shape, xp.int64), xp.zeros(1, xp.int64)
@@ -212,7 +214,7 @@ def source() -> str:
     constants = {
         **{"FIRST": FIRST, "SECOND": SECOND, "SECOND_TIMES": SECOND_TIMES, "CORE": CORE, "THIRD": THIRD},
         **{"THIRD_PROJECTED": THIRD_PROJECTED, "THIRD_ALONG": THIRD_ALONG, "EXPECTED": EXPECTED},
-        **{"BOUND": float(BOUND), "MARGIN": float(MARGIN), "MASS_SHARE": MASS_SHARE, "STAGED": STAGED},
+        **{"BOUND": float(BOUND), "MARGIN": float(MARGIN), "MASS_SHARE": MASS_SHARE},
         **{"MINIMUM_LENGTH": MINIMUM_LENGTH, "E_STEPS": E_STEPS, "TOLERANCE": TOLERANCE},
     }
     given = "".join(f"#define {name} {value}\n" for name, value in constants.items())
@@ -232,7 +234,7 @@ def _threads(width: int) -> int:
 def _tiles(k: int, sides: int) -> np.ndarray:
     """Tiles of the coordinates below k, (n, sides), in rising order; that the last moves fastest keeps reads near."""
     n = -(-k // TILE)
-    grid = np.indices((n,) * sides).reshape(sides, -1).T
+    grid = np.indices((n,) * sides, np.int32).reshape(sides, -1).T
     return grid[(np.diff(grid, axis=1) >= 0).all(axis=1)]
 
 
@@ -246,7 +248,7 @@ def _places(k: int, tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Places go with the coordinates of a tile first, then with tiles, so that threads side by side write side by side.
     """
     sides = tiles.shape[1]
-    local = np.indices((TILE,) * sides).reshape(sides, -1).T
+    local = np.indices((TILE,) * sides, np.int32).reshape(sides, -1).T
     at = (local[:, None, :] + TILE * tiles[None, :, :]).reshape(-1, sides)
     own = (np.diff(at, axis=1) >= 0).all(axis=1) & (at[:, -1] < k)
     equal = (np.diff(at, axis=1) == 0).sum(axis=1)
