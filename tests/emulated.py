@@ -29,10 +29,60 @@ ONE_AT_A_TIME = Lock()
 C = {np.int32: ctypes.c_int, np.int64: ctypes.c_longlong, np.float32: ctypes.c_float, np.float64: ctypes.c_double}
 
 
+class OnDevice(np.ndarray):
+    """An array that does not mix with those of the host, as CuPy's do not."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        refuse(inputs)
+        return on_device(getattr(ufunc, method)(*map(plain, inputs), **{k: plain(v) for k, v in options.items()}))
+
+    def __getitem__(self, index: Any) -> Any:
+        refuse((index,))
+        return on_device(plain(self)[plain(index)])
+
+    def get(self) -> np.ndarray:
+        return np.array(self)
+
+
+def refuse(values: Any) -> None:
+    for value in values:
+        if type(value) is np.ndarray and value.ndim:
+            raise TypeError("an array of the host among those of the device")
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(plain, value))
+    return value.view(np.ndarray) if isinstance(value, OnDevice) else value
+
+
+def on_device(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(on_device, value))
+    return value.view(OnDevice) if isinstance(value, np.ndarray) else value
+
+
+class Library:
+    """NumPy, of whose functions all but `asarray` take arrays of the device only, and return such."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(np, name)
+        if isinstance(found, type) or not callable(found):
+            return found
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            if name != "asarray":
+                refuse([*arguments, *options.values()])
+                refuse([item for value in arguments if isinstance(value, (tuple, list)) for item in value])
+            return on_device(found(*map(plain, arguments), **{key: plain(value) for key, value in options.items()}))
+
+        return call
+
+
 class EmulatedGpu:
     """A `dplda.compute.gpu.Gpu` whose kernels run on the CPU."""
 
-    xp = np
+    xp = Library()
     multiprocessors = 1
 
     def __init__(self, memory: int = 2**30, backwards: bool = False) -> None:
@@ -67,6 +117,7 @@ class EmulatedGpu:
 def passed(argument: Any) -> Any:
     """As a C function takes it; whatever is neither an array nor of a type of known size is refused, as by CuPy."""
     if isinstance(argument, np.ndarray):
+        assert isinstance(argument, OnDevice)
         assert argument.flags.c_contiguous
         return ctypes.c_void_p(argument.ctypes.data)
     return C[type(argument)](argument)

@@ -75,4 +75,7 @@ def find_gpu() -> Gpu:
         raise InputError("device cuda needs CuPy: pip install 'dplda[cuda]'.") from None
     if not cupy.cuda.is_available():
         raise InputError("device cuda needs an NVIDIA GPU and its driver, and CuPy finds none.")
-    return Cuda(cupy)
+    try:
+        return Cuda(cupy)
+    except Exception as error:
+        raise InputError(f"device cuda cannot use the GPU ({type(error).__name__}): it may be taken.") from None

@@ -6,6 +6,7 @@ where the float32 arithmetic of a unit falls on another side of half a lattice s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -18,6 +19,7 @@ from dplda.compute.arrays import to_numpy
 from dplda.compute.gpu import Gpu
 from dplda.compute.lattice import BOUND, MARGIN, MASS_SHARE
 from dplda.errors import InputError
+from dplda.moments import contributions
 from dplda.moments.contributions import (
     CORE,
     EXPECTED,
@@ -38,6 +40,7 @@ SHARED = 2**15  # in so many bytes
 THREADS = 256  # of a block at most
 RESIDENT = 1024  # threads of a multiprocessor that get room for a unit each block
 ROOM = 0.25  # of the free memory at most, for the units in work
+N_TRIED = 4  # words of the corpus that a GPU is tried on
 PLACES = 2**32 - 1  # of one unit's contribution, at most
 
 KERNELS = {
@@ -196,16 +199,53 @@ class GpuSums:
         return self._row * (1 if self._f.n_rows == 1 else most)
 
 
-def compile_kernels(gpu: Gpu) -> None:
-    """Compile all kernels, so that a run that cannot have them ends before it begins. Raises `InputError`."""
+def require_working(gpu: Gpu) -> None:
+    """Sum a tiny made-up corpus by every kernel, so that a GPU that cannot fails before anything is spent.
+
+    Raises `InputError`.
+    """
+    xp = gpu.xp
     try:
-        for name in KERNELS.values():
-            gpu.kernel(source(), name)
+        working = bool(xp.argsort(xp.eye(3) @ xp.arange(3.0))[2] == 2)  # what decompositions use besides
+        working = working and all(_tried(gpu, contribution) for contribution in _of_every_kind())
     except Exception as error:
         raise InputError(
-            f"The GPU's kernels cannot be compiled ({type(error).__name__}): CuPy and CUDA do not fit together. "
-            "pip install 'dplda[cuda]' brings both for CUDA 12; for another CUDA, install its CuPy."
+            f"device cuda fails on a small example ({type(error).__name__}): CuPy, CUDA and the driver do not fit "
+            "together, or the GPU is taken. pip install 'dplda[cuda]' brings CuPy and CUDA 12; for another CUDA, "
+            "pip install its CuPy with [ctk]."
         ) from None
+    if not working:
+        raise InputError("device cuda gives wrong sums on a small example: do not use this GPU.")
+
+
+def _tried(gpu: Gpu, contribution: Contribution) -> bool:
+    """Whether documents as units, people, and no documents at all can be summed and measured."""
+    indptr, words, counts = np.array([0, 2, 5, 8]), np.array([0, 3, 0, 1, 2, 1, 2, 3]), np.full(8, 2)
+    start, nothing = np.zeros(1, np.int64), np.zeros(0, np.int32)
+    sums, found = GpuSums(gpu, contribution, 0.1), list[Any]()
+    for unit_ptr in (np.arange(4), np.array([0, 2, 3])):
+        with gpu.turn(len(found)):
+            units = upload(gpu, indptr, words.astype(np.int32), counts.astype(np.int32), unit_ptr, N_TRIED)
+            sums.add(units)
+            found.append(sums.norms(units, np.arange(len(unit_ptr) - 1)))
+    with gpu.turn(len(found)):
+        sums.add(upload(gpu, start, nothing, nothing, start, N_TRIED))
+    total, mass = sums.result()
+    alone, twice = (to_numpy(norms) for norms in found)
+    return bool(total.any() and mass > 0 and (alone > 0).all() and alone[2] == twice[1])
+
+
+def _of_every_kind() -> Iterator[Contribution]:
+    """One contribution for each kernel, on `N_TRIED` words."""
+    scale, X = np.linspace(1.0, 2.0, N_TRIED), np.arange(1.0, 3 * N_TRIED + 1).reshape(N_TRIED, 3) % 7 + 1
+    yield contributions.first_moment(scale)
+    yield contributions.second_moment(scale)
+    yield contributions.second_moment_times(scale, X)
+    yield contributions.core(scale, X)
+    yield contributions.third_moment(X)
+    yield contributions.projected_third_moment(scale, X)
+    yield contributions.third_moment_along(X, np.eye(3))
+    yield contributions.expected_counts(X, 0.1)
 
 
 @cache

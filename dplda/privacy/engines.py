@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dplda.compute.arrays import computing_with
 from dplda.compute.gpu import Gpu, find_gpu
 from dplda.errors import InputError
-from dplda.moments.on_gpu import compile_kernels
+from dplda.moments.on_gpu import require_working
 from dplda.privacy.cluster import on_cluster
 from dplda.privacy.on_gpu import OnGpu
 from dplda.privacy.passes import Engine, Local
@@ -40,7 +40,7 @@ def _gpu(device: str) -> Gpu | None:
         return None
     try:
         gpu = find_gpu()
-        compile_kernels(gpu)
+        require_working(gpu)
         return gpu
     except InputError as error:
         if device == "cuda":

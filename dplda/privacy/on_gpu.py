@@ -19,7 +19,7 @@ from dplda.corpus.units import UnitCounts
 from dplda.errors import DeviceError, InputError
 from dplda.moments.contributions import Contribution
 from dplda.moments.on_gpu import GpuSums, UnitsOnGpu, upload
-from dplda.privacy.passes import READ, Local, Pass, clipped_sum, in_threads, unit_norms
+from dplda.privacy.passes import Local, Pass, clipped_sum, in_threads, unit_norms
 
 T = TypeVar("T")
 
@@ -27,13 +27,13 @@ HELD = 0.5  # of the free memory at most, for portions that stay on the GPU
 
 
 class OnGpu:
-    """`Passes` whose contributions are summed on `gpu`, in portions of about `READ` bytes; they raise `DeviceError`."""
+    """`Passes` whose contributions are summed on `gpu`, in the portions of `Local`; they raise `DeviceError`."""
 
     def __init__(self, store: CountStore, gpu: Gpu) -> None:
-        self._portions = max(1, min(-(-store.n_bytes // READ), max(store.n_blocks, 1)))
-        self._local, self._gpu = Local(store, self._portions), gpu
+        self._local, self._gpu = Local(store), gpu
         self._held: list[UnitsOnGpu] = []
-        self._room = HELD * gpu.free()
+        with _told():
+            self._room = HELD * gpu.free()
 
     def use(self, words: Sequence[str]) -> None:
         """See `Passes`."""
@@ -75,7 +75,7 @@ class OnGpu:
             with self._gpu.turn(index):
                 yield units
         read: Callable[[int], UnitCounts] = lambda index: self._local.portion(held + index)  # noqa: E731
-        for index, c in enumerate(in_threads(read, self._portions - held), held):
+        for index, c in enumerate(in_threads(read, self._local.portions - held), held):
             with self._gpu.turn(index):
                 units = upload(self._gpu, c.indptr, c.words, c.counts, c.unit_ptr, c.n_words)
                 if index == len(self._held) and units.n_bytes <= self._room:

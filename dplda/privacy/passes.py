@@ -52,7 +52,7 @@ class Local:
 
     def __init__(self, store: CountStore, portions: int | None = None) -> None:
         self._store = store
-        self._portions = portions or (1 if store.n_bytes <= KEPT or store.path is None else -(-store.n_bytes // READ))
+        self.portions = portions or (1 if store.n_bytes <= KEPT or store.path is None else -(-store.n_bytes // READ))
         self._words: Sequence[str] | None = None
         self._kept: UnitCounts | None = None
 
@@ -76,19 +76,19 @@ class Local:
 
     def portion(self, index: int) -> UnitCounts:
         """The counts of a portion."""
-        return self.whole() if self._portions == 1 else self._read(index)
+        return self.whole() if self.portions == 1 else self._read(index)
 
     def _read(self, index: int) -> UnitCounts:
-        return portion_of(self._store, self._words, Portion(index, self._portions))
+        return portion_of(self._store, self._words, Portion(index, self.portions))
 
     def _each(self, work: Pass[T], given: Sequence[Any], own: Sequence[Any] | None) -> Iterable[T]:
-        if self._portions == 1:
+        if self.portions == 1:
             return [work(self.whole(), thread_count(), *given, *([] if own is None else [own[0]]))]
 
         def one(index: int) -> T:
             return work(self._read(index), 1, *given, *([] if own is None else [own[index]]))
 
-        return in_threads(one, self._portions)
+        return in_threads(one, self.portions)
 
 
 def in_threads(work: Callable[[int], T], n: int) -> Iterable[T]:
