@@ -193,6 +193,30 @@ def test_a_gpu_is_tried_before_anything_is_spent(store, tmp_path, monkeypatch):
     assert ledger.runs() == []
 
 
+def test_a_gpu_whose_kernels_do_nothing_is_found_out(monkeypatch):
+    class Idle(EmulatedGpu):
+        def kernel(self, source, name):
+            return lambda *arguments, shared_mem: None
+
+    monkeypatch.setattr(engines, "find_gpu", Idle)
+    with pytest.raises(InputError, match="wrong sums on a small example"), passes_of("local", None, "cuda"):
+        pass
+
+
+def test_a_gpu_that_is_taken_is_told_in_one_line(monkeypatch, caplog):
+    def taken(*_):
+        raise RuntimeError("cudaErrorDevicesUnavailable")
+
+    runtime = SimpleNamespace(getDeviceProperties=taken)
+    cuda = SimpleNamespace(is_available=lambda: True, runtime=runtime, Device=lambda: SimpleNamespace(id=0))
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
+    with pytest.raises(InputError, match=r"^device cuda cannot use the GPU \(RuntimeError\)"):
+        find_gpu()
+    with caplog.at_level(logging.WARNING), passes_of("local", None, "auto") as engine:
+        assert engine is Local
+    assert len(caplog.messages) == 1
+
+
 def test_auto_without_a_gpu_computes_on_the_cpu_and_says_so_in_one_line(without_a_gpu, caplog):
     with caplog.at_level(logging.WARNING), passes_of("local", None, "auto") as engine:
         assert engine is Local
