@@ -423,6 +423,15 @@ def test_damage_costs_what_is_behind_it_and_nothing_else(
         assert behind >= max(whole, default=0)
 
 
+def test_notes_behind_a_torn_one_count(tmp_path: Path) -> None:
+    take = made(tmp_path / "corpus")
+    assert stopped(take, tmp_path / "s", 4)
+    with open(partial_of(tmp_path / "s") / "notes", "a") as notes:
+        notes.write('{"n_read": 9')
+    assert stopped(take, tmp_path / "s", 4)
+    assert gone_on_behind(take(tmp_path / "s")) >= 12
+
+
 def test_stopped_again_and_again_an_import_comes_to_its_end(tmp_path: Path) -> None:
     take = made(tmp_path / "corpus")
     take(tmp_path / "whole")
