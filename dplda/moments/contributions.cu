@@ -328,7 +328,8 @@ __device__ void ascend(const Statistic &f, const Document &d, const float *theta
 __device__ void exp_digammas(int k, const float *gamma, float *theta, float *before) {
     for (int z = threadIdx.x; z < k; z += blockDim.x) {
         before[z] = gamma[z];
-        theta[z] = (float)exp_digamma(gamma[z]);
+        float weight = (float)exp_digamma(gamma[z]);
+        theta[z] = weight < LEAST ? 0.0f : weight; // nan stays nan
     }
     __syncthreads();
 }

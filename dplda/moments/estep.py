@@ -115,10 +115,15 @@ def _lengthen(prior, before, gamma, n):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _exp_digammas(gamma, n, theta, before):
-    """theta = exp(digamma(gamma)), and before = gamma."""
+    """theta = exp(digamma(gamma)), zero below `LEAST`, and before = gamma.
+
+    A topic that has left a document would go on as a number too small for float32's full precision, on which
+    processors are many times slower.
+    """
     for z in range(np.uint64(n)):
         before[z] = gamma[z]
-        theta[z] = np.float32(exp_digamma(np.float64(gamma[z])))
+        weight = np.float32(exp_digamma(np.float64(gamma[z])))
+        theta[z] = np.float32(0.0) if weight < LEAST else weight  # nan stays nan
 
 
 @compiled(fastmath=FAST, error_model="numpy")
