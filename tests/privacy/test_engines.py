@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from emulated import EmulatedGpu
 from gpus import GPUS, emulated
+from small_store import COUNTS, WORDS, D
 
 import dplda
 from dplda.compute.gpu import find_gpu
-from dplda.corpus import synthetic
 from dplda.errors import DeviceError, InputError
 from dplda.moments import contributions
 from dplda.privacy import engines, on_gpu, passes
@@ -23,18 +23,7 @@ from dplda.privacy.on_gpu import OnGpu
 from dplda.privacy.passes import Local, clipped_sum, eligible, in_threads, unit_norms, units
 from dplda.privacy.picks import count_votes, word_hashes
 
-D = 12
-WORDS = tuple(f"w{i}" for i in range(D))
-COUNTS, TOPICS = synthetic(400, D, 3, mean_length=12, seed=4)[:2]
-PEOPLE = np.random.default_rng(0).integers(0, 90, COUNTS.shape[0])
 ASKED = contributions.second_moment_times(np.ones(D), np.eye(D)[:, :4])
-
-
-@pytest.fixture(params=["documents", "people"])
-def store(request, tmp_path, monkeypatch):
-    monkeypatch.setattr("dplda.corpus.writer.BLOCK_DOCUMENTS", 32)
-    owners = None if request.param == "documents" else [f"p{i}" for i in PEOPLE]
-    return dplda.Corpus.from_counts(COUNTS, WORDS, units=owners).write(tmp_path / "store")
 
 
 def answers(engine):

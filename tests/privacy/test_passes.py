@@ -6,28 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_store import WORDS, D
 
 import dplda
 from dplda.compute.threads import add
-from dplda.corpus import synthetic
 from dplda.corpus.units import Portion, project
 from dplda.moments import contributions
 from dplda.moments.sums import accumulate
 from dplda.privacy import passes
 from dplda.privacy.passes import Local, clipped_sum, eligible, unit_norms, units
 from dplda.privacy.picks import count_votes, word_hashes
-
-D = 12
-WORDS = tuple(f"w{i}" for i in range(D))
-COUNTS = synthetic(400, D, 3, mean_length=12, seed=4)[0]
-PEOPLE = np.random.default_rng(0).integers(0, 90, COUNTS.shape[0])
-
-
-@pytest.fixture(params=["documents", "people"])
-def store(request, tmp_path, monkeypatch):
-    monkeypatch.setattr("dplda.corpus.writer.BLOCK_DOCUMENTS", 32)
-    owners = None if request.param == "documents" else [f"p{i}" for i in PEOPLE]
-    return dplda.Corpus.from_counts(COUNTS, WORDS, units=owners).write(tmp_path / "store")
 
 
 def everything(engine):
