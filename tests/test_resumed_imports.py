@@ -491,7 +491,9 @@ def test_an_arrow_that_writes_otherwise_imports_anew(tmp_path: Path, monkeypatch
 def test_other_wishes_are_refused_and_what_is_there_stays(tmp_path: Path, more: dict[str, object], name: str) -> None:
     take = made(tmp_path / "corpus")
     stopped(take, tmp_path / "s", 7)
-    with pytest.raises(InputError, match=rf"had another {name}.*Give the same to go on with it, or --anew"):
+    with pytest.raises(
+        InputError, match=rf"differs from this one in {name}.*Give the same to go on with it, or --anew"
+    ):
         take(tmp_path / "s", **more)
     assert gone_on_behind(take(tmp_path / "s")) > 0
 
@@ -499,9 +501,9 @@ def test_other_wishes_are_refused_and_what_is_there_stays(tmp_path: Path, more: 
 def test_another_corpus_is_refused_until_it_is_asked_for_anew(tmp_path: Path) -> None:
     stopped(made(tmp_path / "corpus"), tmp_path / "s", 7)
     other = made(tmp_path / "other", "c.ldac")
-    with pytest.raises(InputError, match="had another corpus"):
+    with pytest.raises(InputError, match="differs from this one in corpus"):
         other(tmp_path / "s")
-    with pytest.raises(InputError, match="had another corpus"):
+    with pytest.raises(InputError, match="differs from this one in corpus"):
         dplda.Corpus.from_counts(np.eye(2), ["a", "b"]).write(tmp_path / "s")
     assert other(tmp_path / "s", anew=True) == []
     other(tmp_path / "whole")
@@ -606,7 +608,7 @@ def test_the_command_says_what_is_kept_and_from_where_it_goes_on(
     assert status == [130]
     assert f"What was read is kept in {tmp_path}/.s.partial: the same command goes on from there." in told
     assert main([*command, "--tokenizer", "fast"]) == 2
-    assert "had another tokenizer" in capsys.readouterr().err
+    assert "differs from this one in tokenizer" in capsys.readouterr().err
     assert main([*command, "--json"]) == 0
     told = capsys.readouterr().err
     assert "Goes on behind document 14, where an import into" in told

@@ -189,8 +189,8 @@ class PartialStore:
         others = [name for name in {**head["asked"], **asked} if head["asked"].get(name) != asked.get(name)]
         if others:
             raise InputError(
-                f"An import into {self._destination} that was stopped had another {' and another '.join(others)}. "
-                f"Give the same to go on with it, or --anew (anew=True) to throw it away."
+                f"The import into {self._destination} that was stopped differs from this one in {', '.join(others)}. "
+                "Give the same to go on with it, or --anew (anew=True) to throw it away."
             )
         changed = [name for name in {**head["found"], **found} if head["found"].get(name) != found.get(name)]
         if changed:
