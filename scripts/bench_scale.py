@@ -2,7 +2,7 @@
 """Corpora larger than memory, clusters, and peers: seconds, core-seconds and memory of whole fits.
 
     python scripts/bench_scale.py make pubmed --documents 8200000 --words 20000 --topics 100
-    python scripts/bench_scale.py fit pubmed --topics 20
+    python scripts/bench_scale.py fit pubmed --topics 20 --device cpu
     python scripts/bench_scale.py cluster pubmed --topics 20 --workers 1 2
     python scripts/bench_scale.py cluster pubmed --topics 20 --workers 1 2 --weak --vocabulary 5000
     python scripts/bench_scale.py peers pubmed --topics 100 --documents 10000 --vocabulary 2000
@@ -34,6 +34,7 @@ from planted_stores import counts_of, names, write
 
 import dplda
 from dplda.corpus.store import CountStore
+from dplda.settings import DEVICES
 
 WARM = 4 * 16384  # documents of the fit that compiles in the workers: blocks enough for all
 
@@ -42,7 +43,7 @@ import json, os, resource, sys, threading, time
 import dplda
 from dplda.privacy import noise
 
-store, topics, words, first, scheduler, folder = sys.argv[1:]
+store, topics, words, first, scheduler, device, folder = sys.argv[1:]
 peak, stop, drawn, draw = [0], threading.Event(), [], noise._gaussian
 def watch():
     while not stop.wait(0.05):
@@ -56,7 +57,7 @@ def timed(*given):
     return found
 noise._gaussian = timed
 threading.Thread(target=watch, daemon=True).start()
-where = {"engine": "dask", "scheduler": scheduler} if scheduler else {}
+where = {"engine": "dask", "scheduler": scheduler} if scheduler else {"device": device}
 vocabulary = [f"word{i}" for i in range(int(first))] or None
 used = resource.getrusage(resource.RUSAGE_SELF)
 start, before, seconds = time.perf_counter(), used.ru_utime + used.ru_stime, {}
@@ -82,6 +83,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if name != "make":
             part.add_argument("--vocabulary", type=int, default=0, help="words of a public vocabulary")
     parts.choices["make"].add_argument("--documents", type=int, default=8_200_000)
+    parts.choices["fit"].add_argument("--device", choices=DEVICES, default=DEVICES[0])
     part = parts.choices["cluster"]
     part.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     part.add_argument("--weak", action="store_true")
@@ -103,7 +105,7 @@ def fit(options: argparse.Namespace) -> None:
     """One fit on this machine."""
     print("| documents | store, GB | words | topics | seconds | core-seconds | microseconds a document | memory, GB |")
     print("|---|---|---|---|---|---|---|---|")
-    store, found = CountStore.open(options.store), told(options.store, options, "")
+    store, found = CountStore.open(options.store), told(options.store, options, device=options.device)
     each = found["cores"] / store.n_documents * 1e6
     print(
         f"| {store.n_documents:,} | {store.n_bytes / 1e9:.2f} | {found['words']} | {options.topics} | "
@@ -127,9 +129,9 @@ def cluster(options: argparse.Namespace) -> None:
             else:
                 copy_first(options.store, documents, store)
             with running(n) as (scheduler, used):
-                told(warm, options, scheduler)  # compiles in the workers
+                told(warm, options, scheduler=scheduler)  # compiles in the workers
                 before = used()
-                found = told(store, options, scheduler)
+                found = told(store, options, scheduler=scheduler)
                 workers = used() - before
         first = first or (n, found["wall"])
         efficient = efficiency(first, (n, found["wall"]), options.weak)
@@ -153,10 +155,10 @@ def copy_first(store: Path, n_documents: int, destination: Path) -> None:
     dplda.Corpus.from_counts(counts, names(n_words), name="planted").write(destination)
 
 
-def told(store: Path, options: argparse.Namespace, scheduler: str) -> dict:
+def told(store: Path, options: argparse.Namespace, scheduler: str = "", device: str = "cpu") -> dict:
     """What a process that fits the store tells of itself."""
     with tempfile.TemporaryDirectory() as folder:
-        given = [store, options.topics, options.words, options.vocabulary, scheduler, folder]
+        given = [store, options.topics, options.words, options.vocabulary, scheduler, device, folder]
         command = [sys.executable, "-c", FIT, *map(str, given)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
