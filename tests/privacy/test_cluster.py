@@ -14,7 +14,7 @@ import traceback
 
 import numpy as np
 import pytest
-from test_passes import COUNTS, PEOPLE, WORDS, everything
+from small_store import COUNTS, WORDS, everything
 
 import dplda
 from dplda.errors import ClusterError, InputError
@@ -66,13 +66,6 @@ def workers(scheduler, tmp_path):
     for process in processes:
         process.kill()
         process.wait()
-
-
-@pytest.fixture(params=["documents", "people"])
-def store(request, tmp_path, monkeypatch):
-    monkeypatch.setattr("dplda.corpus.writer.BLOCK_DOCUMENTS", 32)
-    owners = None if request.param == "documents" else [f"p{i}" for i in PEOPLE]
-    return dplda.Corpus.from_counts(COUNTS, WORDS, units=owners).write(tmp_path / "store")
 
 
 def test_sums_on_a_cluster_are_those_of_one_process(store, scheduler, workers, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_store import WORDS, D
+from small_store import WORDS, D, everything
 
 import dplda
 from dplda.compute.threads import add
@@ -14,25 +14,7 @@ from dplda.corpus.units import Portion, project
 from dplda.moments import contributions
 from dplda.moments.sums import accumulate
 from dplda.privacy import passes
-from dplda.privacy.passes import Local, clipped_sum, eligible, unit_norms, units
-from dplda.privacy.picks import count_votes, word_hashes
-
-
-def everything(engine):
-    """Whatever a curator asks for."""
-    votes, weight = engine.added(count_votes, word_hashes(WORDS))
-    engine.use(WORDS[::-1])
-    sizes = engine.each(units)
-    asked = [
-        contributions.first_moment(np.ones(D)),
-        contributions.second_moment_times(np.ones(D), np.eye(D)[:, :4]),
-        contributions.third_moment(np.eye(D)[:, :3]),
-        contributions.expected_counts(np.full((D, 3), 1 / D), 0.3),
-    ]
-    sums = [engine.added(clipped_sum, contribution, 0.05) for contribution in asked]
-    own = [np.arange(n) for n in sizes]
-    norms = [np.concatenate(engine.each(unit_norms, contribution, own=own)) for contribution in asked]
-    return [votes, weight, sum(sizes), engine.added(eligible)[0], *[x for pair in sums for x in pair], *norms]
+from dplda.privacy.passes import Local, clipped_sum
 
 
 @pytest.mark.parametrize("n", [2, 3, 7, 40])
