@@ -53,8 +53,8 @@ def gensim_topics(counts: sparse.csr_matrix, n_topics: int, seed: int, passes: i
 def tensorly_topics(counts: sparse.csr_matrix, n_topics: int, seed: int, alpha0: float = 1.0) -> np.ndarray:
     """The tensor method with TensorLy's own decomposition and its defaults, on exact moments whitened by SciPy.
 
-    TensorLy's `tlda` is in no package index; this is its whitening and power method as in Anandkumar et al. 2014,
-    Algorithm 1, on sparse counts, where `tlda` takes dense ones. Documents of fewer than three words are left out.
+    For want of TensorLy's `tlda`, which pip does not find, this is whitening and the power method of Anandkumar et al.
+    2014, Algorithm 1, on sparse counts, where `tlda` takes dense ones. Documents of fewer than three words are left out.
     """
     from tensorly.decomposition import symmetric_parafac_power_iteration
 
