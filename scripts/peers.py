@@ -54,7 +54,7 @@ def tensorly_topics(counts: sparse.csr_matrix, n_topics: int, seed: int, alpha0:
     """The tensor method with TensorLy's own decomposition and its defaults, on exact moments whitened by SciPy.
 
     For want of TensorLy's `tlda`, which pip does not find, this is whitening and the power method of Anandkumar et al.
-    2014, Algorithm 1, on sparse counts, where `tlda` takes dense ones. Documents of fewer than three words are left out.
+    2014, Algorithm 1, on sparse counts, where `tlda` takes dense ones. Documents below three words are left out.
     """
     from tensorly.decomposition import symmetric_parafac_power_iteration
 
