@@ -26,7 +26,7 @@ from dplda.compute.gpu import Gpu, find_gpu
 from dplda.compute.lattice import BOUND
 from dplda.compute.threads import thread_count
 from dplda.moments.contributions import Contribution
-from dplda.moments.on_gpu import GpuSums, UnitsOnGpu, require_working, upload
+from dplda.moments.on_gpu import GpuSums, UnitArrays, arranged, require_working, upload
 from dplda.privacy.passes import clipped_sum, unit_norms
 
 PILOT = 400  # documents whose median norm is the clip
@@ -71,13 +71,13 @@ def main(argv: Sequence[str] | None = None, gpu: Gpu | None = None) -> None:
         )
 
 
-def uploaded(gpu: Gpu, matrix: sparse.csr_matrix) -> UnitsOnGpu:
+def uploaded(gpu: Gpu, matrix: sparse.csr_matrix) -> UnitArrays:
     """Counts in which each row is a unit, on the GPU."""
     counts = units_of(matrix)
-    return upload(gpu, *counts.arrays, counts.n_words)
+    return upload(gpu, arranged(*counts.arrays, counts.n_words))
 
 
-def summed(gpu: Gpu, f: Contribution, clip: float, units: UnitsOnGpu) -> tuple[np.ndarray, int]:
+def summed(gpu: Gpu, f: Contribution, clip: float, units: UnitArrays) -> tuple[np.ndarray, int]:
     """The GPU's sum."""
     sums = GpuSums(gpu, f, clip)
     sums.add(units)

@@ -12,7 +12,7 @@ from dplda.compute.arrays import to_numpy
 from dplda.compute.loops import aligned, padded
 from dplda.moments.contributions import SECOND, SINGLE, Contribution
 from dplda.moments.kernels import document, flat_rows, row_length, scratch_sizes, tensor_runs
-from dplda.moments.on_gpu import GpuSums, upload
+from dplda.moments.on_gpu import GpuSums, arranged, upload
 from dplda.moments.sums import _size, _unpad, accumulate
 
 GPU = None
@@ -87,14 +87,14 @@ def _accumulate(f, units, chosen, clip, total, out):
 
 def _accumulate_on_gpu(f, units, chosen, clip, total, out):
     sums = GpuSums(GPU, f, clip)
-    on_gpu = upload(GPU, units.indptr, units.words, units.counts, units.unit_ptr, f.matrix.shape[0])
+    on_gpu = upload(GPU, arranged(units.indptr, units.words, units.counts, units.unit_ptr, f.matrix.shape[0]))
     if len(out):
         found = sums.norms(on_gpu, chosen)
         GPU.finish()
         out[:] = to_numpy(found)
         return 0
     begin, end = (chosen[0], chosen[-1] + 1) if len(chosen) else (0, 0)
-    part = upload(GPU, *_part(units, begin, end), f.matrix.shape[0])
+    part = upload(GPU, arranged(*_part(units, begin, end), f.matrix.shape[0]))
     sums.add(part)
     found, mass = sums.result()
     total += found

@@ -7,7 +7,7 @@ where the float32 arithmetic of a unit falls on another side of half a lattice s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -56,8 +56,8 @@ KERNELS = {
 
 
 @dataclass(frozen=True, repr=False)  # a traceback that shows values must not show these
-class UnitsOnGpu:
-    """Private counts on the GPU, as `dplda.corpus.units.UnitCounts`, entries of one word merged.
+class UnitArrays:
+    """Private counts as the kernels take them, of NumPy or on the GPU: `UnitCounts`, entries of one word merged.
 
     `lengths` (n_documents,) are tokens, `slots` (nnz,) the place of an entry's word among its unit's words,
     `union_words` from union_ptr[u] on, in rising order; `most` is the largest number of words of a unit.
@@ -75,7 +75,7 @@ class UnitsOnGpu:
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """As the kernels take them."""
+        """In the order of the kernels' arguments."""
         own = self.indptr, self.words, self.counts, self.unit_ptr
         return *own, self.lengths, self.slots, self.union_ptr, self.union_words
 
@@ -85,47 +85,48 @@ class UnitsOnGpu:
         return sum(int(array.nbytes) for array in self.arrays)
 
 
-def upload(
-    gpu: Gpu, indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, unit_ptr: np.ndarray, n_words: int
-) -> UnitsOnGpu:
-    """The counts of `UnitCounts` on the GPU."""
-    xp = gpu.xp
-    indptr, words, counts = _merged(indptr, words, counts, n_words)
-    begin, entries, unit_ptr = xp.asarray(indptr), xp.asarray(words), xp.asarray(unit_ptr)
-    amounts = xp.asarray(counts)
-    before = xp.concatenate([xp.zeros(1, xp.int64), xp.cumsum(amounts.astype(xp.int64))])
-    lengths = before[begin[1:]] - before[begin[:-1]]
-    first, place = begin[unit_ptr], xp.arange(len(entries))  # of each unit's entries, and the end
-    unit = xp.searchsorted(first[1:], place, side="right")
+def arranged(
+    indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, unit_ptr: np.ndarray, n_words: int
+) -> UnitArrays:
+    """The counts of `UnitCounts`, in NumPy's arrays."""
+    documents = _merged(indptr, words, counts, n_words)
+    begin, entries, place = documents.indptr, documents.indices, np.arange(documents.nnz)
+    first = begin[unit_ptr]  # of each unit's entries, and the end
+    lengths = np.diff(np.concatenate([[0], np.cumsum(documents.data, dtype=np.int64)])[begin])
+    unit = np.repeat(np.arange(len(first) - 1), np.diff(first))
     if len(unit_ptr) == len(begin):  # a document each, whose entries are its words
         slots, union_ptr, union_words = place - first[unit], begin, entries
     else:
-        keys, own = xp.unique(unit * n_words + entries, return_inverse=True)
-        union_ptr = xp.searchsorted(keys, xp.arange(len(unit_ptr)) * n_words)
-        slots, union_words = own - union_ptr[unit], keys % n_words
-    most = int(xp.max(xp.diff(union_ptr))) if len(union_ptr) > 1 else 0
-    return UnitsOnGpu(
-        begin.astype(xp.int64),
-        entries.astype(xp.int32),
-        amounts.astype(xp.int32),
-        unit_ptr.astype(xp.int64),
+        union = _merged(first, entries, documents.data, n_words)
+        owner = np.repeat(np.arange(len(first) - 1), np.diff(union.indptr))
+        at = np.searchsorted(owner * n_words + union.indices, unit * n_words + entries)
+        slots, union_ptr, union_words = at - union.indptr[unit], union.indptr, union.indices
+    return UnitArrays(
+        begin.astype(np.int64),
+        entries.astype(np.int32),
+        documents.data.astype(np.int32),
+        unit_ptr.astype(np.int64),
         lengths,
-        slots.astype(xp.int32),
-        union_ptr.astype(xp.int64),
-        union_words.astype(xp.int32),
-        most,
+        slots.astype(np.int32),
+        union_ptr.astype(np.int64),
+        union_words.astype(np.int32),
+        int(np.diff(union_ptr).max(initial=0)),
     )
 
 
-def _merged(
-    indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, n_words: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The entries of each document by word, one a word."""
+def upload(gpu: Gpu, units: UnitArrays) -> UnitArrays:
+    """The same on the GPU."""
+    brought = {field.name: getattr(units, field.name) for field in fields(units)}
+    return UnitArrays(**{name: gpu.xp.asarray(x) if isinstance(x, np.ndarray) else x for name, x in brought.items()})
+
+
+def _merged(indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, n_words: int) -> sparse.csr_array:
+    """The entries of each row by word, one a word."""
     matrix = sparse.csr_array((counts, words, indptr), shape=(len(indptr) - 1, n_words))
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    return matrix.indptr, matrix.indices, matrix.data
+    return matrix
 
 
 class GpuSums:
@@ -158,11 +159,11 @@ class GpuSums:
         self._total, self._mass = xp.zeros(shape, xp.int64), xp.zeros(1, xp.int64)
         gpu.finish()
 
-    def add(self, units: UnitsOnGpu) -> None:
+    def add(self, units: UnitArrays) -> None:
         """Add the clipped contributions of all units."""
         self._run(units, self._gpu.xp.arange(len(units.unit_ptr) - 1, dtype=self._gpu.xp.int64), None)
 
-    def norms(self, units: UnitsOnGpu, chosen: np.ndarray) -> Any:
+    def norms(self, units: UnitArrays, chosen: np.ndarray) -> Any:
         """Exact unclipped norms of the units `chosen` (int64), -1 where no document is eligible; on the GPU."""
         found = self._gpu.xp.empty(len(chosen))
         self._run(units, self._gpu.xp.asarray(chosen), found)
@@ -174,7 +175,7 @@ class GpuSums:
         total, mass = to_numpy(self._total), int(self._mass[0])
         return (total if self._places is None else np.ascontiguousarray(total[:, self._places])), mass
 
-    def _run(self, units: UnitsOnGpu, chosen: Any, norms: Any) -> None:
+    def _run(self, units: UnitArrays, chosen: Any, norms: Any) -> None:
         if not len(chosen):
             return
         size = self._room(max(units.most, 1))
@@ -220,16 +221,16 @@ def require_working(gpu: Gpu) -> None:
 
 def _tried(gpu: Gpu, contribution: Contribution) -> bool:
     """Whether documents as units, people, and no documents at all can be summed and measured."""
-    indptr, words, counts = np.array([0, 2, 5, 8]), np.array([0, 3, 0, 1, 2, 1, 2, 3]), np.full(8, 2)
+    indptr, words, counts = np.array([0, 2, 5, 8]), np.array([0, 3, 0, 1, 2, 1, 2, 3]), np.full(8, 2, np.int32)
     start, nothing = np.zeros(1, np.int64), np.zeros(0, np.int32)
     sums, found = GpuSums(gpu, contribution, 0.1), list[Any]()
     for unit_ptr in (np.arange(4), np.array([0, 2, 3])):
         with gpu.turn(len(found)):
-            units = upload(gpu, indptr, words.astype(np.int32), counts.astype(np.int32), unit_ptr, N_TRIED)
+            units = upload(gpu, arranged(indptr, words.astype(np.int32), counts, unit_ptr, N_TRIED))
             sums.add(units)
             found.append(sums.norms(units, np.arange(len(unit_ptr) - 1)))
     with gpu.turn(len(found)):
-        sums.add(upload(gpu, start, nothing, nothing, start, N_TRIED))
+        sums.add(upload(gpu, arranged(start, nothing, nothing, start, N_TRIED)))
     total, mass = sums.result()
     alone, twice = (to_numpy(norms) for norms in found)
     return bool(total.any() and mass > 0 and (alone > 0).all() and alone[2] == twice[1])

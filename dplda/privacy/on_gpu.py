@@ -6,7 +6,7 @@ A run computes all contributions on the GPU or none (docs/privacy.md, rule 12): 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
@@ -18,7 +18,7 @@ from dplda.corpus.store import CountStore
 from dplda.corpus.units import UnitCounts
 from dplda.errors import DeviceError, InputError
 from dplda.moments.contributions import Contribution
-from dplda.moments.on_gpu import GpuSums, UnitsOnGpu, upload
+from dplda.moments.on_gpu import GpuSums, UnitArrays, arranged, upload
 from dplda.privacy.passes import Local, Pass, clipped_sum, in_threads, unit_norms
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ class OnGpu:
 
     def __init__(self, store: CountStore, gpu: Gpu) -> None:
         self._local, self._gpu = Local(store), gpu
-        self._held: list[UnitsOnGpu] = []
+        self._held: list[UnitArrays] = []
         with _told():
             self._room = HELD * gpu.free()
 
@@ -68,16 +68,20 @@ class OnGpu:
             self._gpu.finish()
             return [to_numpy(norms) for norms in found]
 
-    def _units(self) -> Iterator[UnitsOnGpu]:
+    def _units(self) -> Iterator[UnitArrays]:
         """Every portion, on the GPU and in a turn of its own."""
         held = len(self._held)
         for index, units in enumerate(self._held):
             with self._gpu.turn(index):
                 yield units
-        read: Callable[[int], UnitCounts] = lambda index: self._local.portion(held + index)  # noqa: E731
-        for index, c in enumerate(in_threads(read, self._local.portions - held), held):
+
+        def read(index: int) -> UnitArrays:
+            c = self._local.portion(held + index)
+            return arranged(c.indptr, c.words, c.counts, c.unit_ptr, c.n_words)
+
+        for index, read_units in enumerate(in_threads(read, self._local.portions - held), held):
             with self._gpu.turn(index):
-                units = upload(self._gpu, c.indptr, c.words, c.counts, c.unit_ptr, c.n_words)
+                units = upload(self._gpu, read_units)
                 if index == len(self._held) and units.n_bytes <= self._room:
                     self._held.append(units)
                     self._room -= units.n_bytes
