@@ -11,7 +11,6 @@ typedef long long int64;
 
 constexpr int CHUNK = 64; // entries whose factors are shared at a time
 constexpr int AHEAD = 8;  // numbers that a thread reads before it uses the first
-constexpr float LEAST = 1e-30f;
 
 struct Units {
     const int64 *indptr;

@@ -31,7 +31,7 @@ from dplda.moments.contributions import (
     THIRD_PROJECTED,
     Contribution,
 )
-from dplda.moments.estep import E_STEPS, TOLERANCE
+from dplda.moments.estep import E_STEPS, LEAST, TOLERANCE
 from dplda.settings import MINIMUM_LENGTH
 
 TILE = 4  # coordinates a side of what one thread adds up
@@ -257,6 +257,7 @@ def source() -> str:
         **{"THIRD_PROJECTED": THIRD_PROJECTED, "THIRD_ALONG": THIRD_ALONG, "EXPECTED": EXPECTED},
         **{"BOUND": float(BOUND), "MARGIN": float(MARGIN), "MASS_SHARE": MASS_SHARE},
         **{"MINIMUM_LENGTH": MINIMUM_LENGTH, "E_STEPS": E_STEPS, "TOLERANCE": TOLERANCE},
+        "LEAST": f"{float(LEAST)}f",
     }
     given = "".join(f"#define {name} {value}\n" for name, value in constants.items())
     return given + files("dplda.moments").joinpath("contributions.cu").read_text()
