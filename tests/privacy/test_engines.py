@@ -24,6 +24,7 @@ from dplda.privacy.passes import Local, clipped_sum, eligible, in_threads, unit_
 from dplda.privacy.picks import count_votes, word_hashes
 
 ASKED = contributions.second_moment_times(np.ones(D), np.eye(D)[:, :4])
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("config1", "config3", "tensor-power")]
 
 
 def answers(engine):
@@ -95,7 +96,7 @@ def test_no_more_is_read_ahead_than_there_are_threads(monkeypatch):
 
 @emulated
 @pytest.mark.parametrize("store", ["people"], indirect=True)
-@pytest.mark.parametrize("placement", ["default", "config1", "config3", "tensor-power", "none"])
+@pytest.mark.parametrize("placement", ["default", "none", *OTHERS])
 def test_a_fit_on_a_gpu_learns_what_it_learns_on_the_cpu(store, placement, monkeypatch):
     gpu = EmulatedGpu()
     monkeypatch.setattr(engines, "find_gpu", lambda: gpu)
