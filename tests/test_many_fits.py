@@ -14,7 +14,8 @@ SCRIPT = Path(__file__).with_name("many_fits.py")
 
 
 @pytest.mark.parametrize(
-    ("fits", "names"), [(2, "reviews"), pytest.param(20, "reviews", marks=pytest.mark.slow), (20, "a,b,c,d,e")]
+    ("fits", "names"),
+    [(2, "reviews"), *(pytest.param(20, names, marks=pytest.mark.slow) for names in ("reviews", "a,b,c,d,e"))],
 )
 def test_fits_at_once_never_exceed_the_grant_together(tmp_path, fits, names):
     (exits,) = killing.killed(SCRIPT, tmp_path, str(fits), names)

@@ -184,6 +184,7 @@ def test_workers_that_see_another_store_are_refused(tmp_path, scheduler, workers
         engine(store)
 
 
+@pytest.mark.slow  # Dask gives up after a quarter of a minute
 def test_a_scheduler_that_dies_ends_the_run_with_one_line(tmp_path, caplog):
     store = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
     boss, address = scheduling(tmp_path)
