@@ -21,7 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-FIRST, SECOND, SECOND_TIMES, CORE, THIRD, THIRD_PROJECTED, THIRD_ALONG, EXPECTED = range(8)
+KINDS = "FIRST", "SECOND", "SECOND_TIMES", "CORE", "THIRD", "THIRD_PROJECTED", "THIRD_ALONG", "EXPECTED"
+FIRST, SECOND, SECOND_TIMES, CORE, THIRD, THIRD_PROJECTED, THIRD_ALONG, EXPECTED = range(len(KINDS))
 SINGLE = (CORE, THIRD, THIRD_PROJECTED, THIRD_ALONG)  # one row in all, and not one a word
 NONNEGATIVE, SIGNED = float(np.sqrt(2.0)), 2.0  # replace-one sensitivity over the clip (T1)
 

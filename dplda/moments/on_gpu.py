@@ -24,8 +24,8 @@ from dplda.moments.contributions import (
     CORE,
     EXPECTED,
     FIRST,
+    KINDS,
     SECOND,
-    SECOND_TIMES,
     THIRD,
     THIRD_ALONG,
     THIRD_PROJECTED,
@@ -42,17 +42,6 @@ RESIDENT = 1024  # threads of a multiprocessor that get room for a unit each blo
 ROOM = 0.25  # of the free memory at most, for the units in work
 N_TRIED = 4  # words of the corpus that a GPU is tried on
 PLACES = 2**32 - 1  # of one unit's contribution, at most
-
-KERNELS = {
-    FIRST: "add_first",
-    SECOND: "add_second",
-    SECOND_TIMES: "add_second_times",
-    CORE: "add_core",
-    THIRD: "add_third",
-    THIRD_PROJECTED: "add_third_projected",
-    THIRD_ALONG: "add_third_along",
-    EXPECTED: "add_expected",
-}
 
 
 @dataclass(frozen=True, repr=False)  # a traceback that shows values must not show these
@@ -184,7 +173,7 @@ class GpuSums:
         side_by_side = self._gpu.multiprocessors * RESIDENT // self._threads
         blocks = max(1, min(len(chosen), side_by_side, int(ROOM * self._gpu.free()) // (4 * size)))
         room = self._gpu.xp.empty(blocks * size, self._gpu.xp.float32)
-        kernel = self._gpu.kernel(source(), KERNELS[self._f.kind])
+        kernel = self._gpu.kernel(source(), f"add_{KINDS[self._f.kind].lower()}")
         measured = self._gpu.xp.empty(0) if norms is None else norms
         more = np.float64(self._clip), np.int32(norms is not None), room, np.int64(size)
         sums = self._total, self._mass, measured
@@ -253,8 +242,7 @@ def _of_every_kind() -> Iterator[Contribution]:
 def source() -> str:
     """The kernels, with the constants that they share with the CPU's."""
     constants = {
-        **{"FIRST": FIRST, "SECOND": SECOND, "SECOND_TIMES": SECOND_TIMES, "CORE": CORE, "THIRD": THIRD},
-        **{"THIRD_PROJECTED": THIRD_PROJECTED, "THIRD_ALONG": THIRD_ALONG, "EXPECTED": EXPECTED},
+        **{name: kind for kind, name in enumerate(KINDS)},
         **{"BOUND": float(BOUND), "MARGIN": float(MARGIN), "MASS_SHARE": MASS_SHARE},
         **{"MINIMUM_LENGTH": MINIMUM_LENGTH, "E_STEPS": E_STEPS, "TOLERANCE": TOLERANCE},
         "LEAST": f"{float(LEAST)}f",

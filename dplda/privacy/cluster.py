@@ -27,7 +27,7 @@ from dplda.compute.threads import add
 from dplda.corpus.store import CountStore
 from dplda.corpus.units import Portion, UnitCounts
 from dplda.errors import ClusterError, InputError
-from dplda.privacy.passes import READ, Engine, Pass, portion_of
+from dplda.privacy.passes import READ, SPENT, Engine, Pass, portion_of
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -42,7 +42,6 @@ ALIKE = (
     "All workers must run the same versions of dplda, numba, numpy and scipy on the same kind of processor as this "
     "machine, so that all documents are computed alike."
 )
-SPENT = "What was asked before stays spent."
 
 
 def connect(address: str | None) -> Client:

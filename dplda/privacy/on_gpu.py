@@ -19,7 +19,7 @@ from dplda.corpus.units import UnitCounts
 from dplda.errors import DeviceError, InputError
 from dplda.moments.contributions import Contribution
 from dplda.moments.on_gpu import GpuSums, UnitArrays, arranged, upload
-from dplda.privacy.passes import Local, Pass, clipped_sum, in_threads, unit_norms
+from dplda.privacy.passes import SPENT, Local, Pass, clipped_sum, in_threads, unit_norms
 
 T = TypeVar("T")
 
@@ -97,6 +97,4 @@ def _told() -> Iterator[None]:
         raise
     except Exception as error:
         kind = type(error).__name__
-        raise DeviceError(
-            f"The GPU failed ({kind}) in a pass over the documents. What was asked before stays spent."
-        ) from None
+        raise DeviceError(f"The GPU failed ({kind}) in a pass over the documents. {SPENT}") from None
