@@ -12,13 +12,11 @@ part must agree. Needs CuPy and a GPU. Prints Markdown. For whole fits: bench_sc
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
-from bench_kernels import kernels, size_of, units_of
+from bench_kernels import clip_of, kernels, parser_of, size_of, units_of
 from planted_stores import counts_of, planted_topics
 from scipy import sparse
 
@@ -27,23 +25,16 @@ from dplda.compute.lattice import BOUND
 from dplda.compute.threads import thread_count
 from dplda.moments.contributions import Contribution
 from dplda.moments.on_gpu import GpuSums, UnitArrays, arranged, require_working, upload
-from dplda.privacy.passes import clipped_sum, unit_norms
+from dplda.privacy.passes import clipped_sum
 
-PILOT = 400  # documents whose median norm is the clip
 STEPS = 1e-4 * BOUND  # lattice steps that a unit's sums may differ by
 MATRIX, COPIED = 8192, 1 << 30  # rows of the product, float32 of the copy
 
 
 def main(argv: Sequence[str] | None = None, gpu: Gpu | None = None) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("store", type=Path)
-    parser.add_argument("--topics", type=int, required=True)
-    parser.add_argument("--words", type=int, default=20_000)
-    parser.add_argument("--vocabulary", type=int, default=5000)
-    parser.add_argument("--documents", type=int, default=200_000)
+    parser = parser_of(__doc__)
     parser.add_argument("--part", type=int, default=2000, help="documents that the CPU sums")
-    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--matrix", type=int, default=MATRIX)
     parser.add_argument("--copied", type=int, default=COPIED)
     options = parser.parse_args(argv)
@@ -87,7 +78,7 @@ def summed(gpu: Gpu, f: Contribution, clip: float, units: UnitArrays) -> tuple[n
 def agreed(gpu: Gpu, f: Contribution, matrix: sparse.csr_matrix) -> tuple[float, float]:
     """The median norm of some units, and documents a second on the CPU, whose sum must be the GPU's within `STEPS`."""
     counts, threads = units_of(matrix), thread_count()
-    clip = float(np.median(unit_norms(counts, 1, f, np.arange(min(counts.n_units, PILOT)))))
+    clip = clip_of(f, counts)
     total, _ = clipped_sum(counts, threads, f, clip)
     found, _ = summed(gpu, f, clip, uploaded(gpu, matrix))
     if np.abs(found - total).max() > STEPS * counts.n_units:

@@ -44,14 +44,8 @@ LARGE, SMALL = 1 << 28, 1 << 15  # float32 of each of a triad's three arrays, in
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("store", type=Path)
-    parser.add_argument("--topics", type=int, required=True)
-    parser.add_argument("--words", type=int, default=20_000)
-    parser.add_argument("--vocabulary", type=int, default=5000)
-    parser.add_argument("--documents", type=int, default=200_000)
+    parser = parser_of(__doc__)
     parser.add_argument("--seconds", type=float, default=1.0, help="of one run of one kernel, about")
-    parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args(argv)
     matrix = counts_of(options.store, options.documents, options.vocabulary)
     limits = machine(options.repeats)
@@ -76,6 +70,18 @@ def main(argv: Sequence[str] | None = None) -> None:
             f"{' | '.join(f'{share:.1%}' for share in shares)} |",
             flush=True,
         )
+
+
+def parser_of(description: str | None) -> argparse.ArgumentParser:
+    """Options about the documents and the runs."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("store", type=Path)
+    parser.add_argument("--topics", type=int, required=True)
+    parser.add_argument("--words", type=int, default=20_000)
+    parser.add_argument("--vocabulary", type=int, default=5000)
+    parser.add_argument("--documents", type=int, default=200_000)
+    parser.add_argument("--repeats", type=int, default=5)
+    return parser
 
 
 def _numbers(cost: Cost) -> tuple[float, float, float]:
@@ -121,8 +127,12 @@ def size_of(matrix: sparse.csr_matrix, f: Contribution | None) -> Size:
 def sum_of(f: Contribution, matrix: sparse.csr_matrix) -> Callable[[], object]:
     """The pass of `f`, clipped at the median norm of some units."""
     counts = units_of(matrix)
-    norms = unit_norms(counts, 1, f, np.arange(min(counts.n_units, PILOT)))
-    return partial(clipped_sum, counts, 1, f, float(np.median(norms)))
+    return partial(clipped_sum, counts, 1, f, clip_of(f, counts))
+
+
+def clip_of(f: Contribution, counts: UnitCounts) -> float:
+    """The median norm of some units."""
+    return float(np.median(unit_norms(counts, 1, f, np.arange(min(counts.n_units, PILOT)))))
 
 
 def votes_of(words: Sequence[str], matrix: sparse.csr_matrix) -> Callable[[], object]:

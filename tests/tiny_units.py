@@ -87,8 +87,8 @@ def _accumulate(f, units, chosen, clip, total, out):
 
 def _accumulate_on_gpu(f, units, chosen, clip, total, out):
     sums = GpuSums(GPU, f, clip)
-    on_gpu = upload(GPU, arranged(units.indptr, units.words, units.counts, units.unit_ptr, f.matrix.shape[0]))
     if len(out):
+        on_gpu = upload(GPU, arranged(units.indptr, units.words, units.counts, units.unit_ptr, f.matrix.shape[0]))
         found = sums.norms(on_gpu, chosen)
         GPU.finish()
         out[:] = to_numpy(found)
