@@ -65,7 +65,7 @@ def _json(path: Path) -> None:
 def _table(path: Path) -> None:
     delimiter = "\t" if path.suffix == ".tsv" else ","
     rows = [delimiter.join([text, str(number % 5)]) for number, text in enumerate(TEXTS)]
-    rows[2], rows[9] = '"a" b', ""
+    rows[2], rows[9] = '"a" b' if path.stem == "lines" else "a b", ""
     rows[5] = f'"two\nlines and {"more"}"{delimiter}7'
     path.write_text("\n".join([delimiter.join(["text", "who"]), *rows]))
 
@@ -122,7 +122,7 @@ CORPORA: dict[str, tuple[Callable[[Path], None], dict[str, object]]] = {
     "c.jsonl": (_json, {"unit_field": "who"}),
     "c.jsonl.gz": (_json, {}),
     "c.csv": (_table, {"unit_field": "who"}),
-    "many.csv": (_table, {"multiline": True}),
+    "lines.csv": (_table, {"one_line": True}),
     "c.tsv": (_table, {}),
     "c.mallet": (_mallet, {}),
     "c.parquet": (_parquet, {"unit_field": "who"}),

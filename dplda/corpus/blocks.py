@@ -21,6 +21,9 @@ SCHEMA = pa.schema(
 )
 
 
+WORDS = pa.schema([pa.field("word", pa.large_string(), nullable=False)])  # there may be more than 2 GiB of them
+
+
 @dataclass(frozen=True)
 class Block:
     """Consecutive documents; all arrays are read-only, and views of the store's file where it is sound.

@@ -15,13 +15,15 @@ from dplda.corpus.store import CountStore
 from dplda.corpus.writer import merge
 from dplda.errors import InputError
 from dplda.text.counts import whole_counts
-from dplda.text.records import Defect, document_key, unit_key
+from dplda.text.records import DOCUMENT, Defect, document_key, unit_key
 
 
-def store_from_matrix(matrix: Any, vocabulary: Sequence[str], units: Sequence[Any] | None) -> CountStore:
+def store_from_matrix(
+    matrix: Any, vocabulary: Sequence[str], units: Sequence[Any] | None, unit: str = "unit"
+) -> CountStore:
     """A store of `matrix` (n_documents, n_words), sparse or dense, whose columns are `vocabulary`.
 
-    `units` (n_documents,) name the privacy unit of each row; None makes each row its own. Repeated entries are
+    `units` (n_documents,) name the `unit` of each row; None makes each row its own. Repeated entries are
     added up. A row with an entry that is no whole number of occurrences, or without a unit, becomes empty.
     Raises `InputError` if shapes disagree or the vocabulary repeats a word.
     """
@@ -41,7 +43,7 @@ def store_from_matrix(matrix: Any, vocabulary: Sequence[str], units: Sequence[An
     return CountStore.from_blocks(
         blocks,
         words,
-        unit="document" if units is None else "unit",
+        unit=DOCUMENT if units is None else unit,
         defects={name: count for name, count in defects.items() if count},
     )
 

@@ -22,7 +22,7 @@ from dplda.errors import InputError
 from dplda.progress import Progress, Silent
 from dplda.text.columns import ReadOptions
 from dplda.text.formats import default_name, open_source
-from dplda.text.records import CountedDocuments, CountSource, Defect, Source, TextSource
+from dplda.text.records import DOCUMENT, CountedDocuments, CountSource, Defect, Source, TextSource
 from dplda.text.tokenization import Tokenization
 
 STAGE = "read"  # the stage that progress and the seconds of a run know this work by
@@ -75,13 +75,17 @@ class Corpus:
         units: Sequence[Any] | None = None,
         public_vocabulary: bool = False,
         name: str | None = None,
+        unit: str | None = None,
     ) -> Corpus:
         """A corpus from `counts` (n_documents, n_words), sparse or dense, with the word of each column.
 
-        `units` (n_documents,) name the person, or other privacy unit, of each row. A row with an entry that
-        is no whole number of occurrences contributes nothing. Raises `InputError` if shapes disagree.
+        `units` (n_documents,) name the person, or other privacy unit, of each row, and `unit` says what they are, such
+        as ``"customer"`` (``"unit"`` if left out). A row with an entry that is no whole number of occurrences
+        contributes nothing. Raises `InputError` if shapes disagree.
         """
-        store = store_from_matrix(counts, vocabulary, units)
+        if unit is not None and (units is None or unit == DOCUMENT):
+            raise InputError(f"unit={unit!r} says what units name: give units, and a unit other than {DOCUMENT!r}.")
+        store = store_from_matrix(counts, vocabulary, units, unit or "unit")
         words = tuple(vocabulary) if public_vocabulary else None
         return cls(name, store.unit, _Prepared(store, name), public_vocabulary=words)
 
@@ -89,9 +93,14 @@ class Corpus:
         return f"Corpus(name={self.name!r}, unit={self.unit!r})"
 
     def open(self, progress: Progress | None = None) -> CountStore:
-        """The counts: prepared now, or found prepared. Raises `InputError` for a damaged file or a full disk."""
+        """The counts: prepared now, or found prepared.
+
+        Raises `InputError` for a damaged file, a full disk, or counts whose unit is not this corpus's.
+        """
         if self._store is None:
             self._store = self._preparation.open(progress or Silent())
+        if self._store.unit != self.unit:
+            raise InputError(f"This corpus's unit is {self.unit!r}, and its counts are of unit {self._store.unit!r}.")
         return self._store
 
     def write(
@@ -129,26 +138,29 @@ def read_corpus(
     language: str = "en",
     lemmas: bool = False,
     tokenizer: str = "spacy",
-    multiline: bool = False,
+    multiline: bool = True,
+    one_line: bool = False,
     encoding: str | None = None,
+    pattern: str | None = None,
     cache: str | Path | None = None,
 ) -> Corpus:
     """Check a corpus in public (path, format, columns, language) and read nothing else of it yet.
 
-    `format` overrides the guess from the name; the fields name columns; `tokenizer` is ``"spacy"`` or ``"fast"``;
-    `multiline` declares a CSV or TSV file well formed, so that quoted fields may span lines; `cache` is where
-    prepared stores are kept. Raises `InputError`.
+    `format` overrides the guess from the name; the fields name columns; `pattern` chooses the files of a folder;
+    `tokenizer` is ``"spacy"`` or ``"fast"``; `one_line` says that each line of a CSV or TSV file is one record,
+    whatever it holds; `cache` is where prepared stores are kept. `multiline` does nothing: quoted line breaks are
+    always read. Raises `InputError`.
     """
     place = Path(path).expanduser()
-    if unit_field == "document":  # the name of documents that stand alone, in stores and in ledgers
-        raise InputError("unit_field must not be 'document', which means no column. Rename that column.")
+    if unit_field == DOCUMENT:
+        raise InputError(f"unit_field must not be {DOCUMENT!r}, which means no column. Rename that column.")
     if format is None and (is_store(place) or is_partial(place)):
         store = CountStore.open(place)
-        if text_field or id_field or unit_field:
-            raise InputError(f"{place} is a prepared store: its columns were chosen when it was imported.")
+        if text_field or id_field or unit_field or pattern:
+            raise InputError(f"{place} is a prepared store: what is read was chosen when it was imported.")
         name = store.name or default_name(place)
         return Corpus(name, store.unit, _Prepared(store, name))
-    options = ReadOptions(text_field, id_field, unit_field, multiline, encoding)
+    options = ReadOptions(text_field, id_field, unit_field, encoding, pattern, one_line)
     source = open_source(place, options, format)
     tokenization = Tokenization(language, lemmas, tokenizer)
     if isinstance(source, TextSource) and (language, lemmas) != ("en", False):
@@ -178,8 +190,6 @@ def describe(store: CountStore) -> list[str]:
         count = store.defects.get(defect.name, 0)
         if count:
             lines.append(f"{count:,} contribute nothing: {defect.value}.")
-    if store.defects.get(Defect.UNBALANCED.name):
-        lines.append("If quoted fields of this file span lines, read it with --multiline.")
     return lines
 
 

@@ -25,7 +25,7 @@ BACKGROUND = 0.2  # share of every theme that is general words
 ALPHA = (0.15, 0.14, 0.13, 0.13, 0.12, 0.12, 0.11, 0.10)  # Dirichlet over themes: one or two lead a document
 CONTENT = (22, 40)  # fewest and most content words of a document; stop words nearly double its length
 LONGEST_SENTENCE = max(SENTENCES)
-CORPUS_FILE, THEMES_FILE, README_FILE = "sample.jsonl.gz", "themes.json", "README.txt"
+CORPUS_FILE, THEMES_FILE, README_FILE = "sample.jsonl.gz", "_themes.json", "README.txt"
 _DOCUMENTS = Range(low=1, high=10_000_000, unit="documents", integer=True)
 _USERS = Range(low=1, high=1_000_000, unit="users", integer=True)
 _SEED = Range(low=0, high=2**63 - 1, unit="seed", integer=True)

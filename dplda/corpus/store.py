@@ -14,12 +14,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dplda.corpus.blocks import Block, freeze, read_block, sound_documents
+from dplda.corpus.blocks import SCHEMA, WORDS, Block, freeze, read_block, sound_documents
 from dplda.errors import InputError
+from dplda.text.records import DOCUMENT, Defect
 
 FORMAT = "dplda corpus store"
-VERSION = 1
+VERSION = 2  # 1 may hold records that were torn apart at line breaks inside quoted fields
 META, DICTIONARY, DOCUMENTS = "meta.json", "dictionary.arrow", "documents.arrow"
+META_BYTES = 1 << 20
 NOTES, INSIDE = "notes", "store"  # of the folder in which a store is while it is written
 
 __all__ = ["Block", "CountStore", "is_store"]
@@ -75,7 +77,7 @@ class CountStore:
 
         def blocks(n_words: int, chosen: range) -> Iterator[Block]:
             for index in chosen:
-                yield read_block(_intact(folder, partial(documents.get_batch, index)), n_words)
+                yield read_block(_intact(folder, partial(_batch, documents, index)), n_words)
 
         return cls(
             words=lambda: _intact(folder, lambda: _dictionary(words)),
@@ -97,7 +99,7 @@ class CountStore:
         blocks: Iterable[Block],
         dictionary: Sequence[str],
         *,
-        unit: str = "document",
+        unit: str = DOCUMENT,
         defects: dict[str, int] | None = None,
     ) -> CountStore:
         """A store in memory. A document with a word or count out of range, or a word twice, becomes empty."""
@@ -136,11 +138,27 @@ class CountStore:
 
 
 def is_store(path: Path) -> bool:
-    """Whether `path` is a folder that claims to be a corpus store."""
-    try:
-        return bool(json.loads((path / META).read_bytes()).get("format") == FORMAT)
-    except (OSError, ValueError, AttributeError):
+    """Whether `path` is a folder that claims to be a corpus store. The names of its files decide, and nothing else.
+
+    Documents are not opened to find out, and nobody's document turns the folder that it lies in into a store. Raises
+    `InputError` for a store with other files in it, or some of its own missing.
+    """
+    names = _visible(path)
+    if META not in names or names.isdisjoint((DOCUMENTS, DICTIONARY)):
         return False
+    if names != {META, DOCUMENTS, DICTIONARY}:
+        raise InputError(
+            f"{path} holds files of a corpus store, but not them alone. Move other files elsewhere, or import the "
+            "corpus again; --format folder reads each file as one document."
+        )
+    return True
+
+
+def _visible(path: Path) -> set[str]:
+    try:
+        return {name for name in os.listdir(path) if not name.startswith(".")}
+    except OSError:
+        return set()
 
 
 def partial_folder(destination: Path) -> Path:
@@ -165,10 +183,13 @@ def _checked(block: Block, n_words: int) -> Block:
 
 def _read_meta(folder: Path) -> dict[str, Any]:
     try:
-        meta = json.loads((folder / META).read_bytes())
+        with open(folder / META, "rb") as file:
+            meta = json.loads(file.read(META_BYTES))
         fine = meta["format"] == FORMAT and isinstance(meta["unit"], str) and isinstance(meta["documents"], int)
-        version, fine = meta["version"], fine and isinstance(meta["defects"], dict) and "name" in meta
-    except (OSError, ValueError, KeyError, TypeError):
+        version, defects = meta["version"], meta["defects"].items()
+        fine = fine and all(name in Defect.__members__ and isinstance(count, int) for name, count in defects)
+        fine = fine and isinstance(meta["name"], str | None) and isinstance(meta.get("reading", {}), dict)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         if is_partial(folder):
             raise InputError(
                 f"{folder} is not whole: its import was stopped, or is not done. To go on with it, give the same "
@@ -200,7 +221,19 @@ def _intact(folder: Path, read: Callable[[], Any]) -> Any:
         raise InputError(f"{folder} is a damaged corpus store. Import the corpus again.") from None
 
 
+def _batch(file: Any, index: int) -> Any:
+    """A batch whose arrays lie where they say, whoever wrote the file: what reads them checks no more than the rows."""
+    batch = file.get_batch(index)
+    if not batch.schema.equals(SCHEMA):
+        raise pa.ArrowInvalid("another schema")
+    batch.validate()
+    batch.column("id").validate(full=True)
+    return batch
+
+
 def _dictionary(file: Any) -> Any:
     table = file.read_all()
+    if not table.schema.equals(WORDS) or table.column(0).null_count:
+        raise pa.ArrowInvalid("another schema")
     table.validate(full=True)
-    return table.column("word").combine_chunks()
+    return table.column(0).combine_chunks()

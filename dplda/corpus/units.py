@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from dplda.corpus.store import CountStore
+from dplda.text.records import DOCUMENT
 
 
 @dataclass(frozen=True, repr=False)  # a traceback that shows values must not show these
@@ -72,7 +73,7 @@ def _grouped(store: CountStore, columns: np.ndarray | None, portion: Portion) ->
 
     Sparse matrices keep memory at what is returned and one copy: no number is held for each entry on the way.
     """
-    by_key = store.unit != "document"
+    by_key = store.unit != DOCUMENT
     chosen = None if by_key else _share(store.n_blocks, portion)
     width = len(store.dictionary) + 1
     rows, keys = [sparse.csr_array((0, width if columns is None else len(columns)), dtype=np.int32)], []

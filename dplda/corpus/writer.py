@@ -19,14 +19,13 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dplda.corpus.arrow import ArrowFile
-from dplda.corpus.blocks import BLOCK_DOCUMENTS, SCHEMA
+from dplda.corpus.blocks import BLOCK_DOCUMENTS, SCHEMA, WORDS
 from dplda.corpus.partial import Notice, Origin, PartialStore, silent
 from dplda.corpus.store import DICTIONARY, DOCUMENTS, FORMAT, VERSION, CountStore
 from dplda.errors import InputError
-from dplda.text.records import MAX_COUNT, UNIT_BYTES, CountedDocuments, Defect
+from dplda.text.records import DOCUMENT, MAX_COUNT, UNIT_BYTES, CountedDocuments, Defect
 
 BLOCK_ENTRIES = 1 << 22  # long documents make a block before there are BLOCK_DOCUMENTS of them
-WORDS = pa.schema([pa.field("word", pa.string(), nullable=False)])
 Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]  # indptr, words, counts
 
 
@@ -44,7 +43,7 @@ class StoreWriter:
         self,
         destination: str | Path,
         *,
-        unit: str = "document",
+        unit: str = DOCUMENT,
         name: str | None = None,
         reading: dict[str, Any] | None = None,
         origin: Origin | None = None,
@@ -145,7 +144,7 @@ class StoreWriter:
         parts = [table.slice(first, last - first).combine_chunks() for first, last in pairwise(bounds) if last > first]
         batches = [batch for part in parts for batch in part.to_batches()]
         new = list(islice(reversed(self._numbers), len(self._numbers) - self._n_words_written))[::-1]
-        words = pa.record_batch([pa.array(new, pa.string())], schema=WORDS)
+        words = pa.record_batch([pa.array(new, WORDS.field(0).type)], schema=WORDS)
         self._partial.grow(b"".join(map(self._documents.add, batches)), self._dictionary.add(words))
         self._n_blocks += len(batches)
         self._n_words_written = len(self._numbers)

@@ -28,6 +28,7 @@ from dplda.corpus.store import CountStore
 from dplda.corpus.units import Portion, UnitCounts
 from dplda.errors import ClusterError, InputError
 from dplda.privacy.passes import READ, SPENT, Engine, Pass, portion_of
+from dplda.text.records import DOCUMENT
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -106,7 +107,7 @@ class Cluster:
         with _told():
             self._check()
             threads = sum(client.nthreads().values())
-        blocks = store.n_blocks if store.unit == "document" else threads * PER_THREAD
+        blocks = store.n_blocks if store.unit == DOCUMENT else threads * PER_THREAD
         self._portions = max(1, min(blocks, max(threads * PER_THREAD, -(-store.n_bytes // READ))))
         self._words: Sequence[str] | None = None
         self._counts: list[Future] | None = None

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-REMEMBERED_PIECES = 500_000  # then the memory starts afresh at the next call, which bounds it
+REMEMBERED_PIECES, REMEMBERED_CHARACTERS = 500_000, 1 << 26  # then the memory starts afresh at the next call
 
 
 class Tokens(Protocol):
@@ -47,7 +47,7 @@ class WordCounter:
 
     def count(self, texts: Sequence[str]) -> Counts:
         """Words of `texts` (n_documents,). Order and numbers of words depend on nothing but `texts`."""
-        if len(self._seen) >= REMEMBERED_PIECES:
+        if len(self._seen) >= REMEMBERED_PIECES or self._seen.n_characters >= REMEMBERED_CHARACTERS:
             self._seen = _Pieces(self._tokens)
         pieces, ends, failed = self._pieces(texts)
         words = self._seen.matrix()
@@ -101,12 +101,14 @@ class _Pieces(dict[str, int]):
 
     def __init__(self, tokens: Tokens) -> None:
         self.words = _Numbers()
+        self.n_characters = 0
         self._tokens = tokens
         self._indptr, self._indices = array("i", [0]), array("i")
 
     def __missing__(self, piece: str) -> int:
         self._indices.extend([self.words[word] for word in self._tokens.words(piece)])
         self._indptr.append(len(self._indices))
+        self.n_characters += len(piece)
         self[piece] = number = len(self)
         return number
 

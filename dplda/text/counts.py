@@ -101,4 +101,6 @@ def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
         fine = (values >= 0) & (values <= MAX_COUNT)
         if values.dtype.kind == "f":
             fine &= values == np.floor(values)
-        return np.where(fine, values, -1).astype(np.int64)
+    counts = np.full(values.shape, -1, np.int64)  # filled, because unsigned types would wrap at -1
+    counts[fine] = values[fine]
+    return counts

@@ -12,10 +12,11 @@ import re
 import sys
 import unicodedata
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache
 
 from dplda.text.words import WordRule
 
+MOST_JOINED = 10_000  # parts of one run: an unbounded repetition takes memory for each
 _APART = {code: " " for code in range(128) if not re.match(r"[\w']", chr(code))}
 
 
@@ -38,13 +39,14 @@ class FastTokens:
 
     def words(self, piece: str) -> tuple[str, ...]:
         """The words of one piece."""
-        runs = self._runs.findall(piece.replace("\u2019", "'"))
+        runs = _runs().findall(piece.replace("\u2019", "'"))
         parts = (part for run in runs for part in self._exceptions.get(run) or run.split("'"))
         return tuple(word for part in parts if (word := self._word(part)))
 
-    @cached_property
-    def _runs(self) -> re.Pattern[str]:
-        """Runs joined by apostrophes; a word is not cut at a mark."""
-        letters = map(chr, range(sys.maxunicode + 1))
-        marks = "".join(letter for letter in letters if unicodedata.category(letter).startswith("M"))
-        return re.compile(rf"\w+(?:[{marks}]+\w*|'\w+)*")
+
+@cache
+def _runs() -> re.Pattern[str]:
+    """Runs joined by apostrophes; a word is not cut at a mark."""
+    letters = map(chr, range(sys.maxunicode + 1))
+    marks = "".join(letter for letter in letters if unicodedata.category(letter).startswith("M"))
+    return re.compile(rf"\w+(?:[{marks}]+\w*|'\w+){{0,{MOST_JOINED}}}")

@@ -1,4 +1,8 @@
-"""Byte streams, lines and their decoding: rules that look at one document only."""
+"""Byte streams, lines and their decoding: rules that look at one document only.
+
+Whatever one record holds, it is cut out of the file before it is decoded, and its fields are decoded one by one: a
+character cut in half spoils the field that it stands in and no other, neither of its own record nor of the next.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,20 @@ import codecs
 import gzip
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import islice
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from dplda.errors import InputError
 from dplda.text.records import MAX_CHARACTERS, Defect
 
-MAX_BYTES = 4 * MAX_CHARACTERS  # no text of at most MAX_CHARACTERS takes more in UTF-8
-_BLANK = b" \t\r"
+MAX_BYTES = 1 << 26  # of one document, or of the record that it stands in, as the file holds it
+BLANK, BOM = b" \t\r", codecs.BOM_UTF8
+_MARKS = '"\t\n\r,'  # what fields and records end at
+_UTF_8_SIG = codecs.lookup("utf-8-sig")
 UNPACKED, EXPANSION = 1 << 30, 256  # bytes that any file may unpack to, and times its size that larger ones may
 _BOMS = (  # UTF-32 first: its little-endian mark starts with that of UTF-16
-    (codecs.BOM_UTF8, "utf-8-sig"),
+    (BOM, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -68,6 +73,25 @@ def raw_lines(path: Path) -> Iterator[bytes | None]:
             yield None
 
 
+def record_lines(path: Path) -> Iterator[bytes | Defect]:
+    """Lines of `path` that are not blank, each one record."""
+    for line in raw_lines(path):
+        line = line.removeprefix(BOM) if line else line
+        if line is None:
+            yield Defect.TOO_LONG
+        elif line.strip(BLANK):
+            yield line
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str | Defect]]:
+    """Lines of `path` that are not blank, each decoded alone, with their numbers: from 1, blank lines counted."""
+    for number, raw in enumerate(raw_lines(path), start=1):
+        if raw is None:
+            yield number, Defect.TOO_LONG
+        elif raw.strip(BLANK):
+            yield number, decode(raw, None)
+
+
 def decode(raw: bytes, encoding: str | None) -> str | Defect:
     """Text of one document: `encoding` if declared, else its byte order mark, UTF-8, cp1252, Latin-1.
 
@@ -87,25 +111,54 @@ def decode(raw: bytes, encoding: str | None) -> str | Defect:
     return Defect.UNDECODABLE
 
 
-def text_lines(path: Path, encoding: str | None, skip: int = 0) -> Iterator[tuple[int, str | Defect]]:
-    """Non-blank lines of `path` behind the first `skip` of them, each decoded alone.
+def decode_field(raw: bytes, encoding: str | None) -> str | Defect:
+    """One field of a record: `encoding` if declared, else UTF-8 (halves of surrogate pairs too), cp1252, Latin-1."""
+    if len(raw) > MAX_BYTES:
+        return Defect.TOO_LONG
+    try:
+        return raw.decode(encoding or "utf-8")
+    except (UnicodeError, ValueError):
+        return Defect.UNDECODABLE if encoding else _decode_leniently(raw)
 
-    Numbers count from 1 and count blank lines.
-    """
-    lines = ((number, raw) for number, raw in enumerate(raw_lines(path), start=1) if raw is None or raw.strip(_BLANK))
-    for number, raw in islice(lines, skip, None):
-        yield number, Defect.TOO_LONG if raw is None else decode(raw, encoding)
+
+def _decode_leniently(raw: bytes) -> str:
+    with suppress(UnicodeError):
+        return raw.decode("utf-8", "surrogatepass")
+    with suppress(UnicodeError):
+        return raw.decode("cp1252")
+    return raw.decode("latin-1")
 
 
-def check_encoding(encoding: str | None, *, line_file: bool) -> None:
-    """Raise `InputError` for an unknown encoding, or one in which lines cannot be told apart by bytes."""
+def decode_line(raw: bytes, encoding: str | None) -> tuple[str, bool] | Defect:
+    """One record whose fields are found in its text, and whether these are to be `mended`."""
+    try:
+        return raw.decode(encoding or "utf-8"), False
+    except (UnicodeError, ValueError):
+        return Defect.UNDECODABLE if encoding else (raw.decode("utf-8", "surrogateescape"), True)
+
+
+def mended(value: Any) -> Any:
+    """A field of a line that was not UTF-8, decoded alone; whatever is no text stays as it is."""
+    try:
+        return decode_field(value.encode("utf-8", "surrogateescape"), None) if isinstance(value, str) else value
+    except UnicodeEncodeError:  # a half of a surrogate pair that was written as an escape
+        return value
+
+
+def check_encoding(encoding: str | None, *, records: bool) -> None:
+    """Raise `InputError` for an unknown encoding, or one in which `records` cannot be told apart by their bytes."""
     if encoding is None:
         return
     try:
-        newline = codecs.lookup(encoding) and "\n".encode(encoding)
+        plain = all(mark.encode(encoding) == mark.encode() for mark in _MARKS) or codecs.lookup(encoding) == _UTF_8_SIG
+        others = "".join(chr(code) for code in range(1 << 16) if chr(code) not in _MARKS)
+        mixed = any(mark.encode() in others.encode(encoding, "ignore") for mark in _MARKS) if records else False
     except (LookupError, ValueError):
         raise InputError(
             f"encoding {encoding!r} is unknown. Use a Python codec name such as utf-8 or cp1252."
         ) from None
-    if line_file and newline != b"\n":
-        raise InputError(f"encoding {encoding!r} does not work line by line. Convert the file to UTF-8 first.")
+    if records and (mixed or not plain):
+        raise InputError(
+            f"encoding {encoding!r} writes line breaks, quotation marks or commas inside other characters. Convert the "
+            "file to UTF-8 first."
+        )

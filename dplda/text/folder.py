@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 
 from dplda.errors import InputError
@@ -13,13 +14,10 @@ from dplda.text.files import MAX_BYTES, check_encoding, decode, reading
 from dplda.text.records import Defect, TextRecord, TextSource, document_key, printable
 
 
-def folder_source(path: Path, options: ReadOptions) -> TextSource:
-    """Check the folder and list its files in sorted order. Raises `InputError` when there are none."""
-    no_columns(path, "a folder of text files", options)
-    check_encoding(options.encoding, line_file=False)
-    files = tuple(list_files(path))
-    if not files:
-        raise InputError(f"{path} holds no files to read (hidden files are not read).")
+def folder_source(folder: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
+    """The `files` of `folder`, in this order. Raises `InputError` for options that a folder of texts has no use for."""
+    no_columns(folder, "a folder of text files", options)
+    check_encoding(options.encoding, records=False)
 
     def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
         for ordinal, file in enumerate(files[skip:], start=skip):
@@ -27,14 +25,17 @@ def folder_source(path: Path, options: ReadOptions) -> TextSource:
             if isinstance(text, Defect):
                 yield text
             else:
-                name = printable(file.relative_to(path).as_posix())
+                name = printable(file.relative_to(folder).as_posix())
                 yield TextRecord(name, document_key(ordinal), text)
 
-    return TextSource(files, options.unit, records, total=len(files))
+    return TextSource(tuple(files), options.unit, records, total=len(files))
 
 
-def list_files(folder: Path) -> list[Path]:
-    """Regular files under `folder`, sorted; hidden ones and links are left out (a document must not count twice)."""
+def list_files(folder: Path, pattern: str | None = None) -> list[Path]:
+    """Regular files under `folder`, sorted, whose names or paths within it match `pattern`.
+
+    Hidden ones and links are left out (a document must not count twice). Raises `InputError` when there are none.
+    """
     found = []
     with reading(folder):
         os.scandir(folder).close()  # os.walk swallows the error of a folder it may not list
@@ -42,7 +43,19 @@ def list_files(folder: Path) -> list[Path]:
             folders[:] = [name for name in folders if not name.startswith(".")]
             paths = (os.path.join(directory, name) for name in names if not name.startswith("."))
             found += [Path(path) for path in paths if _is_file(path)]
-    return sorted(found, key=os.fspath)
+    if not found:
+        raise InputError(f"{folder} holds no files to read (hidden files are not read).")
+    chosen = [file for file in found if pattern is None or _matches(file, folder, pattern)]
+    if not chosen:
+        raise InputError(
+            f"None of the {len(found):,} files in {folder} matches pattern {pattern!r} (the count is exact, not private; "
+            "do not pass on)."
+        )
+    return sorted(chosen, key=os.fspath)
+
+
+def _matches(file: Path, folder: Path, pattern: str) -> bool:
+    return fnmatch(file.name, pattern) or fnmatch(file.relative_to(folder).as_posix(), pattern)
 
 
 def _is_file(path: str) -> bool:

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from dplda.errors import InputError
 from dplda.text.columns import ReadOptions
-from dplda.text.delimited import delimited_source, mallet_source
-from dplda.text.folder import folder_source
+from dplda.text.delimited import delimited_source
+from dplda.text.folder import folder_source, list_files
 from dplda.text.jsonlines import jsonl_source
+from dplda.text.mallet import mallet_source
 from dplda.text.matrix import npz_source
 from dplda.text.pairs import ldac_source, svmlight_source
 from dplda.text.parquet import parquet_source
-from dplda.text.records import Source
+from dplda.text.records import Source, TextSource
 from dplda.text.triples import mtx_source, uci_source
 
-READERS: dict[str, Callable[[Path, ReadOptions], Source]] = {
-    "folder": folder_source,
+TABLES: dict[str, Callable[[Sequence[Path], ReadOptions], TextSource]] = {  # one table in several files is no rarity
     "jsonl": jsonl_source,
-    "csv": partial(delimited_source, delimiter=","),
-    "tsv": partial(delimited_source, delimiter="\t"),
+    "csv": partial(delimited_source, delimiter=b","),
+    "tsv": partial(delimited_source, delimiter=b"\t"),
     "parquet": parquet_source,
+}
+FILES: dict[str, Callable[[Path, ReadOptions], Source]] = {
     "mallet": mallet_source,
     "uci": uci_source,
     "mtx": mtx_source,
@@ -31,7 +34,7 @@ READERS: dict[str, Callable[[Path, ReadOptions], Source]] = {
     "svmlight": svmlight_source,
     "npz": npz_source,
 }
-FORMATS = tuple(READERS)
+FORMATS = ("folder", *TABLES, *FILES)
 _ENDINGS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -48,19 +51,7 @@ _ENDINGS = {
     ".libsvm": "svmlight",
     ".npz": "npz",
 }
-
-
-def guess_format(path: Path) -> str:
-    """The format `path` has by its name (a folder is a folder of texts). Raises `InputError` if none fits."""
-    if os.path.isdir(path):
-        return "folder"
-    plain = _ungzipped(path)
-    if plain.name.startswith("docword."):
-        return "uci"
-    guess = _ENDINGS.get(plain.suffix.lower())
-    if guess is None:
-        raise InputError(f"The format of {path} cannot be told from its name. Give --format: {', '.join(FORMATS)}.")
-    return guess
+_ABOUT = ("readme", "license", "licence")  # files about a table in parts, not of it
 
 
 def open_source(path: Path, options: ReadOptions, format: str | None = None) -> Source:
@@ -70,14 +61,24 @@ def open_source(path: Path, options: ReadOptions, format: str | None = None) -> 
     """
     if not os.path.exists(path):  # False, not an exception, where the path may not be looked at
         raise InputError(f"{path} does not exist. Check the path.")
-    if format is not None and format not in READERS:
+    if format is not None and format not in FORMATS:
         raise InputError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
+    if os.path.isdir(path):
+        return _open_folder(path, options, format)
+    if options.pattern is not None:
+        raise InputError(f"pattern chooses files of a folder, and {path} is a file. Leave it out.")
     chosen = format or guess_format(path)
-    if os.path.isdir(path) != (chosen == "folder"):
-        raise InputError(
-            f"{path} is {'a folder' if os.path.isdir(path) else 'a file'}, which format {chosen!r} is not."
-        )
-    return READERS[chosen](path, options)
+    if chosen == "folder":
+        raise InputError(f"{path} is a file, which format 'folder' is not.")
+    return TABLES[chosen]([path], options) if chosen in TABLES else FILES[chosen](path, options)
+
+
+def guess_format(path: Path) -> str:
+    """The format that the file `path` has by its name. Raises `InputError` if none fits."""
+    guess = _named_format(path)
+    if guess is None:
+        raise InputError(f"The format of {path} cannot be told from its name. Give --format: {', '.join(FORMATS)}.")
+    return guess
 
 
 def default_name(path: Path) -> str:
@@ -90,6 +91,53 @@ def default_name(path: Path) -> str:
     elif Path(name).suffix.lower() in {*_ENDINGS, ".txt"}:
         name = Path(name).stem
     return name or "corpus"
+
+
+def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> Source:
+    """A folder of documents, or one table in several files. The names of the files decide, and nothing else."""
+    if format in FILES:
+        raise InputError(f"{folder} is a folder, which format {format!r} is not.")
+    files = list_files(folder, options.pattern)
+    kind = format or _kind(folder, files)
+    if kind == "folder":
+        return folder_source(folder, files, options)
+    parts = [file for file in files if not _is_about(file)]
+    if not parts:
+        raise InputError(f"{folder} holds no parts of a table, only files about one (README, _NAME). Name one file.")
+    return TABLES[kind](parts, options)
+
+
+def _kind(folder: Path, files: Sequence[Path]) -> str:
+    """The format that all `files` have, ``"folder"`` if they are documents. Raises `InputError` if they are mixed."""
+    if not any(map(_named_format, files)):
+        return "folder"
+    parts = {_named_format(file) for file in files if not _is_about(file)}
+    kind = parts.pop() if len(parts) == 1 else None
+    if kind in TABLES:
+        return kind
+    kinds = Counter(map(_named_format, files))
+    listed = ", ".join(f"{n:,} {kind or 'other'}" for kind, n in sorted(kinds.items(), key=str))
+    tables = [f"'*{_ending(file)}'" for file in files if _named_format(file) in TABLES]
+    choose = f", choose some with --pattern {tables[0]}" if tables else ""
+    raise InputError(
+        f"{folder} mixes kinds of files ({listed}). Name one file{choose}, or give --format folder to read "
+        "each file as one document. (The counts are exact, not private; do not pass on.)"
+    )
+
+
+def _is_about(file: Path) -> bool:
+    """Whether the name says that `file` is about the data beside it: README and the like, _SUCCESS, _metadata."""
+    return file.name.startswith("_") or file.name.split(".")[0].lower() in _ABOUT
+
+
+def _ending(file: Path) -> str:
+    plain = _ungzipped(file)
+    return plain.suffix + file.name.removeprefix(plain.name)
+
+
+def _named_format(path: Path) -> str | None:
+    plain = _ungzipped(path)
+    return "uci" if plain.name.startswith("docword.") else _ENDINGS.get(plain.suffix.lower())
 
 
 def _ungzipped(path: Path) -> Path:

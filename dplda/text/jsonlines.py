@@ -3,60 +3,78 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from itertools import islice
+import re
+from collections.abc import Generator, Sequence
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from dplda.errors import InputError
-from dplda.text.columns import TEXT_NAMES, Columns, ReadOptions, check_asked, no_text_column
-from dplda.text.files import check_encoding, text_lines
-from dplda.text.records import Defect, TextRecord, TextSource
+from dplda.text.columns import TEXT_NAMES, Columns, ReadOptions, Row, check_asked, no_text_column, text_source
+from dplda.text.files import check_encoding, decode_line, mended, record_lines
+from dplda.text.records import Defect, TextSource
 
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # half of a surrogate pair
 SAMPLED_LINES = 100  # lines looked at to learn the column names, which the user declares public
 
 
-def jsonl_source(path: Path, options: ReadOptions) -> TextSource:
-    """Check that the columns exist in the first lines. Raises `InputError`."""
-    check_encoding(options.encoding, line_file=True)
-    columns = _columns(path, options)
-
-    def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
-        for number, line in text_lines(path, options.encoding, skip):
-            fields = parse_line(line)
-            yield fields if isinstance(fields, Defect) else columns.record(fields.get, number)
-
-    return TextSource((path,), options.unit, records)
+def jsonl_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
+    """The `files`, one after the other. Checks that the columns exist in the first lines. Raises `InputError`."""
+    check_encoding(options.encoding, records=True)
+    columns = _columns(files, options)
+    return text_source(files, options, [partial(_rows, file, columns, options.encoding) for file in files])
 
 
-def parse_line(line: str | Defect) -> dict[str, Any] | Defect:
+def parse_line(raw: bytes | Defect, encoding: str | None) -> dict[str, Any] | Defect:
     """The object on one line; `Defect.MALFORMED` if it holds anything else."""
+    line = raw if isinstance(raw, Defect) else decode_line(raw, encoding)
     if isinstance(line, Defect):
         return line
+    text, torn = line
+    if torn and _HALF.search(text):  # written as an escape, or a byte that is no UTF-8: which, cannot be told
+        return Defect.UNDECODABLE
     try:
-        fields = json.loads(line)
+        fields = json.loads(text)
     except (ValueError, RecursionError):
         return Defect.MALFORMED
-    return fields if isinstance(fields, dict) else Defect.MALFORMED
+    if not isinstance(fields, dict):
+        return Defect.MALFORMED
+    return {mended(name): mended(value) for name, value in fields.items()} if torn else fields
 
 
-def _columns(path: Path, options: ReadOptions) -> Columns:
+def _rows(path: Path, columns: Columns, encoding: str | None, skip: int) -> Generator[Row | Defect, None, int]:
+    for line in record_lines(path):
+        if skip:
+            skip -= 1
+            continue
+        fields = parse_line(line, encoding)
+        if isinstance(fields, Defect):
+            yield fields
+        else:
+            text = next((found for name in columns.text if (found := fields.get(name)) is not None), None)
+            yield text, columns.id and fields.get(columns.id), columns.unit and fields.get(columns.unit)
+    return skip
+
+
+def _columns(files: Sequence[Path], options: ReadOptions) -> Columns:
     """Check against the first lines; what is not asked for, each document settles by its own keys.
 
     Guessing from the lines would let one document change how all others are read. Only keys that every line
     looked at has are shown: another may be content rather than a column.
     """
-    lines = islice(text_lines(path, options.encoding), SAMPLED_LINES)
-    keys = [tuple(fields) for _, line in lines if isinstance(fields := parse_line(line), dict)]
-    if not keys and path.stat().st_size == 0:
-        raise InputError(f"{path} is empty.")
+    lines = islice(chain.from_iterable(map(record_lines, files)), SAMPLED_LINES)
+    keys = [tuple(fields) for line in lines if isinstance(fields := parse_line(line, options.encoding), dict)]
+    first = files[0]
+    if not keys and all(file.stat().st_size == 0 for file in files):
+        raise InputError(f"{first} is empty.")
     if not keys:
-        raise InputError(f"{path} does not begin with JSON lines (one object a line). Check --format.")
+        raise InputError(f"{first} does not begin with JSON lines (one object a line). Check --format.")
     names = set().union(*keys)
     everywhere = names.intersection(*keys)
     common = [key for key in keys[0] if key in everywhere]
-    check_asked(path, names, common, options)
+    check_asked(first, names, common, options)
     if options.text_field is None and names.isdisjoint(TEXT_NAMES):
-        raise no_text_column(path, common)
+        raise no_text_column(first, common)
     text = TEXT_NAMES if options.text_field is None else (options.text_field,)
     return Columns(text, options.id_field or "id", options.unit_field)

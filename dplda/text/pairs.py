@@ -29,14 +29,14 @@ def svmlight_source(path: Path, options: ReadOptions) -> CountSource:
 
 def _source(path: Path, options: ReadOptions, kind: str, *, svmlight: bool) -> CountSource:
     no_columns(path, kind, options)
-    if next(text_lines(path, None), None) is None:
+    if next(text_lines(path), None) is None:
         raise InputError(f"{path} is empty.")
     vocabulary = find_word_list(path)
     words = None if vocabulary is None else read_word_list(vocabulary)
     names = WordNames(words, first=1 if svmlight else 0)
 
     def lines() -> Iterator[tuple[int, list[str] | Defect]]:
-        for number, line in text_lines(path, None):
+        for number, line in text_lines(path):
             if isinstance(line, Defect):
                 yield number, line
             elif fields := (line.split("#", 1)[0] if svmlight else line).split():

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_CHARACTERS = 10_000_000  # a longer document contributes nothing: one document may not exhaust memory
+MAX_CHARACTERS = 25_000_000  # a longer document contributes nothing: one document may not exhaust memory
 MAX_COUNT = 2**31 - 1  # occurrences of one word in one document that the store's int32 can hold
 UNIT_BYTES = 16
+DOCUMENT = "document"  # the privacy unit where no column names one
+_POINT_ZEROS, _EXPONENT = re.compile(r"(-?[0-9]+)\.0*"), re.compile(r"-?[0-9](\.[0-9]*)?[eE]\+?[0-9]{1,3}")
 
 
 class Defect(Enum):
@@ -24,10 +28,9 @@ class Defect(Enum):
     UNREADABLE = "could not be read"
     UNDECODABLE = "not text in a known encoding"
     MALFORMED = "malformed"
-    UNBALANCED = "a quoted field not closed on its line"
     BAD_COUNT = "a count that is not a whole number of occurrences, or a word number out of range"
     NO_UNIT = "no privacy unit"
-    TOO_LONG = "longer than ten million characters"
+    TOO_LONG = "longer than 25 million characters, or than 64 MiB in the file"
     NO_WORDS = "no words left"
 
 
@@ -97,15 +100,28 @@ Source = TextSource | CountSource
 def unit_key(value: Any) -> bytes | None:
     """Key of the privacy unit that a column names, or None where the value names nobody.
 
-    A number and its digits name the same unit, however the file or NumPy holds it: 7, 7.0 and "7" are one person.
+    Spellings that programs give to one value name one unit, so that no unit is split in two: white space around a name
+    is ignored, composed and decomposed accents are the same, and so are 7, 7.0, "7" and "7.0" (pandas writes whole
+    numbers as 7.0 or 1e+16 where a column has gaps).
     """
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+    if isinstance(value, str):
+        value = _spelled_plainly(normalize("NFC", value).strip())
+    elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         value = int(value)
     elif isinstance(value, (float, np.floating)):
         value = int(value) if float(value).is_integer() else float(value)
     if not isinstance(value, (str, int, float)) or value == "" or value != value:
         return None
     return _hash(b"value", str(value))
+
+
+def _spelled_plainly(value: str) -> str:
+    """A whole number that a program wrote as a float, without point and exponent; any other name as it is."""
+    if match := _POINT_ZEROS.fullmatch(value):
+        value = match[1]
+    elif _EXPONENT.fullmatch(value) and float(value).is_integer():
+        value = str(int(float(value)))
+    return "0" if value == "-0" else value
 
 
 def document_key(ordinal: int) -> bytes:

@@ -65,7 +65,7 @@ def _source(
 def _uci_header(path: Path) -> tuple[int, int, int]:
     with open_bytes(path) as stream:
         lines = [stream.readline(MAX_BYTES).strip() for _ in range(3)]
-    if not all(line.isdigit() for line in lines):
+    if not all(line.isdigit() and len(line) < 20 for line in lines):
         raise InputError(f"{path} does not begin with UCI's three lines (documents, words, entries).")
     return int(lines[0]), int(lines[1]), 3
 
@@ -82,7 +82,7 @@ def _mtx_header(path: Path) -> tuple[int, int, int]:
         while (line := stream.readline(MAX_BYTES)).startswith(b"%") or line.isspace():
             skip += 1
     sizes = line.split()
-    if len(sizes) != 3 or not all(size.isdigit() for size in sizes):
+    if len(sizes) != 3 or not all(size.isdigit() and len(size) < 20 for size in sizes):
         raise problem
     return int(sizes[0]), int(sizes[1]), skip
 

@@ -14,7 +14,7 @@ from dplda.text.records import Defect
 def read_word_list(path: Path) -> list[str]:
     """Words of `path`, one a line, surrounding space removed, blank lines left out. Raises `InputError`."""
     words = []
-    for _, line in text_lines(path, None):
+    for _, line in text_lines(path):
         if isinstance(line, Defect):
             raise InputError(f"{path} is not a text file with one word a line.")
         words.append(line.strip())

@@ -232,7 +232,7 @@ _options = st.fixed_dictionaries(
         "text_field": st.sampled_from(FIELDS),
         "id_field": st.sampled_from(FIELDS),
         "unit_field": st.sampled_from(FIELDS),
-        "multiline": st.booleans(),
+        "one_line": st.booleans(),
     },
 )
 _arrays = st.one_of(

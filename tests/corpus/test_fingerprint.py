@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from store_helpers import documents_of, written
 
+from dplda.corpus import Corpus
 from dplda.corpus.fingerprint import _document_hashes, _word_hashes, fingerprint
 from dplda.corpus.matrix import store_from_matrix
-from dplda.overlap import Sketch
+from dplda.overlap import Fingerprint, Sketch
 
 KEY = b"k" * 32
 COUNTS = np.array([[1, 2, 0], [0, 0, 3], [1, 1, 1], [0, 0, 0]])
@@ -63,8 +64,9 @@ def test_the_code_is_that_of_earlier_versions() -> None:
     assert of(COUNTS) == "114507e75e1cd978f0dc628ed0324d33435d39c397881808f18680f47e65a39d"
 
 
-def test_a_sketch_holds_each_distinct_document_with_words_once() -> None:
+def test_a_sketch_holds_each_distinct_document_of_three_words_once() -> None:
     assert len(sketch(COUNTS).hashes) == 3
+    assert np.array_equal(sketch(np.vstack([COUNTS, 2 * np.eye(3, dtype=int)])).hashes, sketch(COUNTS).hashes)
     assert np.array_equal(sketch(np.vstack([COUNTS, COUNTS])).hashes, sketch(COUNTS).hashes)
     assert len(sketch(COUNTS[3:]).hashes) == 0
 
@@ -77,15 +79,70 @@ def test_sketches_depend_neither_on_order_nor_on_numbers_of_words(rows: list[int
 
 def test_documents_in_common_are_found_whatever_else_the_corpora_hold() -> None:
     part = np.hstack([np.zeros((2, 1), int), COUNTS[:2]])
-    assert sketch(part, ["other", *WORDS]).shared(sketch(COUNTS)) == 1.0
+    assert sketch(part, ["other", *WORDS]).shared(sketch(COUNTS)) == (2, 2)
     edited = COUNTS.copy()
     edited[0, 0] += 1
-    assert sketch(edited).shared(sketch(COUNTS)) == pytest.approx(2 / 3)
-    assert sketch(COUNTS, ["x", "y", "z"]).shared(sketch(COUNTS)) == 0.0
-    assert sketch(COUNTS, key=b"other").shared(sketch(COUNTS)) == 0.0
+    assert sketch(edited).shared(sketch(COUNTS)) == (2, 3)
+    assert sketch(COUNTS, ["x", "y", "z"]).shared(sketch(COUNTS)) == (0, 3)
+    assert sketch(COUNTS, key=b"other").shared(sketch(COUNTS)) == (0, 3)
 
 
 def test_the_hashes_of_a_sketch_are_no_sums_that_could_be_solved_for() -> None:
     """Of one-word documents the inner hashes differ by what counts add; the outer ones must not."""
     inner = _document_hashes(next(iter(store_from_matrix(COUNTS, WORDS, None).blocks())), _word_hashes(WORDS, KEY, 0))
     assert not set(inner.tolist()) & set(sketch(COUNTS).hashes.tolist())
+
+
+DOCUMENTS = np.random.default_rng(0).poisson(1.0, (60, 8)) + np.eye(60, 8, dtype=int) * 3
+NAMES = [f"w{word}" for word in range(8)]
+PEOPLE = np.arange(60) // 5
+
+
+def grouped(units: np.ndarray | None, rows: np.ndarray | slice = slice(None)) -> Fingerprint:
+    names = None if units is None else units[rows].tolist()
+    return fingerprint(store_from_matrix(DOCUMENTS[rows], NAMES, names), KEY)
+
+
+def test_documents_that_stand_alone_have_no_grouping() -> None:
+    alone = grouped(None)
+    assert alone.grouping is None
+    assert not len(alone.sketch.members)
+
+
+@given(st.permutations(range(60)), st.permutations(range(12)))
+def test_a_grouping_depends_neither_on_order_nor_on_what_units_are_called(rows: list[int], called: list[int]) -> None:
+    assert grouped(np.array(called)[PEOPLE], np.array(rows)) == grouped(PEOPLE)
+
+
+def test_a_grouping_does_not_depend_on_blocks_or_on_when_units_are_added_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dplda.corpus.writer.BLOCK_DOCUMENTS", 7)
+    monkeypatch.setattr("dplda.corpus.fingerprint._FEW_DOCUMENTS", 10)
+    corpus = Corpus.from_counts(DOCUMENTS, NAMES, units=PEOPLE % 3)
+    assert fingerprint(corpus.write(tmp_path / "store"), KEY) == grouped(PEOPLE % 3)
+
+
+@pytest.mark.parametrize("other", [np.arange(60), np.zeros(60), np.arange(60) % 12, np.append(PEOPLE[:-1], 0)])
+def test_another_grouping_of_the_same_documents_has_another_code(other: np.ndarray) -> None:
+    assert grouped(other).code == grouped(PEOPLE).code
+    assert grouped(other).grouping != grouped(PEOPLE).grouping
+
+
+def test_a_sketch_tells_which_documents_belong_to_one_unit() -> None:
+    whole, part = grouped(PEOPLE), grouped(PEOPLE, slice(0, 5))
+    shared = whole.sketch.members[np.isin(whole.sketch.members[:, 0], part.sketch.hashes)]
+    assert len(np.unique(part.sketch.members[:, 1])) == len(np.unique(shared[:, 1])) == 1
+    assert len(np.unique(whole.sketch.members[:, 1])) == 12
+
+
+def test_documents_that_contribute_nothing_may_belong_to_anybody() -> None:
+    short = np.vstack([DOCUMENTS, np.tile([2, 0, 0, 0, 0, 0, 0, 0], (5, 1))])
+    one, other = (
+        fingerprint(store_from_matrix(short, NAMES, [*PEOPLE, *units]), KEY) for units in ([0] * 5, [1, 2, 3, 4, 99])
+    )
+    assert one == other
+
+
+def test_a_corpus_of_nobody_has_a_grouping() -> None:
+    assert grouped(PEOPLE, slice(0, 0)).grouping is not None

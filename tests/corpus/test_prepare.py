@@ -57,6 +57,13 @@ def test_text_becomes_counts_by_unit(path: Path) -> None:
     assert block.ids.to_pylist() == ["a", "b", "c"]
 
 
+def test_a_corpus_whose_unit_was_changed_does_not_open() -> None:
+    corpus = Corpus.from_counts(np.eye(3, dtype=int), list("abc"), units=["ann", "bea", "cid"], unit="customer")
+    corpus.unit = "document"
+    with pytest.raises(InputError, match="unit is 'document', and its counts are of unit 'customer'"):
+        corpus.open()
+
+
 def test_the_person_is_told_what_contributed_nothing(path: Path) -> None:
     corpus = read_corpus(path, unit_field="who")
     corpus.open()
@@ -71,12 +78,36 @@ def test_the_person_is_told_what_contributed_nothing(path: Path) -> None:
     assert again.notes == corpus.notes
 
 
-def test_unbalanced_lines_suggest_multiline(tmp_path: Path) -> None:
+def test_quoted_line_breaks_are_read_with_and_without_multiline(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text('text,n\n"stars\nplanets",1\n')
-    corpus = read_corpus(tmp_path / "x.csv")
-    corpus.open()
-    assert "--multiline" in corpus.notes[-1]
-    assert documents_of(read_corpus(tmp_path / "x.csv", multiline=True).open()) == [{"stars": 1, "planets": 1}]
+    for multiline in (True, False):
+        assert documents_of(read_corpus(tmp_path / "x.csv", multiline=multiline).open()) == [{"stars": 1, "planets": 1}]
+
+
+def test_a_file_that_no_writer_wrote_is_refused_unless_each_line_is_a_record(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text('text,n\n"stars,1\nplanets,2\n')
+    with pytest.raises(InputError, match="give --one-line"):
+        read_corpus(tmp_path / "x.csv").open()
+    assert documents_of(read_corpus(tmp_path / "x.csv", one_line=True).open()) == [{"stars": 1}, {"planets": 1}]
+
+
+def test_a_pattern_chooses_files_of_a_folder_and_not_of_a_store(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv", "c.txt"):
+        (tmp_path / name).write_text("text\nplanets\n")
+    corpus = read_corpus(tmp_path, pattern="[ab].csv")
+    assert documents_of(corpus.open()) == [{"planets": 1}] * 2
+    corpus.write(tmp_path / "store")
+    with pytest.raises(InputError, match="is a prepared store"):
+        read_corpus(tmp_path / "store", pattern="*.csv")
+
+
+def test_counts_say_what_their_units_are() -> None:
+    units = ["a", "b"]
+    assert Corpus.from_counts(np.eye(2, dtype=int), ["x", "y"], units=units).unit == "unit"
+    assert Corpus.from_counts(np.eye(2, dtype=int), ["x", "y"], units=units, unit="customer").unit == "customer"
+    for wrong in ({"unit": "customer"}, {"units": units, "unit": "document"}):
+        with pytest.raises(InputError, match="says what units name"):
+            Corpus.from_counts(np.eye(2, dtype=int), ["x", "y"], **wrong)
 
 
 def test_nothing_is_prepared_before_open_and_only_once(path: Path, cache: Path) -> None:

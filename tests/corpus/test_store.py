@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from store_helpers import documents_of, written
 
 from dplda.corpus.blocks import SCHEMA, Block
-from dplda.corpus.store import CountStore, is_store
+from dplda.corpus.prepare import read_corpus
+from dplda.corpus.store import META_BYTES, CountStore, is_store
 from dplda.errors import InputError
 
 DOCUMENTS = [{"a": 1, "b": 2}, {}, {"c": 3, "a": 4}]
@@ -108,14 +109,69 @@ def test_in_memory_too_a_document_is_whole_or_empty(rows: list[list[tuple[int, i
         assert found == ({"abc"[word]: count for word, count in row} if sound else {})
 
 
-def test_a_folder_is_a_store_only_if_it_says_so(tmp_path: Path) -> None:
+def test_the_names_of_a_folders_files_say_whether_it_is_a_store(tmp_path: Path) -> None:
     assert not is_store(tmp_path)
-    (tmp_path / "meta.json").write_text("[]")
-    assert not is_store(tmp_path)
+    (tmp_path / "meta.json").write_text('{"format": "dplda corpus store", "version": 2}')
+    assert not is_store(tmp_path)  # one document among others, whatever it claims
     written(tmp_path / "s", DOCUMENTS)
+    assert is_store(tmp_path / "s")
+    (tmp_path / "s" / ".DS_Store").write_text("")
     assert is_store(tmp_path / "s")
     with pytest.raises(InputError, match="not a corpus store"):
         CountStore.open(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "documents.arrow", "dictionary.arrow"])
+def test_a_store_with_a_file_too_many_or_too_few_is_refused(tmp_path: Path, name: str) -> None:
+    written(tmp_path / "s", DOCUMENTS)
+    file = tmp_path / "s" / name
+    file.unlink() if file.exists() else file.write_text("one more")
+    with pytest.raises(InputError, match="not them alone"):
+        is_store(tmp_path / "s")
+    with pytest.raises(InputError, match="not them alone"):
+        read_corpus(tmp_path / "s")
+
+
+@pytest.mark.parametrize(
+    "meta",
+    ["", "[]", "{}", "[" * 200_000, '{"format": "dplda corpus store"}', " " * (META_BYTES + 1) + "{}"],
+    ids=["empty", "list", "object", "deep", "format alone", "long"],
+)
+def test_a_store_described_by_a_stranger_is_one_clear_line(tmp_path: Path, meta: str) -> None:
+    written(tmp_path / "s", DOCUMENTS)
+    (tmp_path / "s" / "meta.json").write_text(meta)
+    with pytest.raises(InputError, match=r"not a corpus store|another version"):
+        CountStore.open(tmp_path / "s")
+
+
+@pytest.mark.parametrize("edit", [{"unit": 3}, {"documents": "3"}, {"defects": {"SURPRISE": 1}}, {"name": []}])
+def test_what_a_store_says_of_itself_has_its_types(tmp_path: Path, edit: dict[str, object]) -> None:
+    written(tmp_path / "s", DOCUMENTS)
+    meta = tmp_path / "s" / "meta.json"
+    meta.write_text(json.dumps(json.loads(meta.read_text()) | edit))
+    with pytest.raises(InputError, match="another version"):
+        CountStore.open(tmp_path / "s")
+
+
+def test_arrays_that_do_not_lie_where_they_say_are_never_read(tmp_path: Path) -> None:
+    written(tmp_path / "s", DOCUMENTS)
+    starts = pa.py_buffer(np.array([0, 10**9, 1], np.int32))
+    ids = pa.Array.from_buffers(pa.string(), 2, [None, starts, pa.py_buffer(b"d")])
+    columns = [pa.array([[0], [1]], SCHEMA.field(0).type), pa.array([[1], [1]], SCHEMA.field(1).type)]
+    columns += [pa.array([bytes(16)] * 2, pa.binary(16)), ids]
+    with pa.ipc.new_file(str(tmp_path / "s" / "documents.arrow"), SCHEMA) as file:
+        file.write_batch(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
+    with pytest.raises(InputError, match="damaged corpus store"):
+        list(CountStore.open(tmp_path / "s").blocks())
+
+
+@pytest.mark.parametrize("name", ["documents.arrow", "dictionary.arrow"])
+def test_a_store_of_other_columns_is_one_clear_line(tmp_path: Path, name: str) -> None:
+    written(tmp_path / "s", DOCUMENTS)
+    with pa.ipc.new_file(str(tmp_path / "s" / name), pa.schema([("x", pa.int64())])) as file:
+        file.write_batch(pa.record_batch({"x": [1, 2, 3]}))
+    with pytest.raises(InputError, match="damaged corpus store"):
+        list(CountStore.open(tmp_path / "s").blocks())
 
 
 def test_a_store_of_another_version_asks_for_a_new_import(tmp_path: Path) -> None:

@@ -27,6 +27,18 @@ def read_text(tmp_path: Path) -> Callable[..., Documents]:
 
 
 @pytest.fixture
+def read_options() -> Callable[..., TextSource]:
+    """The source of a path, of which nothing but its public facts was read."""
+
+    def read(path: Path, format: str | None = None, **options: Any) -> TextSource:
+        source = open_source(path, ReadOptions(**options), format)
+        assert isinstance(source, TextSource)
+        return source
+
+    return read
+
+
+@pytest.fixture
 def read_counts(tmp_path: Path) -> Callable[..., dict[str, dict[str, int]]]:
     """Write files and read the first as counts: {document id: {word: occurrences}}."""
 

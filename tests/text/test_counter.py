@@ -73,6 +73,16 @@ def test_a_piece_is_asked_once_until_there_are_too_many(monkeypatch: pytest.Monk
     assert letters.asked == ["ab", "cd", "ab"]
 
 
+def test_what_is_remembered_is_bounded_in_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counter, "REMEMBERED_CHARACTERS", 1000)
+    counted = WordCounter(Letters())
+    for _ in range(3):
+        remembered = counted._seen
+        counted.count(["a" * 2000])
+    assert counted._seen is not remembered
+    assert counted._seen.n_characters == 2000
+
+
 def test_no_documents_have_no_words() -> None:
     counts = WordCounter(Letters()).count([])
     assert (counts.words, counts.indptr.tolist(), counts.indices.tolist(), counts.failed) == ([], [0], [], [])

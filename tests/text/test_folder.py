@@ -6,7 +6,11 @@ from dplda.errors import InputError
 from dplda.text import folder as folder_module
 from dplda.text.columns import ReadOptions
 from dplda.text.folder import folder_source, list_files
-from dplda.text.records import Defect
+from dplda.text.records import Defect, TextSource
+
+
+def source_of(folder: Path, **options: str) -> TextSource:
+    return folder_source(folder, list_files(folder), ReadOptions(**options))  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -27,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_files_at_any_depth_in_any_encoding_are_read_in_order(folder: Path) -> None:
-    found = list(folder_source(folder, ReadOptions()).records())
+    found = list(source_of(folder).records())
     assert [(r.id, r.text) for r in found] == [("b", "schön"), ("deep/er/a.txt", "deep")]  # type: ignore[union-attr]
 
 
@@ -37,24 +41,33 @@ def test_hidden_files_and_links_are_not_read(folder: Path) -> None:
 
 def test_a_binary_or_vanished_file_contributes_nothing(folder: Path) -> None:
     (folder / "a.png").write_bytes(b"\x89PNG\0")
-    source = folder_source(folder, ReadOptions())
+    source = source_of(folder)
     (folder / "b").unlink()
     kinds = [r for r in source.records() if isinstance(r, Defect)]
     assert kinds == [Defect.UNDECODABLE, Defect.UNREADABLE]
 
 
 def test_a_file_too_long_contributes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_module, "MAX_BYTES", 50_000_000)
-    (folder / "b").write_bytes(b"x" * 40_000_001)
-    assert next(iter(folder_source(folder, ReadOptions()).records())) is Defect.TOO_LONG
+    monkeypatch.setattr(folder_module, "MAX_BYTES", 50)
+    monkeypatch.setattr("dplda.text.files.MAX_BYTES", 40)
+    (folder / "b").write_bytes(b"x" * 41)
+    assert next(iter(source_of(folder).records())) is Defect.TOO_LONG
 
 
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / ".hidden").write_text("no")
     with pytest.raises(InputError, match="holds no files"):
-        folder_source(tmp_path, ReadOptions())
+        list_files(tmp_path)
+
+
+def test_a_pattern_chooses_files_by_their_names_or_places(folder: Path) -> None:
+    assert [path.name for path in list_files(folder, "*.txt")] == ["a.txt"]
+    assert [path.name for path in list_files(folder, "deep/*")] == ["a.txt"]
+    assert [path.name for path in list_files(folder, "[ab]*")] == ["b", "a.txt"]
+    with pytest.raises(InputError, match=r"None of the 2 files in .* matches pattern '\*.csv'"):
+        list_files(folder, "*.csv")
 
 
 def test_a_folder_has_no_columns(folder: Path) -> None:
     with pytest.raises(InputError, match="no columns"):
-        folder_source(folder, ReadOptions(unit_field="author"))
+        source_of(folder, unit_field="author")

@@ -45,6 +45,12 @@ def test_no_line_changes_how_another_is_parsed(read_text: Any, junk: bytes) -> N
     assert len(found) == 2 + bool(junk.strip(b" \t\r"))
 
 
+def test_a_byte_that_is_no_utf8_is_not_taken_for_a_surrogate_that_an_escape_wrote(read_text: Any) -> None:
+    torn = b'{"text": "\xff", "who": "\\udcff"}\n'
+    found = read_text("x.jsonl", GOOD.encode() + torn, unit_field="who", text_field="text")
+    assert found[1:] == [Defect.UNDECODABLE]
+
+
 def test_each_document_settles_its_text_column_by_its_own_keys(read_text: Any) -> None:
     found = read_text("x.jsonl", '{"content": "one"}\n{"text": "two", "content": 3}\n{"id": "c", "text": "three"}\n')
     assert [(item.id, item.text) for item in found] == [("1", "one"), ("2", "two"), ("c", "three")]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dplda.errors import InputError
 from dplda.text import files
-from dplda.text.files import check_encoding, decode, raw_lines, text_lines
+from dplda.text.files import BOM, check_encoding, decode, decode_field, decode_line, mended, raw_lines, text_lines
 from dplda.text.records import Defect
 
 
@@ -50,13 +50,13 @@ def test_a_line_too_long_is_skipped_to_its_end(tmp_path: Path, monkeypatch: pyte
 def test_blank_lines_are_no_documents_but_keep_the_numbering(tmp_path: Path) -> None:
     path = tmp_path / "lines.txt"
     path.write_bytes(b"one\n\n \t\nfour\n")
-    assert list(text_lines(path, None)) == [(1, "one"), (4, "four")]
+    assert list(text_lines(path)) == [(1, "one"), (4, "four")]
 
 
 def test_an_undecodable_line_leaves_the_others_alone(tmp_path: Path) -> None:
     path = tmp_path / "lines.txt"
     path.write_bytes("schön\n".encode() + "schön\n".encode("cp1252") + b"a\0b\nlast\n")
-    assert [line for _, line in text_lines(path, None)] == ["schön", "schön", Defect.UNDECODABLE, "last"]
+    assert [line for _, line in text_lines(path)] == ["schön", "schön", Defect.UNDECODABLE, "last"]
 
 
 def test_a_truncated_gzip_file_is_one_clear_line(tmp_path: Path) -> None:
@@ -78,9 +78,26 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         list(raw_lines(tmp_path / "none.txt"))
 
 
-def test_encodings_that_hide_line_ends_are_refused_for_line_files() -> None:
-    check_encoding("utf-16", line_file=False)
-    with pytest.raises(InputError, match="line by line"):
-        check_encoding("utf-16", line_file=True)
-    with pytest.raises(InputError, match="unknown"):
-        check_encoding("no-such-codec", line_file=False)
+def test_encodings_that_hide_the_ends_of_records_are_refused_for_files_of_records() -> None:
+    for encoding in ("utf-8", "utf-8-sig", "cp1252", "gb18030"):
+        check_encoding(encoding, records=True)
+    check_encoding("utf-16", records=False)
+    for encoding in ("utf-16", "iso2022_kr"):
+        with pytest.raises(InputError, match="inside other characters"):
+            check_encoding(encoding, records=True)
+    for encoding in ("no-such-codec", "hex"):
+        with pytest.raises(InputError, match="unknown"):
+            check_encoding(encoding, records=False)
+
+
+@given(st.binary())
+def test_fields_and_lines_are_decoded_whatever_they_hold(raw: bytes) -> None:
+    assert isinstance(decode_field(raw, None), str)
+    line = decode_line(raw, None)
+    assert not isinstance(line, Defect)
+    assert mended(line[0]) == decode_field(raw.removeprefix(BOM), None)
+
+
+@given(st.text(alphabet=st.characters()))
+def test_halves_of_surrogate_pairs_are_read_as_they_are_written(text: str) -> None:
+    assert decode_field(text.encode("utf-8", "surrogatepass"), None) == text

@@ -64,6 +64,34 @@ def test_no_document_can_stand_in_for_a_word_of_another() -> None:
         assert words_of(f"{first}, {second}!", fresh) == {first.lower(): 1, second.lower(): 1}
 
 
+@settings(max_examples=30, deadline=None)
+@given(
+    language=st.sampled_from(["en", "de", "fr"]),
+    text=st.lists(
+        st.sampled_from([*"aA.,'()-:/", "don't", "a.m.", "z.B.", "O'", "10km", "l'", ":-)", "e.g."]), max_size=6
+    ),
+)
+def test_a_tokenizer_of_few_rules_cuts_a_piece_as_one_of_all_rules(language: str, text: list[str]) -> None:
+    piece = "".join(text)
+    whole = tokens._tokenizer(language)
+    few = tokens._with_own_vocabulary(whole, language, piece)
+    assert [token.text for token in few(piece)] == [token.text for token in whole(piece)]
+
+
+def test_a_language_that_joins_across_space_is_read_in_parts_that_end_at_spaces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "\u6211\u7231 " * 20_000 + "\u6211" * 15_000
+    parts = tokens._PART.findall(text)
+    assert "".join(parts) == text
+    assert max(map(len, parts)) <= tokens.MAX_PART
+    assert all(part.endswith(" ") for part in parts[:5])
+    taken = SpacyTokens("zh")
+    asked: list[str] = []
+    monkeypatch.setattr(taken, "_analyse", lambda part: asked.append(part) or [part[:2]])
+    assert taken.pieces(text) == [part[:2] for part in parts]
+
+
 def test_everyday_text_is_never_read_twice() -> None:
     for language in ("en", "de", "fr", "zh"):
         fresh = SpacyTokens(language)
