@@ -44,6 +44,14 @@ def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
 @click.argument("name")
 @click.option("--epsilon", type=float, help="Total epsilon (nats) that the dataset may spend.")
 @click.option("--delta", type=float, help="Total delta that the dataset may spend.")
+@click.option(
+    "--then",
+    "listed",
+    type=float,
+    multiple=True,
+    metavar="EPSILON",
+    help="A larger total to which the grant may be raised later, listed now; may be repeated.",
+)
 @click.option("--unbounded", is_flag=True, help="No limit: for public or synthetic documents only.")
 @json_option
 @ledger_option
@@ -51,24 +59,34 @@ def grant(
     name: str,
     epsilon: float | None,
     delta: float | None,
+    listed: tuple[float, ...],
     unbounded: bool,
     as_json: bool,
     ledger_path: Path | None,
 ) -> None:
-    """Let dataset NAME spend --epsilon at --delta in total, in place of its earlier grant."""
+    """Let dataset NAME spend --epsilon at --delta in total, in place of its earlier grant.
+
+    Decide before the first run. A grant that is raised after outputs were seen keeps a guarantee only if the larger
+    total was listed before the first output, with --then.
+    """
     numbers = (epsilon is not None, delta is not None)
-    if unbounded == any(numbers) or (any(numbers) and not all(numbers)):
-        raise click.UsageError("give either --epsilon and --delta, or --unbounded.")
+    if unbounded == any(numbers) or (any(numbers) and not all(numbers)) or (unbounded and listed):
+        raise click.UsageError("give either --epsilon and --delta, with or without --then, or --unbounded.")
     ledger = open_ledger(ledger_path)
     if unbounded:
         ledger.grant(name, unbounded=True)
     elif epsilon is not None and delta is not None:
-        ledger.grant(name, epsilon, delta)
+        ledger.grant(name, epsilon, delta, listed=listed)
     record = ledger.dataset(name)
     if as_json:
         print_json(record.to_json())
     else:
         say(f"{name} may now spend: {record.grant}. {record.spent_so_far.capitalize()}.")
+        say(_sentence(record.guarantee), style=None if record.guaranteed.holds or unbounded else "yellow")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 @budget.command()

@@ -54,8 +54,14 @@ _READING = (
     click.option("--language", metavar="CODE", help="The language of the text [en]."),
     click.option("--lemmas", is_flag=True, default=None, help="Reduce words to their lemmas."),
     click.option("--tokenizer", type=click.Choice(TOKENIZERS), help="How text is cut into words [spacy]."),
-    click.option("--multiline", is_flag=True, help="CSV or TSV with line breaks inside quoted fields."),
+    click.option(
+        "--one-line", is_flag=True, default=None, help="CSV or TSV: each line is one record, whatever it holds."
+    ),
+    click.option(
+        "--multiline", is_flag=True, default=None, hidden=True, help="Does nothing: quoted line breaks are read."
+    ),
     click.option("--encoding", metavar="NAME", help="The text encoding, if it is not UTF-8."),
+    click.option("--pattern", metavar="GLOB", help="Read only the files of a folder that match, as '*.csv'."),
 )
 _LEARNING = (
     click.option("--max-vocabulary", default=DEFAULTS.max_vocabulary, show_default=True, help="Most words to choose."),
@@ -75,8 +81,10 @@ READING_NAMES = (
     "language",
     "lemmas",
     "tokenizer",
+    "one_line",
     "multiline",
     "encoding",
+    "pattern",
 )
 
 
@@ -117,6 +125,14 @@ def open_ledger(path: Path | None) -> Ledger:
     from dplda.ledger import Ledger
 
     return Ledger(path)
+
+
+def find_ledger(path: Path | None) -> Ledger | None:
+    """The ledger at `path`, or the default one, if it is there."""
+    from dplda.ledger.store import default_path
+
+    place = path or default_path()
+    return open_ledger(place) if os.path.exists(place) else None
 
 
 def open_model(run: str, ledger_path: Path | None) -> TopicModel:

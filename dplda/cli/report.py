@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dplda.cli.console import print_json, say
-from dplda.cli.options import json_option, ledger_option, open_model, refuse_existing
+from dplda.cli.options import find_ledger, json_option, ledger_option, open_model, refuse_existing
+
+if TYPE_CHECKING:
+    from dplda.model import TopicModel
+
+
+def _guarantees(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, str]:
+    """What holds of all runs on the datasets of `models`, as far as there is a ledger that knows them."""
+    ledger = find_ledger(ledger_path)
+    runs = {model.parameters.get("run") for model in models}
+    records = [] if ledger is None else [record for record in ledger.datasets() if runs.intersection(record.runs)]
+    return {record.name: record.guaranteed_alone.described(record.grant) for record in records}
 
 
 @click.command()
@@ -27,7 +40,7 @@ def report(runs: tuple[str, ...], output: Path, as_json: bool, ledger_path: Path
 
     refuse_existing(output)
     models = [open_model(run, ledger_path) for run in runs]
-    write_report(models, output)
+    write_report(models, output, guarantees=_guarantees(models, ledger_path))
     if as_json:
         named = [model.parameters.get("run") for model in models]
         print_json({"runs": named, "report": str(output), "private": all(model.privacy.sound for model in models)})

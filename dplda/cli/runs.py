@@ -87,9 +87,14 @@ def _spent_text(record: RunRecord) -> str:
 
 
 def _json(record: RunRecord) -> dict[str, Any]:
-    """The record with what it spent; null stands for an infinite epsilon."""
-    spent = _spent(record)
-    return {**record.to_json(), "spent": {"epsilon": spent if math.isfinite(spent) else None, "delta": record.delta}}
+    """The record with what it spent; null stands for an infinite epsilon.
+
+    What a run spent whose end may show documents stands under ``local``, with everything else that is not for sharing.
+    """
+    epsilon = _spent(record)
+    spent = {"epsilon": epsilon if math.isfinite(epsilon) else None, "delta": record.delta}
+    shared = spent if record.released else None
+    return {**record.to_json(), "spent": shared, "local": {**record.local_json(), "spent": spent}}
 
 
 def _stages(record: RunRecord) -> list[tuple[object, ...]]:

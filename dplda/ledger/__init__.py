@@ -3,13 +3,14 @@
 from dplda.ledger.comparisons import ComparisonLog
 from dplda.ledger.integrity import Verification
 from dplda.ledger.ledger import Ledger
-from dplda.ledger.records import DatasetRecord, Grant, HistoryRecord, PlannedEvent, Quote, RunRecord
+from dplda.ledger.records import DatasetRecord, Grant, Guarantee, HistoryRecord, PlannedEvent, Quote, RunRecord
 from dplda.ledger.reservation import Reservation
 
 __all__ = [
     "ComparisonLog",
     "DatasetRecord",
     "Grant",
+    "Guarantee",
     "HistoryRecord",
     "Ledger",
     "PlannedEvent",

@@ -8,14 +8,13 @@ charges. Everything here is arithmetic on what was read within the caller's tran
 
 from __future__ import annotations
 
-import itertools
 import math
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dplda.errors import BudgetRefused
-from dplda.ledger.records import Grant, RunRecord
+from dplda.ledger.records import AFTER_LOOKING, BASES, FIXED, LISTED, NO_LIMIT, Grant, Guarantee, RunRecord
 from dplda.privacy import accountant
 from dplda.privacy.accountant import NOTHING, Cost
 
@@ -66,16 +65,60 @@ class Book:
         """The runs of `datasets` that took something from a filter, oldest first."""
         return [run for run in self.runs if run.dataset in datasets and run.counts]
 
-    def guaranteed(self, dataset: str) -> Grant:
-        """The largest grant since the first output on these documents, in each of epsilon and delta."""
+    def guaranteed(self, dataset: str, *, alone: bool = False) -> Guarantee:
+        """What holds of all outputs on these documents; `alone`: of the runs of `dataset` itself, whatever it shares.
+
+        A dataset that shares documents with others whose outputs came first is held to the largest of their limits:
+        which name comes last, with which limit, may have been chosen after looking.
+        """
+        names = (dataset,) if alone else self.linked(dataset)
+        spent = total(self.charged(names))
+        first = self._first_run(dataset)
+        held = [self._level(name, spent) for name in names if name == dataset or self._first_run(name) < first]
+        return Guarantee(
+            epsilon=max(level.epsilon for level in held),
+            delta=max(level.delta for level in held),
+            basis=max((level.basis for level in held), key=BASES.index),
+            allows_more=not self.grant(dataset).capacity.fits(self._levels(dataset)[-1].capacity),
+        )
+
+    def granted(self, dataset: str) -> list[tuple[Grant, str]]:
+        """Every grant, oldest first, with what it means for the guarantee if outputs had been released before it."""
+        before, since = self._before_and_since(dataset)
+        levels = [level.capacity for level in self._levels(dataset)]
+        told = [(grant, "") for grant in before]
+        for grant in since:
+            if grant.capacity.fits(levels[0]):
+                told.append((grant, ", not raised after outputs were released: the guarantee stays"))
+            elif grant.capacity.fits(levels[-1]):
+                told.append((grant, ", raised after outputs were released, within levels listed before the first"))
+            else:
+                told.append((grant, ", raised after outputs were released, to a level not listed before the first"))
+        return told
+
+    def _level(self, dataset: str, spent: Cost) -> Guarantee:
+        """The least of the levels listed before the first output that `spent` fits (docs/privacy.md, rule 17)."""
+        levels = self._levels(dataset)
+        for place, level in enumerate(levels):
+            if not level.unbounded and spent.fits(level.capacity):
+                basis = LISTED if place else FIXED
+                return Guarantee(epsilon=level.epsilon, delta=(place + 1) * level.delta, basis=basis)
+        basis = NO_LIMIT if levels[0].unbounded or math.isinf(spent.mu_squared) else AFTER_LOOKING
+        largest = max([*levels, *self._before_and_since(dataset)[1]], key=lambda grant: grant.epsilon)
+        return Guarantee(epsilon=largest.epsilon, delta=largest.delta, basis=basis)
+
+    def _levels(self, dataset: str) -> tuple[Grant, ...]:
+        """The grant in force before the first run of `dataset`, and what was listed with it."""
+        return self._before_and_since(dataset)[0][-1].levels
+
+    def _first_run(self, dataset: str) -> float:
+        return min((run.number for run in self.charged((dataset,))), default=math.inf)
+
+    def _before_and_since(self, dataset: str) -> tuple[list[Grant], list[Grant]]:
+        """The grants before the first run of `dataset`, and those since."""
         grants = [FIRST_GRANT, *self.grants.get(dataset, ())]
-        runs = self.charged(self.linked(dataset))
-        first = runs[0].number if runs else math.inf
-        replaced = [old for old, new in itertools.pairwise(grants) if new.after_run >= first]
-        later = [*replaced, grants[-1]]
-        if len(later) == 1:
-            return later[0]
-        return Grant(epsilon=max(g.epsilon for g in later), delta=max(g.delta for g in later))
+        n_before = sum(grant.after_run < self._first_run(dataset) for grant in grants)
+        return grants[:n_before], grants[n_before:]
 
 
 def total(runs: Sequence[RunRecord]) -> Cost:
@@ -83,16 +126,18 @@ def total(runs: Sequence[RunRecord]) -> Cost:
     return sum((run.cost for run in runs), NOTHING)
 
 
-def admit(book: Book, run: RunRecord, runs: int = 1) -> None:
+def admit(book: Book, run: RunRecord, runs: int = 1, regrouped: Collection[str] = ()) -> None:
     """Raise `BudgetRefused`, saying what to do next, unless `run` fits all filters it would be charged to.
 
-    `run` may stand for several `runs` at once, with the events of all of them.
+    `run` may stand for several `runs` at once, with the events of all of them. `regrouped` are the codes of groupings
+    in which documents that it reads form other units.
     """
     others = [other for other in book.runs if other.id != run.id]
     linked = replace(book, runs=[*others, run]).linked(run.dataset)
     earlier = replace(book, runs=others).charged(linked)
     if not all(book.grant(name).unbounded for name in linked):
         _check_pair(earlier, run)
+        _check_grouping(earlier, run, regrouped)
     for name in _own_first(linked, run.dataset):
         _check_budget(name, book.grant(name), total(earlier), run, runs)
 
@@ -120,13 +165,23 @@ def _own_first(names: Iterable[str], dataset: str) -> list[str]:
 
 def _check_pair(earlier: Sequence[RunRecord], run: RunRecord) -> None:
     for other in earlier:
-        if (other.unit, other.adjacency) != (run.unit, run.adjacency):
-            raise BudgetRefused(
-                f"Dataset {_holding(other.dataset, run.dataset)} is fixed to unit {other.unit!r} and adjacency "
-                f"{other.adjacency!r} by an earlier run, got unit {run.unit!r} and adjacency "
-                f"{run.adjacency!r}: budgets of different units or adjacencies cannot be added. "
-                "Ask with the unit and adjacency it is fixed to; they are decided by a dataset's first run."
-            )
+        for what, fixed, asked in (("unit", other.unit, run.unit), ("adjacency", other.adjacency, run.adjacency)):
+            if fixed != asked:
+                raise BudgetRefused(
+                    f"Dataset {_holding(other.dataset, run.dataset)} is fixed to {what} {fixed!r} by its first run, "
+                    f"and this run is for {what} {asked!r}: what they spend cannot be added. Ask for {what} {fixed!r}."
+                )
+
+
+def _check_grouping(earlier: Sequence[RunRecord], run: RunRecord, regrouped: Collection[str]) -> None:
+    """One filter protects one partition of the documents into units (docs/privacy.md, rule 16)."""
+    other = next((other for other in earlier if other.grouping in regrouped), None)
+    if other is not None:
+        raise BudgetRefused(
+            f"Dataset {_holding(other.dataset, run.dataset)} is fixed to the way in which an earlier run ({other.id}) "
+            f"grouped these documents into units ({run.unit!r}), and this run groups them otherwise: what one unit was "
+            "promised then says nothing of the units now. Read the documents with the units of the earlier run."
+        )
 
 
 def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord, runs: int) -> None:
@@ -146,11 +201,18 @@ def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord, runs: in
         f"Dataset {_holding(name, run.dataset)} cannot pay for {asked} epsilon {_taken(run):g}; "
         f"left is {_left(grant, spent, run)} "
         f"(the grant is {grant}). Ask for less, or: {command} --epsilon E --delta D"
+        + (
+            ""
+            if spent == NOTHING
+            else " (a level not listed before the first output guarantees nothing fixed beforehand)"
+        )
     )
 
 
 def _holding(name: str, dataset: str) -> str:
-    return repr(name) if name == dataset else f"{name!r}, which shares documents with {dataset!r},"
+    return (
+        repr(name) if name == dataset else f"{name!r}, which shares documents with {dataset!r} (exact; do not pass on),"
+    )
 
 
 def _taken(run: RunRecord) -> float:

@@ -155,7 +155,6 @@ def _differences(expected: State, found: State) -> list[str]:
     for (table, key), row in found.items():
         if (table, key) not in expected:
             problems.append(f"{table} {key!r} is not in the journal")
-        elif row != expected[table, key]:
-            changed = [name for name, value in row.items() if value != expected[table, key].get(name)]
+        elif changed := [name for name, value in row.items() if value != expected[table, key].get(name)]:
             problems.append(f"{table} {key!r} was altered: {', '.join(changed)}")
     return problems

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import hmac
 import math
+import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +49,10 @@ class Ledger:
         self._store = Store(Path(path) if path is not None else default_path())
         self.path = self._store.path
         self.key = self._store.key
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, here or in another process, is the same ledger opened again, or an error; never another one."""
+        return _reopened, (str(self.path), self._store.chain.owner())
 
     def reserve(
         self,
@@ -168,15 +175,27 @@ class Ledger:
         epsilon: float = DEFAULT_GRANT[0],
         delta: float = DEFAULT_GRANT[1],
         unbounded: bool = False,
+        listed: Sequence[float] = (),
     ) -> None:
         """Let `dataset` spend `epsilon` (nats) at `delta` in total, in place of its earlier grant.
 
-        `unbounded` is for public or synthetic documents. Raises `InputError` for values out of range.
+        `listed` are larger epsilons, rising, to which it may be raised later at the same delta: raising a grant after
+        outputs were seen keeps a guarantee only if the level was listed before the first (docs/privacy.md, rule 17).
+        `unbounded` is for public or synthetic documents. Raises `InputError` for values out of range, and for `listed`
+        levels of a dataset that has outputs: it is too late for them.
         """
         _check_name("dataset", dataset)
-        for name, value in (("epsilon", epsilon), ("delta", delta)):
-            GRANT_RANGES[name].check(name, value)
+        GRANT_RANGES["delta"].check("delta", delta)
+        for value in (epsilon, *listed):
+            GRANT_RANGES["epsilon"].check("epsilon", value)
+        if any(higher <= lower for lower, higher in pairwise((epsilon, *listed))) or (unbounded and listed):
+            raise InputError("listed levels must rise from epsilon, and an unbounded grant has none.")
         with self._store.writing() as session:
+            if listed and self._trusted(session).charged((dataset,)):
+                raise InputError(
+                    f"Totals can be listed (--then) only before the first output, and dataset {dataset!r} has outputs: "
+                    "a total listed now would guarantee nothing. Leave them out."
+                )
             row = GrantRow(
                 number=queries.latest_grant(session) + 1,
                 dataset=dataset,
@@ -185,6 +204,7 @@ class Ledger:
                 unbounded=unbounded,
                 after_run=queries.latest_run(session),
                 created=_now(),
+                listed=canonical([float(level) for level in listed]) if listed else None,
             )
             self._record(session, *_declared(session, dataset), row)
 
@@ -234,8 +254,18 @@ class Ledger:
             raise InputError(f"Dataset {dataset!r} is not in the ledger. See: dplda budget show")
         return self._trusted(session)
 
+    def _owned_by(self, owner: str) -> bool:
+        return hmac.compare_digest(self._store.chain.owner(), owner)
+
     def _record(self, session: Session, *rows: Base) -> None:
         integrity.record(session, self._store.chain, *rows)
+
+
+def _reopened(path: str, owner: str) -> Ledger:
+    ledger = Ledger(path) if os.path.exists(path) else None
+    if ledger is None or not ledger._owned_by(owner):
+        raise LedgerError(f"{path} is not the ledger that was copied or pickled. Open the one you mean: Ledger(path).")
+    return ledger
 
 
 def _declared(session: Session, dataset: str) -> list[Base]:

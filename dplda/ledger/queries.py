@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections import defaultdict
 from datetime import datetime
@@ -10,11 +9,12 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from dplda.ledger.filters import FIRST_GRANT, Book, total
+from dplda.ledger.filters import Book, total
 from dplda.ledger.records import RESERVED, DatasetRecord, Grant, HistoryRecord, PlannedEvent, RunRecord
-from dplda.ledger.schema import DatasetRow, EventRow, GrantRow, OverlapRow, RunRow, SketchRow
+from dplda.ledger.schema import DatasetRow, EventRow, GrantRow, GroupingRow, OverlapRow, RunRow, SketchRow
 from dplda.overlap import Fingerprint, Sketch
 from dplda.privacy.events import Event
+from dplda.text.records import DOCUMENT
 
 
 def load(session: Session) -> Book:
@@ -38,11 +38,29 @@ def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
     return [row.fingerprint for row in rows if Sketch.from_text(row.documents).overlaps(fingerprint.sketch)]
 
 
+def regrouped(session: Session, fingerprint: Fingerprint) -> set[str]:
+    """The codes of groupings in which the documents of `fingerprint`, or those it shares, form other units.
+
+    They are compared by their sketches; the same documents whose sketches cannot tell, by the codes themselves.
+    """
+    if fingerprint.grouping is None:
+        return set()
+    found = set()
+    for grouping, sketch in session.execute(select(GroupingRow, SketchRow).join(SketchRow)):
+        if grouping.code == fingerprint.grouping:
+            continue
+        theirs = Sketch.from_text(sketch.documents, grouping.units)
+        otherwise = theirs.regroups(fingerprint.sketch)
+        if otherwise or (otherwise is None and sketch.fingerprint == fingerprint.code):
+            found.add(grouping.code)
+    return found
+
+
 def run_record(row: RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
     """The record of a run with its planned events."""
     names = ("id", "number", "dataset", "unit", "adjacency", "epsilon", "delta", "sound", "status", "reason")
     return RunRecord(
-        **{name: getattr(row, name) for name in (*names, "model", "fingerprint")},
+        **{name: getattr(row, name) for name in (*names, "model", "fingerprint", "grouping")},
         parameters=json.loads(row.parameters),
         seconds=json.loads(row.seconds),
         created=datetime.fromisoformat(row.created),
@@ -60,6 +78,7 @@ def _grant(row: GrantRow) -> Grant:
         delta=row.delta,
         after_run=row.after_run,
         created=datetime.fromisoformat(row.created),
+        listed=tuple(json.loads(row.listed)) if row.listed else (),
     )
 
 
@@ -89,31 +108,25 @@ def dataset_record(book: Book, name: str) -> DatasetRecord:
         adjacency=charged[0].adjacency if charged else None,
         grant=book.grant(name),
         guaranteed=book.guaranteed(name),
+        guaranteed_alone=book.guaranteed(name, alone=True),
         spent=total(charged),
         linked=linked,
         fingerprints=tuple(sorted({run.fingerprint for run in own if run.fingerprint})),
         runs=tuple(run.id for run in own),
         unfinished=tuple(run.id for run in charged if run.status == RESERVED),
+        ungrouped=tuple(run.id for run in charged if run.fingerprint and run.unit != DOCUMENT and not run.grouping),
     )
 
 
 def history(book: Book, name: str) -> list[HistoryRecord]:
     """Grants and runs of a dataset in the order in which they were made, the initial grant first."""
-    charged = book.charged(book.linked(name))
-    lines = [(0, 0, HistoryRecord(created=None, text=f"grant {FIRST_GRANT} (every dataset's)", grant=FIRST_GRANT))]
-    for old, grant in itertools.pairwise([FIRST_GRANT, *book.grants.get(name, ())]):
-        late = any(run.number <= grant.after_run for run in charged)
-        text = f"grant {grant}" + (_change(old, grant) if late else "")
-        lines.append((grant.after_run, 1, HistoryRecord(created=grant.created, text=text, grant=grant)))
+    lines = []
+    for place, (grant, remark) in enumerate(book.granted(name)):
+        listed = f", to be raised to {', '.join(f'{e:g}' for e in grant.listed)} at most" if grant.listed else ""
+        text = f"grant {grant}{listed}{remark}" if place else f"grant {grant} (every dataset's)"
+        lines.append((grant.after_run, min(place, 1), HistoryRecord(created=grant.created, text=text, grant=grant)))
     for run in book.runs:
         if run.dataset == name:
             text = f"run {run.id}, epsilon {run.epsilon:g}, delta {run.delta:g}, {run.described}"
             lines.append((run.number, 0, HistoryRecord(created=run.created, text=text, run=run.id)))
     return [line for _, _, line in sorted(lines, key=lambda line: line[:2])]
-
-
-def _change(old: Grant, new: Grant) -> str:
-    """What a grant made after the first output does to the guarantee (docs/privacy.md, rule 7)."""
-    if new.epsilon > old.epsilon or new.delta > old.delta:
-        return ", raised after outputs were released: replaces the guarantee"
-    return ", not raised after outputs were released: the guarantee stays"

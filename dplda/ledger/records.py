@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any
@@ -17,8 +17,17 @@ from dplda.settings import DEFAULT_GRANT
 RESERVED = "reserved"
 DONE = "done"
 REFUSED = "refused"
-ENDED = (DONE, REFUSED, "failed", "unsupported", "cancelled")
+UNSUPPORTED = "unsupported"
+ENDED = (DONE, REFUSED, "failed", UNSUPPORTED, "cancelled")
 ABANDONED = ENDED[2:]
+INCOMPLETE = "incomplete"  # what a run whose end may show documents is called where it may be shared
+
+# What the guarantee of a dataset rests on (docs/privacy.md, rule 17).
+FIXED = "fixed beforehand"
+LISTED = "listed beforehand"
+AFTER_LOOKING = "chosen after looking"
+NO_LIMIT = "no limit"
+BASES = (FIXED, LISTED, AFTER_LOOKING, NO_LIMIT)  # from what holds best to what does not
 
 _capacity = lru_cache(maxsize=256)(accountant.capacity)
 
@@ -42,7 +51,7 @@ class RunRecord:
 
     While `status` is ``reserved`` the whole plan counts, also if the process died; once ended, only what was
     asked. A run that is not sound costs infinitely much unless it ended without an answer.
-    `created`, `seconds` (stage -> seconds) and `fingerprint` are private by-products: not for sharing.
+    `created`, `seconds` (stage -> seconds), `fingerprint` and `grouping` are private by-products: not for sharing.
     """
 
     id: str
@@ -61,6 +70,7 @@ class RunRecord:
     fingerprint: str | None
     created: datetime
     plan: tuple[PlannedEvent, ...]
+    grouping: str | None = None
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -85,6 +95,11 @@ class RunRecord:
         return self.cost != NOTHING
 
     @property
+    def released(self) -> bool:
+        """Whether how the run ended depends on released numbers alone."""
+        return self.status in (DONE, UNSUPPORTED)
+
+    @property
     def described(self) -> str:
         """The status in words."""
         if self.status == RESERVED:
@@ -92,13 +107,34 @@ class RunRecord:
         return f"{self.status}: {self.reason}" if self.reason else self.status
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON without the private by-products; an infinite cost is null."""
+        """Plain JSON that may be shared; an infinite cost is null.
+
+        A run that is not `released` may have ended as it did because of what the documents say, or because they are
+        linked to others. All that is told of it is its plan, at the cost of the whole plan.
+        """
+        released = self.released
+        cost = self.cost if released else replace(self, status=RESERVED).cost
         return {
             **{name: getattr(self, name) for name in ("id", "dataset", "unit", "adjacency", "epsilon", "delta")},
-            **{name: getattr(self, name) for name in ("sound", "status", "reason", "model")},
+            "sound": self.sound,
+            "status": self.status if released else INCOMPLETE,
+            "reason": self.reason if released else "",
             "parameters": dict(self.parameters),
+            "mu_squared": finite(cost.mu_squared),
+            "events": [
+                {**planned.event.to_json(), "status": planned.status if released else "planned"}
+                for planned in self.plan
+            ],
+        }
+
+    def local_json(self) -> dict[str, Any]:
+        """How the run ended and what it took, exactly: for the person who keeps the ledger, not for sharing."""
+        return {
+            "status": self.status,
+            "reason": self.reason,
             "mu_squared": finite(self.cost.mu_squared),
-            "events": [{**planned.event.to_json(), "status": planned.status} for planned in self.plan],
+            "model": self.model,
+            "asked": [planned.asked for planned in self.plan],
         }
 
 
@@ -106,14 +142,21 @@ class RunRecord:
 class Grant:
     """What a dataset may spend in total: `epsilon` (nats, infinite if unbounded) at `delta`.
 
-    `after_run` is the number of the latest run of the ledger when it was granted, `created` when; the grant
-    every dataset starts with has 0 and None.
+    `listed` are the epsilons, rising, to which it may be raised later, at the same delta each. `after_run`
+    is the number of the latest run of the ledger when it was granted, `created` when; the grant every dataset starts
+    with has 0 and None.
     """
 
     epsilon: float = DEFAULT_GRANT[0]
     delta: float = DEFAULT_GRANT[1]
     after_run: int = 0
     created: datetime | None = None
+    listed: tuple[float, ...] = ()
+
+    @property
+    def levels(self) -> tuple[Grant, ...]:
+        """The grant and what it may be raised to."""
+        return (self, *(replace(self, epsilon=epsilon, listed=()) for epsilon in self.listed))
 
     @property
     def unbounded(self) -> bool:
@@ -130,25 +173,74 @@ class Grant:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """What holds of all outputs on a dataset together (docs/privacy.md, rule 17).
+
+    `basis` is ``FIXED`` if what was spent stays within the grant that was in force before the first output; ``LISTED``
+    if it stays within a level that was listed with that grant: then `delta` is the sum of the deltas of all levels up
+    to it. With ``AFTER_LOOKING`` or ``NO_LIMIT`` nothing that was fixed beforehand holds, and `epsilon` is the largest
+    limit since. `allows_more`: the grant in force is above all these levels, and so was chosen after looking.
+    """
+
+    epsilon: float
+    delta: float
+    basis: str = FIXED
+    allows_more: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether (epsilon, delta) is guaranteed."""
+        return self.basis in (FIXED, LISTED)
+
+    def __str__(self) -> str:
+        return f"epsilon {self.epsilon:g}, delta {self.delta:g}"
+
+    def described(self, grant: Grant) -> str:
+        """In words, beside the `grant` in force."""
+        if self.basis == NO_LIMIT:
+            return "no guarantee: no limit is or was in force"
+        if self.basis == AFTER_LOOKING:
+            return (
+                f"no guarantee fixed beforehand: more was spent, up to {self}, than any level allows that was listed "
+                "before the first output. Quote what was spent, and that its limit was chosen after looking"
+            )
+        if str(self) == str(grant):
+            return f"the guarantee is the grant's ({self})"
+        level = "the level reached of those listed" if self.basis == LISTED else "the grant"
+        more = (
+            f"; the grant in force ({grant}) was chosen after looking: once more than epsilon {self.epsilon:g} is "
+            "spent, nothing is guaranteed"
+        )
+        return f"the guarantee is that of {level} before the first output ({self}){more if self.allows_more else ''}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON; null where nothing is guaranteed."""
+        epsilon, delta = (self.epsilon, self.delta) if self.holds else (None, None)
+        return {"epsilon": epsilon, "delta": delta, "basis": self.basis}
+
+
+@dataclass(frozen=True, kw_only=True)
 class DatasetRecord:
     """A dataset's budget. `spent` counts all runs of the datasets `linked` to it (itself included).
 
-    `grant` is in force; `guaranteed` is the largest since the first output: lowering or raising a grant
-    after outputs were read does not take back what they were released under. `spent_epsilon` (nats) is at
-    the grant's delta, `remaining` the share of the filter that is left, in [0, 1]. `unit` and `adjacency`
-    are None until a run fixed them. `unfinished` are the runs among those counted that have not ended.
+    `grant` is in force; `guaranteed` is what holds, `guaranteed_alone` the same by the dataset's own runs, whatever it
+    is linked to: only that may be shared. `spent_epsilon` (nats) is at the grant's delta, `remaining` the share of the
+    filter that is left, in [0, 1]. `unit` and `adjacency` are None until a run fixed them. Of the runs counted,
+    `unfinished` have not ended, and `ungrouped`, made before schema 4, did not record how documents formed units.
     """
 
     name: str
     unit: str | None
     adjacency: str | None
     grant: Grant
-    guaranteed: Grant
+    guaranteed: Guarantee
+    guaranteed_alone: Guarantee
     spent: Cost
     linked: tuple[str, ...]
     fingerprints: tuple[str, ...]
     runs: tuple[str, ...]
     unfinished: tuple[str, ...]
+    ungrouped: tuple[str, ...]
 
     @property
     def spent_epsilon(self) -> float:
@@ -166,12 +258,8 @@ class DatasetRecord:
 
     @property
     def guarantee(self) -> str:
-        """What is promised, in words: the filter's bound, not what was spent (docs/privacy.md, rule 7)."""
-        if self.guaranteed.unbounded:
-            return "no guarantee: the grant is or was unbounded after outputs were released"
-        if str(self.guaranteed) == str(self.grant):
-            return f"the guarantee is the grant's ({self.grant})"
-        return f"the guarantee is the largest grant's since the first output ({self.guaranteed})"
+        """What is promised, in words: the filter's bound, not what was spent (docs/privacy.md, rules 7 and 17)."""
+        return self.guaranteed.described(self.grant)
 
     @property
     def spent_so_far(self) -> str:
@@ -182,16 +270,26 @@ class DatasetRecord:
     def remarks(self) -> tuple[str, ...]:
         """What else the sums rest on, in words: shared documents, and runs that have not ended."""
         others = ", ".join(name for name in self.linked if name != self.name)
-        shared = f"shares documents with, and is charged together with: {others}"
+        shared = f"shares documents with, and is charged together with (exact; do not pass on): {others}"
         begun = f"started and never finished (or still running), counted as wholly spent: {', '.join(self.unfinished)}"
-        return (*([shared] if others else []), *([begun] if self.unfinished else []))
+        unknown = (
+            "how these earlier runs grouped documents into units is not recorded, so that other units would not be "
+            f"refused; read the documents with the units of: {', '.join(self.ungrouped)}"
+        )
+        told = ((others, shared), (self.unfinished, begun), (self.ungrouped, unknown))
+        return tuple(text for applies, text in told if applies)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON without fingerprints; an infinite epsilon is null."""
+        """Plain JSON without fingerprints; an infinite epsilon is null.
+
+        All but the name, the grant and the runs depends on which datasets share documents: not for sharing.
+        """
         grant = {"epsilon": finite(self.grant.epsilon), "delta": self.grant.delta}
         return {
             **{name: getattr(self, name) for name in ("name", "unit", "adjacency", "guarantee", "spent_so_far")},
             "grant": {**grant, "unbounded": self.grant.unbounded},
+            "listed": list(self.grant.listed),
+            "guaranteed": self.guaranteed.to_json(),
             "spent": {"epsilon": finite(self.spent_epsilon), "delta": self.grant.delta},
             "remaining": self.remaining,
             "linked": list(self.linked),

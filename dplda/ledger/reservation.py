@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from sqlalchemy import select
@@ -12,7 +12,7 @@ from dplda.errors import BudgetRefused, GateError, InputError, LedgerError
 from dplda.ledger import integrity, queries
 from dplda.ledger.filters import Book, admit
 from dplda.ledger.records import ABANDONED, DONE, REFUSED, RESERVED
-from dplda.ledger.schema import Base, EventRow, OverlapRow, RunRow, SketchRow
+from dplda.ledger.schema import Base, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow
 from dplda.ledger.store import Store
 from dplda.overlap import Fingerprint
 from dplda.privacy.events import Event
@@ -34,8 +34,9 @@ class Reservation:
     def bind(self, fingerprint: Fingerprint) -> None:
         """Attach the keyed fingerprint of the documents read; to be called before the first `ask`.
 
-        Checks the filter again over all datasets that share documents with these, and keeps the sketch. Raises
-        `BudgetRefused` if it does not fit; the run has then ended as ``refused`` and costs nothing.
+        Checks the filter again over all datasets that share documents with these, and that they form the same units
+        there; keeps the sketch. Raises `BudgetRefused` otherwise; the run has then ended as ``refused`` and costs
+        nothing.
         """
         refusal: BudgetRefused | None = None
         with self._store.writing() as session:
@@ -44,14 +45,19 @@ class Reservation:
                 raise GateError(f"Run {self.run} is already bound to other documents.")
             book = self._load(session)
             run = next(run for run in book.runs if run.id == self.run)
-            new = _sketch_rows(session, fingerprint)
-            found = {(overlap.earlier, overlap.later) for overlap in new if isinstance(overlap, OverlapRow)}
-            row.fingerprint = fingerprint.code
+            shared = queries.overlapping(session, fingerprint)
+            regrouped = queries.regrouped(session, fingerprint)
+            row.fingerprint, row.grouping = fingerprint.code, fingerprint.grouping
             try:
-                admit(replace(book, overlaps=book.overlaps | found), replace(run, fingerprint=fingerprint.code))
+                admit(
+                    replace(book, overlaps=book.overlaps.union((code, fingerprint.code) for code in shared)),
+                    replace(run, fingerprint=fingerprint.code, grouping=fingerprint.grouping),
+                    regrouped=regrouped,
+                )
+                new = _document_rows(session, fingerprint, shared)
             except BudgetRefused as refused:  # the transaction must still commit the refusal
                 refusal, new = refused, []
-                row.status, row.reason = REFUSED, "the documents' budget, unit or adjacency does not allow it"
+                row.status, row.reason = REFUSED, "the documents' budget, units or adjacency do not allow it"
             integrity.record(session, self._store.chain, *new, row)
         if refusal is not None:
             raise refusal
@@ -114,10 +120,21 @@ class Reservation:
         return row
 
 
-def _sketch_rows(session: Session, fingerprint: Fingerprint) -> list[Base]:
-    """The sketch and the overlaps of documents that the ledger has not seen yet."""
-    if session.get(SketchRow, fingerprint.code) is not None:
-        return []
-    sketch = SketchRow(fingerprint=fingerprint.code, documents=fingerprint.sketch.to_text())
-    earlier = queries.overlapping(session, fingerprint)
-    return [sketch, *(OverlapRow(earlier=code, later=fingerprint.code) for code in earlier)]
+def _document_rows(session: Session, fingerprint: Fingerprint, shared: Collection[str]) -> list[Base]:
+    """What the ledger does not know yet of documents: their sketch, their grouping, and corpora that `shared` them."""
+    rows: list[Base] = []
+    documents, known = fingerprint.sketch.to_text(), session.get(SketchRow, fingerprint.code)
+    if known is None:
+        rows.append(SketchRow(fingerprint=fingerprint.code, documents=documents))
+    elif known.documents != documents:  # a sketch of version 3
+        known.documents = documents
+        rows.append(known)
+    for code in shared:
+        pair = {"earlier": code, "later": fingerprint.code}
+        turned = {"earlier": fingerprint.code, "later": code}
+        if session.get(OverlapRow, pair) is None and session.get(OverlapRow, turned) is None:
+            rows.append(OverlapRow(**pair))
+    if fingerprint.grouping is not None and session.get(GroupingRow, fingerprint.grouping) is None:
+        units = fingerprint.sketch.members_to_text()
+        rows.append(GroupingRow(code=fingerprint.grouping, fingerprint=fingerprint.code, units=units))
+    return rows

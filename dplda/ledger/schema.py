@@ -11,7 +11,7 @@ from __future__ import annotations
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 APPLICATION_ID = 0x64706C64  # "dpld": tells a ledger from another program's SQLite database
 
 
@@ -40,6 +40,7 @@ class GrantRow(Base):
     unbounded: Mapped[bool]
     after_run: Mapped[int]  # number of the latest run at the time, of any dataset; 0 before the first
     created: Mapped[str]
+    listed: Mapped[str | None]  # canonical JSON: the epsilons, rising, to which the grant may be raised later
 
 
 class RunRow(Base):
@@ -62,6 +63,7 @@ class RunRow(Base):
     model: Mapped[str | None]
     fingerprint: Mapped[str | None]
     created: Mapped[str]
+    grouping: Mapped[str | None]  # the code of how documents form units; none where each is one, and before version 4
 
 
 class EventRow(Base):
@@ -103,7 +105,10 @@ class CellRow(Base):
 
 
 class SketchRow(Base):
-    """The sketch of the documents that a fingerprint stands for; runs before version 3 left none."""
+    """The sketch of the documents that a fingerprint stands for; runs before version 3 left none.
+
+    Sketches of version 3 hold documents of one and two words too; they are replaced when the documents are bound again.
+    """
 
     __tablename__ = "sketches"
 
@@ -118,6 +123,16 @@ class OverlapRow(Base):
 
     earlier: Mapped[str] = mapped_column(ForeignKey("sketches.fingerprint"), primary_key=True)
     later: Mapped[str] = mapped_column(ForeignKey("sketches.fingerprint"), primary_key=True)
+
+
+class GroupingRow(Base):
+    """How the documents of a fingerprint form units; those of runs before version 4 are not known."""
+
+    __tablename__ = "groupings"
+
+    code: Mapped[str] = mapped_column(primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(ForeignKey("sketches.fingerprint"))
+    units: Mapped[str]  # `Sketch.members_to_text`, in the order of the sketch's documents
 
 
 class JournalRow(Base):
@@ -143,9 +158,13 @@ class HeadRow(Base):
 
 
 STATE: tuple[type[Base], ...] = (
-    DatasetRow, GrantRow, RunRow, EventRow, ComparisonRow, CellRow, SketchRow, OverlapRow,
+    DatasetRow, GrantRow, RunRow, EventRow, ComparisonRow, CellRow, SketchRow, OverlapRow, GroupingRow,
 )  # fmt: skip
 ADDED: dict[int, tuple[type[Base], ...]] = {  # the tables that each version brought
     2: (ComparisonRow, CellRow),
     3: (SketchRow, OverlapRow),
+    4: (GroupingRow,),
 }
+ADDED_COLUMNS: dict[int, tuple[tuple[str, str], ...]] = {
+    4: (("grants", "listed"), ("runs", "grouping"))
+}  # texts or NULL

@@ -25,7 +25,7 @@ from sqlalchemy.orm import Session
 
 from dplda.errors import LedgerError
 from dplda.ledger.integrity import Chain
-from dplda.ledger.schema import ADDED, APPLICATION_ID, SCHEMA_VERSION, Base, HeadRow
+from dplda.ledger.schema import ADDED, ADDED_COLUMNS, APPLICATION_ID, SCHEMA_VERSION, Base, HeadRow
 
 BUSY_SECONDS = 5.0
 KEY_BYTES = 32
@@ -154,6 +154,8 @@ class Store:
             for version in range(self._version(session) + 1, SCHEMA_VERSION + 1):
                 tables = [Base.metadata.tables[kind.__tablename__] for kind in ADDED[version]]
                 Base.metadata.create_all(connection, tables)
+                for table, column in ADDED_COLUMNS.get(version, ()):
+                    connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column} VARCHAR")
                 connection.exec_driver_sql(f"PRAGMA user_version = {version}")
 
     def _create(self) -> bytes:

@@ -64,6 +64,35 @@ def test_a_grant_replaces_the_one_before_and_is_in_the_history(dplda, saved: str
     assert "epsilon 20" in dplda("budget", "history").out
 
 
+def test_a_grant_raised_after_outputs_says_what_is_left_of_the_guarantee(dplda, saved: str) -> None:
+    raised = dplda("budget", "grant", "reviews", "--epsilon", 20, "--delta", "1e-5").out
+    for told in (raised, dplda("budget", "show", "reviews").out):
+        assert "the grant in force (epsilon 20, delta 1e-05) was chosen after looking" in " ".join(told.split())
+    assert "to a level not listed before the first" in " ".join(dplda("budget", "history", "reviews").out.split())
+    assert dplda("budget", "show", "reviews", "--json").json["guaranteed"]["epsilon"] == 10.0
+
+
+def test_levels_listed_beforehand_keep_a_guarantee(dplda) -> None:
+    grant = ("budget", "grant", "fresh", "--delta", "1e-6", "--epsilon")
+    assert (
+        "the guarantee is the grant's (epsilon 1, delta 1e-06)"
+        in dplda(*grant, 1, "--then", 2, "--then", 4).out.lower()
+    )
+    assert "to be raised to 2, 4 at most" in " ".join(dplda("budget", "history", "fresh").out.split())
+    assert dplda("budget", "show", "fresh", "--json").json["listed"] == [2.0, 4.0]
+    asked = {"unit": "document", "adjacency": "replace", "epsilon": 1.0, "delta": 1e-7, "parameters": {}, "sound": True}
+    Ledger().reserve(dataset="fresh", events=[Event(stage="size", noise_multiplier=6.0)], **asked)
+    assert "(epsilon 1, delta 1e-06)" in dplda(*grant, 4).out
+    Ledger().reserve(dataset="fresh", events=[Event(stage="core", noise_multiplier=2.0)], **asked)
+    assert "those listed before the first output (epsilon 4, delta 3e-06)" in dplda("budget", "show", "fresh").out
+
+
+@pytest.mark.parametrize("wrong", [["--epsilon", 2, "--delta", 1e-6, "--then", 1], ["--unbounded", "--then", 1]])
+def test_levels_that_do_not_rise_are_refused(dplda, wrong: list[object]) -> None:
+    assert dplda("budget", "grant", "fresh", *wrong).status == 2
+    assert dplda("budget", "show", "--json").json == {"datasets": []}
+
+
 def test_an_unbounded_grant_says_so(dplda) -> None:
     assert "unbounded" in dplda("budget", "grant", "toys", "--unbounded").out
     assert dplda("budget", "grant", "toys", "--unbounded", "--json").json["grant"]["unbounded"] is True

@@ -19,6 +19,21 @@ def test_a_run_is_reported_by_its_id_into_the_file_named(dplda, saved: str, home
     assert "1.234" not in page, "the seconds of a run are private"
 
 
+def test_what_is_guaranteed_of_all_runs_is_on_the_page_where_the_ledger_knows(dplda, saved: str, home: Path) -> None:
+    model = make_model()
+    replace(model, parameters=dict(model.parameters) | {"run": saved, "dataset": "reviews"}).save(home / "m")
+    assert dplda("report", home / "m").status == 0
+    assert "the guarantee is the grant&#39;s (epsilon 10, delta 1e-05)" in (home / "report.html").read_text()
+    assert dplda("budget", "grant", "reviews", "--epsilon", 20, "--delta", "1e-5").status == 0
+    assert dplda("report", home / "m", "--output", home / "again.html").status == 0
+    assert "was chosen after looking" in (home / "again.html").read_text()
+    for name in ("ledger.db", "ledger.db.key"):
+        (home / name).unlink()
+    assert dplda("report", home / "m", "--output", home / "alone.html").status == 0
+    assert "dplda budget show" in (home / "alone.html").read_text()
+    assert not (home / "ledger.db").exists()
+
+
 def test_json_names_runs_and_file(dplda, saved: str, home: Path) -> None:
     record = dplda("report", home / "models" / "saved", "--json").json
     assert record == {"runs": ["toy-aaaaaa"], "report": "report.html", "private": True}

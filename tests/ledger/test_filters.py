@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,8 +9,9 @@ from hypothesis import strategies as st
 from ledger_helpers import a_run, gaussian
 
 from dplda.errors import BudgetRefused
-from dplda.ledger import Grant, PlannedEvent
+from dplda.ledger import Grant, Guarantee, PlannedEvent
 from dplda.ledger.filters import Book, admit, total
+from dplda.ledger.records import AFTER_LOOKING, LISTED, NO_LIMIT
 from dplda.privacy.accountant import Cost, capacity
 
 WHOLE = capacity(10.0, 1e-5).mu_squared
@@ -100,14 +102,19 @@ def test_the_smaller_grant_of_linked_datasets_decides():
     grants = {"a": Grant(epsilon=50.0), "b": Grant(epsilon=1.0)}
     run = a_run(2, "a", 1.0, fingerprint="f")
     admit(book(**grants), run)
-    with pytest.raises(BudgetRefused, match="Dataset 'b', which shares documents with 'a', cannot pay"):
+    with pytest.raises(
+        BudgetRefused, match=r"Dataset 'b', which shares documents with 'a' \(exact; do not pass on\), cannot pay"
+    ):
         admit(book(a_run(1, "b", 0.01, fingerprint="f"), **grants), run)
 
 
 @pytest.mark.parametrize("changes", [{"unit": "user"}, {"adjacency": "replace"}])
 def test_another_unit_or_adjacency_is_refused_also_across_linked_datasets(changes):
     first = a_run(1, "b", 0.01, fingerprint="f")
-    with pytest.raises(BudgetRefused, match="'b', which shares documents with 'a', is fixed to unit 'document'"):
+    with pytest.raises(
+        BudgetRefused,
+        match=r"'b', which shares documents with 'a' .*, is fixed to (unit 'document'|adjacency 'add-)",
+    ):
         admit(book(first), a_run(2, "a", 0.01, fingerprint="f", **changes))
 
 
@@ -139,23 +146,93 @@ def test_the_epsilon_said_to_be_left_is_admitted_and_a_little_more_is_not():
         admit(book(spent), a_run(2, "a", capacity(left + 0.002, 1e-6).mu_squared))
 
 
-def test_the_guarantee_is_the_largest_grant_since_the_first_output():
-    early, large, small = (
-        Grant(epsilon=40.0),
-        Grant(epsilon=20.0, after_run=1),
-        Grant(epsilon=5.0, after_run=2),
-    )
-    wide = Grant(epsilon=4.0, delta=1e-4, after_run=2)
+EARLY, LARGE, SMALL = Grant(epsilon=40.0), Grant(epsilon=20.0, after_run=1), Grant(epsilon=5.0, after_run=2)
+WIDE, MORE = Grant(epsilon=4.0, delta=1e-4, after_run=2), Grant(epsilon=30.0, after_run=2)
+LADDER = Grant(epsilon=1.0, delta=1e-6, listed=(2.0, 4.0, 8.0), after_run=1)
 
-    def guaranteed(runs, *grants):
-        return Book(runs=runs, grants={"a": grants}).guaranteed("a")
 
-    runs = [a_run(2, "a", 0.1)]
-    assert guaranteed([], early, large, small) == small
-    assert guaranteed(runs, early, large) == large
-    assert guaranteed(runs, early, large, small).epsilon == 20.0
-    assert guaranteed(runs, large, small, wide) == Grant(epsilon=20.0, delta=1e-4)
-    assert guaranteed([a_run(2, "a", 0.1)]) == Grant()
+def level(epsilon, delta=1e-6):
+    return Grant(epsilon=epsilon, delta=delta, after_run=2)
+
+
+def spending(epsilon, delta=1e-5):
+    """A run that takes a little less than a whole grant of epsilon."""
+    return 0.999 * capacity(epsilon, delta).mu_squared
+
+
+def held(epsilon, delta=1e-5, basis="fixed beforehand", allows_more=False):
+    return Guarantee(epsilon=epsilon, delta=delta, basis=basis, allows_more=allows_more)
+
+
+@pytest.mark.parametrize(
+    ("grants", "spent", "guarantee"),
+    [
+        ([], spending(10.0), held(10.0)),
+        ([EARLY, LARGE], spending(20.0), held(20.0)),
+        ([EARLY, LARGE, SMALL], spending(1.0), held(20.0)),
+        ([LARGE, SMALL, replace(LARGE, after_run=2)], spending(20.0), held(20.0)),
+        ([LARGE, MORE], spending(20.0), held(20.0, allows_more=True)),
+        ([LARGE, MORE], spending(25.0), held(30.0, basis=AFTER_LOOKING, allows_more=True)),
+        ([LARGE, MORE, SMALL], spending(25.0), held(30.0, basis=AFTER_LOOKING)),
+        ([LARGE, MORE, SMALL], spending(1.0), held(20.0)),
+        ([LARGE, WIDE], spending(1.0), held(20.0, allows_more=True)),
+        ([LADDER], spending(1.0, 1e-6), held(1.0, 1e-6)),
+        ([LADDER, level(2.0)], spending(1.0, 1e-6), held(1.0, 1e-6)),
+        ([LADDER, level(2.0)], spending(2.0, 1e-6), held(2.0, 2e-6, LISTED)),
+        ([LADDER, level(8.0)], spending(8.0, 1e-6), held(8.0, 4e-6, LISTED)),
+        ([LADDER, level(8.0)], spending(3.0, 1e-6), held(4.0, 3e-6, LISTED)),
+        ([LADDER, level(3.9)], spending(3.9, 1e-6), held(4.0, 3e-6, LISTED)),
+        ([LADDER, level(4.0), level(0.5), level(2.0)], spending(3.0, 1e-6), held(4.0, 3e-6, LISTED)),
+        ([LADDER, level(9.0)], spending(8.5, 1e-6), held(9.0, 1e-6, AFTER_LOOKING, allows_more=True)),
+        ([LADDER, level(2.0, 1e-5)], spending(2.0, 1e-5), held(4.0, 3e-6, LISTED, allows_more=True)),
+        ([LARGE, replace(MORE, listed=(60.0,)), level(60.0)], spending(50.0),
+         held(60.0, 1e-6, AFTER_LOOKING, allows_more=True)),
+        ([Grant(epsilon=math.inf)], 1.0, held(math.inf, basis=NO_LIMIT)),
+        ([LARGE, level(math.inf, 1e-5), SMALL], spending(1.0), held(20.0)),
+        ([LARGE, level(math.inf, 1e-5)], spending(50.0), held(math.inf, basis=AFTER_LOOKING, allows_more=True)),
+    ],
+)  # fmt: skip
+def test_the_guarantee_is_the_least_level_fixed_before_the_first_output_that_was_kept(grants, spent, guarantee):
+    assert Book(runs=[a_run(2, "a", spent)], grants={"a": [*grants]}).guaranteed("a") == guarantee
+
+
+def test_a_dataset_without_runs_is_held_to_its_grant():
+    assert Book(runs=[], grants={"a": [EARLY, LARGE, SMALL]}).guaranteed("a") == held(5.0)
+
+
+def test_a_run_without_noise_leaves_no_guarantee():
+    free = [Grant(epsilon=math.inf, after_run=1)]
+    assert Book(runs=[a_run(1, "a", sound=False)], grants={"a": free}).guaranteed("a").basis == NO_LIMIT
+
+
+def test_a_name_that_comes_late_is_not_held_to_a_limit_chosen_from_several():
+    """Names declared beforehand with many limits, of which one is used once it is seen how much was spent."""
+    grants = {"reviews": [Grant(epsilon=100.0)], **{f"v{e}": [Grant(epsilon=float(e))] for e in (1, 2, 4, 8, 16)}}
+    runs = [a_run(1, "reviews", spending(1.5), fingerprint="f"), a_run(2, "v2", 1e-6, fingerprint="f")]
+    both = Book(runs=runs, grants=grants)
+    assert both.linked("v2") == ("reviews", "v2")
+    assert both.guaranteed("v2") == both.guaranteed("reviews") == held(100.0)
+    assert both.guaranteed("v2", alone=True) == held(2.0)
+    turned = Book(runs=[replace(run, number=3 - run.number) for run in runs], grants=grants)
+    assert turned.guaranteed("v2") == held(2.0)
+    assert turned.guaranteed("reviews") == held(100.0)
+
+
+def test_a_limit_chosen_after_looking_is_not_forgotten_under_another_name():
+    grants = {"a": [Grant(epsilon=1.0), Grant(epsilon=5.0, after_run=1)]}
+    runs = [a_run(1, "a", spending(4.0), fingerprint="f"), a_run(2, "b", 1e-6, fingerprint="f")]
+    assert Book(runs=runs, grants=grants).guaranteed("b").basis == AFTER_LOOKING
+
+
+def test_another_grouping_of_the_same_documents_is_refused_unless_nothing_is_promised():
+    first = a_run(1, "a", 0.1, unit="user", fingerprint="f", grouping="g")
+    run = a_run(2, "a", 0.1, unit="user", fingerprint="f", grouping="h")
+    admit(book(first), run)
+    with pytest.raises(BudgetRefused, match=r"fixed to the way in which an earlier run \(a-1\) grouped"):
+        admit(book(first), run, regrouped={"g"})
+    admit(book(first, a=Grant(epsilon=math.inf)), run, regrouped={"g"})
+    idle = a_run(1, "a", plan=(), unit="user", fingerprint="f", grouping="g")
+    admit(book(idle), run, regrouped={"g"})
 
 
 def test_an_unbounded_grant_has_no_limit_in_either_currency():

@@ -97,8 +97,8 @@ def test_another_programs_database_is_refused_and_left_alone(tmp_path):
 
 def test_a_newer_schema_asks_for_an_upgrade(ledger):
     with ledger._store.writing() as session:
-        session.connection().exec_driver_sql("PRAGMA user_version = 4")
-    with pytest.raises(LedgerError, match="has schema 4, newer than this program's 3: upgrade dplda"):
+        session.connection().exec_driver_sql("PRAGMA user_version = 5")
+    with pytest.raises(LedgerError, match="has schema 5, newer than this program's 4: upgrade dplda"):
         Ledger(ledger.path)
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from ledger_helpers import gaussian, reserve, spend
 
 
-def test_history_tells_grants_and_runs_in_order_and_when_a_guarantee_was_replaced(ledger):
+def test_history_tells_grants_and_runs_in_order_and_when_a_guarantee_was_lost(ledger):
     ledger.grant("reviews", 5.0, 1e-5)
     first = spend(ledger, events=[gaussian(mu_squared=0.1)]).run
     spend(ledger, "other", "g")
@@ -14,7 +14,7 @@ def test_history_tells_grants_and_runs_in_order_and_when_a_guarantee_was_replace
         "grant epsilon 10, delta 1e-05 (every dataset's)",
         "grant epsilon 5, delta 1e-05",
         f"run {first}, epsilon 2, delta 1e-06, done",
-        "grant epsilon 20, delta 1e-06, raised after outputs were released: replaces the guarantee",
+        "grant epsilon 20, delta 1e-06, raised after outputs were released, to a level not listed before the first",
         f"run {second}, epsilon 2, delta 1e-06, started and never finished: counted as wholly spent",
     ]
     ledger.grant("reviews", 1.0, 1e-6)
@@ -23,8 +23,8 @@ def test_history_tells_grants_and_runs_in_order_and_when_a_guarantee_was_replace
     assert [line.created is None for line in lines] == [True, False, False, False, False]
 
 
-def test_a_grant_after_a_run_that_asked_nothing_replaces_no_guarantee(ledger):
+def test_a_grant_after_a_run_that_asked_nothing_loses_no_guarantee(ledger):
     reserve(ledger).abandon("cancelled", "by the user")
     ledger.grant("reviews", 20.0, 1e-5)
-    assert "replaces" not in ledger.history("reviews")[-1].text
+    assert "raised" not in ledger.history("reviews")[-1].text
     assert ledger.dataset("reviews").guaranteed.epsilon == 20.0

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ledger_helpers import a_run, gaussian, reserve, spend
 
+from dplda.errors import InputError
 from dplda.ledger import PlannedEvent
+from dplda.ledger.records import LISTED, NO_LIMIT
 from dplda.overlap import Fingerprint
 from dplda.privacy.accountant import capacity, gaussian_delta
 from dplda.privacy.events import at_least
@@ -75,18 +77,66 @@ def test_guarantee_and_spending_are_told_apart_in_words(ledger):
 def test_lowering_a_grant_to_what_was_spent_does_not_improve_the_guarantee(ledger):
     spend(ledger, events=[gaussian(mu_squared=0.1)])
     ledger.grant("reviews", 2.0, 1e-5)
-    words = "the guarantee is the largest grant's since the first output (epsilon 10, delta 1e-05)"
+    words = "the guarantee is that of the grant before the first output (epsilon 10, delta 1e-05)"
     assert ledger.dataset("reviews").guarantee == words
     ledger.grant("reviews", 10.0, 1e-5)
     assert ledger.dataset("reviews").guarantee == "the guarantee is the grant's (epsilon 10, delta 1e-05)"
 
 
-def test_a_dataset_once_unbounded_after_outputs_has_no_guarantee(ledger):
+def test_a_dataset_from_which_anything_was_released_without_a_limit_has_no_guarantee(ledger):
     spend(ledger, events=[gaussian(mu_squared=0.1)])
     ledger.grant("reviews", unbounded=True)
     ledger.grant("reviews", 10.0, 1e-5)
+    assert ledger.dataset("reviews").guarantee.startswith("the guarantee is the grant's")  # nothing came of it
+    ledger.grant("reviews", unbounded=True)
+    spend(ledger, sound=False)
+    ledger.grant("reviews", 10.0, 1e-5)
     assert ledger.dataset("reviews").guarantee.startswith("no guarantee")
-    assert str(ledger.dataset("reviews").guaranteed) == "unbounded"
+    assert ledger.dataset("reviews").guaranteed.basis == NO_LIMIT
+    assert ledger.dataset("reviews").to_json()["guaranteed"] == {"epsilon": None, "delta": None, "basis": NO_LIMIT}
+
+
+def test_totals_are_listed_before_the_first_output_or_not_at_all(ledger):
+    ledger.grant("reviews", 1.0, 1e-6, listed=[2.0])
+    ledger.grant("reviews", 1.0, 1e-6, listed=[3.0])
+    spend(ledger, events=[gaussian(mu_squared=0.001)])
+    with pytest.raises(InputError, match="only before the first output"):
+        ledger.grant("reviews", 2.0, 1e-6, listed=[4.0])
+    assert list(ledger.dataset("reviews").grant.listed) == [3.0]
+
+
+def test_a_grant_raised_after_looking_is_said_to_be_so(ledger):
+    ledger.grant("reviews", 1.0, 1e-6, listed=[2.0])
+    spend(ledger, events=[gaussian(mu_squared=0.9999 * capacity(1.0, 1e-6).mu_squared)])
+    ledger.grant("reviews", 2.0, 1e-6)
+    assert ledger.dataset("reviews").guarantee.endswith("the grant before the first output (epsilon 1, delta 1e-06)")
+    spend(ledger, events=[gaussian(mu_squared=0.001)])
+    record = ledger.dataset("reviews")
+    told = "the guarantee is that of the level reached of those listed before the first output (epsilon 2, delta 2e-06)"
+    assert record.guarantee == told
+    assert record.to_json()["guaranteed"] == {"epsilon": 2.0, "delta": 2e-6, "basis": LISTED}
+    ledger.grant("reviews", 3.0, 1e-6)
+    assert "(epsilon 3, delta 1e-06) was chosen after looking" in ledger.dataset("reviews").guarantee
+    spend(ledger, events=[gaussian(mu_squared=capacity(2.0, 1e-6).mu_squared)])
+    record = ledger.dataset("reviews")
+    assert record.guarantee.startswith(
+        "no guarantee fixed beforehand: more was spent, up to epsilon 3, delta 1e-06, than"
+    )
+    assert record.to_json()["guaranteed"]["epsilon"] is None
+
+
+ENDS = ["failed", "cancelled", "refused", "reserved"]
+
+
+@pytest.mark.parametrize("status", ENDS)
+def test_how_a_run_ended_is_not_shared_unless_released_numbers_decided_it(status):
+    plan = tuple(PlannedEvent(event=gaussian(stage), asked=stage == "size") for stage in ("size", "core"))
+    shared = [a_run(plan=plan, status=end, reason="why").to_json() for end in (status, ENDS[0])]
+    assert shared[0] == shared[1]
+    assert (shared[0]["status"], shared[0]["reason"], shared[0]["mu_squared"]) == ("incomplete", "", 2.0)
+    assert a_run(plan=plan, status=status, reason="why").local_json()["status"] == status
+    done = a_run(plan=plan, status="unsupported", reason="why").to_json()
+    assert (done["status"], done["mu_squared"]) == ("unsupported", 1.0)
 
 
 def test_a_dataset_says_whom_it_is_charged_with_and_for_which_runs_that_never_ended(ledger):
@@ -95,7 +145,7 @@ def test_a_dataset_says_whom_it_is_charged_with_and_for_which_runs_that_never_en
     dead = reserve(ledger, "copy")
     dead.bind(Fingerprint("f"))
     assert ledger.dataset("reviews").remarks == (
-        "shares documents with, and is charged together with: copy",
+        "shares documents with, and is charged together with (exact; do not pass on): copy",
         f"started and never finished (or still running), counted as wholly spent: {dead.run}",
     )
     assert ledger.dataset("copy").to_json()["unfinished"] == [dead.run]

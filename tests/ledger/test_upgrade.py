@@ -6,29 +6,36 @@ import sqlite3
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
-from ledger_helpers import reserve, sample, spend
+from ledger_helpers import gaussian, reserve, sample, spend
 
+from dplda.corpus import Corpus
+from dplda.corpus.fingerprint import fingerprint
 from dplda.errors import BudgetRefused, LedgerError
 from dplda.ledger import Ledger
 from dplda.ledger.schema import SCHEMA_VERSION
 from dplda.overlap import Fingerprint
 from dplda.privacy.accountant import capacity
 
-ADDED = {1: ("overlaps", "sketches", "cells", "comparisons"), 2: ("overlaps", "sketches")}
+TABLES = ("cells", "comparisons", "overlaps", "groupings", "sketches")
+ADDED = {1: TABLES, 2: TABLES[2:], 3: ("groupings",)}
+COLUMNS = (("runs", "grouping"), ("grants", "listed"))
 
 
 @pytest.fixture(params=ADDED)
 def old(request, ledger, monkeypatch):
-    """A ledger as version 1 or 2 left it, with a grant and a run on documents `f`."""
+    """A ledger as an earlier version left it, with a grant and a run on documents `f` that has no sketch yet."""
     with monkeypatch.context() as earlier:
-        earlier.setattr("dplda.ledger.reservation._sketch_rows", lambda *_: [])
+        earlier.setattr("dplda.ledger.reservation._document_rows", lambda *_: [])
         ledger.grant("reviews", 9.0, 1e-5)
         spend(ledger)
     connection = sqlite3.connect(ledger.path)
     with connection:
         for table in ADDED[request.param]:
             connection.execute(f"DROP TABLE {table}")
+        for table, column in COLUMNS:
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.execute(f"PRAGMA user_version = {request.param}")
     connection.close()
     return ledger
@@ -44,7 +51,7 @@ def version(path: Path) -> int:
 def test_an_old_ledger_is_brought_up_to_date_and_keeps_its_record(old):
     runs, dataset = Ledger(old.path).runs(), Ledger(old.path).dataset("reviews")
     new = Ledger(old.path)
-    assert version(new.path) == SCHEMA_VERSION == 3
+    assert version(new.path) == SCHEMA_VERSION == 4
     assert (new.verify().ok, new.verify().length) == (True, 7)
     assert (new.runs(), new.dataset("reviews")) == (runs, dataset)
     begun = new.begin_comparison(key="k", corpus="reviews", kind="private", parameters={})
@@ -91,3 +98,49 @@ def test_a_ledger_whose_key_is_not_its_own_is_not_upgraded(old):
     with pytest.raises(LedgerError, match="does not belong"):
         Ledger(old.path)
     assert version(old.path) == before
+
+
+SCHEMA_3 = Path(__file__).with_name("data") / "schema3.sql"
+
+
+@pytest.fixture
+def schema_3(tmp_path):
+    """A ledger that dplda wrote when its schema was 3: 4 documents of 3 people, one of them of two words."""
+    script = SCHEMA_3.read_text()
+    connection = sqlite3.connect(tmp_path / "old.db")
+    connection.executescript(script)
+    connection.close()
+    (tmp_path / "old.db.key").write_bytes(bytes.fromhex(script.splitlines()[0].split()[-1]))
+    return tmp_path / "old.db"
+
+
+def corpus(units):
+    counts = np.array([[1, 2, 0], [0, 0, 3], [1, 1, 1], [0, 1, 0]])
+    return Corpus.from_counts(counts, ["a", "b", "c"], units=units).open()
+
+
+def test_a_ledger_of_schema_3_keeps_its_record_and_learns_groupings_when_documents_are_bound_again(schema_3):
+    ledger = Ledger(schema_3)
+    assert (version(schema_3), ledger.verify().ok, ledger.verify().length) == (4, True, 8)
+    [run] = ledger.runs()
+    assert (run.status, run.grouping, run.unit) == ("done", None, "unit")
+    assert ledger.dataset("tickets").guarantee == "the guarantee is the grant's (epsilon 8, delta 1e-05)"
+    assert run.id in ledger.dataset("tickets").remarks[0]
+    assert "is not recorded" in ledger.dataset("tickets").remarks[0]
+    people = fingerprint(corpus(["u", "u", "v", "w"]), ledger.key)
+    assert people.code == run.fingerprint
+    small = {"unit": "unit", "events": [gaussian(mu_squared=0.01)]}
+    reserve(ledger, "tickets", **small).bind(people)  # its sketch is replaced by one of eligible documents
+    assert ledger.verify().ok
+    with pytest.raises(BudgetRefused, match="groups them otherwise"):
+        reserve(ledger, "tickets", **small).bind(fingerprint(corpus([1, 2, 3, 4]), ledger.key))
+    assert Ledger(schema_3).verify().ok
+
+
+def test_a_value_put_into_a_column_that_an_old_row_did_not_have_is_found(schema_3):
+    Ledger(schema_3)
+    connection = sqlite3.connect(schema_3)
+    with connection:
+        connection.execute("UPDATE grants SET listed = '[900.0]'")
+    connection.close()
+    assert any("listed" in problem for problem in Ledger(schema_3).verify().problems)
