@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dplda.corpus import Corpus
+from dplda.errors import InputError
 from dplda.fitting import fit
 from dplda.ledger import Ledger
 
@@ -20,9 +22,11 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     The columns of X are taken as public: a vocabulary read off private documents is not protected by this class
     (choose it with `dplda.fit`). Rows are documents and units; a row that is not made of nonnegative whole
-    numbers contributes nothing. Every fit is charged to `dataset` in the ledger. With `random_state` the noise is
-    simulated from that seed and the result is not private: nothing is then recorded, unless `dataset` or `ledger` is
-    given, whose grant must be unbounded.
+    numbers contributes nothing. Every fit is charged to `dataset` in the ledger.
+
+    There is no `random_state`: noise that can be drawn again protects nobody. `simulate_seed` draws such noise, and
+    the result is NOT PRIVATE; the ledger then refuses documents whose budget is bounded, and `ledger=False` records
+    nothing.
 
     Parameters are those of `dplda.fit`. After fitting, `components_` (n_components, n_features) holds topics with
     rows on the simplex, `prevalence_` (n_components,), `privacy_` the `PrivacyStatement`, `model_` the `TopicModel`.
@@ -39,8 +43,10 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         placement: str = "default",
         dataset: str | None = None,
         ledger: Ledger | Literal[False] | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        simulate_seed: int | None = None,
+        **refused: Any,
     ) -> None:
+        _refuse(refused)
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
@@ -49,14 +55,12 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.placement = placement
         self.dataset = dataset
         self.ledger = ledger
-        self.random_state = random_state
+        self.simulate_seed = simulate_seed
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn topics of the counts X (n_documents, n_words), dense or sparse; y is ignored."""
         X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, ensure_min_features=2)
         names = getattr(self, "feature_names_in_", [f"word{i}" for i in range(X.shape[1])])
-        seed = self._seed()
-        unrecorded = seed is not None and self.dataset is None and self.ledger is None
         self.model_ = fit(
             Corpus.from_counts(X, [str(name) for name in names], public_vocabulary=True),
             dataset=self.dataset,
@@ -66,8 +70,8 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             placement=self.placement,
             adjacency=self.adjacency,
             alpha0=self.alpha0,
-            ledger=False if unrecorded else self.ledger,
-            simulate_seed=seed,
+            ledger=self.ledger,
+            simulate_seed=self.simulate_seed,
         )
         self.components_ = np.array(self.model_.topics)
         self.prevalence_ = np.array(self.model_.prevalence)
@@ -89,14 +93,29 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def _seed(self) -> int | None:
-        if isinstance(self.random_state, np.random.RandomState):
-            return int(self.random_state.randint(2**31))
-        return None if self.random_state is None else int(self.random_state)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
+
+
+def _without_refused(signature: inspect.Signature) -> inspect.Signature:
+    """`signature` as scikit-learn should see it: it tries every parameter there is."""
+    named = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
+    return signature.replace(parameters=named)
+
+
+PrivateLDA.__signature__ = _without_refused(inspect.signature(PrivateLDA))
+
+
+def _refuse(arguments: dict[str, Any]) -> None:
+    """Raise for arguments that the estimator does not have; `random_state` gets a line of its own."""
+    if "random_state" in arguments:
+        raise InputError(
+            "random_state is refused: noise from a known seed is NOT PRIVATE. Leave it out; for public or synthetic "
+            "documents give simulate_seed, which makes runs repeatable."
+        )
+    if arguments:
+        raise TypeError(f"PrivateLDA.__init__() got an unexpected keyword argument {next(iter(arguments))!r}")

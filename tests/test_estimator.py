@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dplda import Ledger, PrivateLDA
 from dplda.corpus import synthetic
-from dplda.errors import BudgetRefused, InputError
+from dplda.errors import BudgetRefused, InputError, LedgerError
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +21,7 @@ def planted():
     return synthetic(n_documents=3000, n_words=60, n_topics=3, mean_length=60, seed=5)
 
 
-@parametrize_with_checks([PrivateLDA(n_components=2, random_state=0)])
+@parametrize_with_checks([PrivateLDA(n_components=2, simulate_seed=0, ledger=False)])
 @pytest.mark.filterwarnings("ignore:.*:sklearn.exceptions.SkipTestWarning")
 def test_check_estimator(estimator, check):
     check(estimator)
@@ -26,7 +29,7 @@ def test_check_estimator(estimator, check):
 
 def test_topics_are_found_again_and_documents_get_proportions(planted):
     counts, topics, _ = planted
-    estimator = PrivateLDA(n_components=3, epsilon=20.0, random_state=1).fit(counts)
+    estimator = PrivateLDA(n_components=3, epsilon=20.0, simulate_seed=1, ledger=False).fit(counts)
     distance = np.abs(estimator.components_[:, None] - topics[None]).sum(axis=2)
     assert distance.min(axis=0).mean() < 0.2
     assert estimator.transform(counts).shape == (3000, 3)
@@ -34,7 +37,7 @@ def test_topics_are_found_again_and_documents_get_proportions(planted):
     assert not estimator.privacy_.sound
 
 
-def test_a_fit_without_random_state_is_private_charged_and_refused_in_the_end(planted, tmp_path):
+def test_a_fit_without_a_seed_is_private_charged_and_refused_in_the_end(planted, tmp_path):
     counts = planted[0][:500]
     ledger = Ledger(tmp_path / "ledger.db")
     estimator = PrivateLDA(n_components=3, epsilon=6.0, dataset="survey", ledger=ledger)
@@ -54,22 +57,47 @@ def test_unnamed_counts_share_one_budget(planted, tmp_path):
 
 def test_more_topics_than_words_is_bad_input():
     with pytest.raises(InputError, match="topics must not exceed the number of words"):
-        PrivateLDA(n_components=5, random_state=0).fit(np.ones((10, 3), int))
+        PrivateLDA(n_components=5, simulate_seed=0, ledger=False).fit(np.ones((10, 3), int))
 
 
 def test_it_stands_in_a_pipeline(planted):
-    pipeline = make_pipeline(PrivateLDA(n_components=2, random_state=0), Normalizer())
+    pipeline = make_pipeline(PrivateLDA(n_components=2, simulate_seed=0, ledger=False), Normalizer())
     assert pipeline.fit_transform(planted[0][:200]).shape == (200, 2)
 
 
-def test_seeded_noise_is_unrecorded_only_where_no_dataset_is_named(planted, tmp_path, monkeypatch):
+def test_random_state_is_refused_with_the_name_of_the_argument_to_use():
+    with pytest.raises(InputError, match=r"random_state is refused: .* NOT PRIVATE.* give simulate_seed"):
+        PrivateLDA(random_state=0)
+    with pytest.raises(ValueError, match="Invalid parameter 'random_state'"):
+        PrivateLDA().set_params(random_state=0)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'topics'"):
+        PrivateLDA(topics=3)
+
+
+def test_seeded_noise_is_recorded_unless_no_ledger_is_asked_for(planted, tmp_path, monkeypatch):
     monkeypatch.setenv("DPLDA_LEDGER", str(tmp_path / "ledger.db"))
     counts = planted[0][:300]
-    PrivateLDA(n_components=2, random_state=0).fit(counts)
-    assert Ledger().datasets() == []
-    seeded = PrivateLDA(n_components=2, random_state=0, dataset="survey")
-    with pytest.raises(BudgetRefused, match="grant survey --unbounded"):
-        seeded.fit(counts)
-    Ledger().grant("survey", unbounded=True)
-    assert not seeded.fit(counts).privacy_.sound
-    assert [run.sound for run in Ledger().runs()] == [False]
+    for name in ("unnamed", "survey"):
+        seeded = PrivateLDA(n_components=2, simulate_seed=0, dataset=None if name == "unnamed" else name)
+        with pytest.raises(BudgetRefused, match=f"grant {name} --unbounded"):
+            seeded.fit(counts)
+        Ledger().grant(name, unbounded=True)
+        assert not seeded.fit(counts).privacy_.sound
+    assert [run.sound for run in Ledger().runs()] == [False, False]
+
+
+def test_an_estimator_with_a_ledger_is_cloned_pickled_and_searched(planted, tmp_path):
+    ledger = Ledger(tmp_path / "ledger.db")
+    estimator = PrivateLDA(n_components=2, dataset="survey", ledger=ledger)
+    for copy in (clone(estimator), pickle.loads(pickle.dumps(estimator))):
+        assert copy.ledger.path == ledger.path
+        assert copy.fit(planted[0][:200]).privacy_.sound
+    assert len(ledger.runs()) == 2
+    for name in ("ledger.db", "ledger.db.key"):
+        (tmp_path / name).unlink()
+    for another in (False, True):
+        if another:
+            Ledger(tmp_path / "ledger.db")
+        with pytest.raises(LedgerError, match="is not the ledger that was copied"):
+            clone(estimator)
+        assert (tmp_path / "ledger.db").exists() == another

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -33,22 +33,30 @@ OPENED = 3  # up to so many runs are shown in full at once; of more, those that 
 STAMPED_BY_NAME = 4  # runs that a stamp names; more are counted
 
 
-def write_report(models: Sequence[TopicModel], path: str | Path, comparison: Comparison | None = None) -> None:
+def write_report(
+    models: Sequence[TopicModel],
+    path: str | Path,
+    comparison: Comparison | None = None,
+    guarantees: Mapping[str, str] | None = None,
+) -> None:
     """Write one self-contained HTML page about `models`, and `comparison` if given, to `path`.
 
-    It holds released numbers only: topics, prevalence, privacy statements and public parameters; of a comparison its
-    outcomes, but no seconds if its corpus is private. Raises `InputError` if there is nothing to report, a run
-    is named twice, two runs have no word in common, or the file cannot be written.
+    `guarantees` says, by dataset, what holds of all runs under its name (`DatasetRecord.guaranteed_alone`). The page
+    holds released numbers only: topics, prevalence, privacy statements and public parameters; of a comparison its
+    outcomes, but no seconds if its corpus is private. Raises `InputError` if there is nothing to report, a run is named
+    twice, two runs have no word in common, or the file cannot be written.
     """
     if not models and comparison is None:
         raise InputError("a report needs at least one run. List runs with `dplda runs`.")
     try:
-        write_atomically(Path(path), render(models, comparison).encode())
+        write_atomically(Path(path), render(models, comparison, guarantees).encode())
     except OSError as error:
         raise InputError(f"cannot write the report to {path}: {error.strerror or error}.") from None
 
 
-def render(models: Sequence[TopicModel], comparison: Comparison | None = None) -> str:
+def render(
+    models: Sequence[TopicModel], comparison: Comparison | None = None, guarantees: Mapping[str, str] | None = None
+) -> str:
     """The page as text; parameters and errors are those of `write_report`."""
     names = _names(models, comparison)
     scripts = [_text(get_plotlyjs()), _template_text("draw.js")]
@@ -69,6 +77,7 @@ def render(models: Sequence[TopicModel], comparison: Comparison | None = None) -
         together=[] if comparison else spent_together(models),  # of a comparison, more was charged than is shown
         across=of_runs.pictures(models, names),
         comparison=comparison_section(comparison),
+        guarantees={shown(name): text for name, text in (guarantees or {}).items()},
         style=_template_text("page.css"),
         scripts=scripts,
         policy=_policy(scripts),

@@ -32,6 +32,7 @@ def run_section(model: TopicModel, name: str, prefix: str) -> dict[str, Any]:
     pictures = {p.name.removeprefix(f"{prefix}-"): p for p in of_run.pictures(model, prefix)}
     return {
         "name": name,
+        "dataset": shown(model.parameters.get("dataset", "")),
         "prefix": prefix,
         "privacy": model.privacy,
         "verdict": verdict(model.privacy),

@@ -206,7 +206,10 @@ def test_what_a_comparison_spent_is_not_told_from_the_runs_that_have_models() ->
     cells = [outcome("default", epsilon, 0, status=status) for epsilon, status in ((1, "done"), (2, "done"), (4, "no"))]
     text = Page(render(models, comparison(*cells, kind="private"))).text
     assert "add up to" not in text
-    assert "one without an answer too. What all of them together may give away is the dataset's grant" in text
+    assert (
+        "one without an answer too. What all of them together may give away is what dplda budget show calls the "
+        "guarantee" in text
+    )
 
 
 def test_documents_are_called_noisy_where_noise_protects_them() -> None:
@@ -219,7 +222,9 @@ def test_documents_are_called_noisy_where_noise_protects_them() -> None:
 def test_runs_on_one_dataset_are_added_up_and_the_guarantee_is_left_to_the_grant() -> None:
     text = Page(render([run_model("a"), run_model("b", seed=1)])).text
     assert "These 2 runs on toys add up to" in text
-    assert "what is guaranteed is the dataset's grant" in text
+    assert "What is guaranteed of all runs together, dplda budget show tells" in text
+    told = Page(render([run_model("a"), run_model("b", seed=1)], None, {"toys": "the guarantee is <this>"})).text
+    assert told.count("together, the guarantee is <this>.") == 3  # once for both runs, once for each
     assert "add up to" not in Page(render([run_model("a"), run_model("b", seed=1, unit="customer")])).text
 
 

@@ -116,6 +116,7 @@ def cases(corpora: Path, everywhere: bool) -> Iterator[Case]:
     yield "json", [[*fit, *columns, "--out", "model", "--json"]], _nothing
     yield "folder", [[*fit[:1], str(corpora / "files"), *fit[2:]]], _nothing
     yield "late", [["fit", str(corpora / "late.csv"), *fit[2:]]], _nothing
+    yield "late lines", [["fit", str(corpora / "late.csv"), "--one-line", *fit[2:]]], _nothing
     yield "headless", [["fit", str(corpora / "headless.csv"), *fit[2:]]], _nothing
     yield "no such column", [[*fit, "--text-field", "body"]], _nothing
     yield "no words", [[*fit, "--epsilon", "0.01"]], _nothing

@@ -363,12 +363,17 @@ def test_an_arrow_extension_type_in_a_store_runs_nothing(tmp_path: Path) -> None
         b"ARROW:extension:name": b"arrow.py_extension_type",
         b"ARROW:extension:metadata": pickle.dumps(Payload(tmp_path / "owned")),
     }
-    schema = pa.schema([pa.field("word", pa.string(), nullable=False, metadata=metadata)])
+    schema = pa.schema([pa.field("word", pa.large_string(), nullable=False, metadata=metadata)])
     with pa.OSFile(str(tmp_path / "store" / DICTIONARY), "wb") as sink, pa.ipc.new_file(sink, schema) as file:
-        file.write_batch(pa.record_batch([pa.array(["apple", "banana", "cherry", "date"])], schema=schema))
+        file.write_batch(
+            pa.record_batch([pa.array(["apple", "banana", "cherry", "date"], pa.large_string())], schema=schema)
+        )
     assert dplda.read_corpus(tmp_path / "store").open().dictionary[0] == "apple"
     pq.write_table(
-        pa.table([pa.array(["apple banana cherry"])], schema=pa.schema([schema.field(0).with_name("text")])),
+        pa.table(
+            [pa.array(["apple banana cherry"], pa.large_string())],
+            schema=pa.schema([schema.field(0).with_name("text")]),
+        ),
         tmp_path / "t.parquet",
     )
     assert dplda.read_corpus(tmp_path / "t.parquet", cache=tmp_path).open().n_documents == 1

@@ -139,7 +139,7 @@ MALFORMED = {
         b"\0\0\0\n",
         b'{"n": ' + b"9" * 10_000 + b"}\n",
     ],
-    "csv": [b'u,"never closed\n', b'"a"b"c,d\n', b"too,many,fields\n", b"few\n", b"\0\n", b"\x81\x8d\n", b'","\n'],
+    "csv": [b'u,"a\n\n,b",c\n', b"too,many,fields\n", b"few\n", b"\0\n", b"\x81\x8d\n", b'","\n', b'"\r\n""\n"\n'],
 }
 
 
@@ -150,6 +150,17 @@ def test_rule_3_a_malformed_document_changes_how_no_other_is_read(monkeypatch, t
     mine = read(tmp_path / "mine", f"c.{kind}", good[:half] + bad + good[half:], unit_field="user")
     neighbour = read(tmp_path / "neighbour", f"c.{kind}", good, unit_field="user")
     assert max(moves(monkeypatch, mine, neighbour, vocabulary=TEXT).values()) == 0
+
+
+@pytest.mark.parametrize("bad", [b'u,"never closed\n', b'"a"b"c,d\n', b'u9,5" pipe\n', b'"u9, wordab wordab wordab\n'])
+def test_rule_3_with_one_line_a_malformed_line_changes_how_no_other_is_read(monkeypatch, tmp_path, bad):
+    good = table(texts(40))
+    half = good.index(b"\n", len(good) // 2) + 1
+    options = {"unit_field": "user", "one_line": True}
+    mine = read(tmp_path / "mine", "c.csv", good[:half] + bad + good[half:], **options)
+    neighbour = read(tmp_path / "neighbour", "c.csv", good, **options)
+    moved = moves(monkeypatch, mine, neighbour, vocabulary=TEXT)
+    assert max(moved.values()) <= 1, moved
 
 
 def test_rule_3_a_hundred_thousand_private_words_in_one_document_move_few_and_show_none(monkeypatch, tmp_path):

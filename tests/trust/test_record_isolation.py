@@ -1,0 +1,148 @@
+"""Records are as their writer wrote them (docs/privacy.md, rule 15), through the readers and through an import.
+
+Whatever one record holds, the others, their units and their number stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from writers import SURROGATES, WRITERS, Row
+
+from dplda.cli.main import main
+from dplda.corpus.store import CountStore
+from dplda.text.columns import ReadOptions
+from dplda.text.counter import WordCounter
+from dplda.text.formats import open_source
+from dplda.text.records import Defect, TextRecord, TextSource, unit_key
+from dplda.text.tokens import fast_tokens
+
+MARKS = ['"', ",", "\t", "\r", "\n", "\r\n", "\0", "\\", "'", ";", "\x1a", "\ufeff", "\u2028", "\x85", "\x0b"]
+CHARACTERS = st.characters(exclude_categories=["Cs"])
+PLAIN = st.lists(st.sampled_from([*MARKS, *"aé漢😀 07."]) | CHARACTERS, max_size=8).map("".join)
+TORN = st.lists(st.sampled_from([*MARKS, *"a\ud800\udfff\udc80é"]), max_size=8).map("".join)
+
+
+def rows(text: st.SearchStrategy[str]) -> st.SearchStrategy[list[Row]]:
+    units = st.sampled_from([PLAIN, st.integers(-3, 3), st.integers(-(2**53), 2**53)])
+    return units.flatmap(lambda unit: st.lists(st.tuples(text | st.none(), unit | st.none(), text), max_size=6))
+
+
+Found = tuple[bytes, str] | Defect
+
+
+def expected(written: Sequence[Row], ending: str) -> list[Found]:
+    found: list[Found] = []
+    for text, unit, _ in written:
+        key, empty = unit_key(unit), text is None
+        if empty and ending not in ("csv", "tsv"):
+            found.append(Defect.MALFORMED)  # CSV has no way to tell nothing from an empty text
+        else:
+            found.append(Defect.NO_UNIT if key is None else (key, text or ""))
+    return found
+
+
+def read(path: Path, content: bytes) -> list[Found]:
+    path.write_bytes(content)
+    source = open_source(path, ReadOptions(unit_field="user"))
+    assert isinstance(source, TextSource)
+    return [(r.unit, r.text) if isinstance(r, TextRecord) else r for r in source.records()]
+
+
+ANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@settings(ANY, max_examples=40)
+@given(written=rows(PLAIN))
+def test_what_was_written_is_read(tmp_path: Path, name: str, written: list[Row]) -> None:
+    ending, write = WRITERS[name]
+    if ending == "jsonl" and not written:
+        return  # an empty file has no columns
+    assert read(tmp_path / f"c.{ending}", write(written)) == expected(written, ending)
+
+
+@pytest.mark.parametrize("name", SURROGATES)
+@settings(ANY, max_examples=40)
+@given(written=rows(TORN).filter(bool))
+def test_halves_of_characters_are_read_as_they_were_written(tmp_path: Path, name: str, written: list[Row]) -> None:
+    ending, write = WRITERS[name]
+    assert read(tmp_path / f"c.{ending}", write(written)) == expected(written, ending)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@settings(ANY, max_examples=25)
+@given(written=rows(PLAIN).filter(lambda written: len(written) > 1), data=st.data())
+def test_another_content_of_one_record_changes_no_other(
+    tmp_path: Path, name: str, written: list[Row], data: st.DataObject
+) -> None:
+    ending, write = WRITERS[name]
+    place = data.draw(st.integers(0, len(written) - 1))
+    unit = written[place][1]
+    changed = [*written]
+    changed[place] = (data.draw(PLAIN), unit, data.draw(PLAIN))
+    before, after = (read(tmp_path / f"c.{ending}", write(some)) for some in (written, changed))
+    del before[place], after[place]
+    assert before == after
+
+
+LONG = 20_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "character"), [*((name, "x") for name in WRITERS), ("csv excel", '"'), ("json ascii", '"')]
+)
+def test_fields_of_twenty_megabytes_are_read(tmp_path: Path, name: str, character: str) -> None:
+    ending, write = WRITERS[name]
+    long = character * (LONG if character == "x" else LONG // 2)  # a quotation mark is written twice
+    written: list[Row] = [("one", "u", "a"), (long, "v", "b"), ("three", "w", long), ("four", "u", "c")]
+    assert read(tmp_path / f"c.{ending}", write(written)) == expected(written, ending)
+
+
+def stored(store: CountStore) -> list[tuple[tuple[int, ...], dict[str, int]]]:
+    """The documents of a store: the key of the unit, and words with their counts."""
+    found = []
+    for block in store.blocks():
+        for row in range(block.n_documents):
+            entries = range(block.indptr[row], block.indptr[row + 1])
+            words = {store.dictionary[block.words[entry]]: int(block.counts[entry]) for entry in entries}
+            found.append((tuple(block.units[row].tolist()), words))
+    return found
+
+
+TOKENS = fast_tokens()
+
+
+def counted(unit: bytes, text: str) -> tuple[tuple[int, ...], dict[str, int]]:
+    counts = WordCounter(TOKENS).count([text])
+    named = {counts.words[index]: int(n) for index, n in zip(counts.indices, counts.counts, strict=True)}
+    return tuple(np.frombuffer(unit, np.uint64).tolist()), named
+
+
+WORDS = st.lists(st.sampled_from(["apple", "banana\r", "cherry\n", '"date"', "elder,", "fig\0", "naïve", "10"]))
+
+
+@pytest.mark.parametrize(
+    "name", ["csv excel", "csv excel-tab", "pandas csv", "polars csv", "json utf-8", "arrow parquet"]
+)
+@settings(ANY, max_examples=12)
+@given(written=rows(WORDS.map(" ".join)).filter(bool))
+def test_an_import_holds_what_was_written(
+    tmp_path_factory: pytest.TempPathFactory, name: str, written: list[Row]
+) -> None:
+    ending, write = WRITERS[name]
+    folder = tmp_path_factory.mktemp("import")
+    (folder / f"c.{ending}").write_bytes(write(written))
+    command: list[Any] = ["corpus", "import", folder / f"c.{ending}", folder / "store", "--unit-field", "user"]
+    assert main([*map(str, command), "--tokenizer", "fast", "--json"]) == 0
+    store = CountStore.open(folder / "store")
+    records = expected(written, ending)
+    assert stored(store) == [counted(*record) for record in records if not isinstance(record, Defect)]
+    absent = sum(n for defect, n in store.defects.items() if defect != Defect.NO_WORDS.name)
+    assert store.n_documents + absent == len(written)
