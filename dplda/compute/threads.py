@@ -7,10 +7,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
@@ -59,5 +60,13 @@ def one_blas_thread() -> Iterator[None]:
     Small products in a loop gain nothing from more, and lose a hundredfold when threads that wait for each other
     share cores with other work.
     """
-    with threadpool_limits(1, "blas"):
+    with _libraries().limit(limits=1, user_api="blas"):
         yield
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """NumPy's and SciPy's matrix libraries; looked for once, since a search takes milliseconds."""
+    import scipy.linalg  # noqa: F401  (loads SciPy's)
+
+    return ThreadpoolController()

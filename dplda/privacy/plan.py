@@ -9,6 +9,7 @@ from functools import lru_cache
 from dplda.privacy.accountant import FAILURE_SHARE, gaussian_budget, run_epsilon
 from dplda.privacy.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event
 
+ROUNDING = 1e-4  # share of mu kept for accountants that round privacy losses up, be it once for each event
 MOST_FAILURES = 9  # tenths of the share of delta kept for failures; ten would leave no room for rounding
 
 
@@ -36,8 +37,8 @@ class Share:
 def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[Event, ...]:
     """Events, one per question, whose composition meets (epsilon, delta); all fixed before any data is read.
 
-    Gaussian parameters follow mu_j^2 = part_j mu^2 / sum of parts; the common mu starts at its closed form and is
-    lowered until the accountant, which rounds privacy losses up, agrees. Each question that can fail does so with
+    Gaussian parameters follow mu_j^2 = part_j mu^2 / sum of parts; the common mu starts just below its closed form and
+    is lowered until the accountant agrees. Each question that can fail does so with
     probability a tenth of the share of `delta` that is kept for failures; raises `ValueError` beyond `MOST_FAILURES`.
     """
     whole = sum(share.part for share in shares)
@@ -58,9 +59,9 @@ def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[
         )
 
     target = delta * (1 - FAILURE_SHARE) + failing * failure
-    mu = gaussian_budget(epsilon, delta)
+    mu = gaussian_budget(epsilon, delta) * (1 - ROUNDING)
     reached = run_epsilon(events(mu), target)
     while reached > epsilon:
-        mu *= epsilon / reached * (1 - 1e-4)
+        mu *= epsilon / reached * (1 - ROUNDING)
         reached = run_epsilon(events(mu), target)
     return events(mu)
