@@ -33,6 +33,7 @@ BLOCK, CHUNK = 4, 2
 
 def main(corpus: Path, folder: Path) -> None:
     """Fork an import for every step until one survives."""
+    take(corpus, folder / "warm")  # compile and import once, before forking
     number, survived = 0, False
     while not survived:
         place = folder / str(number)

@@ -9,11 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
-import opendp.prelude as dp
+from opendp.domains import atom_domain, map_domain, vector_domain
+from opendp.measurements import make_gaussian, make_gaussian_threshold
+from opendp.metrics import absolute_distance, l02inf_distance, l2_distance
+from opendp.mod import enable_features
 
 from dplda.compute.threads import thread_count
 
-dp.enable_features("contrib")
+enable_features("contrib")
 
 CHUNK = 2000  # samples a thread draws at a time, about 20 milliseconds
 
@@ -48,9 +51,9 @@ class ExactNoise:
 
     def above_threshold(self, values: Mapping[int, int], scale: float, threshold: int) -> dict[int, int]:
         """See `Noise`; OpenDP's Gaussian threshold over an unknown key set."""
-        domain = dp.map_domain(dp.atom_domain(T="i64"), dp.atom_domain(T="i64"))
-        metric = dp.l02inf_distance(dp.absolute_distance(T=float))
-        mechanism = dp.m.make_gaussian_threshold(domain, metric, scale=scale, threshold=threshold)
+        domain = map_domain(atom_domain(T="i64"), atom_domain(T="i64"))
+        metric = l02inf_distance(absolute_distance(T=float))
+        mechanism = make_gaussian_threshold(domain, metric, scale=scale, threshold=threshold)
         return dict(mechanism(dict(values)))
 
     def coins(self, share: float, size: int) -> np.ndarray:
@@ -59,8 +62,8 @@ class ExactNoise:
 
 
 def _gaussian(scale: float, size: int) -> np.ndarray:
-    domain = dp.vector_domain(dp.atom_domain(T="i64"))
-    mechanism = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
+    domain = vector_domain(atom_domain(T="i64"))
+    mechanism = make_gaussian(domain, l2_distance(T=float), scale=scale)
     return np.array(mechanism([0] * size), np.int64)
 
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import traceback
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -57,10 +58,10 @@ def worker(address, folder):
     )
 
 
-@pytest.fixture
-def workers(scheduler, tmp_path):
-    processes = [worker(scheduler, tmp_path) for _ in range(2)]
-    with distributed.Client(scheduler, set_as_default=False) as client:
+@contextmanager
+def two_workers(address, folder):
+    processes = [worker(address, folder) for _ in range(2)]
+    with distributed.Client(address, set_as_default=False) as client:
         client.wait_for_workers(2, timeout=60)
     yield processes
     for process in processes:
@@ -68,15 +69,26 @@ def workers(scheduler, tmp_path):
         process.wait()
 
 
-def test_sums_on_a_cluster_are_those_of_one_process(store, scheduler, workers, monkeypatch):
+@pytest.fixture(scope="module")
+def cluster_address(tmp_path_factory):
+    """The address of a scheduler with two workers, for tests that leave both alive."""
+    folder = tmp_path_factory.mktemp("cluster")
+    process, address = scheduling(folder)
+    with two_workers(address, folder):
+        yield address
+    process.kill()
+    process.wait()
+
+
+def test_sums_on_a_cluster_are_those_of_one_process(store, cluster_address, monkeypatch):
     monkeypatch.setattr(cluster, "FAN_IN", 2)
     monkeypatch.setattr(cluster, "PER_THREAD", 5)
-    with on_cluster(scheduler) as engine:
+    with on_cluster(cluster_address) as engine:
         for here, there in zip(everything(Local(store)), everything(engine(store)), strict=True):
             np.testing.assert_array_equal(here, there)
 
 
-def test_a_worker_killed_in_mid_run_changes_nothing(tmp_path, scheduler, workers, monkeypatch):
+def test_a_worker_killed_in_mid_run_changes_nothing(tmp_path, scheduler, monkeypatch):
     store = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
     corpus = dplda.read_corpus(store.path)
 
@@ -92,12 +104,13 @@ def test_a_worker_killed_in_mid_run_changes_nothing(tmp_path, scheduler, workers
         return added(self, *arguments)
 
     monkeypatch.setattr(Cluster, "added", with_a_death)
-    found = fit(engine="dask", scheduler=scheduler)
-    assert workers[0].wait() == -signal.SIGKILL
+    with two_workers(scheduler, tmp_path) as workers:
+        found = fit(engine="dask", scheduler=scheduler)
+        assert workers[0].wait() == -signal.SIGKILL
     np.testing.assert_array_equal(found.topics, expected.topics)
 
 
-def test_the_command_line_runs_on_a_cluster(tmp_path, scheduler, workers):
+def test_the_command_line_runs_on_a_cluster(tmp_path, cluster_address):
     dplda.Corpus.from_counts(COUNTS, WORDS, name="c").write(tmp_path / "store")
     (tmp_path / "words").write_text("\n".join(WORDS))
     arguments = ["fit", str(tmp_path / "store"), "--topics", "2", "--vocabulary", str(tmp_path / "words"), "--json"]
@@ -108,17 +121,17 @@ def test_the_command_line_runs_on_a_cluster(tmp_path, scheduler, workers):
         "from dplda.cli.main import main; raise SystemExit(main())",
         *arguments,
         "--scheduler",
-        scheduler,
+        cluster_address,
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["privacy"]["sound"]
 
 
-def test_what_cannot_work_is_refused_before_anything_is_spent(tmp_path, scheduler, workers, monkeypatch):
+def test_what_cannot_work_is_refused_before_anything_is_spent(tmp_path, cluster_address, monkeypatch):
     ledger = dplda.Ledger(tmp_path / "l.db")
     corpus = dplda.Corpus.from_counts(COUNTS, WORDS, name="c", public_vocabulary=True)
-    where = {"engine": "dask", "scheduler": scheduler, "ledger": ledger, "n_topics": 2}
+    where = {"engine": "dask", "scheduler": cluster_address, "ledger": ledger, "n_topics": 2}
     with pytest.raises(InputError, match="in memory only"):
         dplda.fit(corpus, **where)
     written = corpus.write(tmp_path / "store")
@@ -177,10 +190,10 @@ def test_another_store_in_the_place_of_the_first_is_never_read(tmp_path):
         cluster._load(*task)
 
 
-def test_workers_that_see_another_store_are_refused(tmp_path, scheduler, workers):
+def test_workers_that_see_another_store_are_refused(tmp_path, cluster_address):
     store = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
     store.identity = "of the same path on this machine"
-    with on_cluster(scheduler) as engine, pytest.raises(InputError, match="the same corpus store"):
+    with on_cluster(cluster_address) as engine, pytest.raises(InputError, match="the same corpus store"):
         engine(store)
 
 
@@ -226,8 +239,8 @@ def test_dask_is_told_how_large_what_a_worker_keeps_is(tmp_path):
     assert sys.getsizeof(Hidden((np.zeros(10**6), 1))) >= 8 * 10**6
 
 
-def test_task_names_and_errors_say_nothing_of_what_is_summed(store, scheduler, workers, monkeypatch):
-    with on_cluster(scheduler) as engine:
+def test_task_names_and_errors_say_nothing_of_what_is_summed(store, cluster_address, monkeypatch):
+    with on_cluster(cluster_address) as engine:
         passes = engine(store)
         names = []
         submit = passes._client.submit

@@ -95,8 +95,12 @@ def test_another_content_of_one_record_changes_no_other(
 LONG = 20_000_000
 
 
+LONG_FIELDS = [*((name, "x") for name in WRITERS), ("csv excel", '"'), ("json ascii", '"')]
+QUICK = {("csv excel", '"'), ("json ascii", "x"), ("arrow parquet", "x"), ("polars csv", "x")}
+
+
 @pytest.mark.parametrize(
-    ("name", "character"), [*((name, "x") for name in WRITERS), ("csv excel", '"'), ("json ascii", '"')]
+    ("name", "character"), [pytest.param(*one, marks=() if one in QUICK else pytest.mark.slow) for one in LONG_FIELDS]
 )
 def test_fields_of_twenty_megabytes_are_read(tmp_path: Path, name: str, character: str) -> None:
     ending, write = WRITERS[name]
