@@ -8,8 +8,10 @@ from hypothesis import settings
 
 from dplda.model import TopicModel
 
-settings.register_profile("shared machines", deadline=None)  # how long one example takes says nothing there
-settings.load_profile("shared machines")
+# How long one example takes says nothing on machines that others use, too.
+settings.register_profile("quick", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None, max_examples=400)  # scripts/prove
+settings.load_profile("quick")
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
-"""Adding up events: privacy-loss distributions within a run, a Gaussian-DP filter across runs.
+"""Adding up events: exact composition within a run, a Gaussian-DP filter across runs.
 
-Within a run all multipliers are fixed beforehand, so the numerical composition of dp_accounting is valid and
-tight. Across runs whose parameters depend on earlier outputs it is not (docs/privacy.md, section 4.3 has the
-counterexample); there a filter fixed at the start is used: the sum of squared GDP parameters may not exceed
-the capacity of the grant (Smith and Thakurta 2022, Theorem 3), and failure probabilities are added apart.
-For Gaussian events this sum is twice the zCDP parameter, that is the Renyi filter at every order at once,
+Within a run all multipliers are fixed beforehand, so Gaussian composition, and where there are pure tests the numerical
+composition of dp_accounting, is valid and tight. Across runs whose parameters depend on earlier outputs it is not
+(docs/privacy.md, section 4.3 has the counterexample); there a filter fixed at the start is used: the sum of squared GDP
+parameters may not exceed the capacity of the grant (Smith and Thakurta 2022, Theorem 3), and failure probabilities are
+added apart. For Gaussian events this sum is twice the zCDP parameter, that is the Renyi filter at every order at once,
 converted without loss.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.pld.common import DifferentialPrivacyParameters
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from dplda.privacy.events import EXACT, PURE, Event, merged
 
@@ -57,7 +57,7 @@ def cost(events: Iterable[Event]) -> Cost:
         if event.mechanism == EXACT:
             mu = math.inf
         elif event.mechanism == PURE:
-            mu = 2 * float(norm.isf(1 / (1 + math.exp(event.epsilon or 0.0))))
+            mu = -2 * float(ndtri(1 / (1 + math.exp(event.epsilon or 0.0))))
         else:
             mu = 1 / (event.noise_multiplier or 0.0)
         total += Cost(event.count * mu * mu, event.count * event.delta)
@@ -70,7 +70,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         return 0.0
     if math.isinf(mu):
         return 1.0
-    return float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon + norm.logcdf(-mu / 2 - epsilon / mu)))
+    return float(ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu)))
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
@@ -96,9 +96,11 @@ def capacity(epsilon: float, delta: float) -> Cost:
 
 
 def run_epsilon(events: Iterable[Event], delta: float) -> float:
-    """epsilon of one run at `delta`, by composing privacy-loss distributions (dp_accounting).
+    """epsilon of one run at `delta` (docs/privacy.md, section 4.2); infinite for exact events.
 
-    Failure probabilities are taken off `delta` first. Infinite for exact events or when nothing is left.
+    Failure probabilities are taken off `delta` first; infinite, too, if nothing is left. Gaussian mechanisms with fixed
+    multipliers, adaptive or not, compose to exactly one Gaussian mechanism (Dong, Roth and Su 2022, Corollary 3.3),
+    whose epsilon has a closed form; with pure events, privacy-loss distributions are composed (dp_accounting).
     """
     events = tuple(events)
     if not events:
@@ -106,18 +108,14 @@ def run_epsilon(events: Iterable[Event], delta: float) -> float:
     left = delta - math.fsum(event.count * event.delta for event in events)
     if left <= 0 or any(event.mechanism == EXACT for event in events):
         return math.inf
-    gaussian = math.sqrt(cost(event for event in events if event.mechanism != PURE).mu_squared)
+    mu = math.sqrt(cost(event for event in events if event.mechanism != PURE).mu_squared)
     pure = merged(event for event in events if event.mechanism == PURE)
-    return float(_composed(gaussian, pure).get_epsilon_for_delta(left))
+    return float(_composed(mu, pure).get_epsilon_for_delta(left)) if pure else gaussian_epsilon(mu, left)
 
 
 @lru_cache(maxsize=4)  # a run's events are added up when they are planned and again when they are stated
 def _composed(mu: float, pure: tuple[Event, ...]) -> Any:
-    """The privacy-loss distribution of Gaussians that are `mu`-GDP together, and of the `pure` events.
-
-    Gaussian mechanisms with fixed multipliers, adaptive or not, compose to exactly one Gaussian mechanism (Dong, Roth
-    and Su 2022, Corollary 3.3), so that losses are rounded to a grid once and not once an event.
-    """
+    """The privacy-loss distribution of a `mu`-GDP Gaussian mechanism and the `pure` events together."""
     parts = [pld.from_gaussian_mechanism(1 / mu)] if mu else []
     for event in pure:
         one = pld.from_privacy_parameters(DifferentialPrivacyParameters(event.epsilon, 0.0))

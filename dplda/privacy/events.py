@@ -69,7 +69,7 @@ class PrivacyStatement:
     """What a run promises: (epsilon, delta) for one `unit` under `adjacency`, and the events behind it.
 
     `sound` is False for a run that is not private or not proven private; `reason` then says why and
-    `epsilon` is infinite. `epsilon` is what accounting by privacy-loss distributions gives for `events`.
+    `epsilon` is infinite. `epsilon` is that of all `events` together (docs/privacy.md, section 4.2).
     """
 
     epsilon: float

@@ -9,7 +9,7 @@ from functools import lru_cache
 from dplda.privacy.accountant import FAILURE_SHARE, gaussian_budget, run_epsilon
 from dplda.privacy.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event
 
-ROUNDING = 1e-4  # share of mu kept for accountants that round privacy losses up, be it once for each event
+ROUNDING = 1e-4  # share of mu kept for accountants that round the privacy losses of every event up
 MOST_FAILURES = 9  # tenths of the share of delta kept for failures; ten would leave no room for rounding
 
 
