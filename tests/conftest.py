@@ -14,6 +14,14 @@ settings.register_profile("thorough", deadline=None, max_examples=400)  # script
 settings.load_profile("quick")
 
 
+SHARED = {"ran", "killed", "full", "show"}  # fixtures of a module that take seconds
+
+
+def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
+    """Put tests that share a slow fixture first: workers take each other's last tests, and would make it again."""
+    items.sort(key=lambda item: SHARED.isdisjoint(item.fixturenames))
+
+
 @pytest.fixture
 def model() -> TopicModel:
     return make_model()
