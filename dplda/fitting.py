@@ -26,7 +26,7 @@ from dplda.privacy.engines import passes_of
 from dplda.privacy.events import Event, at_least
 from dplda.privacy.noise import ExactNoise, SimulatedNoise
 from dplda.privacy.passes import Engine
-from dplda.progress import Progress, Silent
+from dplda.progress import NoProgress, Progress
 from dplda.request import UNNAMED, Recorder, Request, Unrecorded, public_words
 from dplda.settings import CALIBRATIONS, DEVICES, ENGINES, FitSettings, check_choice
 
@@ -94,7 +94,7 @@ def fit(
     folder = Path(out) if out is not None else Path(models) / f".{secrets.token_hex(8)}" if models else None
     if folder is not None:
         reserve_space(folder, request.model_bytes)
-    watch = Stopwatch(progress or Silent(), seconds if seconds is not None else {})
+    watch = Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
     with _released_on_failure(folder), passes_of(engine, scheduler, device) as running:
         recorder = request.reserve(ledger)
         with _abandoned_on_failure(recorder):
@@ -157,7 +157,7 @@ def _learn(
     seed = settings.simulate_seed
     noise = ExactNoise() if seed is None else SimulatedNoise(seed)
     curator = Curator(store, request.events, ask, noise, adjacency=settings.adjacency, progress=watch, engine=engine)
-    gate: Gate = none.Exposed(curator, settings.max_vocabulary) if request.placement.reason else curator
+    gate: Gate = none.ExactGate(curator, settings.max_vocabulary) if request.placement.reason else curator
     try:
         found = _words(gate, request)
         learned = request.placement.learn(gate, found, settings, np.random.default_rng(seed))

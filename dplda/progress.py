@@ -15,7 +15,7 @@ class Progress(Protocol):
         """Report `amount` more units of work done."""
 
 
-class Silent:
+class NoProgress:
     """Says nothing."""
 
     def start(self, stage: str, total: int | None = None) -> None:

@@ -33,8 +33,8 @@ from dplda.corpus.units import UnitCounts
 from dplda.moments import contributions
 from dplda.moments.contributions import Contribution
 from dplda.placements.default import BACKGROUND
+from dplda.privacy.partition_selection import count_votes, word_hashes
 from dplda.privacy.passes import clipped_sum, unit_norms
-from dplda.privacy.picks import count_votes, word_hashes
 
 BLOCK = 5  # columns of the subspace beyond the topics; the core has the mean direction too
 PILOT = 400  # documents that tell how many fit into the seconds wanted

@@ -19,8 +19,8 @@ import numpy as np
 from benchmark_corpora import Case
 
 import dplda
-from dplda.placements import typical
-from dplda.placements.forecast import Outlook
+from dplda.placements import reference_corpora
+from dplda.placements.forecast import ForecastInputs
 from dplda.settings import FitSettings
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -44,16 +44,16 @@ def main() -> None:
             print(f"| {name} | {epsilon:g} | {' | '.join(cells)} |", flush=True)
 
 
-def _corpora(options: argparse.Namespace) -> Iterator[tuple[str, Case, typical.Kind]]:
+def _corpora(options: argparse.Namespace) -> Iterator[tuple[str, Case, reference_corpora.ReferenceCorpus]]:
     """Each corpus with the kind that stands for it in the plan."""
-    yield "film reviews", benchmark_corpora.reviews(options.imdb), typical.ONE_SUBJECT
-    yield "20 newsgroups", benchmark_corpora.newsgroups(options.news), typical.MANY_SUBJECTS
+    yield "film reviews", benchmark_corpora.reviews(options.imdb), reference_corpora.ONE_SUBJECT
+    yield "20 newsgroups", benchmark_corpora.newsgroups(options.news), reference_corpora.MANY_SUBJECTS
 
 
-def _plan(case: Case, kind: typical.Kind, epsilon: float) -> tuple[float, float, float]:
+def _plan(case: Case, kind: reference_corpora.ReferenceCorpus, epsilon: float) -> tuple[float, float, float]:
     """Noise level, eigenvalue and count that the plan foresees."""
     settings = FitSettings(epsilon=epsilon, topics=TOPICS, max_vocabulary=len(case.words))
-    outlook = Outlook(settings, documents=case.counts.shape[0], public_vocabulary=True)
+    outlook = ForecastInputs(settings, documents=case.counts.shape[0], public_vocabulary=True)
     expected = outlook.forecast(kind)
     core = next(stage for stage in expected.stages if stage.name == "core")
     return core.noise, expected.eigenvalues[TOPICS - 1], expected.supported

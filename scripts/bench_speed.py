@@ -32,8 +32,8 @@ import dplda
 from dplda.corpus import synthetic
 from dplda.ledger import Ledger
 from dplda.moments import contributions
+from dplda.moments.clipped_sums import accumulate
 from dplda.moments.contributions import EXPECTED, Contribution
-from dplda.moments.sums import accumulate
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from dplda.placements.learned import to_topics
+from dplda.placements.result import to_topics
 from dplda.spectral.whitening import Whitening, coefficients, third_moment
 
 SWEEPS, PASSES = 200, 5

@@ -17,7 +17,7 @@ import dplda
 from dplda.comparison.public import Truth, planted
 from dplda.errors import UnsupportedByData
 from dplda.placements import registry, utility
-from dplda.placements.printed import EDGES, Quantities
+from dplda.placements.published_noise import EDGES, Quantities
 
 DELTA = 1e-6
 PLACEMENTS = ("config1", "config2", "config3", "tensor-power")  # those with a choice

@@ -37,7 +37,7 @@ PRIVATE_MODULES = {
         "dplda.cli.options",
     },
     "dplda.corpus.store": {"dplda.privacy.curator", *PASSES, "dplda.model.words"},
-    "dplda.corpus.units": {*PASSES, "dplda.privacy.picks"},
+    "dplda.corpus.units": {*PASSES, "dplda.privacy.partition_selection"},
     "dplda.corpus.fingerprint": {"dplda.fitting", "dplda.comparison.public"},
     "dplda.corpus.arrow": set(),
     "dplda.corpus.blocks": set(),
@@ -50,7 +50,7 @@ PRIVATE_MODULES = {
 # What computes on counts, and who may name it outside the module that defines it.
 PRIVATE_NAMES = {
     "CountStore": {"dplda.privacy.curator", *PASSES, "dplda.model.words"},
-    "UnitCounts": {*PASSES, "dplda.privacy.picks"},
+    "UnitCounts": {*PASSES, "dplda.privacy.partition_selection"},
     "Portion": PASSES,
     "all_words": {"dplda.privacy.passes"},
     "portion_of": {"dplda.privacy.cluster"},
@@ -70,7 +70,7 @@ PRIVATE_NAMES = {
     "whole_moments": {"dplda.privacy.curator"},
     "WholeMoments": {"dplda.privacy.curator"},
     "spectral_topics": {"dplda.privacy.curator"},
-    "whitened_tensor": {"dplda.privacy.chains"},
+    "whitened_tensor": {"dplda.privacy.propose_test_release"},
     "release_decomposition": {"dplda.privacy.curator"},
     "release_topics": {"dplda.privacy.curator"},
     "ExactNoise": {"dplda.fitting", "dplda.audit.games"},
@@ -88,23 +88,23 @@ DEFINED_IN = {
     "UnitArrays": "dplda.moments.on_gpu",
     "arranged": "dplda.moments.on_gpu",
     "upload": "dplda.moments.on_gpu",
-    "accumulate": "dplda.moments.sums",
-    "count_eligible": "dplda.moments.sums",
-    "count_votes": "dplda.privacy.picks",
+    "accumulate": "dplda.moments.clipped_sums",
+    "count_eligible": "dplda.moments.clipped_sums",
+    "count_votes": "dplda.privacy.partition_selection",
     "clip_bins": "dplda.privacy.thresholds",
-    "whole_moments": "dplda.moments.whole",
-    "WholeMoments": "dplda.moments.whole",
+    "whole_moments": "dplda.moments.exact_moments",
+    "WholeMoments": "dplda.moments.exact_moments",
     "spectral_topics": "dplda.privacy.decompositions",
     "whitened_tensor": "dplda.privacy.decompositions",
-    "release_decomposition": "dplda.privacy.chains",
-    "release_topics": "dplda.privacy.chains",
+    "release_decomposition": "dplda.privacy.propose_test_release",
+    "release_topics": "dplda.privacy.propose_test_release",
     "ExactNoise": "dplda.privacy.noise",
     "Curator": "dplda.privacy.curator",
     "counts_for": "dplda.model.words",
 }
 ASKING = {"choose_words", "use_words", "word_frequencies", "size", "clip", "release", "decompose", "final_topics"}
 EXPOSING = {
-    "expose", "expose_words", "expose_frequencies", "expose_size", "expose_decomposition", "expose_final_topics",
+    "exact_sum", "exact_words", "exact_frequencies", "exact_size", "exact_decomposition", "exact_final_topics",
 }  # fmt: skip
 
 

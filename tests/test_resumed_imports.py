@@ -27,7 +27,7 @@ from dplda.cli.main import main
 from dplda.corpus import arrow, prepare, writer
 from dplda.corpus import partial as partial_module
 from dplda.corpus.fingerprint import fingerprint
-from dplda.corpus.partial import Occupied
+from dplda.corpus.partial import StoreLocked
 from dplda.corpus.store import CountStore
 from dplda.corpus.writer import StoreWriter
 from dplda.errors import InputError
@@ -326,7 +326,7 @@ def test_an_import_killed_once_its_store_is_there_leaves_no_more_than_the_next_r
 def test_after_a_power_cut_every_note_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each file no more is there than was forced to disk, and garbage behind it."""
     take, forced, folders = made(tmp_path / "corpus"), {}, []
-    fsync, note = os.fsync, partial_module.PartialStore.note
+    fsync, note = os.fsync, partial_module.PartialStore.checkpoint
     cuts: list[tuple[dict[Path, bytes], int]] = []
 
     def forcing(descriptor: int) -> None:
@@ -515,7 +515,7 @@ def test_another_corpus_is_refused_until_it_is_asked_for_anew(tmp_path: Path) ->
 
 def test_two_imports_into_one_folder_do_not_meet(tmp_path: Path) -> None:
     take = made(tmp_path / "corpus")
-    with StoreWriter(tmp_path / "s"), pytest.raises(Occupied, match=r"Another import into .*s is going on"):
+    with StoreWriter(tmp_path / "s"), pytest.raises(StoreLocked, match=r"Another import into .*s is going on"):
         take(tmp_path / "s")
     with pytest.raises(InputError, match="exists already"):
         take(tmp_path / "s")

@@ -10,10 +10,10 @@ import numpy as np
 
 from dplda.compute.arrays import to_numpy
 from dplda.compute.loops import aligned, padded
+from dplda.moments.clipped_sums import _size, _unpad, accumulate
 from dplda.moments.contributions import SECOND, SINGLE, Contribution
-from dplda.moments.kernels import document, flat_rows, row_length, scratch_sizes, tensor_runs
+from dplda.moments.kernels import compute_contribution, flat_rows, row_length, scratch_sizes, tensor_runs
 from dplda.moments.on_gpu import GpuSums, arranged, upload
-from dplda.moments.sums import _size, _unpad, accumulate
 
 GPU = None
 
@@ -118,7 +118,7 @@ def contribution_of(contribution: Contribution, entries: Document) -> np.ndarray
     stride, row, starts = padded(k) + padded(directions), row_length(kind, k, directions), tensor_runs(k)
     out = np.zeros(_size(kind, max(len(words), 1), row), np.float32)
     n_pairs, n_square = scratch_sizes(kind, k, directions, len(words))
-    document(
+    compute_contribution(
         kind, words, counts, 0, len(words), float(counts.sum()), contribution.scale,
         flat_rows(contribution.matrix, directions), k, directions, stride, starts,
         np.full(stride, contribution.alpha, np.float32), aligned(stride), aligned(4 * (k + 1)),

@@ -10,7 +10,7 @@ import numpy as np
 from dplda.moments.contributions import NONNEGATIVE, Contribution
 from dplda.privacy.events import Event
 from dplda.privacy.gate import OutputGate, Release, WordFrequencies
-from dplda.privacy.stability import Tested
+from dplda.privacy.local_sensitivity import PtrResult
 
 Numbers = np.ndarray | float
 CERTAIN = 1e6  # the evidence of a word that one corpus alone can release
@@ -18,7 +18,7 @@ MOST = 3.0  # evidence that one output of an exact computation is trusted with
 GROWN = 1.001  # factor of W that stands for a normaliser smaller by its cube
 
 
-class Silence:
+class NoNoise:
     """Noise that is none: over it, the attacker works out what a question would have been answered exactly."""
 
     private = False
@@ -86,13 +86,13 @@ class Attacker:
         self._weigh(root * seen.total, root * less.total, root * more.total, seen.std)
         return seen
 
-    def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> Tested:
+    def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
         """See `OutputGate`; what a change of the normaliser, which is not seen, would look like is left out."""
         seen, less, more = (gate.decompose(W, K, theta, clip) for gate in (self._gate, self._less, self._more))
         smaller = self._less.decompose(GROWN * W, K, theta, GROWN**3 * clip)
         return self._weigh_value(seen, less, more, smaller)
 
-    def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> Tested:
+    def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
         """See `OutputGate`."""
         seen, less, more = (gate.final_topics(alpha0, h, r, topics) for gate in (self._gate, self._less, self._more))
         units, fewer, further = (tested.tests[0].bound for tested in (seen, less, more))
@@ -125,7 +125,9 @@ class Attacker:
         self._weigh(scale / seen.std, scale / less.std, scale / more.std, 1.0)
         return seen
 
-    def _weigh_value(self, seen: Tested, less: Tested, more: Tested, other: Tested | None = None) -> Tested:
+    def _weigh_value(
+        self, seen: PtrResult, less: PtrResult, more: PtrResult, other: PtrResult | None = None
+    ) -> PtrResult:
         """Weigh values, if there are, but for what points from `less` to `other`; what is weighed is cut at `MOST`."""
         if seen.value is None or less.value is None or more.value is None:
             return seen

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dplda.audit.attacker import Attacker, Silence
+from dplda.audit.attacker import Attacker, NoNoise
 from dplda.audit.bounds import Claim
 from dplda.corpus import Corpus
 from dplda.errors import InputError
@@ -93,7 +93,7 @@ class Game:
         def curator(which: int, source: Noise) -> Curator:
             return Curator(stores[which], 2 * runs * self.events, _unrecorded, source, adjacency=adjacency)
 
-        gates = curator(index, noise), curator(0, Silence()), curator(1, Silence())
+        gates = curator(index, noise), curator(0, NoNoise()), curator(1, NoNoise())
         attacker = Attacker(*gates, events=self.events, adjacency=adjacency)
         if self.public:
             attacker.use_words(self.neighbours.words)

@@ -11,8 +11,8 @@ from dplda.audit.attacker import Attacker
 from dplda.audit.games import Game, Neighbours
 from dplda.moments import contributions
 from dplda.moments.contributions import Contribution
-from dplda.placements.asking import word_shares
-from dplda.privacy.picks import MOST_WORDS
+from dplda.placements.stage_release import word_shares
+from dplda.privacy.partition_selection import MOST_WORDS
 from dplda.privacy.plan import Share, calibrate
 from dplda.privacy.thresholds import CLIP_GRID
 from dplda.settings import FitSettings

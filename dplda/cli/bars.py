@@ -10,7 +10,7 @@ from rich import progress as bars
 
 from dplda.cli.console import clean, console, say
 from dplda.comparison.records import Cell
-from dplda.progress import Progress, Silent
+from dplda.progress import NoProgress, Progress
 
 
 class Bars:
@@ -78,7 +78,7 @@ class GridBars:
         self._shown.advance(self._stage, amount)
 
 
-class GridLines(Silent):
+class GridLines(NoProgress):
     """Says each cell's name once and no amount: what a log may keep."""
 
     def cell(self, cell: Cell, number: int, total: int) -> None:
@@ -86,7 +86,7 @@ class GridLines(Silent):
         say(f"cell {number} of {total}: {cell} ...", error=True)
 
 
-class GridSilent(Silent):
+class GridSilent(NoProgress):
     """Says nothing."""
 
     def cell(self, cell: Cell, number: int, total: int) -> None:
@@ -97,7 +97,7 @@ class GridSilent(Silent):
 def following(*, quiet: bool) -> Iterator[Progress]:
     """Progress for the time of a command: bars on a terminal, names in a log, nothing if `quiet`."""
     if quiet:
-        yield Silent()
+        yield NoProgress()
     elif not sys.stderr.isatty():
         yield Lines()
     else:

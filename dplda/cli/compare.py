@@ -125,7 +125,7 @@ def compare(corpus: str | None, as_json: bool, ledger_path: Path | None, **optio
     _check_usage(corpus, options)
     grid = _grid(corpus, options, quiet=as_json)
     ledger = open_ledger(ledger_path)
-    with ledger.alone(grid.key(ledger)):
+    with ledger.lock(grid.key(ledger)):
         comparison, quote = _compared(grid, ledger, options, quiet=as_json)
     if options["output"] is not None:
         report(comparison, options["output"])

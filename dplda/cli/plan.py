@@ -13,8 +13,8 @@ from dplda.cli.options import DEFAULTS, adjacency_option, delta_option, epsilon_
 from dplda.settings import FitSettings
 
 if TYPE_CHECKING:
-    from dplda.placements.forecast import Forecast, Outlook
-    from dplda.placements.typical import Kind
+    from dplda.placements.forecast import Forecast, ForecastInputs
+    from dplda.placements.reference_corpora import ReferenceCorpus
 
 SIGNALS = {
     "vocabulary": "documents that hold the rarest word",
@@ -53,10 +53,10 @@ def plan(documents: int, vocabulary: int, public_vocabulary: bool, as_json: bool
     are the unit, give the number of people.
     """
     settings = FitSettings(max_vocabulary=vocabulary, **options)
-    from dplda.placements.forecast import Outlook
-    from dplda.placements.typical import KINDS
+    from dplda.placements.forecast import ForecastInputs
+    from dplda.placements.reference_corpora import KINDS
 
-    outlook = Outlook(settings, documents, public_vocabulary)
+    outlook = ForecastInputs(settings, documents, public_vocabulary)
     forecasts = [(kind, outlook.forecast(kind)) for kind in KINDS]
     if as_json:
         print_json(_record(outlook, forecasts))
@@ -64,9 +64,9 @@ def plan(documents: int, vocabulary: int, public_vocabulary: bool, as_json: bool
         _tell(outlook, forecasts)
 
 
-def _record(outlook: Outlook, forecasts: Sequence[tuple[Kind, Forecast]]) -> dict[str, Any]:
+def _record(outlook: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> dict[str, Any]:
     """What `--json` prints."""
-    from dplda.placements.enough import least_documents, least_epsilon
+    from dplda.placements.required_budget import least_documents, least_epsilon
 
     settings, shares = outlook.settings, outlook.shares
     return {
@@ -102,7 +102,7 @@ def _record(outlook: Outlook, forecasts: Sequence[tuple[Kind, Forecast]]) -> dic
     }
 
 
-def _tell(outlook: Outlook, forecasts: Sequence[tuple[Kind, Forecast]]) -> None:
+def _tell(outlook: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> None:
     """The same for a person."""
     settings = outlook.settings
     changed = "added or removed" if settings.adjacency == "add-remove" else "replaced"
@@ -120,7 +120,7 @@ def _tell(outlook: Outlook, forecasts: Sequence[tuple[Kind, Forecast]]) -> None:
     say("One document is taken to be one unit: where people are protected, give their number as --documents.")
 
 
-def _rows(outlook: Outlook, forecasts: Sequence[Forecast]) -> list[tuple[str, ...]]:
+def _rows(outlook: ForecastInputs, forecasts: Sequence[Forecast]) -> list[tuple[str, ...]]:
     """A row for each stage, with what each kind of corpus may expect; both come to an end at the same stage."""
     shares = outlook.shares
     return [
@@ -139,7 +139,7 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def _words(outlook: Outlook, expected: Forecast) -> str:
+def _words(outlook: ForecastInputs, expected: Forecast) -> str:
     if outlook.public_vocabulary:
         return f"Words: all {expected.words:,}, from the public list."
     return (
@@ -148,7 +148,7 @@ def _words(outlook: Outlook, expected: Forecast) -> str:
     )
 
 
-def _topics(outlook: Outlook, expected: Forecast) -> str:
+def _topics(outlook: ForecastInputs, expected: Forecast) -> str:
     """How many topics survive, of those asked for."""
     most = outlook.most_topics
     found, upper = min(expected.supported, most), "at most " if outlook.settings.topics == "auto" else ""
@@ -157,9 +157,9 @@ def _topics(outlook: Outlook, expected: Forecast) -> str:
     return f"about {found} of {upper}{most} topics survive" if found < most else f"all {most} topics survive"
 
 
-def _enough(outlook: Outlook, kind: Kind) -> str:
+def _enough(outlook: ForecastInputs, kind: ReferenceCorpus) -> str:
     """Which epsilon, or how many documents, all topics would need."""
-    from dplda.placements.enough import least_documents, least_epsilon
+    from dplda.placements.required_budget import least_documents, least_epsilon
 
     epsilon, documents = least_epsilon(outlook, kind), least_documents(outlook, kind)
     ways = [] if epsilon is None else [f"epsilon {_up(epsilon)}"]
@@ -175,8 +175,8 @@ def _up(value: float) -> str:
 
 def _rules(forecasts: Sequence[Forecast]) -> str:
     """What the placement chooses by itself, and from what."""
-    from dplda.placements.asking import HIGH_QUANTILE, LOW_QUANTILE
     from dplda.placements.default import MEAN_QUANTILE, REFINE_QUANTILE
+    from dplda.placements.stage_release import HIGH_QUANTILE, LOW_QUANTILE
 
     powers = sorted({f"{expected.word_power:.2f}" for expected in forecasts if len(expected.stages) > 1})
     scaled = f", words weighted by frequency^-{' to -'.join(powers)} in the refinement" if powers else ""

@@ -15,9 +15,9 @@ from dplda.model.topics import TopicModel
 from dplda.model.words import counts_for
 from dplda.overlap import Fingerprint
 from dplda.placements import utility
-from dplda.placements.printed import Quantities
+from dplda.placements.published_noise import Quantities
 from dplda.placements.registry import PUBLISHED
-from dplda.progress import Progress, Silent
+from dplda.progress import NoProgress, Progress
 
 Measured = dict[str, Any]  # values of fields of `Outcome`, by their names
 
@@ -57,7 +57,7 @@ class Truth:
     def __init__(
         self, corpus: Corpus, topics: npt.NDArray[np.float64], words: list[str], quantities: Quantities
     ) -> None:
-        self._documents = Documents(corpus, Silent())
+        self._documents = Documents(corpus, NoProgress())
         self._topics = topics
         self._words = words
         self._quantities = quantities

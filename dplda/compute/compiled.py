@@ -18,7 +18,12 @@ import numba
 from platformdirs import user_cache_path
 
 PACKAGE = Path(__file__).resolve().parents[1]
-SOURCES = ("compute/*.py", "moments/*.py", "privacy/picks.py", "settings.py")  # compiled in, as code or constants
+SOURCES = (
+    "compute/*.py",
+    "moments/*.py",
+    "privacy/partition_selection.py",
+    "settings.py",
+)  # compiled in, as code or constants
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -38,7 +38,7 @@ def silent(_: str) -> None:
     """Take notice of nothing."""
 
 
-class Occupied(InputError):
+class StoreLocked(InputError):
     """Another process writes this store, or has just written it."""
 
 
@@ -69,7 +69,7 @@ class PartialStore:
 
     `notes` tell what is on disk already, if it can be gone on with: of the same `origin`, and not to be begun `anew`.
     An import with other wishes is refused, one of a corpus that has changed begins anew with a `notice`. Without an
-    origin nothing is kept. Raises `InputError`, `Occupied` and `OSError`.
+    origin nothing is kept. Raises `InputError`, `StoreLocked` and `OSError`.
     """
 
     def __init__(self, destination: Path, origin: Origin | None, *, anew: bool, notice: Notice) -> None:
@@ -87,13 +87,13 @@ class PartialStore:
             self.close()
             raise
 
-    def grow(self, documents: bytes, words: bytes) -> None:
+    def append(self, documents: bytes, words: bytes) -> None:
         """Add to both files; to be followed by `note` or `finish`."""
         for file, more in zip(self._files, (documents, words), strict=True):
             _write(file, more)
             self._digest.update(more)
 
-    def note(self, n_read: int, n_documents: int, n_blocks: int, defects: dict[str, int]) -> None:
+    def checkpoint(self, n_read: int, n_documents: int, n_blocks: int, defects: dict[str, int]) -> None:
         """Force to disk what was added, then note it."""
         if self._origin is None:
             return
@@ -143,7 +143,7 @@ class PartialStore:
         self._notes = self._opened(self.folder / NOTES)
         head, end = self._read()
         if os.path.exists(self._destination):
-            taken = Occupied if is_store(self._destination) else InputError
+            taken = StoreLocked if is_store(self._destination) else InputError
             raise taken(f"{self._destination} exists already. Choose another folder, or remove it.")
         (self.inside / META).unlink(missing_ok=True)  # of an import that was killed at its very end
         if not self.notes or anew or self._changed(head, notice):
@@ -210,7 +210,7 @@ class PartialStore:
 
 
 def _locked(folder: Path, destination: Path) -> FileLock:
-    """Make `folder`, for its owner only, and take its lock. Raises `Occupied` if another process holds it."""
+    """Make `folder`, for its owner only, and take its lock. Raises `StoreLocked` if another process holds it."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     while True:
         with suppress(FileExistsError):
@@ -222,7 +222,7 @@ def _locked(folder: Path, destination: Path) -> FileLock:
         except FileNotFoundError:  # whoever held it has just finished and removed it
             continue
         except Timeout:
-            raise Occupied(
+            raise StoreLocked(
                 f"Another import into {destination} is going on. Wait for it, or choose another folder."
             ) from None
         return lock

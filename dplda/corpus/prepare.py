@@ -15,11 +15,11 @@ from typing import Any, Protocol
 
 from dplda.corpus.cache import cache_folder, source_key
 from dplda.corpus.matrix import store_from_matrix
-from dplda.corpus.partial import Notice, Occupied, Origin, silent
+from dplda.corpus.partial import Notice, Origin, StoreLocked, silent
 from dplda.corpus.store import CountStore, is_partial, is_store
 from dplda.corpus.writer import StoreWriter, as_chunks
 from dplda.errors import InputError
-from dplda.progress import Progress, Silent
+from dplda.progress import NoProgress, Progress
 from dplda.text.columns import ReadOptions
 from dplda.text.formats import default_name, open_source
 from dplda.text.records import DOCUMENT, CountedDocuments, CountSource, Defect, Source, TextSource
@@ -98,7 +98,7 @@ class Corpus:
         Raises `InputError` for a damaged file, a full disk, or counts whose unit is not this corpus's.
         """
         if self._store is None:
-            self._store = self._preparation.open(progress or Silent())
+            self._store = self._preparation.open(progress or NoProgress())
         if self._store.unit != self.unit:
             raise InputError(f"This corpus's unit is {self.unit!r}, and its counts are of unit {self._store.unit!r}.")
         return self._store
@@ -118,7 +118,7 @@ class Corpus:
         something to go on from; the line may be private.
         """
         place = Path(destination).expanduser()
-        self._preparation.write(place, progress or Silent(), anew=anew, notice=notice)
+        self._preparation.write(place, progress or NoProgress(), anew=anew, notice=notice)
         self._store = CountStore.open(place)
         return self._store
 
@@ -251,7 +251,7 @@ class _Raw:
         while not is_store(prepared):
             try:
                 self.write(prepared, progress, anew=False, notice=silent)
-            except Occupied:  # it is being made for another run
+            except StoreLocked:  # it is being made for another run
                 time.sleep(_POLL_SECONDS)
         return CountStore.open(prepared)
 

@@ -36,7 +36,7 @@ class StoreWriter:
     for a store, and the next import of the same origin goes on from them: `n_read` documents of the source, defective
     ones included, are to be left out. `anew` throws them away. `notice` gets one line about either, and must stay
     with the person at the keyboard. Memory holds the dictionary and one block. Raises `InputError` when the folder
-    cannot be written, the disk being full included, and `Occupied` while another process writes the same store.
+    cannot be written, the disk being full included, and `StoreLocked` while another process writes the same store.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class StoreWriter:
         if self._n_waiting >= BLOCK_DOCUMENTS or self._n_entries >= BLOCK_ENTRIES:
             with _writing(self._destination):
                 self._flush()
-                self._partial.note(self.n_read, self.n_documents, self._n_blocks, self._named_defects())
+                self._partial.checkpoint(self.n_read, self.n_documents, self._n_blocks, self._named_defects())
 
     def carry_over(self, defects: dict[str, int]) -> None:
         """Take over the defects that another store recorded of the documents appended here."""
@@ -145,14 +145,14 @@ class StoreWriter:
         batches = [batch for part in parts for batch in part.to_batches()]
         new = list(islice(reversed(self._numbers), len(self._numbers) - self._n_words_written))[::-1]
         words = pa.record_batch([pa.array(new, WORDS.field(0).type)], schema=WORDS)
-        self._partial.grow(b"".join(map(self._documents.add, batches)), self._dictionary.add(words))
+        self._partial.append(b"".join(map(self._documents.add, batches)), self._dictionary.add(words))
         self._n_blocks += len(batches)
         self._n_words_written = len(self._numbers)
         self._waiting, self._n_waiting, self._n_entries = [], 0, 0
 
     def _finish(self) -> None:
         self._flush()
-        self._partial.grow(self._documents.close(), self._dictionary.close())
+        self._partial.append(self._documents.close(), self._dictionary.close())
         meta = {
             "format": FORMAT,
             "version": VERSION,

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from dplda.comparison.records import Cell, Outcome
 from dplda.ledger import integrity
-from dplda.ledger.filters import Book
+from dplda.ledger.filters import LedgerState
 from dplda.ledger.schema import CellRow, ComparisonRow
 from dplda.ledger.store import Store
 
@@ -21,7 +21,7 @@ class ComparisonLog:
     A cell whose process died stays begun; what its run asked stays spent with the run.
     """
 
-    def __init__(self, store: Store, load: Callable[[Session], Book], name: str) -> None:
+    def __init__(self, store: Store, load: Callable[[Session], LedgerState], name: str) -> None:
         self._store = store
         self._load = load
         self.name = name

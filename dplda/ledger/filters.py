@@ -22,7 +22,7 @@ FIRST_GRANT = Grant()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Book:
+class LedgerState:
     """All runs and grants of a ledger at one moment; `grants` holds each dataset's, oldest first.
 
     `overlaps` are the pairs of fingerprints of corpora that share documents.
@@ -41,7 +41,7 @@ class Book:
 
         Runs that took nothing from a filter connect nothing.
         """
-        runs = [run for run in self.runs if run.counts and run.fingerprint]
+        runs = [run for run in self.runs if run.is_charged and run.fingerprint]
         names = {dataset}
         while True:
             fingerprints = self._shared({run.fingerprint for run in runs if run.dataset in names})
@@ -53,7 +53,7 @@ class Book:
     def holders(self, fingerprints: Iterable[str]) -> set[str]:
         """The datasets of runs that count on documents of these `fingerprints`, and those linked to them."""
         known = set(fingerprints)
-        runs = [run for run in self.runs if run.counts and run.fingerprint in known]
+        runs = [run for run in self.runs if run.is_charged and run.fingerprint in known]
         return {name for run in runs for name in self.linked(run.dataset)}
 
     def _shared(self, fingerprints: set[str | None]) -> set[str | None]:
@@ -63,7 +63,7 @@ class Book:
 
     def charged(self, datasets: Sequence[str]) -> list[RunRecord]:
         """The runs of `datasets` that took something from a filter, oldest first."""
-        return [run for run in self.runs if run.dataset in datasets and run.counts]
+        return [run for run in self.runs if run.dataset in datasets and run.is_charged]
 
     def guaranteed(self, dataset: str, *, alone: bool = False) -> Guarantee:
         """What holds of all outputs on these documents; `alone`: of the runs of `dataset` itself, whatever it shares.
@@ -126,7 +126,7 @@ def total(runs: Sequence[RunRecord]) -> Cost:
     return sum((run.cost for run in runs), NOTHING)
 
 
-def admit(book: Book, run: RunRecord, runs: int = 1, regrouped: Collection[str] = ()) -> None:
+def admit(book: LedgerState, run: RunRecord, runs: int = 1, regrouped: Collection[str] = ()) -> None:
     """Raise `BudgetRefused`, saying what to do next, unless `run` fits all filters it would be charged to.
 
     `run` may stand for several `runs` at once, with the events of all of them. `regrouped` are the codes of groupings
@@ -142,7 +142,7 @@ def admit(book: Book, run: RunRecord, runs: int = 1, regrouped: Collection[str] 
         _check_budget(name, book.grant(name), total(earlier), run, runs)
 
 
-def admit_public(book: Book, dataset: str, fingerprints: Iterable[str]) -> None:
+def admit_public(book: LedgerState, dataset: str, fingerprints: Iterable[str]) -> None:
     """Raise `BudgetRefused` if documents declared public have a bounded budget, under their name or another.
 
     They have it by the name `dataset`, or by a run that counts on documents of one of `fingerprints`, those of corpora

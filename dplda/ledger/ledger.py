@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from dplda.errors import InputError, LedgerError
 from dplda.ledger import comparisons, integrity, queries
 from dplda.ledger.comparisons import ComparisonLog
-from dplda.ledger.filters import Book, admit, admit_public
+from dplda.ledger.filters import LedgerState, admit, admit_public
 from dplda.ledger.integrity import Verification, canonical
 from dplda.ledger.records import RESERVED, DatasetRecord, HistoryRecord, PlannedEvent, Quote, RunRecord
 from dplda.ledger.reservation import Reservation
@@ -141,9 +141,9 @@ class Ledger:
             book = self._trusted(session)
             admit_public(book, dataset, [fingerprint.code, *queries.overlapping(session, fingerprint)])
 
-    def alone(self, key: str) -> AbstractContextManager[None]:
+    def lock(self, key: str) -> AbstractContextManager[None]:
         """Keeps others off the comparisons of `key` for a while; entering raises `LedgerError` if one is at them."""
-        return self._store.alone(key[:16])
+        return self._store.lock(key[:16])
 
     def comparison(self, key: str) -> ComparisonLog | None:
         """The latest comparison of `key`, which stands for a corpus and parameters; None if there is none."""
@@ -243,13 +243,13 @@ class Ledger:
         with self._store.reading() as session:
             return integrity.verify(session, self._store.chain)
 
-    def _trusted(self, session: Session) -> Book:
+    def _trusted(self, session: Session) -> LedgerState:
         """The book, after the whole record was found intact: nothing is decided on, or told from, another."""
         if not integrity.verify(session, self._store.chain).ok:
             raise LedgerError(f"The ledger {self.path} was altered outside dplda. See: dplda budget verify")
         return queries.load(session)
 
-    def _known(self, session: Session, dataset: str) -> Book:
+    def _known(self, session: Session, dataset: str) -> LedgerState:
         if dataset not in queries.names(session):
             raise InputError(f"Dataset {dataset!r} is not in the ledger. See: dplda budget show")
         return self._trusted(session)

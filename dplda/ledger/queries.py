@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from dplda.ledger.filters import Book, total
+from dplda.ledger.filters import LedgerState, total
 from dplda.ledger.records import RESERVED, DatasetRecord, Grant, HistoryRecord, PlannedEvent, RunRecord
 from dplda.ledger.schema import DatasetRow, EventRow, GrantRow, GroupingRow, OverlapRow, RunRow, SketchRow
 from dplda.overlap import Fingerprint, Sketch
@@ -17,7 +17,7 @@ from dplda.privacy.events import Event
 from dplda.text.records import DOCUMENT
 
 
-def load(session: Session) -> Book:
+def load(session: Session) -> LedgerState:
     """Everything that decisions depend on; only for a record that was verified."""
     plans: dict[str, list[PlannedEvent]] = defaultdict(list)
     for event in session.scalars(select(EventRow).order_by(EventRow.run, EventRow.position)):
@@ -28,7 +28,7 @@ def load(session: Session) -> Book:
         grants[grant.dataset].append(_grant(grant))
     overlaps = frozenset((row.earlier, row.later) for row in session.scalars(select(OverlapRow)))
     records = [run_record(run, tuple(plans[run.id])) for run in runs]
-    return Book(runs=records, grants=dict(grants), overlaps=overlaps)
+    return LedgerState(runs=records, grants=dict(grants), overlaps=overlaps)
 
 
 def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
@@ -97,7 +97,7 @@ def latest_grant(session: Session) -> int:
     return session.scalar(select(func.max(GrantRow.number))) or 0
 
 
-def dataset_record(book: Book, name: str) -> DatasetRecord:
+def dataset_record(book: LedgerState, name: str) -> DatasetRecord:
     """A dataset's budget as it stands in `book`."""
     linked = book.linked(name)
     charged = book.charged(linked)
@@ -118,7 +118,7 @@ def dataset_record(book: Book, name: str) -> DatasetRecord:
     )
 
 
-def history(book: Book, name: str) -> list[HistoryRecord]:
+def history(book: LedgerState, name: str) -> list[HistoryRecord]:
     """Grants and runs of a dataset in the order in which they were made, the initial grant first."""
     lines = []
     for place, (grant, remark) in enumerate(book.granted(name)):

@@ -90,7 +90,7 @@ class RunRecord:
         return accountant.cost(self.counted)
 
     @property
-    def counts(self) -> bool:
+    def is_charged(self) -> bool:
         """Whether the run takes anything from the filter; one that does not is as if it never was."""
         return self.cost != NOTHING
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from dplda.errors import BudgetRefused, GateError, InputError, LedgerError
 from dplda.ledger import integrity, queries
-from dplda.ledger.filters import Book, admit
+from dplda.ledger.filters import LedgerState, admit
 from dplda.ledger.records import ABANDONED, DONE, REFUSED, RESERVED
 from dplda.ledger.schema import Base, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow
 from dplda.ledger.store import Store
@@ -25,7 +25,9 @@ class Reservation:
     between, the whole plan counts as spent.
     """
 
-    def __init__(self, store: Store, load: Callable[[Session], Book], run: str, events: tuple[Event, ...]) -> None:
+    def __init__(
+        self, store: Store, load: Callable[[Session], LedgerState], run: str, events: tuple[Event, ...]
+    ) -> None:
         self._store = store
         self._load = load
         self.run = run

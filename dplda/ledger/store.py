@@ -100,7 +100,7 @@ class Store:
             yield session
 
     @contextlib.contextmanager
-    def alone(self, name: str) -> Iterator[None]:
+    def lock(self, name: str) -> Iterator[None]:
         """Hold the lock `name`, a file beside the ledger; the system lets go of it when the process dies.
 
         Raises `LedgerError` if it is held already, here or in another process.

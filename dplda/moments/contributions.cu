@@ -419,7 +419,7 @@ template <int KIND>
 __device__ int64 place_of(const Statistic &f, const int *names, int64 i) {
     if (KIND == FIRST)
         return names[i];
-    if (KIND == SECOND) { // packed by circular offset, see `dplda.moments.pairs`
+    if (KIND == SECOND) { // packed by circular offset, see `dplda.moments.second_moment_dense`
         int64 a, b;
         pair_of(i, a, b);
         int64 v = names[a], w = names[b], offset = w - v; // v <= w

@@ -16,7 +16,6 @@ import numpy as np
 from dplda.compute.compiled import compiled
 from dplda.compute.lattice import FAST
 from dplda.compute.loops import LANES, UNROLLED, add_four, add_scaled, aligned, clear, multiply_pairs, padded
-from dplda.moments.along import third_along
 from dplda.moments.contributions import (
     CORE,
     EXPECTED,
@@ -28,7 +27,8 @@ from dplda.moments.contributions import (
     THIRD_PROJECTED,
 )
 from dplda.moments.estep import expected
-from dplda.moments.pairs import second
+from dplda.moments.second_moment_dense import second
+from dplda.moments.third_moment_contracted import third_along
 
 
 @compiled()
@@ -80,7 +80,7 @@ def scratch_sizes(kind, k, directions, longest):
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def document(
+def compute_contribution(
     kind, words, counts, first, last, length, scale, matrix, k, directions, stride, starts, prior,
     y, factors, pairs, square, theta, gamma, out,
 ):  # fmt: skip

@@ -1,4 +1,5 @@
-"""Clipped sums and norms of contributions on a GPU: what `dplda.moments.sums` does, by the kernels of contributions.cu.
+"""Clipped sums and norms of contributions on a GPU, by the kernels of contributions.cu; on the CPU, see
+`dplda.moments.clipped_sums`.
 
 Both round a unit once to the same lattice and verify its norm in exact arithmetic; their sums of one corpus differ
 where the float32 arithmetic of a unit falls on another side of half a lattice step.

@@ -16,9 +16,9 @@ import numpy as np
 
 from dplda.compute.threads import one_blas_thread
 from dplda.moments import contributions
-from dplda.placements.asking import Asking, clip_quantile, first_shares
-from dplda.placements.decomposed import eigenpairs
-from dplda.placements.learned import Learned
+from dplda.placements.result import Learned
+from dplda.placements.stage_release import StageReleaser, clip_quantile, first_shares
+from dplda.placements.tensor_eigenpairs import eigenpairs
 from dplda.placements.whitened import EDGES, moment_shares, whiten
 from dplda.privacy.curator import Gate, WordFrequencies
 from dplda.privacy.plan import Share
@@ -37,7 +37,7 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
 @one_blas_thread()
 def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: np.random.Generator) -> Learned:
     """Run every stage after the vocabulary; `generator` draws public starting points only."""
-    ask = Asking(gate, gate.size())
+    ask = StageReleaser(gate, gate.size())
     whitened = whiten(ask, words, settings)
     E3 = contributions.projected_third_moment(whitened.scale, whitened.whitening.basis)
     tensor = ask("tensor", E3, clip_quantile(*whitened.strength))

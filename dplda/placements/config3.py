@@ -17,14 +17,14 @@ import numpy as np
 from dplda.compute.threads import one_blas_thread
 from dplda.errors import UnsupportedByData
 from dplda.moments import contributions
-from dplda.placements.asking import Asking, clip_quantile, first_shares
-from dplda.placements.learned import Learned
+from dplda.placements.result import Learned
+from dplda.placements.stage_release import StageReleaser, clip_quantile, first_shares
 from dplda.placements.whitened import EDGES, moment_shares, whiten
 from dplda.privacy.curator import WordFrequencies
 from dplda.privacy.gate import OutputGate
 from dplda.privacy.plan import Share
 from dplda.settings import FitSettings
-from dplda.tensor.power import Decomposition
+from dplda.tensor.power import EigenPairs
 
 SPLIT = {"e7": 0.8, "e8": 0.2}
 QUANTILE = 0.5  # of the units' norms, where the tensor is clipped at least
@@ -50,7 +50,7 @@ def learn(gate: OutputGate, words: WordFrequencies, settings: FitSettings, gener
 
     Raises `UnsupportedByData` when the stability test fails.
     """
-    ask = Asking(gate, gate.size())
+    ask = StageReleaser(gate, gate.size())
     whitened = whiten(ask, words, settings)
     W = whitened.scale[:, None] * whitened.whitening.W
     quantile = max(QUANTILE, clip_quantile(*whitened.strength))
@@ -63,4 +63,4 @@ def learn(gate: OutputGate, words: WordFrequencies, settings: FitSettings, gener
             "Use far more documents, fewer topics, or another placement."
         )
     values = np.linalg.norm(tested.value, axis=0)
-    return whitened.learned(Decomposition(values, tested.value / np.maximum(values, 1e-300)))
+    return whitened.learned(EigenPairs(values, tested.value / np.maximum(values, 1e-300)))

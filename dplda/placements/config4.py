@@ -17,8 +17,8 @@ import numpy as np
 
 from dplda.compute.threads import one_blas_thread
 from dplda.errors import UnsupportedByData
-from dplda.placements.asking import word_shares
-from dplda.placements.learned import Learned, by_prevalence, to_topics
+from dplda.placements.result import Learned, by_prevalence, to_topics
+from dplda.placements.stage_release import word_shares
 from dplda.privacy.curator import WordFrequencies
 from dplda.privacy.gate import OutputGate
 from dplda.privacy.plan import Share

@@ -15,9 +15,9 @@ import numpy as np
 
 from dplda.compute.threads import one_blas_thread
 from dplda.moments import contributions
-from dplda.placements.asking import LOW_QUANTILE, Asking, clip_quantile, first_shares
-from dplda.placements.decomposed import eigenpairs
-from dplda.placements.learned import Learned, by_prevalence, to_topics
+from dplda.placements.result import Learned, by_prevalence, to_topics
+from dplda.placements.stage_release import LOW_QUANTILE, StageReleaser, clip_quantile, first_shares
+from dplda.placements.tensor_eigenpairs import eigenpairs
 from dplda.placements.topic_count import most_topics, topic_count
 from dplda.placements.vocabulary import word_scale
 from dplda.privacy.accountant import gaussian_budget
@@ -69,7 +69,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     """Run every stage after the vocabulary; `generator` draws public starting points only."""
     alpha0, s, d = settings.alpha0, word_scale(words), len(words.words)
     documents = gate.size()
-    ask = Asking(gate, documents)
+    ask = StageReleaser(gate, documents)
     m = ask("mean", contributions.first_moment(s), MEAN_QUANTILE).mean[:, 0]
 
     most = most_topics(settings)
@@ -122,7 +122,7 @@ def _word_power(documents: float, topics: int, settings: FitSettings) -> float:
 
 
 def _subspace(
-    ask: Asking, words: WordFrequencies, s: np.ndarray, m: np.ndarray, p: int, generator: np.random.Generator
+    ask: StageReleaser, words: WordFrequencies, s: np.ndarray, m: np.ndarray, p: int, generator: np.random.Generator
 ) -> tuple[np.ndarray, Release]:
     """Orthonormal basis (d, p + 1), the mean direction and p directions of noisy power rounds; the last round."""
     mean_direction = m / max(float(np.linalg.norm(m)), 1e-300)
@@ -154,7 +154,7 @@ def _proportions(means: np.ndarray) -> np.ndarray:
     return np.asarray(positive / positive.sum())
 
 
-def _refine(ask: Asking, topics: np.ndarray, prior: float, frequencies: np.ndarray, power: float) -> np.ndarray:
+def _refine(ask: StageReleaser, topics: np.ndarray, prior: float, frequencies: np.ndarray, power: float) -> np.ndarray:
     scale = (frequencies + 1e-5) ** -power
     scale /= scale.mean()
 

@@ -26,14 +26,14 @@ from scipy.stats import norm
 
 from dplda.compute.lattice import BOUND
 from dplda.moments.contributions import NONNEGATIVE, SIGNED
-from dplda.placements import default, typical
-from dplda.placements.asking import LOW_QUANTILE, clip_quantile
+from dplda.placements import default, reference_corpora
+from dplda.placements.stage_release import LOW_QUANTILE, clip_quantile
 from dplda.placements.topic_count import most_topics
 from dplda.placements.vocabulary import word_scale
 from dplda.privacy.accountant import cost
 from dplda.privacy.curator import WordFrequencies
 from dplda.privacy.events import Event
-from dplda.privacy.picks import MOST_WORDS
+from dplda.privacy.partition_selection import MOST_WORDS
 from dplda.privacy.plan import calibrate
 from dplda.privacy.thresholds import selection_threshold
 from dplda.settings import MINIMUM_LENGTH, FitSettings, Range
@@ -70,7 +70,7 @@ class Forecast:
 
 
 @dataclass(frozen=True)
-class Outlook:
+class ForecastInputs:
     """The public numbers that a forecast is made from; one document is one unit. Raises `InputError` out of range."""
 
     settings: FitSettings
@@ -103,7 +103,7 @@ class Outlook:
         parts[events[0].stage] += parts.pop("reach")
         return parts
 
-    def forecast(self, kind: typical.Kind) -> Forecast:
+    def forecast(self, kind: reference_corpora.ReferenceCorpus) -> Forecast:
         """What a corpus of `kind` may expect."""
         return forecast(self, kind, self.events)
 
@@ -127,7 +127,7 @@ class _Noise:
 
         The clip is the `quantile` of log-normal norms with this `median`, which have since grown by `growth`.
         """
-        spread = typical.SPREADS[stage]
+        spread = reference_corpora.SPREADS[stage]
         clip = median * math.exp(spread * norm.ppf(quantile))
         position = math.log(clip / (growth * median)) / spread
         kept = norm.cdf(position) + clip / (growth * median) * math.exp(spread**2 / 2) * norm.sf(position + spread)
@@ -159,11 +159,11 @@ class _Text:
         held = float(words.frequencies.sum())
         proportions = words.frequencies / held
         energy = word_scale(words) ** 2 * proportions
-        length = max(typical.LENGTH * held, MINIMUM_LENGTH)
+        length = max(reference_corpora.LENGTH * held, MINIMUM_LENGTH)
         return cls(proportions, held, length, float(energy @ proportions), float(energy.mean()))
 
 
-def forecast(outlook: Outlook, kind: typical.Kind, events: Sequence[Event]) -> Forecast:
+def forecast(outlook: ForecastInputs, kind: reference_corpora.ReferenceCorpus, events: Sequence[Event]) -> Forecast:
     """What a corpus of `kind` may expect of these events: all stages in the order of a fit."""
     settings = outlook.settings
     multipliers = {event.stage: event.noise_multiplier or 0.0 for event in events}
@@ -197,24 +197,24 @@ def forecast(outlook: Outlook, kind: typical.Kind, events: Sequence[Event]) -> F
     return Forecast(d, supported, (vocabulary, *stages), tuple(float(value) for value in values), power)
 
 
-def _words(noise: _Noise, outlook: Outlook, failure: float) -> tuple[WordFrequencies, Stage]:
+def _words(noise: _Noise, outlook: ForecastInputs, failure: float) -> tuple[WordFrequencies, Stage]:
     """The words that are modelled. Noise and signal are documents: what a word must be in, and what the rarest is in.
 
     A public vocabulary needs no threshold; its noise is that of a count.
     """
-    wanted = typical.word_frequencies(outlook.settings.max_vocabulary)
+    wanted = reference_corpora.word_frequencies(outlook.settings.max_vocabulary)
     stage = "frequency" if outlook.public_vocabulary else "vocabulary"
     std = noise.deviation(stage, NONNEGATIVE)
     if outlook.public_vocabulary:
-        picked, needed = max(typical.LENGTH * float(wanted.sum()), 1.0), std
+        picked, needed = max(reference_corpora.LENGTH * float(wanted.sum()), 1.0), std
     else:
         failure /= 2 if noise.replaces else 1
-        picked, needed = typical.PICKED, selection_threshold(std * BOUND, failure, MOST_WORDS) / BOUND
-    per_document = 1 / (typical.VOTE * noise.documents)
+        picked, needed = reference_corpora.PICKED, selection_threshold(std * BOUND, failure, MOST_WORDS) / BOUND
+    per_document = 1 / (reference_corpora.VOTE * noise.documents)
     kept = wanted if outlook.public_vocabulary else wanted[wanted >= needed * per_document]
     found = WordFrequencies((), kept, std * math.sqrt(picked) / noise.documents)
     signal = float(wanted[-1]) * noise.documents
-    return found, Stage(stage, noise.multipliers[stage], needed / typical.VOTE, signal)
+    return found, Stage(stage, noise.multipliers[stage], needed / reference_corpora.VOTE, signal)
 
 
 def _mean_noise(noise: _Noise, text: _Text, d: int) -> float:
@@ -251,7 +251,7 @@ def _core_quantile(block: np.ndarray, std: float, d: int, topics: int) -> float:
 def _core_noise(noise: _Noise, text: _Text, found: np.ndarray, quantile: float) -> float:
     """Standard deviation of the core's noise, on its diagonal."""
     mean = text.mean + found.sum() + len(found) * text.flat / text.length
-    median = mean * math.exp(-(typical.SPREADS["core"] ** 2) / 2)  # of a log-normal law
+    median = mean * math.exp(-(reference_corpora.SPREADS["core"] ** 2) / 2)  # of a log-normal law
     return noise.of_mean("core", median, quantile, SIGNED)
 
 
@@ -272,7 +272,9 @@ def _tensor_noise(noise: _Noise, text: _Text, values: np.ndarray, level: float) 
     """Spectral norm of the whitened tensor's noise, for the eigenvalues (k,) that are whitened."""
     floored = np.maximum(values, max(level, 1e-3 * values[0]))
     square = float(((np.maximum(values, 0.0) + text.flat / text.length) / floored).sum())
-    median = square**1.5 * math.exp(-(typical.SPREADS["tensor"] ** 2) / 3)  # of the cube of a log-normal length
+    median = square**1.5 * math.exp(
+        -(reference_corpora.SPREADS["tensor"] ** 2) / 3
+    )  # of the cube of a log-normal length
     quantile = clip_quantile(float(values[-1]), level)
     return CUBIC * math.sqrt(len(values)) * noise.of_mean("tensor", median, quantile, SIGNED)
 
@@ -285,7 +287,9 @@ def _whitened(k: int, alpha0: float) -> float:
 def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float, float]:
     """Noise of the count of a word near the top of one of k equal topics, in a round, and that count."""
     scale = (text.proportions + 1e-5) ** -power
-    median = math.sqrt(typical.WORD_ENERGY * text.held * float(text.proportions @ (scale / scale.mean()) ** 2))
+    median = math.sqrt(
+        reference_corpora.WORD_ENERGY * text.held * float(text.proportions @ (scale / scale.mean()) ** 2)
+    )
     std, mass = noise.clipped("refine", median, default.REFINE_QUANTILE, NONNEGATIVE)
-    top = (typical.TOP_WORD / k + 1e-5) ** -power / scale.mean()
-    return float(std / top), typical.TOP_WORD * mass * text.held / k
+    top = (reference_corpora.TOP_WORD / k + 1e-5) ** -power / scale.mean()
+    return float(std / top), reference_corpora.TOP_WORD * mass * text.held / k

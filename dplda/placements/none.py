@@ -22,7 +22,7 @@ def events(shares: tuple[Share, ...]) -> tuple[Event, ...]:
 
 
 @dataclass(frozen=True)
-class Exposed:
+class ExactGate:
     """A gate without noise, for the same algorithm as the default placement."""
 
     curator: Curator
@@ -30,24 +30,24 @@ class Exposed:
 
     def choose_words(self) -> WordFrequencies:
         """Exact frequencies of the most frequent words, twice as many as are kept after the frequency limit."""
-        return self.curator.expose_words(2 * self.max_vocabulary)
+        return self.curator.exact_words(2 * self.max_vocabulary)
 
     def use_words(self, words: Sequence[str]) -> None:
         """See `Curator.use_words`."""
         self.curator.use_words(words)
 
     def word_frequencies(self) -> WordFrequencies:
-        """See `Curator.expose_frequencies`."""
-        return self.curator.expose_frequencies()
+        """See `Curator.exact_frequencies`."""
+        return self.curator.exact_frequencies()
 
     def size(self) -> float:
-        """See `Curator.expose_size`."""
-        return self.curator.expose_size()
+        """See `Curator.exact_size`."""
+        return self.curator.exact_size()
 
     def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
         """No clip."""
         return float("inf")
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
-        """See `Curator.expose`."""
-        return self.curator.expose(stage, contribution)
+        """See `Curator.exact_sum`."""
+        return self.curator.exact_sum(stage, contribution)

@@ -30,15 +30,15 @@ import scipy.linalg
 from dplda.compute.threads import one_blas_thread
 from dplda.errors import InputError
 from dplda.moments import contributions
-from dplda.placements.decomposed import eigenpairs
-from dplda.placements.learned import Learned, by_prevalence, prevalence
-from dplda.placements.printed import EDGES, EdgeNoise, Quantities, edge_budgets, edge_noise
+from dplda.placements.published_noise import EDGES, EdgeNoise, Quantities, edge_budgets, edge_noise
+from dplda.placements.result import Learned, by_prevalence, prevalence
+from dplda.placements.tensor_eigenpairs import eigenpairs
 from dplda.privacy.curator import Gate, WordFrequencies
 from dplda.privacy.plan import Share
 from dplda.refine.variational import project_to_simplex
 from dplda.settings import FitSettings
 from dplda.spectral.whitening import Whitening, second_moment, third_moment
-from dplda.tensor.power import Decomposition
+from dplda.tensor.power import EigenPairs
 from dplda.tensor.symmetric import unpack, unpack_offsets
 
 LEAST_EIGENVALUE = 1e-6  # of the largest, under every whitened one
@@ -123,7 +123,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     known = _quantities(documents, d, alpha0, exact, pairs.values)
     if "e7" in noise:
         std = noise.std("e7", known)
-        pairs = Decomposition(pairs.values + noise.normal(std, k), pairs.vectors + noise.normal(std, k, k))
+        pairs = EigenPairs(pairs.values + noise.normal(std, k), pairs.vectors + noise.normal(std, k, k))
     vectors = pairs.vectors
     if "e8" in noise:
         unwhitening = _whitening(M2 + symmetric_matrix(noise.normal(noise.std("e8", known), d, d)), k)

@@ -9,8 +9,18 @@ from typing import Any
 import numpy as np
 
 from dplda.errors import InputError
-from dplda.placements import config1, config2, config3, config4, default, printed, published, tensor_power, whitened
-from dplda.placements.learned import Learned
+from dplda.placements import (
+    config1,
+    config2,
+    config3,
+    config4,
+    default,
+    published,
+    published_noise,
+    tensor_power,
+    whitened,
+)
+from dplda.placements.result import Learned
 from dplda.privacy.curator import WordFrequencies
 from dplda.privacy.plan import Share
 from dplda.settings import CALIBRATIONS, FitSettings
@@ -67,7 +77,7 @@ def _dense(module: Any, **more: Any) -> Placement:
 
 
 def _published(name: str) -> Placement:
-    edges = printed.EDGES[name]
+    edges = published_noise.EDGES[name]
     return Placement(
         shares=lambda public_vocabulary, split, settings: published.shares(public_vocabulary, settings),
         learn=published.learn,
@@ -94,7 +104,7 @@ _PLACEMENTS: Mapping[tuple[str, str], Placement] = {
     ("config4", SOUND): _dense(config4, least_topics=2),
     ("tensor-power", SOUND): _dense(tensor_power),
     ("none", SOUND): _default(reason=f"{NOT_PRIVATE}: exact statistics, no noise at all"),
-    **{(name, PUBLISHED): _published(name) for name in printed.EDGES},
+    **{(name, PUBLISHED): _published(name) for name in published_noise.EDGES},
 }
 
 

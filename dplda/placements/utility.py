@@ -1,8 +1,8 @@
 """The paper's bounds on the error of a topic (Theorems 10, 12, 14 and 16; appendix H), evaluated from public numbers.
 
 The proofs print their bounds in terms of norms of the noise, (124) to (141), and only then hide constants in an O();
-here the printed terms are evaluated, with the noise of `dplda.placements.printed`, so that a bound and a run of the
-published calibration speak of the same mechanism. They are bounds on ||mu_i - mu_i^DP||_2 around the topics learned
+here the printed terms are evaluated, with the noise of `dplda.placements.published_noise`, so that a bound and a run of
+the published calibration speak of the same mechanism. They are bounds on ||mu_i - mu_i^DP||_2 around the topics learned
 without noise. Two distributions are at most sqrt(2) apart: a bound above that says nothing. They inherit the errata of
 docs/privacy.md, section 1: the difference of whitened tensors is cubed (110), Lemma 32 bounds W only in its own range,
 Theorem 6 is a convergence theorem, and the unwhitening of H lacks sqrt(alpha0 (alpha0 + 1)).
@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from dplda.corpus.planted import synthetic
-from dplda.placements.printed import (
+from dplda.placements.published_noise import (
     EDGES,
     EdgeNoise,
     Quantities,

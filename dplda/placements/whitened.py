@@ -19,8 +19,8 @@ import numpy as np
 import scipy.linalg
 
 from dplda.moments import contributions
-from dplda.placements.asking import Asking, clip_quantile
-from dplda.placements.learned import Learned, by_prevalence, prevalence, to_topics
+from dplda.placements.result import Learned, by_prevalence, prevalence, to_topics
+from dplda.placements.stage_release import StageReleaser, clip_quantile
 from dplda.placements.topic_count import most_topics, topic_count
 from dplda.placements.vocabulary import word_scale
 from dplda.privacy.accountant import gaussian_budget
@@ -28,7 +28,7 @@ from dplda.privacy.curator import WordFrequencies
 from dplda.privacy.plan import Share
 from dplda.settings import FitSettings
 from dplda.spectral.whitening import Whitening, noise_level, second_moment, third_moment
-from dplda.tensor.power import Decomposition
+from dplda.tensor.power import EigenPairs
 from dplda.tensor.symmetric import unpack_offsets
 
 MOST_WORDS = 5000  # of a dense second moment: 25 million numbers
@@ -76,7 +76,7 @@ class Whitened:
         W = self.whitening.W
         return third_moment(E3, W.T @ self.E2 @ W, W.T @ self.m, self.alpha0)
 
-    def learned(self, pairs: Decomposition) -> Learned:
+    def learned(self, pairs: EigenPairs) -> Learned:
         """Topics and prevalence from the pairs of the whitened M3."""
         columns = self.whitening.unwhiten(pairs.values, pairs.vectors, self.alpha0) / self.scale[:, None]
         facts = {
@@ -87,7 +87,7 @@ class Whitened:
         return by_prevalence(to_topics(columns), prevalence(pairs.values, self.alpha0), self.documents, facts)
 
 
-def whiten(ask: Asking, words: WordFrequencies, settings: FitSettings) -> Whitened:
+def whiten(ask: StageReleaser, words: WordFrequencies, settings: FitSettings) -> Whitened:
     """Release m and M2 and whiten by them."""
     d = len(words.words)
     scale = word_scale(words)

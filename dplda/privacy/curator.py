@@ -19,19 +19,19 @@ from dplda.errors import GateError
 from dplda.moments import contributions
 from dplda.moments.contributions import NONNEGATIVE, Contribution
 from dplda.moments.coordinates import unpack
-from dplda.moments.whole import WholeMoments, whole_moments
-from dplda.privacy import answers, chains, passes
+from dplda.moments.exact_moments import WholeMoments, whole_moments
+from dplda.privacy import noisy_values, passes, propose_test_release
 from dplda.privacy.decompositions import decompose, spectral_topics
 from dplda.privacy.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, Event
 from dplda.privacy.gate import Gate as Gate
 from dplda.privacy.gate import Release as Release
 from dplda.privacy.gate import WordFrequencies as WordFrequencies
+from dplda.privacy.local_sensitivity import PtrResult
 from dplda.privacy.noise import Noise, lattice_scale
+from dplda.privacy.partition_selection import MOST_WORDS, count_votes, word_hashes
 from dplda.privacy.passes import Engine, Local
-from dplda.privacy.picks import MOST_WORDS, count_votes, word_hashes
-from dplda.privacy.stability import Tested
 from dplda.privacy.thresholds import clip_at_quantile, clip_bins, selection_threshold
-from dplda.progress import Progress, Silent
+from dplda.progress import NoProgress, Progress
 from dplda.settings import ADJACENCIES
 
 
@@ -61,7 +61,7 @@ class Curator:
         self._ask = ask
         self._noise = noise
         self._replace = adjacency == "replace"
-        self._progress: Progress = progress or Silent()
+        self._progress: Progress = progress or NoProgress()
         self._passes = engine(store)
         self._names: tuple[str, ...] | None = None
         self._sizes: list[int] = []
@@ -129,7 +129,7 @@ class Curator:
         noisy_mass = self._noisy(mass, lattice_scale(multiplier, sensitivity)) / (MASS_SHARE * BOUND)
         return Release(noisy * step, max(noisy_mass, 1.0), multiplier * sensitivity * step)
 
-    def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> Tested:
+    def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
         """The columns T(v_i, v_i, .), (k, k), of T = clipped mean of E3(W, W, W) + K, by falling eigenvalue (T5).
 
         W (n_words, k) absorbs the word scale; v_i are the eigenvectors of T(., ., theta). W, K (k, k, k) symmetric,
@@ -142,9 +142,9 @@ class Curator:
         size = max(self._noisy(mass * round(1 / MASS_SHARE), self._scale(event)) / BOUND, 1.0)
         step = clip / BOUND / size
         change = self._sensitivity(asked.replace_factor) * step
-        return chains.release_decomposition(self._answer, total[0] * step, K, theta, change)
+        return propose_test_release.release_decomposition(self._answer, total[0] * step, K, theta, change)
 
-    def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> Tested:
+    def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
         """The columns w_i (r . mu_i) mu_i, (n_words, topics), of the exact moments of all eligible units (T6).
 
         h (n_words,) in [0, 1] and r (n_words,) are public; 2 <= topics < n_words. Asks the events ``size lower
@@ -152,30 +152,30 @@ class Curator:
         """
         event = self._charge("size lower bound")
         moments = self._whole(h, r, topics)
-        units = answers.answer(event, self._noise, np.array([float(moments.units)]), 1.0)
-        return chains.release_topics(
+        units = noisy_values.release_values(event, self._noise, np.array([float(moments.units)]), 1.0)
+        return propose_test_release.release_topics(
             self._answer, units, spectral_topics(*moments.corrected(alpha0, h), r, topics), alpha0
         )
 
-    def expose(self, stage: str, contribution: Contribution) -> Release:
+    def exact_sum(self, stage: str, contribution: Contribution) -> Release:
         """The exact sum, for baselines: only where the plan says ``exact``, which marks the run as not private."""
         self._charge(stage, EXACT)
         return self._unclipped(contribution)
 
-    def expose_decomposition(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray) -> Tested:
-        """`decompose` of the exact, unclipped mean, without tests or noise; not private, see `expose`."""
+    def exact_decomposition(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray) -> PtrResult:
+        """`decompose` of the exact, unclipped mean, without tests or noise; not private, see `exact_sum`."""
         self._charge("decomposition", EXACT)
         T = unpack(self._unclipped(contributions.third_moment(W)).mean[0], len(K)) + K
-        return Tested(decompose(T, theta, math.inf).columns, 0.0, ())
+        return PtrResult(decompose(T, theta, math.inf).columns, 0.0, ())
 
-    def expose_final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> Tested:
-        """`final_topics` without tests or noise; not private, see `expose`."""
+    def exact_final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
+        """`final_topics` without tests or noise; not private, see `exact_sum`."""
         self._charge("topics", EXACT)
         moments = self._whole(h, r, topics).corrected(alpha0, h)
-        return Tested(spectral_topics(*moments, r, topics).topics, 0.0, ())
+        return PtrResult(spectral_topics(*moments, r, topics).topics, 0.0, ())
 
-    def expose_words(self, most: int) -> WordFrequencies:
-        """The exact document frequencies of the `most` most frequent words; not private, see `expose`."""
+    def exact_words(self, most: int) -> WordFrequencies:
+        """The exact document frequencies of the `most` most frequent words; not private, see `exact_sum`."""
         self._charge("vocabulary", EXACT)
         names = self._store.dictionary
         votes, weight = self._passes.added(count_votes, word_hashes(names))
@@ -183,15 +183,15 @@ class Curator:
         values = np.array([-value for value, _ in ranked], np.float64)
         return WordFrequencies(tuple(word for _, word in ranked), values / max(weight, 1), 0.0)
 
-    def expose_frequencies(self) -> WordFrequencies:
-        """The exact document frequencies of the words in use; not private, see `expose`."""
+    def exact_frequencies(self) -> WordFrequencies:
+        """The exact document frequencies of the words in use; not private, see `exact_sum`."""
         self._charge("frequency", EXACT)
         names = self._in_use()
         votes, weight = self._passes.added(count_votes, word_hashes(names))
         return WordFrequencies(names, votes / max(weight, 1), 0.0)
 
-    def expose_size(self) -> float:
-        """The exact number of eligible units; not private, see `expose`."""
+    def exact_size(self) -> float:
+        """The exact number of eligible units; not private, see `exact_sum`."""
         self._charge("size", EXACT)
         return float(max(self._eligible(), 1))
 
@@ -234,8 +234,8 @@ class Curator:
         total, mass = self._sum(contribution, clip)
         return Release(total * (clip / BOUND), max(mass / (MASS_SHARE * BOUND), 1.0), 0.0)
 
-    def _answer(self, stage: str, values: np.ndarray, sensitivity: float) -> answers.Answer:
-        return answers.answer(self._charge(stage), self._noise, values, sensitivity)
+    def _answer(self, stage: str, values: np.ndarray, sensitivity: float) -> noisy_values.NoisyValues:
+        return noisy_values.release_values(self._charge(stage), self._noise, values, sensitivity)
 
     def _whole(self, h: np.ndarray, r: np.ndarray, topics: int) -> WholeMoments:
         n_words = len(self._in_use())

@@ -16,7 +16,7 @@ SINGULAR = 1e-12  # below this an eigenvalue counts as none: no test that passed
 
 
 @dataclass(frozen=True, repr=False)  # a traceback that shows values must not show these
-class Decomposition:
+class PerturbedEigenvectors:
     """Configuration 3: `columns` T(v_i, v_i, .), (k, k), v_i the eigenvectors of T(., ., theta) by falling eigenvalue.
 
     `gap` is the least gap of those eigenvalues, `norm` the operator norm of the (k, k^2) unfolding of T.
@@ -34,14 +34,14 @@ def whitened_tensor(coordinates: np.ndarray, K: np.ndarray, largest: float) -> n
     return np.asarray(shrink * total + K)
 
 
-def decompose(T: np.ndarray, theta: np.ndarray, largest: float) -> Decomposition:
+def decompose(T: np.ndarray, theta: np.ndarray, largest: float) -> PerturbedEigenvectors:
     """Decompose the symmetric T (k, k, k) along theta (k,); gaps are cut at `largest`, which is the gap for k = 1."""
     A = T @ (theta / np.linalg.norm(theta))
     values, V = np.linalg.eigh((A + A.T) / 2)
     V = V[:, ::-1]
     columns = np.einsum("abc,ai,bi->ci", T, V, V, optimize=True)
     norm = float(np.linalg.norm(T.reshape(len(T), -1), 2))
-    return Decomposition(float(np.min(np.diff(values), initial=largest)), norm, columns)
+    return PerturbedEigenvectors(float(np.min(np.diff(values), initial=largest)), norm, columns)
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from dplda.moments.contributions import Contribution
-from dplda.privacy.stability import Tested
+from dplda.privacy.local_sensitivity import PtrResult
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Gate(Protocol):
 class OutputGate(Gate, Protocol):
     """What a placement may ask that perturbs the output of an exact computation (configurations 3 and 4)."""
 
-    def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> Tested:
+    def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
         """The decomposition of the whitened third moment's clipped mean plus K."""
 
-    def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> Tested:
+    def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
         """Topics computed from the exact moments of all units."""

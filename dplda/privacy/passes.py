@@ -18,8 +18,8 @@ import numpy as np
 from dplda.compute.threads import add, run_ranges, split, thread_count
 from dplda.corpus.store import CountStore
 from dplda.corpus.units import Portion, UnitCounts, all_words, project
+from dplda.moments.clipped_sums import accumulate, count_eligible
 from dplda.moments.contributions import Contribution
-from dplda.moments.sums import accumulate, count_eligible
 
 T = TypeVar("T")
 Pass = Callable[..., T]  # of UnitCounts, a number of threads, and what is given

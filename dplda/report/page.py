@@ -16,7 +16,7 @@ from dplda.comparison.records import Cell, Comparison
 from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.model.files import write_atomically
-from dplda.report import of_runs
+from dplda.report import comparison_of_runs
 from dplda.report.compared import NO_NOISE, Method
 from dplda.report.pictures import shown
 from dplda.report.sections import (
@@ -75,7 +75,7 @@ def render(
         ],
         summary=summary(models, names),
         together=[] if comparison else spent_together(models),  # of a comparison, more was charged than is shown
-        across=of_runs.pictures(models, names),
+        across=comparison_of_runs.pictures(models, names),
         comparison=comparison_section(comparison),
         guarantees={shown(name): text for name, text in (guarantees or {}).items()},
         style=_template_text("page.css"),

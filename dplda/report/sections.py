@@ -9,7 +9,7 @@ from typing import Any
 from dplda.comparison.records import Comparison
 from dplda.model import TopicModel
 from dplda.privacy.events import PrivacyStatement, at_least
-from dplda.report import of_comparison, of_run, promise
+from dplda.report import attack_bounds, comparison_page, run_page
 from dplda.report.compared import Method
 from dplda.report.pictures import Table, number, percent, shown
 
@@ -29,7 +29,7 @@ def verdict(privacy: PrivacyStatement) -> str:
 
 def run_section(model: TopicModel, name: str, prefix: str) -> dict[str, Any]:
     """What the template shows of one run."""
-    pictures = {p.name.removeprefix(f"{prefix}-"): p for p in of_run.pictures(model, prefix)}
+    pictures = {p.name.removeprefix(f"{prefix}-"): p for p in run_page.pictures(model, prefix)}
     return {
         "name": name,
         "dataset": shown(model.parameters.get("dataset", "")),
@@ -39,8 +39,8 @@ def run_section(model: TopicModel, name: str, prefix: str) -> dict[str, Any]:
         "epsilon": at_least(model.privacy.epsilon) if model.privacy.sound else "unbounded",
         "unit": shown(model.privacy.unit),
         "beliefs": _beliefs(model.privacy),
-        "success": percent(promise.success_at_most(model.privacy), upwards=True),
-        "mu": number(promise.noise(model.privacy)[0]),
+        "success": percent(attack_bounds.success_at_most(model.privacy), upwards=True),
+        "mu": number(attack_bounds.noise(model.privacy)[0]),
         "public_words": model.parameters.get("vocabulary") == "public",
         "pictures": pictures,
         "topics": _cards(model),
@@ -83,7 +83,7 @@ def spent_together(models: Sequence[TopicModel]) -> list[dict[str, str]]:
     answers = []
     for (dataset, _, _), statements in groups.items():
         if len(statements) > 1:
-            epsilon, delta = promise.together(statements)
+            epsilon, delta = attack_bounds.together(statements)
             answers.append(
                 {
                     "dataset": shown(dataset),
@@ -103,15 +103,15 @@ def comparison_section(comparison: Comparison | None) -> dict[str, Any] | None:
         "name": shown(comparison.name),
         "corpus": shown(comparison.corpus),
         "kind": comparison.kind,
-        "pictures": of_comparison.pictures(comparison),
-        "winners": of_comparison.winners(comparison),
-        "outcomes": of_comparison.outcomes(comparison),
+        "pictures": comparison_page.pictures(comparison),
+        "winners": comparison_page.winners(comparison),
+        "outcomes": comparison_page.outcomes(comparison),
         "settings": _settings(comparison.parameters),
     }
 
 
 def _beliefs(privacy: PrivacyStatement) -> Table:
-    after = (promise.belief_at_most(prior, privacy.epsilon, privacy.delta) for prior in PRIORS)
+    after = (attack_bounds.belief_at_most(prior, privacy.epsilon, privacy.delta) for prior in PRIORS)
     rows = [(f"{prior:.0%}", percent(most, upwards=True)) for prior, most in zip(PRIORS, after, strict=True)]
     return Table(("believed before", "can believe after, at most"), rows)
 

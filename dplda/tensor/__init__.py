@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from dplda.tensor.implicit import Implicit
     from dplda.tensor.noisy import noisy_power_method
     from dplda.tensor.online import online_power_method
-    from dplda.tensor.power import Decomposition, robust_power_method
+    from dplda.tensor.power import EigenPairs, robust_power_method
     from dplda.tensor.private import private_power_method
     from dplda.tensor.simultaneous import simultaneous_power_method
 
 __all__ = [
-    "Decomposition",
+    "EigenPairs",
     "Implicit",
     "noisy_power_method",
     "online_power_method",
@@ -29,7 +29,7 @@ __all__ = [
 __getattr__, __dir__ = lazy(
     __name__,
     {
-        "Decomposition": "power",
+        "EigenPairs": "power",
         "Implicit": "implicit",
         "noisy_power_method": "noisy",
         "online_power_method": "online",

@@ -8,7 +8,7 @@ import numpy as np
 
 from dplda.compute.arrays import Array, namespace
 from dplda.tensor.implicit import Implicit, along_itself, require_counts, scaled_to_unit
-from dplda.tensor.power import Decomposition, no_pairs
+from dplda.tensor.power import EigenPairs, no_pairs
 
 
 def noisy_power_method(
@@ -19,7 +19,7 @@ def noisy_power_method(
     starts: int = 1,
     iterations: int,
     value: Callable[[Array], Array] | None = None,
-) -> Decomposition:
+) -> EigenPairs:
     """Find `rank` pairs of T (d, d, d), which is asked `iterations` times for each, about `starts` vectors at once.
 
     Pairs already found are subtracted from the answers, which is post-processing. Of the `starts` last vectors the one
@@ -43,4 +43,4 @@ def noisy_power_method(
         residual = xp.linalg.vector_norm(products - last * before, axis=0)
         values, residuals = (xp.concat([a, xp.take(b, best)]) for a, b in ((values, scores), (residuals, residual)))
         vectors = xp.concat([vectors, xp.take(U, best, axis=1)], axis=1)
-    return Decomposition(values, vectors, rank * iterations, residuals)
+    return EigenPairs(values, vectors, rank * iterations, residuals)

@@ -12,7 +12,7 @@ from dplda.compute.arrays import Array, is_whole, namespace
 from dplda.errors import InputError
 from dplda.tensor.implicit import Implicit, require_counts
 from dplda.tensor.noisy import noisy_power_method
-from dplda.tensor.power import Decomposition
+from dplda.tensor.power import EigenPairs
 
 Block = Any  # (n, d) array, SciPy sparse matrix, or one sample (d,)
 
@@ -25,7 +25,7 @@ def online_power_method(
     samples: int,
     starts: int = 20,
     iterations: int = 20,
-) -> Decomposition:
+) -> EigenPairs:
     """Find `rank` pairs of the third moment E[x^3] of a stream of samples x (d,), which is read once.
 
     `blocks` are samples (d,), arrays (n, d) or SciPy sparse matrices (n, d), cut as they come: every step reads the

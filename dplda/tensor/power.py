@@ -13,7 +13,7 @@ from dplda.tensor.implicit import Implicit, along_itself, implicit, require_coun
 
 
 @dataclass(frozen=True)
-class Decomposition:
+class EigenPairs:
     """Pairs of a symmetric tensor: `values` (r,) and unit `vectors` (d, r), T ~ sum values v^3.
 
     `iterations` counts the power steps of all pairs together. `residuals` (r,) are the lengths of T(I, u, u) -
@@ -44,7 +44,7 @@ def robust_power_method(
     iterations: int = 30,
     tolerance: float = 0.0,
     screen: bool = True,
-) -> Decomposition:
+) -> EigenPairs:
     """Find `rank` eigenpairs of the symmetric tensor T (d, d, d) by power iterations, restarts and deflation.
 
     Each pair runs `starts` random unit vectors together for `iterations` steps, keeps the one with the largest
@@ -74,7 +74,7 @@ def robust_power_method(
         values, vectors = xp.concat([values, value]), xp.concat([vectors, v], axis=1)
         residuals = xp.concat([residuals, xp.linalg.vector_norm(product - value * v, axis=0)])
         done += steps + polishing
-    return Decomposition(values, vectors, done, residuals)
+    return EigenPairs(values, vectors, done, residuals)
 
 
 def _best(tensor: Implicit, U: Array, count: int) -> Array:

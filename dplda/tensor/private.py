@@ -13,7 +13,7 @@ from dplda.settings import check_choice
 from dplda.spectral.calibration import gaussian_questions, total_mu
 from dplda.tensor.implicit import Implicit, along_itself, implicit, require_counts
 from dplda.tensor.noisy import noisy_power_method
-from dplda.tensor.power import Decomposition
+from dplda.tensor.power import EigenPairs
 from dplda.tensor.sensitivity import ENTRY, SENSITIVITIES
 
 
@@ -28,7 +28,7 @@ def private_power_method(
     change: float = 1.0,
     starts: int = 1,
     iterations: int = 8,
-) -> Decomposition:
+) -> EigenPairs:
     """Find `rank` pairs of the private symmetric tensor T (d, d, d) within (`epsilon` in nats, `delta`).
 
     `neighbours` "entry": T' - T is +-`change` times e_i x e_j x e_k summed over its six orders (Definition 4.2).

@@ -7,7 +7,7 @@ import numpy as np
 from dplda.compute.arrays import Array, namespace
 from dplda.compute.threads import one_blas_thread
 from dplda.tensor.implicit import Implicit, along_itself, implicit, require_counts, scaled_to_unit
-from dplda.tensor.power import Decomposition
+from dplda.tensor.power import EigenPairs
 
 
 @one_blas_thread()
@@ -20,7 +20,7 @@ def simultaneous_power_method(
     rounds: int = 20,
     iterations: int = 20,
     tolerance: float = 0.0,
-) -> Decomposition:
+) -> EigenPairs:
     """Find `rank` eigenpairs of the symmetric tensor T (d, d, d) together: Q <- orth(T(I, q_j, q_j)), column by column.
 
     Starts near the answer: with w the average of T(I, u, u) over `probes` random u, T(I, I, w) has the components of T
@@ -44,7 +44,7 @@ def simultaneous_power_method(
             break
     products = tensor.along(Q)
     values = along_itself(Q, products)
-    return Decomposition(values, Q, done, xp.linalg.vector_norm(products - values * Q, axis=0))
+    return EigenPairs(values, Q, done, xp.linalg.vector_norm(products - values * Q, axis=0))
 
 
 def _start(tensor: Implicit, rank: int, generator: np.random.Generator, probes: int, rounds: int) -> Array:

@@ -27,7 +27,7 @@ from dplda.audit.bounds import show
 from dplda.audit.games import Game, noise_of
 from dplda.audit.mechanisms import mechanisms
 from dplda.audit.run import Finding, play
-from dplda.progress import Silent
+from dplda.progress import NoProgress
 from dplda.settings import ADJACENCIES, FitSettings
 
 RUNS = {1.0: 10_000, 8.0: 3_000}  # of a mechanism, on either corpus
@@ -81,7 +81,7 @@ def _key(kind: str, what: str, name: str, epsilon: float, adjacency: str, noise:
 
 
 def _played(game: Game, runs: float, noise: str) -> Finding:
-    (finding,) = play([(game, int(runs))], noise_of(None if noise == "exact" else 0), Silent(), 1 - LEVEL)
+    (finding,) = play([(game, int(runs))], noise_of(None if noise == "exact" else 0), NoProgress(), 1 - LEVEL)
     return finding
 
 

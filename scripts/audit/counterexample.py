@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dplda.audit.attacker import Silence
+from dplda.audit.attacker import NoNoise
 from dplda.audit.bounds import Claim
 from dplda.audit.games import Neighbours
 from dplda.moments.contributions import Contribution
-from dplda.placements.none import Exposed
+from dplda.placements.none import ExactGate
 from dplda.privacy.curator import Curator
 from dplda.privacy.events import Event
 from dplda.privacy.gate import Release, WordFrequencies
@@ -29,7 +29,7 @@ REPEATED, MIXED = 5, 9  # documents that repeat a word, for each of the three, t
 class Remembered:
     """The exact answers of a gate, each worked out once: runs differ by the noise that comes after them."""
 
-    def __init__(self, gate: Exposed) -> None:
+    def __init__(self, gate: ExactGate) -> None:
         self._gate = gate
         self._size = gate.size()
         self._answers: dict[tuple[str, bytes], Release] = {}
@@ -93,11 +93,11 @@ def _weight(placement: str, topics: np.ndarray) -> float:
     return float(near[1] - near[0])
 
 
-def _exposed(request: Request, runs: int) -> Exposed:
+def _exposed(request: Request, runs: int) -> ExactGate:
     """The gate of an ordinary run with the published calibration, with a plan for all runs."""
-    curator = Curator(request.corpus.open(), request.events * runs, _unrecorded, Silence(), adjacency="replace")
+    curator = Curator(request.corpus.open(), request.events * runs, _unrecorded, NoNoise(), adjacency="replace")
     curator.use_words(WORDS)
-    return Exposed(curator, len(WORDS))
+    return ExactGate(curator, len(WORDS))
 
 
 def _unrecorded(event: Event) -> None:

@@ -22,7 +22,7 @@ from common import curve, exponent, finish, guide, options, panels, report, tabl
 
 from dplda.moments.corrections import coefficients
 from dplda.moments.population import population_moments
-from dplda.placements import printed
+from dplda.placements import published_noise
 from dplda.spectral.whitening import second_moment, third_moment
 from dplda.tensor.symmetric import pairings
 
@@ -204,9 +204,12 @@ def whitened(counts: np.ndarray, times: np.ndarray, k: int, W: np.ndarray | None
 
 def theorem_5(documents: float, sigma_k: float, k: int) -> float:
     """The printed sensitivity of the whitened M3 at alpha0 = 0 (equation 113)."""
-    change, root = printed.delta_2(documents, 0.0), math.sqrt(sigma_k - printed.delta_2(documents, 0.0))
+    change, root = published_noise.delta_2(documents, 0.0), math.sqrt(sigma_k - published_noise.delta_2(documents, 0.0))
     whitener = (math.sqrt(2 * k) * change / (sigma_k * root)) ** 3
-    return printed.m3_norm(documents, 0.0) * whitener + printed.delta_3(documents, 0.0) * (math.sqrt(k) / root) ** 3
+    return (
+        published_noise.m3_norm(documents, 0.0) * whitener
+        + published_noise.delta_3(documents, 0.0) * (math.sqrt(k) / root) ** 3
+    )
 
 
 def near_tie(n: int, angles: int) -> tuple[float, float, float, float]:
@@ -275,7 +278,7 @@ def print_tables(bias: dict[str, dict[int, float]], changes: list, ties: list, r
 def theorem_4_row(alpha0: float, most2: float, most3: float) -> list[float]:
     """Realised changes beside the bounds, all times N."""
     N = NEIGHBOURS
-    bounds = [N * bound(N, alpha0) for bound in (printed.delta_2, printed.delta_3, corrected_delta_3)]
+    bounds = [N * bound(N, alpha0) for bound in (published_noise.delta_2, published_noise.delta_3, corrected_delta_3)]
     return [alpha0, most2, bounds[0], most3, *bounds[1:]]
 
 

@@ -13,7 +13,7 @@ from dplda.audit.mechanisms import mechanisms
 from dplda.audit.run import play
 from dplda.errors import InputError
 from dplda.privacy.noise import SimulatedNoise
-from dplda.progress import Silent
+from dplda.progress import NoProgress
 from dplda.settings import FitSettings
 
 SUMS = ("size", "frequency", "mean", "moment", "subspace", "core", "tensor", "refine")
@@ -21,7 +21,7 @@ OTHERS = sorted({game.name for game in mechanisms(FitSettings())} - set(SUMS))
 
 
 def found(game, runs, seed=0):
-    (finding,) = play([(game, runs)], SimulatedNoise(seed), Silent())
+    (finding,) = play([(game, runs)], SimulatedNoise(seed), NoProgress())
     return finding
 
 
@@ -52,7 +52,7 @@ def test_placements_keep_their_claim(placement):
 def test_the_evidence_of_a_whole_placement_is_that_of_all_it_spends():
     """Were a canary clipped away anywhere, or a release not weighed, the two means would lie closer together."""
     game = placements.game("config2", FitSettings(epsilon=8.0))
-    less, more = game.evidence(150, SimulatedNoise(3), Silent())
+    less, more = game.evidence(150, SimulatedNoise(3), NoProgress())
     assert (more.mean() - less.mean()) / np.sqrt((more.var() + less.var()) / 2) > 0.75 * game.claim.mu
 
 

@@ -8,7 +8,7 @@ from dplda.comparison.grid import PLANTED, PRIVATE, PUBLIC, Grid
 from dplda.comparison.public import Documents, planted
 from dplda.comparison.records import Cell
 from dplda.corpus import Corpus, synthetic
-from dplda.progress import Silent
+from dplda.progress import NoProgress
 
 WORDS = [f"w{i}" for i in range(12)]
 COMMON = {
@@ -46,7 +46,7 @@ def private_grid(**changes: Any) -> Grid:
 def public_grid(**changes: Any) -> Grid:
     """The private grid's documents, declared public."""
     corpus = private_grid().corpus
-    return _grid(corpus, kind=PUBLIC, judge=Documents(corpus, Silent()), **changes)
+    return _grid(corpus, kind=PUBLIC, judge=Documents(corpus, NoProgress()), **changes)
 
 
 def planted_grid(**changes: Any) -> Grid:

@@ -11,7 +11,7 @@ from dplda.comparison import measures
 from dplda.comparison.public import Documents, planted
 from dplda.corpus import Corpus, synthetic
 from dplda.placements import utility
-from dplda.progress import Silent
+from dplda.progress import NoProgress
 
 KEY = bytes(range(32))
 SIZES = {"n_documents": 200, "n_words": 12, "n_topics": 3, "mean_length": 20.0, "alpha0": 1.0, "seed": 4}
@@ -51,7 +51,7 @@ def test_documents_judge_by_the_counts_of_the_models_own_words():
     kept = [7, 3, 11, 0, 5]
     corpus = Corpus.from_counts(counts, words)
     topics = np.random.default_rng(1).dirichlet(np.ones(5), 3)
-    found = Documents(corpus, Silent()).measure(model_of(topics, [words[i] for i in kept]))
+    found = Documents(corpus, NoProgress()).measure(model_of(topics, [words[i] for i in kept]))
     assert found["coherence"] == pytest.approx(measures.npmi(topics, sparse.csr_matrix(counts[:, kept])).mean())
     assert found["diversity"] == measures.diversity(topics)
 

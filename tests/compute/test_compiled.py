@@ -13,8 +13,8 @@ import pytest
 
 from dplda.compute import compiled as module
 from dplda.compute.compiled import PACKAGE, SOURCES, compiled, digest
-from dplda.moments.sums import accumulate
-from dplda.privacy.picks import _votes
+from dplda.moments.clipped_sums import accumulate
+from dplda.privacy.partition_selection import _votes
 
 
 def double(x):

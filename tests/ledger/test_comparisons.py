@@ -217,20 +217,20 @@ def test_a_run_that_took_nothing_tells_nothing_of_its_documents(ledger):
 
 
 def test_one_process_at_a_time_makes_a_comparison(ledger):
-    with ledger.alone("a" * 64):
-        with pytest.raises(LedgerError, match="Another process is making this comparison"), ledger.alone("a" * 64):
+    with ledger.lock("a" * 64):
+        with pytest.raises(LedgerError, match="Another process is making this comparison"), ledger.lock("a" * 64):
             pass
-        with ledger.alone("b" * 64):
+        with ledger.lock("b" * 64):
             assert len(list(ledger.path.parent.glob("*.lock"))) == 2
-    with ledger.alone("a" * 64), pytest.raises(LedgerError), Ledger(ledger.path).alone("a" * 64):
+    with ledger.lock("a" * 64), pytest.raises(LedgerError), Ledger(ledger.path).lock("a" * 64):
         pass
 
 
 def test_a_process_that_dies_lets_go_of_its_comparison(ledger):
     child = os.fork()
     if child == 0:
-        with ledger.alone("k"):
+        with ledger.lock("k"):
             os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
-    with ledger.alone("k"):
+    with ledger.lock("k"):
         pass

@@ -10,7 +10,7 @@ from ledger_helpers import a_run, gaussian
 
 from dplda.errors import BudgetRefused
 from dplda.ledger import Grant, Guarantee, PlannedEvent
-from dplda.ledger.filters import Book, admit, total
+from dplda.ledger.filters import LedgerState, admit, total
 from dplda.ledger.records import AFTER_LOOKING, LISTED, NO_LIMIT
 from dplda.privacy.accountant import Cost, capacity
 
@@ -20,7 +20,7 @@ RUNS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("wxyz"), COST
 
 
 def book(*runs, **grants):
-    return Book(runs=runs, grants={name: [grant] for name, grant in grants.items()})
+    return LedgerState(runs=runs, grants={name: [grant] for name, grant in grants.items()})
 
 
 def admitted(runs, grants):
@@ -29,7 +29,7 @@ def admitted(runs, grants):
     for number, (dataset, fingerprint, mu_squared) in enumerate(runs, 1):
         run = a_run(number, dataset, mu_squared, fingerprint=fingerprint)
         try:
-            admit(Book(runs=kept, grants=grants), run)
+            admit(LedgerState(runs=kept, grants=grants), run)
         except BudgetRefused:
             continue
         kept.append(run)
@@ -39,7 +39,7 @@ def admitted(runs, grants):
 @given(RUNS, st.dictionaries(st.sampled_from("abcd"), st.floats(0.5, 20.0)))
 def test_no_sequence_of_admitted_runs_exceeds_any_linked_grant(runs, epsilons):
     grants = {name: [Grant(epsilon=epsilon)] for name, epsilon in epsilons.items()}
-    result = Book(runs=admitted(runs, grants), grants=grants)
+    result = LedgerState(runs=admitted(runs, grants), grants=grants)
     for run in result.runs:
         spent = total(result.charged(result.linked(run.dataset)))
         assert spent.fits(result.grant(run.dataset).capacity)
@@ -193,27 +193,27 @@ def held(epsilon, delta=1e-5, basis="fixed beforehand", allows_more=False):
     ],
 )  # fmt: skip
 def test_the_guarantee_is_the_least_level_fixed_before_the_first_output_that_was_kept(grants, spent, guarantee):
-    assert Book(runs=[a_run(2, "a", spent)], grants={"a": [*grants]}).guaranteed("a") == guarantee
+    assert LedgerState(runs=[a_run(2, "a", spent)], grants={"a": [*grants]}).guaranteed("a") == guarantee
 
 
 def test_a_dataset_without_runs_is_held_to_its_grant():
-    assert Book(runs=[], grants={"a": [EARLY, LARGE, SMALL]}).guaranteed("a") == held(5.0)
+    assert LedgerState(runs=[], grants={"a": [EARLY, LARGE, SMALL]}).guaranteed("a") == held(5.0)
 
 
 def test_a_run_without_noise_leaves_no_guarantee():
     free = [Grant(epsilon=math.inf, after_run=1)]
-    assert Book(runs=[a_run(1, "a", sound=False)], grants={"a": free}).guaranteed("a").basis == NO_LIMIT
+    assert LedgerState(runs=[a_run(1, "a", sound=False)], grants={"a": free}).guaranteed("a").basis == NO_LIMIT
 
 
 def test_a_name_that_comes_late_is_not_held_to_a_limit_chosen_from_several():
     """Names declared beforehand with many limits, of which one is used once it is seen how much was spent."""
     grants = {"reviews": [Grant(epsilon=100.0)], **{f"v{e}": [Grant(epsilon=float(e))] for e in (1, 2, 4, 8, 16)}}
     runs = [a_run(1, "reviews", spending(1.5), fingerprint="f"), a_run(2, "v2", 1e-6, fingerprint="f")]
-    both = Book(runs=runs, grants=grants)
+    both = LedgerState(runs=runs, grants=grants)
     assert both.linked("v2") == ("reviews", "v2")
     assert both.guaranteed("v2") == both.guaranteed("reviews") == held(100.0)
     assert both.guaranteed("v2", alone=True) == held(2.0)
-    turned = Book(runs=[replace(run, number=3 - run.number) for run in runs], grants=grants)
+    turned = LedgerState(runs=[replace(run, number=3 - run.number) for run in runs], grants=grants)
     assert turned.guaranteed("v2") == held(2.0)
     assert turned.guaranteed("reviews") == held(100.0)
 
@@ -221,7 +221,7 @@ def test_a_name_that_comes_late_is_not_held_to_a_limit_chosen_from_several():
 def test_a_limit_chosen_after_looking_is_not_forgotten_under_another_name():
     grants = {"a": [Grant(epsilon=1.0), Grant(epsilon=5.0, after_run=1)]}
     runs = [a_run(1, "a", spending(4.0), fingerprint="f"), a_run(2, "b", 1e-6, fingerprint="f")]
-    assert Book(runs=runs, grants=grants).guaranteed("b").basis == AFTER_LOOKING
+    assert LedgerState(runs=runs, grants=grants).guaranteed("b").basis == AFTER_LOOKING
 
 
 def test_another_grouping_of_the_same_documents_is_refused_unless_nothing_is_promised():

@@ -73,7 +73,7 @@ def test_processes_that_name_the_same_documents_differently_never_exceed_the_gra
     path = tmp_path / "ledger.db"
     assert in_processes(reserve_until_refused, [(path, name, "same") for name in "abcd"]) == [0] * 4
     ledger = Ledger(path)
-    assert 1 <= sum(run.counts for run in ledger.runs()) <= 5
+    assert 1 <= sum(run.is_charged for run in ledger.runs()) <= 5
     for dataset in ledger.datasets():
         assert dataset.spent.fits(capacity(10.0, 1e-5))
     assert ledger.verify().ok

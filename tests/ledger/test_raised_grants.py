@@ -14,7 +14,7 @@ from ledger_helpers import a_run
 from scipy.signal import fftconvolve
 from scipy.stats import norm
 
-from dplda.ledger.filters import Book
+from dplda.ledger.filters import LedgerState
 from dplda.ledger.records import AFTER_LOOKING, LISTED, Grant, Guarantee
 from dplda.privacy.accountant import capacity
 
@@ -90,4 +90,4 @@ def test_a_level_chosen_after_looking_hides_more_than_the_deltas_of_the_two_leve
 
 
 def guaranteed(spent: float, *grants: Grant) -> Guarantee:
-    return Book(runs=[a_run(1, "a", spent)], grants={"a": grants}).guaranteed("a")
+    return LedgerState(runs=[a_run(1, "a", spent)], grants={"a": grants}).guaranteed("a")

@@ -52,7 +52,7 @@ def test_an_unsound_run_costs_infinitely_much_unless_it_ended_without_an_answer(
     idle = (PlannedEvent(event=gaussian(), asked=False),)
     for status, plan in (("reserved", ()), ("done", ()), ("failed", a_run().plan), ("reserved", idle)):
         assert a_run(sound=False, status=status, plan=plan).cost.mu_squared == math.inf
-    assert not a_run(sound=False, status="failed", plan=idle).counts
+    assert not a_run(sound=False, status="failed", plan=idle).is_charged
 
 
 def test_spent_epsilon_holds_at_the_grants_delta_with_failures_taken_off(ledger):

@@ -12,13 +12,13 @@ import dplda
 from dplda.corpus import synthetic
 from dplda.errors import InputError
 from dplda.placements import default
-from dplda.placements.forecast import Forecast, Outlook
-from dplda.placements.typical import KINDS, MANY_SUBJECTS, ONE_SUBJECT, Kind, word_frequencies
+from dplda.placements.forecast import Forecast, ForecastInputs
+from dplda.placements.reference_corpora import KINDS, MANY_SUBJECTS, ONE_SUBJECT, ReferenceCorpus, word_frequencies
 from dplda.privacy.plan import calibrate
 from dplda.settings import FitSettings
 
 SETTINGS = FitSettings(topics=20, epsilon=2.0)
-PUBLIC = Outlook(SETTINGS, 20_000, public_vocabulary=True)
+PUBLIC = ForecastInputs(SETTINGS, 20_000, public_vocabulary=True)
 
 
 def stage(forecast: Forecast, name: str):
@@ -28,7 +28,7 @@ def stage(forecast: Forecast, name: str):
 @pytest.mark.parametrize("public", [False, True])
 def test_multipliers_are_those_of_a_fit(public):
     planned = calibrate(default.shares(public, 20), 2.0, 1e-6)
-    forecast = Outlook(SETTINGS, 100_000, public).forecast(ONE_SUBJECT)
+    forecast = ForecastInputs(SETTINGS, 100_000, public).forecast(ONE_SUBJECT)
     assert {s.name: s.multiplier for s in forecast.stages} == {
         event.stage: event.noise_multiplier
         for event in planned
@@ -38,7 +38,7 @@ def test_multipliers_are_those_of_a_fit(public):
 
 @pytest.mark.parametrize("public", [False, True])
 def test_shares_are_of_the_stages_shown_and_add_to_one(public):
-    outlook = Outlook(SETTINGS, 100_000, public)
+    outlook = ForecastInputs(SETTINGS, 100_000, public)
     assert list(outlook.shares) == [s.name for s in outlook.forecast(ONE_SUBJECT).stages]
     assert sum(outlook.shares.values()) == pytest.approx(1)
 
@@ -50,7 +50,7 @@ def test_noise_and_topics_are_those_of_a_simulated_fit(epsilon):
     corpus = dplda.Corpus.from_counts(counts, [f"w{i}" for i in range(500)], public_vocabulary=True)
     model = dplda.fit(corpus, n_topics=10, epsilon=epsilon, ledger=False, simulate_seed=0)
     settings = FitSettings(topics=10, epsilon=epsilon, max_vocabulary=500)
-    forecast = Outlook(settings, 20_000, public_vocabulary=True).forecast(MANY_SUBJECTS)
+    forecast = ForecastInputs(settings, 20_000, public_vocabulary=True).forecast(MANY_SUBJECTS)
     assert 1 / 1.5 < stage(forecast, "core").noise / model.parameters["core_noise_level"] < 1.5
     assert min(forecast.supported, 10) == model.parameters["supported_topics"] == 10
 
@@ -68,7 +68,7 @@ def test_noise_and_topics_are_those_of_a_simulated_fit(epsilon):
 )
 def test_topics_are_about_as_many_as_fits_counted_on_real_corpora(kind, documents, epsilon, seen):
     """Supported topics of fits on film reviews and newsgroups, 2000 public words, k = 20 (docs/benchmarks.md)."""
-    forecast = Outlook(FitSettings(epsilon=epsilon), documents, public_vocabulary=True).forecast(kind)
+    forecast = ForecastInputs(FitSettings(epsilon=epsilon), documents, public_vocabulary=True).forecast(kind)
     assert abs(forecast.supported - seen) <= 6
 
 
@@ -76,11 +76,12 @@ def test_topics_are_about_as_many_as_fits_counted_on_real_corpora(kind, document
 @pytest.mark.parametrize("public", [False, True])
 def test_topics_grow_from_none_to_all_with_epsilon_and_with_documents(kind, public):
     by_epsilon = [
-        Outlook(FitSettings(epsilon=epsilon), 30_000, public).forecast(kind).supported
+        ForecastInputs(FitSettings(epsilon=epsilon), 30_000, public).forecast(kind).supported
         for epsilon in (0.1, 0.5, 1.0, 2.0, 8.0)
     ]
     by_documents = [
-        Outlook(SETTINGS, documents, public).forecast(kind).supported for documents in (100, 10_000, 30_000, 1_000_000)
+        ForecastInputs(SETTINGS, documents, public).forecast(kind).supported
+        for documents in (100, 10_000, 30_000, 1_000_000)
     ]
     for counts in (by_epsilon, by_documents):
         assert counts == sorted(counts)
@@ -97,7 +98,7 @@ def test_replacing_a_unit_takes_more_noise_than_adding_one():
 
 
 def test_words_are_those_that_enough_documents_hold():
-    forecast = Outlook(SETTINGS, 30_000).forecast(ONE_SUBJECT)
+    forecast = ForecastInputs(SETTINGS, 30_000).forecast(ONE_SUBJECT)
     held = 30_000 * word_frequencies(2000)
     threshold = stage(forecast, "vocabulary").noise
     assert 0 < forecast.words < 2000
@@ -105,14 +106,14 @@ def test_words_are_those_that_enough_documents_hold():
 
 
 def test_with_too_few_words_nothing_follows():
-    forecast = Outlook(SETTINGS, 1000).forecast(ONE_SUBJECT)
+    forecast = ForecastInputs(SETTINGS, 1000).forecast(ONE_SUBJECT)
     assert (forecast.supported, [s.name for s in forecast.stages]) == (0, ["vocabulary"])
 
 
 @pytest.mark.parametrize("documents", [0, -5, 10**13, 2.5, True])
 def test_numbers_of_documents_out_of_range_are_refused(documents):
     with pytest.raises(InputError, match="documents must be a whole number"):
-        Outlook(SETTINGS, documents)
+        ForecastInputs(SETTINGS, documents)
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
@@ -124,7 +125,7 @@ def test_numbers_of_documents_out_of_range_are_refused(documents):
 )
 def test_corners_give_finite_numbers(topics, words, epsilon, delta, documents, public, adjacency):
     settings = FitSettings(topics=topics, max_vocabulary=words, epsilon=epsilon, delta=delta, adjacency=adjacency)
-    forecast = Outlook(settings, documents, public).forecast(MANY_SUBJECTS)
+    forecast = ForecastInputs(settings, documents, public).forecast(MANY_SUBJECTS)
     numbers = [number for s in forecast.stages for number in (s.multiplier, s.noise, s.signal)]
     assert np.isfinite([*numbers, *forecast.eigenvalues]).all()
     assert min(numbers[:3]) > 0
@@ -134,6 +135,6 @@ def test_typical_words_and_eigenvalues_fall_with_their_rank():
     held = word_frequencies(10**6)
     assert 0 < held.min() <= held.max() < 0.1
     assert (np.diff(held) < 0).all()
-    values = Kind("any", "any", 0.2).eigenvalues(50)
+    values = ReferenceCorpus("any", "any", 0.2).eigenvalues(50)
     assert (np.diff(values) < 0).all()
     assert values[0] == 0.2

@@ -17,11 +17,11 @@ from dplda.ledger import Ledger
 from dplda.moments import contributions
 from dplda.moments.coordinates import unpack
 from dplda.placements import config1, none, registry
-from dplda.privacy import stability
+from dplda.privacy import local_sensitivity
 from dplda.privacy.curator import Curator
 from dplda.privacy.events import Event
 from dplda.privacy.noise import ExactNoise, SimulatedNoise
-from dplda.progress import Silent
+from dplda.progress import NoProgress
 from dplda.settings import FitSettings
 
 ALWAYS = ("config1", "config2", "tensor-power")  # those that test nothing
@@ -56,15 +56,15 @@ def plain() -> Planted:
 
 
 @dataclass(frozen=True)
-class ExactOutputs(none.Exposed):
+class ExactOutputs(none.ExactGate):
     """The gate without noise, for placements that perturb outputs too."""
 
-    def decompose(self, W, K, theta, clip) -> stability.Tested:
-        return self.curator.expose_decomposition(W, K, theta)
+    def decompose(self, W, K, theta, clip) -> local_sensitivity.PtrResult:
+        return self.curator.exact_decomposition(W, K, theta)
 
-    def final_topics(self, alpha0, h, r, topics) -> stability.Tested:
-        tested = self.curator.expose_final_topics(alpha0, h, r, topics)
-        return replace(tested, tests=(stability.Test("units at least", 100_000.0),))
+    def final_topics(self, alpha0, h, r, topics) -> local_sensitivity.PtrResult:
+        tested = self.curator.exact_final_topics(alpha0, h, r, topics)
+        return replace(tested, tests=(local_sensitivity.StabilityTest("units at least", 100_000.0),))
 
 
 def learned(placement: str, of: Planted, multiplier: float | None, epsilon: float = 100.0, seed: int = 0):
@@ -79,7 +79,7 @@ def learned(placement: str, of: Planted, multiplier: float | None, epsilon: floa
         for _ in range(share.count)
     ]
     events = none.events(shares) if multiplier is None else noisy
-    curator = Curator(of.corpus.open(Silent()), events, lambda event: None, SimulatedNoise(seed))
+    curator = Curator(of.corpus.open(NoProgress()), events, lambda event: None, SimulatedNoise(seed))
     gate = ExactOutputs(curator, d) if multiplier is None else curator
     gate.use_words(of.corpus.public_vocabulary)
     return found.learn(gate, gate.word_frequencies(), settings, np.random.default_rng(seed))
@@ -96,7 +96,7 @@ def test_vanishing_noise_gives_the_topics_of_no_noise_and_more_does_not(placemen
     if placement in ALWAYS:
         loud = learned(placement, of, 30.0)
         assert matched_error(loud.topics, exact.topics).max() > 0.03
-    assert noisy.documents == pytest.approx(of.corpus.open(Silent()).n_documents, rel=1e-3)
+    assert noisy.documents == pytest.approx(of.corpus.open(NoProgress()).n_documents, rel=1e-3)
 
 
 class OneCoordinate:
@@ -153,7 +153,7 @@ class Contracted:
     def release(self, source) -> np.ndarray:
         """What the run contracts, of a corpus without a document that counts: noise alone."""
         events = [Event(stage="tensor", noise_multiplier=self.multiplier)]
-        gate = Curator(self.nobody.open(Silent()), events, lambda event: None, source, adjacency=self.adjacency)
+        gate = Curator(self.nobody.open(NoProgress()), events, lambda event: None, source, adjacency=self.adjacency)
         gate.use_words([f"w{i}" for i in range(self.d)])
         answer = gate.release("tensor", contributions.projected_third_moment(self.scale, self.basis), self.clip)
         return config1.contracted(answer.total[0], self.values).ravel()
@@ -230,7 +230,7 @@ def test_replacing_takes_the_noise_of_its_sensitivities(placement):
     seen = []
     for adjacency in ("add-remove", "replace"):
         noise = Silence()
-        gate = Curator(few.open(Silent()), events, noise.ask, noise, adjacency=adjacency)
+        gate = Curator(few.open(NoProgress()), events, noise.ask, noise, adjacency=adjacency)
         gate.use_words(few.public_vocabulary)
         words = gate.word_frequencies()
         registry.find(placement, "sound").learn(gate, words, settings, np.random.default_rng(0))

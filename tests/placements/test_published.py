@@ -15,10 +15,10 @@ from dplda.corpus import synthetic
 from dplda.errors import InputError
 from dplda.moments.population import population_moments
 from dplda.placements import none, published
-from dplda.placements.printed import EDGES, Quantities, edge_noise, gap_floor, sigma_floor
+from dplda.placements.published_noise import EDGES, Quantities, edge_noise, gap_floor, sigma_floor
 from dplda.privacy.curator import Curator, Release
 from dplda.privacy.noise import SimulatedNoise
-from dplda.progress import Silent
+from dplda.progress import NoProgress
 from dplda.settings import FitSettings
 from dplda.spectral.whitening import Whitening
 
@@ -259,9 +259,9 @@ def test_errors_on_small_corpora_are_those_of_the_authors_code(small_corpora, pl
     settings = asked_for(placement, epsilon=float(epsilon), delta=0.1)
     errors = []
     for seed, (corpus, topics) in enumerate(small_corpora):
-        store = corpus.open(Silent())
+        store = corpus.open(NoProgress())
         planned = none.events(published.shares(True, settings))
-        gate = none.Exposed(Curator(store, planned, lambda event: None, SimulatedNoise(seed)), 10)
+        gate = none.ExactGate(Curator(store, planned, lambda event: None, SimulatedNoise(seed)), 10)
         gate.use_words(corpus.public_vocabulary)
         found = published.learn(gate, gate.word_frequencies(), settings, np.random.default_rng(seed))
         errors.append(matched_error(found.topics, topics).mean())
@@ -274,9 +274,9 @@ def test_exact_statistics_reach_the_run_through_the_gate(seen):
     corpus = dplda.Corpus.from_counts(c[None].astype(int), ["a", "b", "c"], public_vocabulary=True)
     settings = asked_for("config4", 2)
     curator = Curator(
-        corpus.open(Silent()), none.events(published.shares(True, settings)), lambda event: None, SimulatedNoise(0)
+        corpus.open(NoProgress()), none.events(published.shares(True, settings)), lambda event: None, SimulatedNoise(0)
     )
-    gate = none.Exposed(curator, 3)
+    gate = none.ExactGate(curator, 3)
     gate.use_words(corpus.public_vocabulary)
     published.learn(gate, gate.word_frequencies(), settings, np.random.default_rng(0))
     by_hand = (np.outer(c, c) - np.diag(c)) / 12 - np.outer(c, c) / 32

@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from dplda.corpus import synthetic
 from dplda.moments.population import population_moments
 from dplda.placements import published, utility
-from dplda.placements.printed import EDGES, Quantities, edge_noise, gaussian_scale
+from dplda.placements.published_noise import EDGES, Quantities, edge_noise, gaussian_scale
 from dplda.placements.utility import best_split, bound, planted
 from dplda.settings import FitSettings
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from dplda.corpus import synthetic
 from dplda.moments import contributions
+from dplda.privacy.partition_selection import count_votes, word_hashes
 from dplda.privacy.passes import clipped_sum, eligible, unit_norms, units
-from dplda.privacy.picks import count_votes, word_hashes
 
 D = 12
 WORDS = tuple(f"w{i}" for i in range(D))

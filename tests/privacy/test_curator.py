@@ -16,7 +16,7 @@ from dplda.privacy import passes
 from dplda.privacy.curator import Curator
 from dplda.privacy.events import EXACT, GAUSSIAN_THRESHOLD, PURE, Event
 from dplda.privacy.noise import ExactNoise, SimulatedNoise, lattice_scale
-from dplda.privacy.picks import MOST_WORDS
+from dplda.privacy.partition_selection import MOST_WORDS
 from dplda.privacy.thresholds import CLIP_GRID, selection_threshold
 
 CORPUS = [
@@ -43,13 +43,13 @@ QUESTIONS = {
     "size": ([gaussian("size")], lambda gate: gate.size()),
     "clip": ([gaussian("mean clip")], lambda gate: gate.clip("mean", MEAN, 0.5)),
     "release": ([gaussian("mean")], lambda gate: gate.release("mean", MEAN, 1.0)),
-    "expose": ([Event(stage="mean", mechanism=EXACT)], lambda gate: gate.expose("mean", MEAN)),
-    "expose_words": ([Event(stage="vocabulary", mechanism=EXACT)], lambda gate: gate.expose_words(5)),
-    "expose_frequencies": (
+    "exact_sum": ([Event(stage="mean", mechanism=EXACT)], lambda gate: gate.exact_sum("mean", MEAN)),
+    "exact_words": ([Event(stage="vocabulary", mechanism=EXACT)], lambda gate: gate.exact_words(5)),
+    "exact_frequencies": (
         [Event(stage="frequency", mechanism=EXACT)],
-        lambda gate: gate.expose_frequencies(),
+        lambda gate: gate.exact_frequencies(),
     ),
-    "expose_size": ([Event(stage="size", mechanism=EXACT)], lambda gate: gate.expose_size()),
+    "exact_size": ([Event(stage="size", mechanism=EXACT)], lambda gate: gate.exact_size()),
 }
 questions = pytest.mark.parametrize("question", QUESTIONS)
 
@@ -269,14 +269,14 @@ def test_without_noise_answers_are_the_statistics_themselves():
 def test_exposed_answers_are_exact_and_unclipped():
     events = [Event(stage=stage, mechanism=EXACT) for stage in ("size", "frequency", "vocabulary", "mean")]
     gate = curator(CORPUS, events)
-    assert gate.expose_size() == 3.0
-    mean = gate.expose("mean", contributions.first_moment(1000 * ONES))
+    assert gate.exact_size() == 3.0
+    mean = gate.exact_sum("mean", contributions.first_moment(1000 * ONES))
     np.testing.assert_allclose(mean.mean[:, 0].sum(), 1000.0, rtol=1e-5)
     assert mean.std == 0.0
-    words = gate.expose_words(3)
+    words = gate.exact_words(3)
     assert words.words[0] == "w1"
     assert len(words.words) == 3
-    assert gate.expose_frequencies().frequencies[WORDS.index("w1")] == words.frequencies[0]
+    assert gate.exact_frequencies().frequencies[WORDS.index("w1")] == words.frequencies[0]
 
 
 def test_simulated_noise_repeats_a_release_and_exact_noise_does_not():

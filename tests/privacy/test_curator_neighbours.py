@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dplda.compute.lattice import BOUND
 from dplda.corpus.units import project
 from dplda.moments import contributions
-from dplda.privacy.picks import count_votes, word_hashes
+from dplda.privacy.partition_selection import count_votes, word_hashes
 from dplda.privacy.thresholds import clip_bins
 
 KINDS = ("first", "dense", "second", "core", "third", "projected", "along", "expected")

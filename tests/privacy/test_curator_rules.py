@@ -15,7 +15,7 @@ from dplda.compute.lattice import BOUND, MASS_SHARE
 from dplda.corpus import Corpus
 from dplda.moments import contributions
 from dplda.placements import default
-from dplda.placements.none import Exposed, events
+from dplda.placements.none import ExactGate, events
 from dplda.privacy import curator as module
 from dplda.privacy import passes
 from dplda.privacy.curator import Curator
@@ -210,7 +210,7 @@ def test_the_default_placement_asks_exactly_what_it_planned_and_the_baseline_too
     documents = [(f"u{i}", {f"w{i % 8}": 3, f"w{(i + 1) % 8}": 2}) for i in range(30)]
     for made, plan in (
         (lambda gate: gate, calibrate(default.shares(True, 20), 2.0, 1e-6)),
-        (lambda gate: Exposed(gate, 8), events(default.shares(True, 20))),
+        (lambda gate: ExactGate(gate, 8), events(default.shares(True, 20))),
     ):
         asked = []
         gate = made(curator(documents, plan, SimulatedNoise(0), ask=asked.append))
@@ -219,7 +219,7 @@ def test_the_default_placement_asks_exactly_what_it_planned_and_the_baseline_too
 
 
 def test_the_baselines_own_words_are_planned_too():
-    gate = Exposed(curator([("a", {"w0": 3})], events(default.shares(False, 20)), words=None), 8)
+    gate = ExactGate(curator([("a", {"w0": 3})], events(default.shares(False, 20)), words=None), 8)
     assert gate.choose_words().words == ("w0",)
 
 

@@ -20,8 +20,8 @@ from dplda.moments import contributions
 from dplda.privacy import engines, on_gpu, passes
 from dplda.privacy.engines import passes_of
 from dplda.privacy.on_gpu import OnGpu
+from dplda.privacy.partition_selection import count_votes, word_hashes
 from dplda.privacy.passes import Local, clipped_sum, eligible, in_threads, unit_norms, units
-from dplda.privacy.picks import count_votes, word_hashes
 
 ASKED = contributions.second_moment_times(np.ones(D), np.eye(D)[:, :4])
 OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("config1", "config3", "tensor-power")]

@@ -12,7 +12,7 @@ import dplda
 from dplda.compute.threads import add
 from dplda.corpus.units import Portion, project
 from dplda.moments import contributions
-from dplda.moments.sums import accumulate
+from dplda.moments.clipped_sums import accumulate
 from dplda.privacy import passes
 from dplda.privacy.passes import Local, clipped_sum
 

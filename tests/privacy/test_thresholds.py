@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from dplda.compute.lattice import BOUND
 from dplda.privacy import thresholds
-from dplda.privacy.picks import MOST_WORDS
+from dplda.privacy.partition_selection import MOST_WORDS
 from dplda.privacy.thresholds import CLIP_GRID, clip_at_quantile, clip_bins, selection_threshold
 
 CAUTIOUS = settings(deadline=None, max_examples=60)

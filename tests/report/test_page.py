@@ -18,8 +18,8 @@ import dplda
 from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.report import write_report
+from dplda.report.attack_bounds import belief_at_most
 from dplda.report.page import render
-from dplda.report.promise import belief_at_most
 from dplda.report.sections import PRIORS
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}

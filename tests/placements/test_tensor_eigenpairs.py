@@ -6,16 +6,16 @@ import array_api_strict
 import numpy as np
 
 from dplda.compute.arrays import computing_with, to_device
-from dplda.placements import decomposed
-from dplda.placements.decomposed import eigenpairs
+from dplda.placements import tensor_eigenpairs
+from dplda.placements.tensor_eigenpairs import eigenpairs
 
 
 def test_pairs_are_found_in_the_library_of_the_run_and_come_back_in_numpys(monkeypatch):
     vectors = np.linalg.qr(np.random.default_rng(0).standard_normal((6, 6)))[0]
     T = np.einsum("r,ar,br,cr->abc", np.arange(6.0, 0, -1), vectors, vectors, vectors)
-    seen, method = [], decomposed.robust_power_method
+    seen, method = [], tensor_eigenpairs.robust_power_method
     monkeypatch.setattr(
-        decomposed, "robust_power_method", lambda T, *a, **o: seen.append(type(T)) or method(T, *a, **o)
+        tensor_eigenpairs, "robust_power_method", lambda T, *a, **o: seen.append(type(T)) or method(T, *a, **o)
     )
     with computing_with(array_api_strict):
         found = eigenpairs(T, np.random.default_rng(1))

@@ -12,7 +12,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from dplda.errors import InputError
 from dplda.model import TopicModel
-from dplda.report import likeness
+from dplda.report import topic_similarity
 
 seeds = st.integers(0, 10_000)
 
@@ -31,14 +31,14 @@ def with_topics(model: TopicModel, topics: np.ndarray, vocabulary: list[str]) ->
 def test_hellinger_is_the_scaled_distance_of_square_roots(seed: int) -> None:
     topics = drawn(seed)
     expected = squareform(pdist(np.sqrt(topics))) / np.sqrt(2)
-    assert likeness.hellinger(topics, topics) == pytest.approx(expected, abs=1e-7)
-    assert likeness.hellinger(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])) == 1
+    assert topic_similarity.hellinger(topics, topics) == pytest.approx(expected, abs=1e-7)
+    assert topic_similarity.hellinger(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])) == 1
 
 
 @given(seeds)
 def test_the_map_never_puts_topics_farther_apart_than_they_are(seed: int) -> None:
     topics = drawn(seed)
-    found = likeness.topic_map(topics)
+    found = topic_similarity.topic_map(topics)
     true, shown = pdist(np.sqrt(topics)) / np.sqrt(2), pdist(found.points)
     assert np.all(shown <= true + 1e-9)
     assert (shown**2).sum() / (true**2).sum() == pytest.approx(found.kept)
@@ -47,7 +47,7 @@ def test_the_map_never_puts_topics_farther_apart_than_they_are(seed: int) -> Non
 @given(seeds, st.integers(1, 3))
 def test_up_to_three_topics_lie_on_the_map_as_far_apart_as_they_are(seed: int, n_topics: int) -> None:
     topics = drawn(seed, n_topics)
-    found = likeness.topic_map(topics)
+    found = topic_similarity.topic_map(topics)
     assert found.points.shape == (n_topics, 2)
     assert pdist(found.points) == pytest.approx(pdist(np.sqrt(topics)) / np.sqrt(2), abs=1e-7)
     assert found.kept == pytest.approx(1)
@@ -56,7 +56,9 @@ def test_up_to_three_topics_lie_on_the_map_as_far_apart_as_they_are(seed: int, n
 def test_the_map_does_not_depend_on_the_order_of_topics() -> None:
     topics = drawn(3)
     order = np.array([3, 0, 4, 1, 2])
-    assert likeness.topic_map(topics[order]).points == pytest.approx(likeness.topic_map(topics).points[order])
+    assert topic_similarity.topic_map(topics[order]).points == pytest.approx(
+        topic_similarity.topic_map(topics).points[order]
+    )
 
 
 @given(seeds, seeds, st.integers(1, 4), st.integers(1, 4))
@@ -64,7 +66,7 @@ def test_the_matching_is_the_best_of_all(one: int, other: int, k: int, l: int) -
     base = make_model()
     words = [f"w{j}" for j in range(9)]
     first, second = with_topics(base, drawn(one, k), words), with_topics(base, drawn(other, l), words)
-    matched = likeness.match(first, second)
+    matched = topic_similarity.match(first, second)
     found = matched.partner >= 0
     small, large = sorted((k, l))
     assert found.sum() == len(set(matched.partner[found])) == small
@@ -77,7 +79,7 @@ def test_the_same_topics_in_another_order_over_words_in_another_order_agree_full
     model = make_model(4, 12)
     topics, words = np.array([2, 0, 3, 1]), np.random.default_rng(1).permutation(12)
     other = with_topics(model, model.topics[topics][:, words], [model.vocabulary[w] for w in words])
-    matched = likeness.match(model, other)
+    matched = topic_similarity.match(model, other)
     assert matched.agreement == pytest.approx(1, abs=1e-6)
     assert [int(topics[partner]) for partner in matched.partner] == [0, 1, 2, 3]
 
@@ -88,21 +90,23 @@ def test_words_of_one_run_only_count_as_probability_zero_in_the_other() -> None:
     second = with_topics(base, drawn(2, 3, 5), list("cdefg"))
     union = np.zeros((2, 3, 7))
     union[0, :, :4], union[1, :, 2:] = first.topics, second.topics
-    assert likeness.match(first, second).similarity == pytest.approx(1 - likeness.hellinger(union[0], union[1]))
-    assert likeness.shared_words(first, second) == ["c", "d"]
+    assert topic_similarity.match(first, second).similarity == pytest.approx(
+        1 - topic_similarity.hellinger(union[0], union[1])
+    )
+    assert topic_similarity.shared_words(first, second) == ["c", "d"]
 
 
 def test_runs_without_a_common_word_are_refused_in_words_that_name_none() -> None:
     base = make_model()
     first, second = (with_topics(base, drawn(1, 2, 3), words) for words in (["ape", "bee", "cat"], ["x", "y", "z"]))
     with pytest.raises(InputError, match="no word in common") as refused:
-        likeness.match(first, second)
+        topic_similarity.match(first, second)
     assert not any(word in str(refused.value).split() for word in (*first.vocabulary, *second.vocabulary))
 
 
 def test_agreements_are_symmetric_with_ones_on_the_diagonal() -> None:
     models = [make_model(3, 12, seed) for seed in range(4)]
-    table = likeness.agreements(models)
+    table = topic_similarity.agreements(models)
     assert np.array_equal(table, table.T)
     assert np.all(np.diag(table) == 1)
-    assert table[0, 2] == pytest.approx(likeness.match(models[0], models[2]).agreement)
+    assert table[0, 2] == pytest.approx(topic_similarity.match(models[0], models[2]).agreement)

@@ -19,7 +19,7 @@ LARGEST = 2.0**62  # steps; what lies beyond is cut, which only brings neighbour
 
 
 @dataclass(frozen=True)
-class Answer:
+class NoisyValues:
     """Released `values` with discrete Gaussian noise of `scale` lattice steps of size `step`.
 
     `failure` is the probability with which bounds drawn from this answer may fail, all together.
@@ -47,10 +47,10 @@ class Answer:
         return self.step * (quantile * math.sqrt(terms) * self.scale + 1.5 * terms)
 
 
-Asking = Callable[[str, np.ndarray, float], Answer]  # stage, exact values, their l2-sensitivity
+ReleaseValues = Callable[[str, np.ndarray, float], NoisyValues]  # stage, exact values, their l2-sensitivity
 
 
-def answer(event: Event, noise: Noise, values: np.ndarray, sensitivity: float) -> Answer:
+def release_values(event: Event, noise: Noise, values: np.ndarray, sensitivity: float) -> NoisyValues:
     """`values` of any shape and of l2-sensitivity `sensitivity`, with the noise of `event`.
 
     They are rounded to steps of sensitivity / B, and the sensitivity of whole vectors, B + sqrt(number of values), is
@@ -60,4 +60,4 @@ def answer(event: Event, noise: Noise, values: np.ndarray, sensitivity: float) -
     whole = np.nan_to_num(np.clip(np.rint(values / step), -LARGEST, LARGEST)).astype(np.int64)
     scale = lattice_scale(event.noise_multiplier or 0.0, BOUND + math.ceil(math.sqrt(whole.size)))
     noisy = whole + noise.gaussian(scale, whole.size).reshape(whole.shape)
-    return Answer(noisy * step, step, scale, event.delta)
+    return NoisyValues(noisy * step, step, scale, event.delta)

@@ -12,8 +12,8 @@ from dplda.compute.compiled import compiled
 from dplda.compute.lattice import quantise, squared_norm
 from dplda.compute.loops import add_scaled, aligned, clear, padded
 from dplda.moments.contributions import CORE, SECOND, SINGLE, THIRD_ALONG, THIRD_PROJECTED
-from dplda.moments.kernels import document, flat_rows, row_length, scratch_sizes, tensor_runs
-from dplda.moments.pairs import add_pairs, merge_pairs, pair_weights, triangle
+from dplda.moments.kernels import compute_contribution, flat_rows, row_length, scratch_sizes, tensor_runs
+from dplda.moments.second_moment_dense import add_pairs, merge_pairs, pair_weights, triangle
 from dplda.moments.tensor_norm import whole_norm
 from dplda.settings import MINIMUM_LENGTH
 
@@ -48,7 +48,7 @@ def accumulate(kind, indptr, words, counts, unit_ptr, units, scale, matrix, dire
             if length < MINIMUM_LENGTH:
                 continue
             whole = eligible == 1 and (single or _increasing(words, first, last))  # nothing to merge with
-            document(
+            compute_contribution(
                 kind, words, counts, first, last, float(length), scale, flat, k, directions, stride, starts, prior,
                 y, factors, pairs, square, theta, gamma, rows if whole else one,
             )  # fmt: skip

@@ -13,8 +13,8 @@ from scipy.optimize import brentq
 from scipy.stats import laplace, norm
 
 from dplda.errors import InputError
-from dplda.placements import printed
-from dplda.placements.printed import EDGES, Quantities, edge_budgets, edge_noise, gaussian_scale
+from dplda.placements import published_noise
+from dplda.placements.published_noise import EDGES, Quantities, edge_budgets, edge_noise, gaussian_scale
 from dplda.tensor.symmetric import pairings
 
 Q = Quantities(
@@ -29,15 +29,15 @@ def true_delta(multiplier: float, epsilon: float) -> float:
 
 def test_theorem_4_at_alpha0_1():
     """a = 1/2, b = -1/3, c3 = 1/3: 2 + 2 and, for many documents, 2 + 4/3 + 2."""
-    assert printed.delta_2(100, 1.0) == pytest.approx(0.04)
-    assert printed.delta_3(1e9, 1.0) * 1e9 == pytest.approx(2 + 4 / 3 + 2, rel=1e-6)
-    assert printed.m3_norm(1e9, 1.0) == pytest.approx(1 + 2 + 1, rel=1e-6)
+    assert published_noise.delta_2(100, 1.0) == pytest.approx(0.04)
+    assert published_noise.delta_3(1e9, 1.0) * 1e9 == pytest.approx(2 + 4 / 3 + 2, rel=1e-6)
+    assert published_noise.m3_norm(1e9, 1.0) == pytest.approx(1 + 2 + 1, rel=1e-6)
 
 
 def test_one_document_moves_m3_by_more_than_theorem_4_prints():
     """Erratum of (96): word 0 three times in every document but one, which has word 1 or word 2 three times."""
     N, alpha0 = 200, 0.1
-    _, b, c3 = printed.coefficients(alpha0)
+    _, b, c3 = published_noise.coefficients(alpha0)
 
     def third_moment(other: int) -> np.ndarray:
         m = np.zeros(3)
@@ -46,23 +46,23 @@ def test_one_document_moves_m3_by_more_than_theorem_4_prints():
         E3[(np.arange(3),) * 3] = m
         return E3 + b * pairings(np.diag(m), m) + c3 * np.einsum("a,b,c->abc", m, m, m)
 
-    assert np.abs(third_moment(1) - third_moment(2)).sum() > printed.delta_3(N, alpha0)
+    assert np.abs(third_moment(1) - third_moment(2)).sum() > published_noise.delta_3(N, alpha0)
 
 
 def test_theorem_5_at_the_spectrum_of_the_erratum():
     """Documents of one word each, 101, 100 and 10 of a kind, alpha0 near 0: 8.49e-2 (docs/privacy.md, section 1)."""
     q = replace(Q, documents=211, topics=2, alpha0=1e-9, sigma_k=100 / 211)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(printed, "FLOOR", 0.0)
-        assert printed.delta_whitened(q) == pytest.approx(8.49e-2, rel=1e-3)
+        patch.setattr(published_noise, "FLOOR", 0.0)
+        assert published_noise.delta_whitened(q) == pytest.approx(8.49e-2, rel=1e-3)
 
 
 def test_theorems_6_and_7_build_on_theorem_5():
-    D, change = printed.delta_whitened(Q), printed.delta_2(Q.documents, 1.0)
-    assert printed.delta_pairs(Q) == pytest.approx(4 * D / 0.3)
+    D, change = published_noise.delta_whitened(Q), published_noise.delta_2(Q.documents, 1.0)
+    assert published_noise.delta_pairs(Q) == pytest.approx(4 * D / 0.3)
     C = 3 / (2 * math.sqrt(2))
     terms = 2 * math.sqrt(0.4) * 4 * D / 0.3, 2 * math.sqrt(0.4) / 0.2 * change, math.sqrt(0.4 + change) * 4 * D / 0.3
-    assert printed.delta_topics(Q) == pytest.approx(C * sum(terms))
+    assert published_noise.delta_topics(Q) == pytest.approx(C * sum(terms))
 
 
 @pytest.mark.parametrize(("epsilon", "known"), [(1.0, 3.7830), (2.0, 1.9234), (5.0, 0.8055)])
@@ -100,15 +100,18 @@ def test_an_edge_pays_for_its_noisy_bounds_in_even_parts(edge, parts):
 
 def test_noisy_bounds_fail_as_often_as_they_may():
     random = np.random.default_rng(0)
-    bounds = [printed.noisy_bounds(Q, 0.5, 0.05, random.laplace) for _ in range(4000)]
+    bounds = [published_noise.noisy_bounds(Q, 0.5, 0.05, random.laplace) for _ in range(4000)]
     for failed in (
         [b.sigma_k > Q.sigma_k for b in bounds],
         [b.gamma_s > Q.gamma_s for b in bounds],
         [b.sigma_1 < Q.sigma_1 for b in bounds],
     ):
         assert np.mean(failed) == pytest.approx(0.05, abs=0.015)
-    moved = printed.noisy_bounds(Q, 0.5, 0.05, lambda: 1.0).sigma_k - printed.noisy_bounds(Q, 0.5, 0.05, float).sigma_k
-    assert moved == pytest.approx(printed.delta_2(Q.documents, 1.0) / 0.5)
+    moved = (
+        published_noise.noisy_bounds(Q, 0.5, 0.05, lambda: 1.0).sigma_k
+        - published_noise.noisy_bounds(Q, 0.5, 0.05, float).sigma_k
+    )
+    assert moved == pytest.approx(published_noise.delta_2(Q.documents, 1.0) / 0.5)
     assert laplace.sf(-math.log(2 * 0.05)) == pytest.approx(0.05)
 
 
@@ -117,8 +120,8 @@ def test_floors_are_a_tenth_in_the_units_of_the_code(alpha0):
     """Its M2 is the sum of alpha_i mu_i mu_i' and its whitened values are 1 / sqrt(alpha_i)."""
     alpha = alpha0 * 0.3
     eigenvalue, value = alpha / (alpha0 * (alpha0 + 1)), 2 / (alpha0 + 2) * math.sqrt(alpha0 * (alpha0 + 1) / alpha)
-    assert printed.sigma_floor(alpha0) / eigenvalue == pytest.approx(0.1 / alpha)
-    assert printed.gap_floor(alpha0) / value == pytest.approx(0.1 * math.sqrt(alpha))
+    assert published_noise.sigma_floor(alpha0) / eigenvalue == pytest.approx(0.1 / alpha)
+    assert published_noise.gap_floor(alpha0) / value == pytest.approx(0.1 * math.sqrt(alpha))
 
 
 @pytest.mark.parametrize("edge", ["e6", "e7", "e9"])

@@ -17,7 +17,7 @@ ROOT2 = math.sqrt(2)
 
 
 @dataclass(frozen=True)
-class Test:
+class StabilityTest:
     """One released `bound` of a private quantity; where it has to lie `above` something, the test passed if it does."""
 
     name: str
@@ -35,7 +35,7 @@ class Test:
 
 
 @dataclass(frozen=True)
-class Tested:
+class PtrResult:
     """An output that is released only if its tests pass: `value`, or None; `std` of the noise in each entry.
 
     `tests` come in the order in which they were asked; the last one failed where there is no value. All of it is
@@ -44,7 +44,7 @@ class Tested:
 
     value: np.ndarray | None
     std: float
-    tests: tuple[Test, ...]
+    tests: tuple[StabilityTest, ...]
 
     @property
     def findings(self) -> str:

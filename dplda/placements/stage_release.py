@@ -26,7 +26,7 @@ def first_shares(public_vocabulary: bool) -> tuple[Share, ...]:
 
 
 @dataclass
-class Asking:
+class StageReleaser:
     """A stage's clip is placed at its first question, looking at about `CLIP_UNITS` of the `documents`."""
 
     gate: Gate

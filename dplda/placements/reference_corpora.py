@@ -27,7 +27,7 @@ SPREADS = {"mean": 0.3, "subspace": 0.65, "core": 0.5, "tensor": 1.1, "refine": 
 
 
 @dataclass(frozen=True)
-class Kind:
+class ReferenceCorpus:
     """A kind of corpus, with an example, and the first `eigenvalue` of its scaled second moment off the mean."""
 
     name: str
@@ -39,8 +39,8 @@ class Kind:
         return np.asarray(self.eigenvalue * np.arange(1, count + 1) ** -DECAY)
 
 
-ONE_SUBJECT = Kind("one subject", "film reviews", 0.12)
-MANY_SUBJECTS = Kind("many subjects", "newsgroups", 0.28)
+ONE_SUBJECT = ReferenceCorpus("one subject", "film reviews", 0.12)
+MANY_SUBJECTS = ReferenceCorpus("many subjects", "newsgroups", 0.28)
 KINDS = (ONE_SUBJECT, MANY_SUBJECTS)
 
 

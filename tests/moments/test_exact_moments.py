@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_units import as_document, make_units
 
-from dplda.moments import whole
+from dplda.moments import exact_moments
+from dplda.moments.exact_moments import STEPS, WholeMoments, whole_moments
 from dplda.moments.population import population_moments
-from dplda.moments.whole import STEPS, WholeMoments, whole_moments
 
 D = 5
 H = np.array([0.0, 0.3, 0.5, 0.9, 1.0])
@@ -62,9 +62,9 @@ def test_the_arrays_of_a_unit_are_nonnegative_and_sum_to_at_most_one(documents, 
 def test_sums_depend_neither_on_order_nor_on_threads(monkeypatch):
     random = np.random.default_rng(3)
     units = [random.poisson(1.0, (random.integers(1, 4), D)).tolist() for _ in range(50)]
-    monkeypatch.setattr(whole, "thread_count", lambda: 1)
+    monkeypatch.setattr(exact_moments, "thread_count", lambda: 1)
     one = moments_of(units)
-    monkeypatch.setattr(whole, "thread_count", lambda: 7)
+    monkeypatch.setattr(exact_moments, "thread_count", lambda: 7)
     for other in (moments_of(units), moments_of(units[::-1])):
         assert one.units == other.units
         assert np.array_equal(one.m, other.m)

@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dplda.model import TopicModel
-from dplda.report.likeness import Matched, agreements, match, shared_words
 from dplda.report.pictures import LONGEST, SCALE, Picture, Table, figure, label, rows_axis, shown
+from dplda.report.topic_similarity import Matched, agreements, match, shared_words
 
 READABLE_CELLS = 12  # a cell's number is written into it up to so many columns
 HOW = "Similarity is 1 minus the Hellinger distance: 1 for equal topics, 0 for topics without a word in common."

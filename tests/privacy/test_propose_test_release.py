@@ -16,11 +16,11 @@ from dplda.errors import GateError
 from dplda.moments import contributions
 from dplda.privacy import curator as module
 from dplda.privacy import passes
-from dplda.privacy.chains import SOLVER
 from dplda.privacy.curator import Curator
 from dplda.privacy.events import EXACT, Event
+from dplda.privacy.local_sensitivity import KAPPA, decomposition_sensitivity
 from dplda.privacy.noise import ExactNoise, SimulatedNoise, lattice_scale
-from dplda.privacy.stability import KAPPA, decomposition_sensitivity
+from dplda.privacy.propose_test_release import SOLVER
 
 FIVE = WORDS[:5]
 H, R = np.array([0.0, 0.2, 0.5, 0.8, 1.0]), np.ones(5)
@@ -97,10 +97,10 @@ def test_with_hardly_any_noise_the_output_is_the_exact_one(chain):
     gate = over(counts, units, plan(0.011) + exact_plan(), ExactNoise())
     if chain == "decompose":
         tested, (W, theta) = ask_decompose(gate, clip=400.0), whitening()
-        exact = gate.expose_decomposition(W, np.zeros((2, 2, 2)), theta)
+        exact = gate.exact_decomposition(W, np.zeros((2, 2, 2)), theta)
     else:
         tested = ask_topics(gate)
-        exact = gate.expose_final_topics(1.0, H, R, 2)
+        exact = gate.exact_final_topics(1.0, H, R, 2)
     assert (exact.std, exact.tests) == (0.0, ())
     assert tested.std > 0
     assert np.abs(tested.value - exact.value).max() < 6 * tested.std + 1e-4 * np.abs(exact.value).max()
@@ -252,8 +252,8 @@ def test_rule_13_without_eligible_units_the_tests_fail_and_nothing_else(chain, u
     gate.use_words(WORDS)
     assert ASK[chain](gate).value is None
     k = np.zeros((3, 3, 3))
-    assert not gate.expose_decomposition(np.ones((8, 3)), k, np.ones(3)).value.any()
-    assert not gate.expose_final_topics(1.0, np.ones(8), np.ones(8), 3).value.any()
+    assert not gate.exact_decomposition(np.ones((8, 3)), k, np.ones(3)).value.any()
+    assert not gate.exact_final_topics(1.0, np.ones(8), np.ones(8), 3).value.any()
 
 
 @pytest.mark.parametrize("documents", [NOBODY[0], [("a", {"w0": 3, "w1": 5})]])
@@ -276,7 +276,7 @@ def test_a_decomposition_along_one_direction_is_its_number():
     gate = over(*corpus(2_000), plan(0.5) + exact_plan())
     tested = ask_decompose(gate, k=1)
     W, theta = whitening(1)
-    exact = gate.expose_decomposition(W, np.zeros((1, 1, 1)), theta)
+    exact = gate.exact_decomposition(W, np.zeros((1, 1, 1)), theta)
     assert tested.value == pytest.approx(exact.value, rel=1e-4)
 
 
@@ -299,7 +299,7 @@ def test_a_shift_that_is_not_symmetric_is_made_so():
 )
 def test_topics_that_t6_is_not_about_are_refused(h, r, topics):
     gate = over(*corpus(100), plan() + exact_plan())
-    for ask in (gate.final_topics, gate.expose_final_topics):
+    for ask in (gate.final_topics, gate.exact_final_topics):
         with pytest.raises(GateError, match="final topics need"):
             ask(1.0, h, r, topics)
 

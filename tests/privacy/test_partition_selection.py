@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dplda.compute.lattice import BOUND
 from dplda.corpus.units import UnitCounts, all_words, project
-from dplda.privacy import picks
-from dplda.privacy.picks import MOST_WORDS, count_votes, word_hashes
+from dplda.privacy import partition_selection
+from dplda.privacy.partition_selection import MOST_WORDS, count_votes, word_hashes
 
 documents = st.dictionaries(st.sampled_from(WORDS), st.integers(1, 4), max_size=8)
 corpora = st.lists(st.tuples(st.sampled_from("abcde"), documents), max_size=8)
@@ -93,15 +93,15 @@ def test_compiled_votes_are_those_of_the_code_as_written():
     ]
     counts, votes = counts_of(unit), np.zeros(len(WORDS), np.int64)
     with np.errstate(over="ignore"):  # hashes are meant to wrap
-        written = picks._votes.py_func(
+        written = partition_selection._votes.py_func(
             counts.indptr, counts.words, counts.counts, counts.unit_ptr, 0, counts.n_units, HASHES, 3, votes
         )
-        assert picks._mix.py_func(np.uint64(12345)) == picks._mix(np.uint64(12345))
-        chosen = picks._pick.py_func(np.arange(8, dtype=np.int32), 8, np.uint64(7), HASHES, 3)
+        assert partition_selection._mix.py_func(np.uint64(12345)) == partition_selection._mix(np.uint64(12345))
+        chosen = partition_selection._pick.py_func(np.arange(8, dtype=np.int32), 8, np.uint64(7), HASHES, 3)
     compiled, weight = votes_of(unit)
     assert np.array_equal(votes, compiled)
     assert written == weight
-    assert np.array_equal(chosen, picks._pick(np.arange(8, dtype=np.int32), 8, np.uint64(7), HASHES, 3))
+    assert np.array_equal(chosen, partition_selection._pick(np.arange(8, dtype=np.int32), 8, np.uint64(7), HASHES, 3))
 
 
 def test_words_whose_priorities_tie_are_left_out_rather_than_exceeding_m():

@@ -6,15 +6,15 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from dplda.placements.forecast import DOCUMENTS, Outlook, forecast
-from dplda.placements.typical import Kind
+from dplda.placements.forecast import DOCUMENTS, ForecastInputs, forecast
+from dplda.placements.reference_corpora import ReferenceCorpus
 from dplda.privacy.accountant import gaussian_budget
 from dplda.settings import RANGES, Range
 
 STEPS = 16  # of bisection: to a thousandth, far below what a forecast can tell apart
 
 
-def least_epsilon(outlook: Outlook, kind: Kind) -> float | None:
+def least_epsilon(outlook: ForecastInputs, kind: ReferenceCorpus) -> float | None:
     """The least epsilon in range at which a corpus of `kind` supports all topics asked for; None if none does.
 
     Multipliers go with the inverse of the whole GDP parameter, so that one calibration serves all budgets.
@@ -31,7 +31,7 @@ def least_epsilon(outlook: Outlook, kind: Kind) -> float | None:
     return _least(supports, RANGES["epsilon"])
 
 
-def least_documents(outlook: Outlook, kind: Kind) -> int | None:
+def least_documents(outlook: ForecastInputs, kind: ReferenceCorpus) -> int | None:
     """The least number of documents at which a corpus of `kind` supports all topics asked for; None if none does."""
     events = outlook.events
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from dplda.compute.compiled import compiled
 from dplda.compute.threads import run_ranges, split, thread_count
+from dplda.moments.clipped_sums import length_of
 from dplda.moments.corrections import coefficients
-from dplda.moments.sums import length_of
 from dplda.settings import MINIMUM_LENGTH
 
 STEPS = 2.0**32

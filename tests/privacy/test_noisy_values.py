@@ -14,12 +14,12 @@ from scipy.stats import kstest, norm
 from dplda.compute.lattice import BOUND
 from dplda.errors import GateError
 from dplda.moments.coordinates import pack, unpack
-from dplda.privacy.answers import Answer, answer
-from dplda.privacy.chains import release_decomposition, release_topics
 from dplda.privacy.decompositions import decompose, spectral_topics
 from dplda.privacy.events import Event
+from dplda.privacy.local_sensitivity import ROOT2, TopicStability, decomposition_sensitivity, moment_changes
 from dplda.privacy.noise import ExactNoise, SimulatedNoise, lattice_scale
-from dplda.privacy.stability import ROOT2, TopicStability, decomposition_sensitivity, moment_changes
+from dplda.privacy.noisy_values import NoisyValues, release_values
+from dplda.privacy.propose_test_release import release_decomposition, release_topics
 
 sensitivities = st.sampled_from([1e-9, 0.37, 1.0, 1e6])
 
@@ -31,7 +31,7 @@ def test_neighbours_stay_within_the_sensitivity_that_the_noise_is_scaled_to(seed
     values = far * sensitivity * random.standard_normal(size)
     moved = values + change * (sensitivity * (1 - 1e-9) / np.linalg.norm(change))
     noise = NoNoise()
-    one, other = (answer(gaussian("s", 2.0), noise, v, sensitivity) for v in (values, moved))
+    one, other = (release_values(gaussian("s", 2.0), noise, v, sensitivity) for v in (values, moved))
     allowed = BOUND + math.ceil(math.sqrt(size))
     assert noise.asked == [(lattice_scale(2.0, allowed), size)] * 2
     assert np.linalg.norm((one.values - other.values) / one.step) <= allowed
@@ -40,13 +40,13 @@ def test_neighbours_stay_within_the_sensitivity_that_the_noise_is_scaled_to(seed
 
 
 def test_numbers_beyond_the_lattice_are_cut_and_what_is_no_number_is_zero():
-    found = answer(gaussian("s"), NoNoise(), np.array([math.inf, -math.inf, math.nan, 1e300]), 1.0)
+    found = release_values(gaussian("s"), NoNoise(), np.array([math.inf, -math.inf, math.nan, 1e300]), 1.0)
     assert found.values.tolist() == [2.0**42, -(2.0**42), 0.0, 2.0**42]
 
 
 @pytest.mark.parametrize("noise", [ExactNoise(), SimulatedNoise(3)])
 def test_the_noise_is_gaussian_with_the_multiplier_of_its_event(noise):
-    found = answer(gaussian("s", 3.0), noise, np.full((50, 40), 7.0), 0.01)
+    found = release_values(gaussian("s", 3.0), noise, np.full((50, 40), 7.0), 0.01)
     assert found.values.shape == (50, 40)
     assert kstest((found.values.ravel() - 7.0) / 0.03, "norm").pvalue > 1e-4
     assert found.std == pytest.approx(0.03, rel=1e-4)
@@ -68,7 +68,7 @@ def test_bounds_fail_as_often_as_they_may(bounds, terms):
     values = random.uniform(-1, 1, (n, terms))
     step, scale = 1e-3, 1e4
     noisy = (np.rint(values / step) + SimulatedNoise(2).gaussian(scale, n * terms).reshape(n, terms)) * step
-    margin = Answer(noisy, step, scale, failure).margin(bounds, terms)
+    margin = NoisyValues(noisy, step, scale, failure).margin(bounds, terms)
     signs = np.array([1, -1])[:terms]
     failed = np.mean((noisy @ signs) - margin > values @ signs)
     allowed = failure / bounds
@@ -77,7 +77,7 @@ def test_bounds_fail_as_often_as_they_may(bounds, terms):
 
 def test_a_bound_needs_a_failure_probability():
     with pytest.raises(GateError, match="failure probability"):
-        answer(gaussian("s"), NoNoise(), np.zeros(1), 1.0).margin()
+        release_values(gaussian("s"), NoNoise(), np.zeros(1), 1.0).margin()
 
 
 def test_the_tests_of_a_decomposition_fail_as_seldom_as_they_say():
@@ -89,7 +89,7 @@ def test_the_tests_of_a_decomposition_fail_as_seldom_as_they_say():
 
     def ask(stage, values, sensitivity):
         failing = 0.0 if stage == "decomposition" else failure
-        return answer(Event(stage=stage, noise_multiplier=4.0, delta=failing), noise, values, sensitivity)
+        return release_values(Event(stage=stage, noise_multiplier=4.0, delta=failing), noise, values, sensitivity)
 
     for _ in range(runs):
         tested = release_decomposition(ask, pack(T), np.zeros((3, 3, 3)), theta, change)
@@ -115,7 +115,7 @@ def test_the_chain_of_tests_shows_a_smaller_sensitivity_than_the_true_one_as_sel
     def ask(stage, values, sensitivity):
         multiplier = 100.0 if stage == "spectrum" else 4.0  # its margins then matter to what follows
         event = Event(stage=stage, noise_multiplier=multiplier, delta=0.0 if stage == "topics" else failure)
-        answers[stage] = found = answer(event, noise, values, sensitivity)
+        answers[stage] = found = release_values(event, noise, values, sensitivity)
         return found
 
     for _ in range(runs):

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from dplda.placements.enough import least_documents, least_epsilon
-from dplda.placements.forecast import Outlook
-from dplda.placements.typical import KINDS, MANY_SUBJECTS
+from dplda.placements.forecast import ForecastInputs
+from dplda.placements.reference_corpora import KINDS, MANY_SUBJECTS
+from dplda.placements.required_budget import least_documents, least_epsilon
 from dplda.settings import FitSettings
 
 SETTINGS = FitSettings(topics=20, epsilon=2.0)
-PUBLIC = Outlook(SETTINGS, 20_000, public_vocabulary=True)
+PUBLIC = ForecastInputs(SETTINGS, 20_000, public_vocabulary=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_said_to_be_enough_is_enough_and_less_is_not(kind):
-    def all_survive(outlook: Outlook) -> bool:
+    def all_survive(outlook: ForecastInputs) -> bool:
         return outlook.forecast(kind).supported >= 20
 
     epsilon, documents = least_epsilon(PUBLIC, kind), least_documents(PUBLIC, kind)
@@ -30,4 +30,4 @@ def test_what_is_said_to_be_enough_is_enough_and_less_is_not(kind):
 
 
 def test_a_single_document_is_never_enough():
-    assert least_epsilon(Outlook(SETTINGS, 1), MANY_SUBJECTS) is None
+    assert least_epsilon(ForecastInputs(SETTINGS, 1), MANY_SUBJECTS) is None

@@ -1,6 +1,6 @@
 """Propose, test, release: an output leaves with noise scaled to a local sensitivity that tests have bounded first.
 
-Each chain asks its events one by one and stops at the first test that fails (docs/privacy.md, section 3, T4). The
+Each chain releases its events one by one and stops at the first test that fails (docs/privacy.md, section 3, T4). The
 eigen-solvers are exact for a problem within `SOLVER` of theirs, so that every change allowed for is larger by twice
 that (section 5).
 """
@@ -13,17 +13,17 @@ from dataclasses import replace
 import numpy as np
 
 from dplda.moments.coordinates import pack, unpack
-from dplda.privacy.answers import Answer, Asking
 from dplda.privacy.decompositions import SpectralTopics, decompose, whitened_tensor
-from dplda.privacy.stability import (
+from dplda.privacy.local_sensitivity import (
     KAPPA,
     ROOT2,
-    Test,
-    Tested,
+    PtrResult,
+    StabilityTest,
     TopicStability,
     decomposition_sensitivity,
     moment_changes,
 )
+from dplda.privacy.noisy_values import NoisyValues, ReleaseValues
 
 SOLVER = 1e-12  # backward error of eigen-solvers and of the arithmetic around them, over the norm
 MOST_UNITS = 1e8  # units that may point the same way in a whitened tensor before it is cut
@@ -31,38 +31,41 @@ LARGEST2, LARGEST3 = 2.0, 6.0  # at least the Frobenius norms of M and of B, wha
 
 
 def release_decomposition(
-    ask: Asking, coordinates: np.ndarray, K: np.ndarray, theta: np.ndarray, change: float
-) -> Tested:
+    release: ReleaseValues, coordinates: np.ndarray, K: np.ndarray, theta: np.ndarray, change: float
+) -> PtrResult:
     """T5: the columns T(v_i, v_i, .), (k, k), of T = tensor of `coordinates` + K, which one unit moves by `change`.
 
-    Asks ``gap``, ``tensor norm`` and, if the gap is shown to be large enough, ``decomposition``.
+    Charges ``gap``, ``tensor norm`` and, if the gap is shown to be large enough, ``decomposition``.
     """
     K = unpack(pack(K), len(K))
     T = whitened_tensor(coordinates, K, MOST_UNITS * change)
     largest = MOST_UNITS * change + float(np.linalg.norm(K))  # at least the norm of T, and public
     error = SOLVER * largest
     exact, change = decompose(T, theta, largest), change + 2 * error
-    gap = ask("gap", np.array([exact.gap]), KAPPA * change)
+    gap = release("gap", np.array([exact.gap]), KAPPA * change)
     gap_low = float(gap.values[0]) - gap.margin() - KAPPA * error
-    norm = ask("tensor norm", np.array([exact.norm]), change)
+    norm = release("tensor norm", np.array([exact.norm]), change)
     norm_up = max(float(norm.values[0]) + norm.margin(), 0.0) + error
-    tests = Test("least eigenvalue gap at least", gap_low, KAPPA * change), Test("tensor norm at most", norm_up)
+    tests = (
+        StabilityTest("least eigenvalue gap at least", gap_low, KAPPA * change),
+        StabilityTest("tensor norm at most", norm_up),
+    )
     return _released(
-        ask, "decomposition", exact.columns, tests, decomposition_sensitivity(gap_low, norm_up, change) + 2 * error
+        release, "decomposition", exact.columns, tests, decomposition_sensitivity(gap_low, norm_up, change) + 2 * error
     )
 
 
-def release_topics(ask: Asking, units: Answer, exact: SpectralTopics, alpha0: float) -> Tested:
+def release_topics(release: ReleaseValues, units: NoisyValues, exact: SpectralTopics, alpha0: float) -> PtrResult:
     """T6: the columns (r . x_i) x_i, (d, k), of a corpus of about `units` eligible units.
 
-    Asks ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics``, each if the tests before have passed.
+    Charges ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics``, each if the tests before have passed.
     """
     least_units = max(float(units.values[0]) - units.margin(), 1.0)
     change2, change3 = moment_changes(alpha0, least_units)
     change2, change3 = change2 + 2 * SOLVER * LARGEST2, change3 + 2 * SOLVER * LARGEST3
-    tests = [Test("units at least", least_units)]
+    tests = [StabilityTest("units at least", least_units)]
 
-    spectrum = ask("spectrum", exact.eigenvalues, change2)
+    spectrum = release("spectrum", exact.eigenvalues, change2)
     one, two = spectrum.margin(bounds=4), spectrum.margin(bounds=4, terms=2)
     first, kth, after = map(float, spectrum.values)
     bounds = TopicStability(
@@ -75,30 +78,32 @@ def release_topics(ask: Asking, units: Answer, exact: SpectralTopics, alpha0: fl
         change3=change3,
     )
     tests += [
-        Test("first eigenvalue at most", bounds.first),
-        Test("last topic's eigenvalue at least", bounds.least, change2),
-        Test("its gap to the next at least", bounds.gap, ROOT2 * change2),
+        StabilityTest("first eigenvalue at most", bounds.first),
+        StabilityTest("last topic's eigenvalue at least", bounds.least, change2),
+        StabilityTest("its gap to the next at least", bounds.gap, ROOT2 * change2),
     ]
     if not bounds.separated:
-        return Tested(None, 0.0, tuple(tests))
+        return PtrResult(None, 0.0, tuple(tests))
 
-    norm = ask("norm", np.array([exact.norm]), change3)
+    norm = release("norm", np.array([exact.norm]), change3)
     norm_up = max(float(norm.values[0]) + norm.margin(), 0.0)
     error = SOLVER * LARGEST3 * (bounds.first + change2) / (bounds.least - change2)  # of H, as if it were of B
     bounds = replace(bounds, norm=norm_up + error, change3=change3 + 2 * error)
-    gap = ask("eigenvalue gap", np.array([exact.gap]), bounds.gap_change)
+    gap = release("eigenvalue gap", np.array([exact.gap]), bounds.gap_change)
     gap_low = float(gap.values[0]) - gap.margin()
     tests += [
-        Test("contracted third moment's norm at most", norm_up),
-        Test("least gap of whitened eigenvalues at least", gap_low, bounds.gap_change),
+        StabilityTest("contracted third moment's norm at most", norm_up),
+        StabilityTest("least gap of whitened eigenvalues at least", gap_low, bounds.gap_change),
     ]
     error = 2 * SOLVER * (bounds.first + change2)
-    return _released(ask, "topics", exact.topics, tuple(tests), bounds.sensitivity(gap_low) + error)
+    return _released(release, "topics", exact.topics, tuple(tests), bounds.sensitivity(gap_low) + error)
 
 
-def _released(ask: Asking, stage: str, value: np.ndarray, tests: tuple[Test, ...], sensitivity: float) -> Tested:
+def _released(
+    release: ReleaseValues, stage: str, value: np.ndarray, tests: tuple[StabilityTest, ...], sensitivity: float
+) -> PtrResult:
     """`value` with noise, or nothing if no finite `sensitivity` was shown."""
     if not math.isfinite(sensitivity):
-        return Tested(None, 0.0, tests)
-    answer = ask(stage, value, sensitivity)
-    return Tested(answer.values, answer.std, tests)
+        return PtrResult(None, 0.0, tests)
+    answer = release(stage, value, sensitivity)
+    return PtrResult(answer.values, answer.std, tests)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from dplda.moments.coordinates import pack, unpack
+from dplda.moments.exact_moments import WholeMoments
 from dplda.moments.population import population_moments
-from dplda.moments.whole import WholeMoments
-from dplda.privacy import stability
+from dplda.privacy import local_sensitivity
 from dplda.privacy.decompositions import decompose, spectral_topics, whitened_tensor
-from dplda.privacy.stability import KAPPA, ROOT2, TopicStability, decomposition_sensitivity, moment_changes
+from dplda.privacy.local_sensitivity import KAPPA, ROOT2, TopicStability, decomposition_sensitivity, moment_changes
 
 FAR = 1e9
 
@@ -271,8 +271,13 @@ def test_without_k_positive_eigenvalues_gap_and_topics_are_zero():
 
 
 def test_findings_name_what_was_tested_and_what_it_had_to_exceed():
-    tested = stability.Tested(
-        None, 0.0, (stability.Test("norm at most", 2.0), stability.Test("gap at least", 0.5, 1.0))
+    tested = local_sensitivity.PtrResult(
+        None,
+        0.0,
+        (
+            local_sensitivity.StabilityTest("norm at most", 2.0),
+            local_sensitivity.StabilityTest("gap at least", 0.5, 1.0),
+        ),
     )
     assert tested.findings == "norm at most 2; gap at least 0.5 (needed: more than 1)"
     assert [test.passed for test in tested.tests] == [True, False]
