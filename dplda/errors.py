@@ -41,7 +41,7 @@ class UnsupportedByData(DpldaError):
 
 
 class DeviceError(DpldaError):
-    """What computes could not finish a pass over the documents. What was asked before stays spent.
+    """What computes could not finish a pass over the documents. What was charged before stays spent.
 
     May depend on the documents, and is for whoever runs the fit alone.
     """

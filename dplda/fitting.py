@@ -1,4 +1,4 @@
-"""Fitting a model end to end: reserve, read, ask the curator, learn, save, record."""
+"""Fitting a model end to end: reserve, read, release, learn, save, record."""
 
 from __future__ import annotations
 
@@ -144,25 +144,25 @@ def _learn(
     watch: Stopwatch,
     engine: Engine,
 ) -> TopicModel:
-    settings, asked = request.settings, list[Event]()
+    settings, charged = request.settings, list[Event]()
     watch.start("read")
     store = request.corpus.open(watch)
     if ledger is not False:
         recorder.bind(fingerprint(store, ledger.key))
 
-    def ask(event: Event) -> None:
-        recorder.ask(event)
-        asked.append(event)
+    def charge(event: Event) -> None:
+        recorder.charge(event)
+        charged.append(event)
 
     seed = settings.simulate_seed
     noise = ExactNoise() if seed is None else SimulatedNoise(seed)
-    curator = Curator(store, request.events, ask, noise, adjacency=settings.adjacency, progress=watch, engine=engine)
+    curator = Curator(store, request.events, charge, noise, adjacency=settings.adjacency, progress=watch, engine=engine)
     gate: Gate = none.ExactGate(curator, settings.max_vocabulary) if request.placement.reason else curator
     try:
         found = _words(gate, request)
         learned = request.placement.learn(gate, found, settings, np.random.default_rng(seed))
     except UnsupportedByData as error:
-        raise UnsupportedByData(f"{error} {_told(request, recorder, asked)}") from None
+        raise UnsupportedByData(f"{error} {_told(request, recorder, charged)}") from None
     watch.start("model")
     return TopicModel(
         topics=learned.topics,
@@ -179,13 +179,13 @@ def _learn(
     )
 
 
-def _told(request: Request, recorder: Recorder, asked: Sequence[Event]) -> str:
+def _told(request: Request, recorder: Recorder, charged: Sequence[Event]) -> str:
     """What a run that ends without a model promises and spent: its plan's promise (docs/privacy.md, rule 7)."""
     recorded = "" if isinstance(recorder, Unrecorded) else f"recorded as run {recorder.run}"
     if request.reason:
         return f"{request.reason}{recorded and f'; {recorded}'}."
     promise = request.statement()
-    share = cost(asked).mu_squared / cost(request.events).mu_squared
+    share = cost(charged).mu_squared / cost(request.events).mu_squared
     return (
         f"Spent: {share:.1%} of the run's budget (sum of squared GDP parameters), {recorded}. "
         f"What is promised stays epsilon {at_least(promise.epsilon)} at delta {promise.delta:g}."
@@ -217,7 +217,7 @@ def _released_on_failure(folder: Path | None) -> Iterator[None]:
 
 @contextmanager
 def _abandoned_on_failure(recorder: Recorder) -> Iterator[None]:
-    """End a failed run in the ledger: what was never asked costs nothing. Reasons carry no private text."""
+    """End a failed run in the ledger: what was never charged costs nothing. Reasons carry no private text."""
     try:
         yield
     except UnsupportedByData:

@@ -26,7 +26,7 @@ class Recorder(Protocol):
 
     run: str
 
-    def ask(self, event: Event) -> None:
+    def charge(self, event: Event) -> None:
         """Make `event` durable before it is answered."""
 
     def bind(self, fingerprint: Fingerprint) -> None:
@@ -119,7 +119,7 @@ class Unrecorded:
 
     run: str
 
-    def ask(self, event: Event) -> None:
+    def charge(self, event: Event) -> None:
         """Keep nothing."""
 
     def bind(self, fingerprint: Fingerprint) -> None:

@@ -102,7 +102,7 @@ def _moments(E3: str, T: str) -> dict[str, Node]:
 
 _ASKED_FIRST = (
     Arrow("D", "sums"),
-    Arrow("sums", "m", ("vocabulary", "reach", "size", "mean")),
+    Arrow("sums", "m", ("vocabulary", "vote total", "size", "mean")),
     Arrow("D", "E2"),
     Arrow("m", "W"),
 )
@@ -127,7 +127,7 @@ GRAPHS = {
         },
         (
             *(Arrow("D", name) for name in ("sums", "E2X", "core", "E3", "counts")),
-            Arrow("sums", "m", ("vocabulary", "reach", "size", "mean")),
+            Arrow("sums", "m", ("vocabulary", "vote total", "size", "mean")),
             Arrow("m", "E2X"),
             Arrow("E2X", "X", ("subspace",)),
             Arrow("X", "E2X", text=f"{default.POWER_ROUNDS} rounds", back=True),
@@ -211,7 +211,7 @@ GRAPHS = {
         },
         (
             Arrow("D", "sums"),
-            Arrow("sums", "m", ("vocabulary", "reach")),
+            Arrow("sums", "m", ("vocabulary", "vote total")),
             Arrow("m", "M2"),
             Arrow("D", "M2"),
             Arrow("D", "B"),

@@ -47,8 +47,8 @@ def limited(counts: object, folder: Path, limit: int) -> dict[str, object]:
     reader, writer = os.pipe()
     if os.fork() == 0:
         answered, message = [], ""
-        ask = Reservation.ask
-        Reservation.ask = lambda self, event: (ask(self, event), answered.append(event.stage))[0]
+        ask = Reservation.charge
+        Reservation.charge = lambda self, event: (ask(self, event), answered.append(event.stage))[0]
         dplda.fitting.reserve_space = lambda place, _: place.mkdir(parents=True)  # so that it begins at all
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         try:

@@ -23,7 +23,7 @@ STEPS = (
     (dplda.Ledger, "reserve"),
     (dplda.Corpus, "open"),
     (Reservation, "bind"),
-    (Reservation, "ask"),
+    (Reservation, "charge"),
     (TopicModel, "save"),
     (Reservation, "finish"),
 )

@@ -77,7 +77,7 @@ def test_the_ledger_holds_every_event_of_the_model_and_the_model_nothing_of_the_
     run = ledger.run(model.parameters["run"])
     assert run.status == "done"
     assert sum(event.count for event in model.privacy.events) == len(run.events)
-    assert all(planned.asked for planned in run.plan)
+    assert all(planned.charged for planned in run.plan)
     saved = (folder / "models" / run.id / "model.json").read_text()
     assert "seconds" not in saved
     assert str(folder) not in saved
@@ -160,8 +160,8 @@ def test_nothing_passing_the_threshold_costs_only_the_vocabulary(planted, ledger
         f"What is promised stays epsilon {promised} at delta 1e-06."
     )
     assert run.status == "unsupported"
-    assert [p.event.stage for p in run.plan if p.asked] == ["vocabulary", "reach"]
-    assert run.cost.mu_squared == pytest.approx(sum(p.event.noise_multiplier**-2 for p in run.plan if p.asked))
+    assert [p.event.stage for p in run.plan if p.charged] == ["vocabulary", "vote total"]
+    assert run.cost.mu_squared == pytest.approx(sum(p.event.noise_multiplier**-2 for p in run.plan if p.charged))
     assert not list((tmp_path / "models").iterdir())
 
 

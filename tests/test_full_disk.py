@@ -24,7 +24,7 @@ def test_a_full_disk_ends_a_fit_in_one_line_with_every_answer_in_the_ledger(full
         ledger = dplda.Ledger(folder / str(line["limit"]) / "ledger.db")
         assert ledger.verify().ok
         assert "\n" not in line["message"]
-        asked = sum(planned.asked for run in ledger.runs() for planned in run.plan)
+        asked = sum(planned.charged for run in ledger.runs() for planned in run.plan)
         assert asked >= line["answered"]
         assert [run.status for run in ledger.runs()] in ([], ["reserved"], ["cancelled"], ["done"])
         if line["message"]:

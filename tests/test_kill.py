@@ -27,7 +27,7 @@ def test_every_step_was_killed_once_and_the_last_run_survived(killed):
     questions = len(dplda.Ledger(folder / "warm" / "ledger.db").runs()[0].events)
     for name in ("Ledger.reserve", "Corpus.open", "Reservation.bind", "TopicModel.save", "Reservation.finish"):
         assert steps.count(f"before {name}") == steps.count(f"after {name}") == 1
-    assert steps.count("before Reservation.ask") == steps.count("after Reservation.ask") == questions
+    assert steps.count("before Reservation.charge") == steps.count("after Reservation.charge") == questions
 
 
 def test_a_killed_run_is_wholly_spent_once_it_was_reserved_and_the_record_is_intact(killed):
@@ -46,13 +46,14 @@ def test_a_killed_run_is_wholly_spent_once_it_was_reserved_and_the_record_is_int
 
 def test_no_question_is_answered_before_it_is_on_disk(killed):
     folder, lines = killed
-    asked = 0
+    charged = 0
     for line in lines[:-1]:
-        if not line["step"].endswith(" ask"):
+        if not line["step"].endswith(" Reservation.charge"):
             continue
-        asked += line["step"] == "after Reservation.ask"
+        charged += line["step"] == "after Reservation.charge"
         run = dplda.Ledger(folder / str(line["number"]) / "ledger.db").runs()[0]
-        assert sum(planned.asked for planned in run.plan) == asked, line
+        assert sum(planned.charged for planned in run.plan) == charged, line
+    assert charged == len(run.events)
 
 
 def test_a_killed_run_leaves_no_half_model(killed):

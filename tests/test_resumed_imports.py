@@ -326,7 +326,7 @@ def test_an_import_killed_once_its_store_is_there_leaves_no_more_than_the_next_r
 def test_after_a_power_cut_every_note_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each file no more is there than was forced to disk, and garbage behind it."""
     take, forced, folders = made(tmp_path / "corpus"), {}, []
-    fsync, note = os.fsync, partial_module.PartialStore.checkpoint
+    fsync, checkpoint = os.fsync, partial_module.PartialStore.checkpoint
     cuts: list[tuple[dict[Path, bytes], int]] = []
 
     def forcing(descriptor: int) -> None:
@@ -339,12 +339,12 @@ def test_after_a_power_cut_every_note_counts(tmp_path: Path, monkeypatch: pytest
                     forced[path.relative_to(tmp_path / ".s.partial")] = path.read_bytes()
 
     def noting(self: partial_module.PartialStore, n_read: int, *more: object) -> None:
-        note(self, n_read, *more)  # type: ignore[arg-type]
+        checkpoint(self, n_read, *more)  # type: ignore[arg-type]
         cuts.append((dict(forced), n_read))
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", forcing)
-        patch.setattr(partial_module.PartialStore, "note", noting)
+        patch.setattr(partial_module.PartialStore, "checkpoint", noting)
         take(tmp_path / "s")
     assert {tmp_path, tmp_path / ".s.partial", tmp_path / ".s.partial/store"} <= {*folders[:3]}
     for path, bytes_forced in forced.items():

@@ -114,14 +114,14 @@ class Attacker:
         return known[2:]
 
     def _weigh_words(self, seen: WordFrequencies, less: WordFrequencies, more: WordFrequencies) -> WordFrequencies:
-        """Frequencies over their standard deviation are votes over theirs, and that deviation tells the reach."""
+        """Frequencies over their standard deviation are votes over theirs, and that deviation tells the vote total."""
         votes = [dict(zip(found.words, found.frequencies / found.std, strict=True)) for found in (seen, less, more)]
         shared = [word for word in seen.words if word in votes[1] and word in votes[2]]
         of_seen, of_less, of_more = (np.array([known[word] for word in shared]) for known in votes)
         self._weigh(of_seen, of_less, of_more, 1.0)
         self.evidence += CERTAIN * sum((word in votes[2]) - (word in votes[1]) for word in seen.words)
         stage = "frequency" if "frequency" in self._multipliers else "vocabulary"
-        scale = self._votes * self._multipliers[stage] / self._multipliers["reach"]
+        scale = self._votes * self._multipliers[stage] / self._multipliers["vote total"]
         self._weigh(scale / seen.std, scale / less.std, scale / more.std, 1.0)
         return seen
 

@@ -21,7 +21,9 @@ WORDS = tuple(f"w{i}" for i in range(6))
 SUM = "sum"  # the stage of whatever is asked by itself: plans of one question are alike
 UNIT = 3  # tokens of one word: the whole first, second and third moment of a document lies on it
 BEYOND = 1e-3  # of the canary's norm, where sums are clipped
-HELD = 300  # documents of each kind in the base: far above any word's threshold, so that no reach or mass is cut off
+HELD = (
+    300  # documents of each kind in the base: far above any word's threshold, so that no vote total or mass is cut off
+)
 W = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]], np.float64)  # what words 1 and 2 add, cancels
 
 

@@ -18,7 +18,7 @@ from dplda.ledger.store import Store
 class ComparisonLog:
     """The cells of the comparison `name`, each begun and then ended with an outcome.
 
-    A cell whose process died stays begun; what its run asked stays spent with the run.
+    A cell whose process died stays begun; what its run was charged stays spent with the run.
     """
 
     def __init__(self, store: Store, load: Callable[[Session], LedgerState], name: str) -> None:

@@ -1,4 +1,4 @@
-"""The ledger: who may ask what of which dataset, decided and written in one transaction."""
+"""The ledger: which run may spend what on which dataset, decided and written in one transaction."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Ledger:
                 seconds=canonical({}),
                 created=_now(),
             )
-            plan = tuple(PlannedEvent(event=event, asked=False) for event in events)
+            plan = tuple(PlannedEvent(event=event, charged=False) for event in events)
             admit(book, queries.run_record(row, plan))
             self._record(session, *_declared(session, dataset), row, *_event_rows(row.id, events))
             return Reservation(self._store, self._trusted, row.id, tuple(events))
@@ -126,7 +126,7 @@ class Ledger:
             model=None,
             fingerprint=None,
             created=datetime.now(UTC),
-            plan=tuple(PlannedEvent(event=event, asked=False) for plan in plans for event in plan),
+            plan=tuple(PlannedEvent(event=event, charged=False) for plan in plans for event in plan),
         )
         if plans:
             admit(book, whole, len(plans))

@@ -69,7 +69,7 @@ def run_record(row: RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
 
 
 def _planned(row: EventRow) -> PlannedEvent:
-    return PlannedEvent(event=Event.from_json(json.loads(row.event)), asked=row.asked)
+    return PlannedEvent(event=Event.from_json(json.loads(row.event)), charged=row.asked)
 
 
 def _grant(row: GrantRow) -> Grant:

@@ -34,15 +34,15 @@ _capacity = lru_cache(maxsize=256)(accountant.capacity)
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedEvent:
-    """One planned event of a run, and whether it was asked."""
+    """One planned event of a run, and whether it was charged."""
 
     event: Event
-    asked: bool
+    charged: bool
 
     @property
     def status(self) -> str:
-        """``planned`` or ``asked``."""
-        return "asked" if self.asked else "planned"
+        """``planned`` or ``charged``."""
+        return "charged" if self.charged else "planned"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class RunRecord:
     @property
     def counted(self) -> tuple[Event, ...]:
         """The events that count as spent."""
-        return tuple(p.event for p in self.plan if p.asked or self.status == RESERVED)
+        return tuple(p.event for p in self.plan if p.charged or self.status == RESERVED)
 
     @cached_property
     def cost(self) -> Cost:
@@ -134,7 +134,7 @@ class RunRecord:
             "reason": self.reason,
             "mu_squared": finite(self.cost.mu_squared),
             "model": self.model,
-            "asked": [planned.asked for planned in self.plan],
+            "charged": [planned.charged for planned in self.plan],
         }
 
 

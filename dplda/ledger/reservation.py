@@ -21,7 +21,7 @@ from dplda.privacy.events import Event
 class Reservation:
     """What `Ledger.reserve` hands out: `run` is the run's id, `events` its frozen plan.
 
-    Order of calls: `bind`, then `ask` for each event, then `finish` or `abandon`. If the process dies in
+    Order of calls: `bind`, then `charge` for each event, then `finish` or `abandon`. If the process dies in
     between, the whole plan counts as spent.
     """
 
@@ -34,7 +34,7 @@ class Reservation:
         self.events = events
 
     def bind(self, fingerprint: Fingerprint) -> None:
-        """Attach the keyed fingerprint of the documents read; to be called before the first `ask`.
+        """Attach the keyed fingerprint of the documents read; to be called before the first `charge`.
 
         Checks the filter again over all datasets that share documents with these, and that they form the same units
         there; keeps the sketch. Raises `BudgetRefused` otherwise; the run has then ended as ``refused`` and costs
@@ -64,27 +64,27 @@ class Reservation:
         if refusal is not None:
             raise refusal
 
-    def ask(self, event: Event) -> None:
+    def charge(self, event: Event) -> None:
         """Record that `event`, with its whole count, is about to be answered; on disk when this returns.
 
-        Raises `GateError` unless `event` equals a planned event that was not asked yet, the run is bound and
+        Raises `GateError` unless `event` equals a planned event that was not charged yet, the run is bound and
         has not ended; then nothing may be released.
         """
         wanted = integrity.canonical(event.to_json())
         with self._store.writing() as session:
             if self._open_row(session).fingerprint is None:
-                raise GateError(f"Run {self.run} asked stage {event.stage!r} before it was bound to its documents.")
+                raise GateError(f"Run {self.run} charged stage {event.stage!r} before it was bound to its documents.")
             open_events = select(EventRow).where(
                 EventRow.run == self.run, EventRow.event == wanted, EventRow.asked.is_(False)
             )
             row = session.scalars(open_events.order_by(EventRow.position).limit(1)).first()
             if row is None:
-                raise GateError(f"Run {self.run} asked stage {event.stage!r}, unplanned or a second time.")
+                raise GateError(f"Run {self.run} charged stage {event.stage!r}, unplanned or a second time.")
             row.asked = True
             integrity.record(session, self._store.chain, row)
 
     def finish(self, *, model: str | None, seconds: Mapping[str, float]) -> None:
-        """End the run as done: planned events that were never asked are refunded.
+        """End the run as done: planned events that were never charged are refunded.
 
         `model` is the path of the released model, `seconds` the time of each stage, which stays in the
         ledger. Raises `GateError` if the run has ended already.
@@ -96,7 +96,7 @@ class Reservation:
             integrity.record(session, self._store.chain, row)
 
     def abandon(self, status: str, reason: str) -> None:
-        """End the run without a model: what was never asked is refunded, what was asked stays spent.
+        """End the run without a model: what was never charged is refunded, what was charged stays spent.
 
         `status` is ``failed``, ``unsupported`` or ``cancelled``, otherwise `InputError`; `reason` must not
         hold anything private. A run that has ended keeps its ending, so this is safe in an exception handler.
@@ -112,7 +112,7 @@ class Reservation:
     def _open_row(self, session: Session) -> RunRow:
         row = self._row(session)
         if row.status != RESERVED:
-            raise GateError(f"Run {self.run} has ended ({row.status}): nothing more may be asked of it.")
+            raise GateError(f"Run {self.run} has ended ({row.status}): nothing more may be charged to it.")
         return row
 
     def _row(self, session: Session) -> RunRow:

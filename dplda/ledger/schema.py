@@ -67,7 +67,7 @@ class RunRow(Base):
 
 
 class EventRow(Base):
-    """One planned event of a run, in order; `asked` is committed before its answer leaves the gate."""
+    """One planned event of a run, in order; `asked` (charged) is committed before anything is computed for it."""
 
     __tablename__ = "events"
 

@@ -37,8 +37,8 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
     tensor = (
         Share("tensor clip", 0.004),
         Share("mass", 0.004),
-        Share("gap", TESTS * part, fails=True),
-        Share("tensor norm", TESTS * part, fails=True),
+        Share("gap", TESTS * part, may_fail=True),
+        Share("tensor norm", TESTS * part, may_fail=True),
         Share("decomposition", (1 - 2 * TESTS) * part),
     )
     return *first_shares(public_vocabulary), *moment_shares(split), *tensor

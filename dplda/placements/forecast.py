@@ -93,14 +93,14 @@ class ForecastInputs:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Parts of the budget, adding to 1, that the stages take; a clip belongs to its stage, `reach` to the words."""
+        """Shares of the budget, adding to 1, by stage; a clip belongs to its stage, the vote total to the words."""
         events = self.events
         parts = dict.fromkeys((event.stage for event in events), 0.0)
         for event in events:
             parts[event.stage] += cost([event]).mu_squared / cost(events).mu_squared
         for stage in [stage for stage in parts if stage.endswith(" clip")]:
             parts[stage.removesuffix(" clip")] += parts.pop(stage)
-        parts[events[0].stage] += parts.pop("reach")
+        parts[events[0].stage] += parts.pop("vote total")
         return parts
 
     def forecast(self, kind: reference_corpora.ReferenceCorpus) -> Forecast:

@@ -12,11 +12,11 @@ from dplda.privacy.plan import Share
 
 
 def events(shares: tuple[Share, ...]) -> tuple[Event, ...]:
-    """One exact event per question of `shares`; clips and the reach are not asked, nothing is clipped."""
+    """One exact event per question of `shares`; clips and the vote total are not charged, nothing is clipped."""
     return tuple(
         Event(stage=share.stage, mechanism=EXACT)
         for share in shares
-        if not share.stage.endswith(" clip") and share.stage != "reach"
+        if not share.stage.endswith(" clip") and share.stage != "vote total"
         for _ in range(share.count)
     )
 

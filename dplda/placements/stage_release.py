@@ -1,4 +1,4 @@
-"""Asking for clipped sums: one clip for each stage, placed where noise and the clip's bias meet."""
+"""Release of clipped sums: one clipping norm for each stage, placed where noise and the clip's bias meet."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dplda.moments.contributions import Contribution
 from dplda.privacy.curator import Gate, Release
 from dplda.privacy.plan import Share
 
-CLIP_UNITS = 20_000  # about so many units are looked at to place a clip
+CLIP_UNITS = 20_000  # expected sample size for estimating a clipping norm
 LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9  # of the units' norms, where a moment is clipped: noise or bias matters more
 LOW_SIGNAL, HIGH_SIGNAL = 3.0, 10.0  # of the last topic to the noise: between these lies the change
 NO_NOISE = 100.0  # above this, units beyond the clip count by their part of what noise there is
 
 
 def word_shares(public_vocabulary: bool) -> tuple[Share, ...]:
-    """What every placement asks first: the words, or the frequencies of public ones, and their reach."""
+    """The first stages of every placement: the words, or the frequencies of public ones, and the sum of all votes."""
     words = Share("frequency", 0.03) if public_vocabulary else Share("vocabulary", 0.10, selects_words=True)
-    return words, Share("reach", 0.002)
+    return words, Share("vote total", 0.002)
 
 
 def first_shares(public_vocabulary: bool) -> tuple[Share, ...]:
-    """The same, and then the number of units and their mean."""
+    """`word_shares`, then the number of units and their mean."""
     return *word_shares(public_vocabulary), Share("size", 0.001), Share("mean clip", 0.003), Share("mean", 0.03)
 
 
 @dataclass
 class StageReleaser:
-    """A stage's clip is placed at its first question, looking at about `CLIP_UNITS` of the `documents`."""
+    """Releases clipped sums; a stage keeps its first clip, placed by about `CLIP_UNITS` of the `documents`."""
 
     gate: Gate
     documents: float
@@ -37,7 +37,7 @@ class StageReleaser:
         return self.gate.release(stage, contribution, self.clip(stage, contribution, quantile))
 
     def clip(self, stage: str, contribution: Contribution, quantile: float) -> float:
-        """The clip of `stage`, at the `quantile` of the units' norms."""
+        """The clipping norm of `stage`, near the `quantile` of the units' norms."""
         if stage not in self.clips:
             share = min(1.0, CLIP_UNITS / self.documents)
             self.clips[stage] = self.gate.clip(stage, contribution, quantile, share)

@@ -38,7 +38,7 @@ from dplda.settings import ADJACENCIES
 class Curator:
     """Holds the private counts, the planned events and the noise; the only object that ever holds counts.
 
-    `ask` is called with each event before its answer is computed and must make it durable (the ledger's
+    `charge` is called with each event before its answer is computed and must make it durable (the ledger's
     reservation); it raises to refuse. Passes over the counts are made by `engine`. Under ``replace`` adjacency
     sensitivities are those of T1.
     """
@@ -47,7 +47,7 @@ class Curator:
         self,
         store: CountStore,
         events: Sequence[Event],
-        ask: Callable[[Event], None],
+        charge: Callable[[Event], None],
         noise: Noise,
         *,
         adjacency: str = "add-remove",
@@ -58,7 +58,7 @@ class Curator:
             raise GateError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
         self._store = store
         self._planned = list(events)
-        self._ask = ask
+        self._make_durable = charge
         self._noise = noise
         self._replace = adjacency == "replace"
         self._progress: Progress = progress or NoProgress()
@@ -69,11 +69,11 @@ class Curator:
     def choose_words(self) -> WordFrequencies:
         """Select words privately from an unknown key set (T7) and make nothing else known.
 
-        Asks the planned events ``vocabulary`` (weighted Gaussian with threshold) and ``reach`` (the sum of vote
+        Asks the planned events ``vocabulary`` (weighted Gaussian with threshold) and ``vote total`` (the sum of vote
         weights, which turns votes into document frequencies). Words come ordered by (noisy value, word).
         """
         event = self._charge("vocabulary", GAUSSIAN_THRESHOLD)
-        reach_event = self._charge("reach")
+        total_event = self._charge("vote total")
         names = self._store.dictionary
         votes, weight = self._passes.added(count_votes, word_hashes(names))
         scale = self._scale(event, NONNEGATIVE)
@@ -81,9 +81,9 @@ class Curator:
         candidates = {int(index): int(votes[index]) for index in np.flatnonzero(votes)}  # picked by some unit
         passed = self._noise.above_threshold(candidates, scale, selection_threshold(scale, failure, MOST_WORDS))
         ranked = sorted((-value, names[index]) for index, value in passed.items())
-        reach = max(self._noisy(weight, self._scale(reach_event)), BOUND)
+        vote_total = max(self._noisy(weight, self._scale(total_event)), BOUND)
         values = np.array([-value for value, _ in ranked], np.float64)
-        return WordFrequencies(tuple(word for _, word in ranked), values / reach, scale / reach)
+        return WordFrequencies(tuple(word for _, word in ranked), values / vote_total, scale / vote_total)
 
     def use_words(self, words: Sequence[str]) -> None:
         """Project the counts on public or already released words; every later question is about these."""
@@ -93,13 +93,13 @@ class Curator:
     def word_frequencies(self) -> WordFrequencies:
         """Noisy document frequencies of the words in use (a known key set: no threshold); event ``frequency``."""
         event = self._charge("frequency")
-        reach_event = self._charge("reach")
+        total_event = self._charge("vote total")
         names = self._in_use()
         votes, weight = self._passes.added(count_votes, word_hashes(names))
         scale = self._scale(event, NONNEGATIVE)
         noisy = votes + self._noise.gaussian(scale, len(votes))
-        reach = max(self._noisy(weight, self._scale(reach_event)), BOUND)
-        return WordFrequencies(names, noisy / reach, scale / reach)
+        vote_total = max(self._noisy(weight, self._scale(total_event)), BOUND)
+        return WordFrequencies(names, noisy / vote_total, scale / vote_total)
 
     def size(self) -> float:
         """Noisy number of eligible units, at least 1; sensitivity 1 under both adjacencies (section 0, N)."""
@@ -107,7 +107,7 @@ class Curator:
         return max(self._noisy(self._eligible() * BOUND, self._scale(event)) / BOUND, 1.0)
 
     def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
-        """A clip from the noisy histogram of unit norms (section 2.1); asks the event ``<stage> clip``.
+        """A clip from the noisy histogram of unit norms (section 2.1); charges the event ``<stage> clip``.
 
         Each unit enters the histogram by a coin of its own, with probability `share`.
         """
@@ -201,7 +201,7 @@ class Curator:
             if (event.stage, event.mechanism) == (stage, mechanism):
                 del self._planned[position]
                 self._progress.start(stage)
-                self._ask(event)
+                self._make_durable(event)
                 return event
         raise GateError(f"no planned {mechanism} event is left for stage {stage!r}")
 

@@ -1,4 +1,4 @@
-"""What a placement may ask of the curator, and the shape of the answers."""
+"""The interface of the curator for placements, and what it releases."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class WordFrequencies:
 
 
 class Gate(Protocol):
-    """What a placement may ask."""
+    """The questions that every placement may put to the curator."""
 
     def choose_words(self) -> WordFrequencies:
         """Words from an unknown key set, with noisy frequencies."""
@@ -64,7 +64,7 @@ class Gate(Protocol):
 
 
 class OutputGate(Gate, Protocol):
-    """What a placement may ask that perturbs the output of an exact computation (configurations 3 and 4)."""
+    """A gate that can also release the noisy output of an exact computation (configurations 3 and 4)."""
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
         """The decomposition of the whitened third moment's clipped mean plus K."""

@@ -38,7 +38,7 @@ class StabilityTest:
 class PtrResult:
     """An output that is released only if its tests pass: `value`, or None; `std` of the noise in each entry.
 
-    `tests` come in the order in which they were asked; the last one failed where there is no value. All of it is
+    `tests` come in the order in which they were made; the last one failed where there is no value. All of it is
     released.
     """
 

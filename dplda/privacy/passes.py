@@ -25,7 +25,7 @@ T = TypeVar("T")
 Pass = Callable[..., T]  # of UnitCounts, a number of threads, and what is given
 
 KEPT = 2**29  # bytes of a store that is held in memory as one portion
-SPENT = "What was asked before stays spent."  # ends the messages of passes that fail
+SPENT = "What was charged before stays spent."  # ends the messages of passes that fail
 READ = 2**26  # about as many bytes of a larger one are read at a time
 
 

@@ -15,34 +15,34 @@ MOST_FAILURES = 9  # tenths of the share of delta kept for failures; ten would l
 
 @dataclass(frozen=True)
 class Share:
-    """A stage's part of the run's mu^2 (relative to the other parts), split evenly over `count` equal questions.
+    """A stage's share of the run's mu^2, its `weight` over the sum of all, split evenly over `count` equal questions.
 
-    A stage `fails` if what rests on its answer is private only up to a failure probability: one that tests something
+    A stage `may_fail` if what rests on its answer is private only up to a failure probability: one that tests something
     (docs/privacy.md, T4), and always one that selects words (T7).
     """
 
     stage: str
-    part: float
+    weight: float
     count: int = 1
     selects_words: bool = False
-    fails: bool = False
+    may_fail: bool = False
 
     @property
-    def failing(self) -> int:
+    def n_may_fail(self) -> int:
         """How many of its questions carry a failure probability."""
-        return self.count if self.selects_words or self.fails else 0
+        return self.count if self.selects_words or self.may_fail else 0
 
 
 @lru_cache(maxsize=64)
 def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[Event, ...]:
     """Events, one per question, whose composition meets (epsilon, delta); all fixed before any data is read.
 
-    Gaussian parameters follow mu_j^2 = part_j mu^2 / sum of parts; the common mu starts just below its closed form and
-    is lowered until the accountant agrees. Each question that can fail does so with
-    probability a tenth of the share of `delta` that is kept for failures; raises `ValueError` beyond `MOST_FAILURES`.
+    Gaussian parameters follow mu_j^2 = weight_j mu^2 / sum of weights; the common mu starts just below its closed form
+    and is lowered until the accountant agrees. Each question that can fail does so with probability a tenth of the
+    share of `delta` that is kept for failures; raises `ValueError` beyond `MOST_FAILURES`.
     """
-    whole = sum(share.part for share in shares)
-    failure, failing = 0.1 * FAILURE_SHARE * delta, sum(share.failing for share in shares)
+    whole = sum(share.weight for share in shares)
+    failure, failing = 0.1 * FAILURE_SHARE * delta, sum(share.n_may_fail for share in shares)
     if failing > MOST_FAILURES:
         raise ValueError(f"a plan may hold at most {MOST_FAILURES} questions that can fail, got {failing}")
 
@@ -51,8 +51,8 @@ def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[
             Event(
                 stage=share.stage,
                 mechanism=GAUSSIAN_THRESHOLD if share.selects_words else GAUSSIAN,
-                noise_multiplier=math.sqrt(share.count * whole / share.part) / mu,
-                delta=failure if share.failing else 0.0,
+                noise_multiplier=math.sqrt(share.count * whole / share.weight) / mu,
+                delta=failure if share.n_may_fail else 0.0,
             )
             for share in shares
             for _ in range(share.count)

@@ -37,7 +37,19 @@ from dplda.report.pictures import (
 )
 
 DASHES = ("solid", "dash", "dashdot", "dot")  # one for each calibration
-STAGES = ("read", "vocabulary", "frequency", "reach", "size", "mean", "moment", "subspace", "core", "tensor", "refine")
+STAGES = (
+    "read",
+    "vocabulary",
+    "frequency",
+    "vote total",
+    "size",
+    "mean",
+    "moment",
+    "subspace",
+    "core",
+    "tensor",
+    "refine",
+)
 ERRORS = {"type": "log", "dtick": "D2"}  # the good ones differ by factors
 LARGEST_ERROR = math.sqrt(2)  # l2 distance of any two topics is at most this: a larger bound says nothing
 

@@ -69,7 +69,7 @@ def saved(home: Path, model: TopicModel) -> str:
     )
     reservation.bind(Fingerprint("fingerprint"))
     for event in EVENTS:
-        reservation.ask(event)
+        reservation.charge(event)
     model.save(home / "models" / "saved")
     reservation.finish(model=str(home / "models" / "saved"), seconds={"read": 1.234})
     return reservation.run

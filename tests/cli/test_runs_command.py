@@ -29,7 +29,7 @@ def test_a_run_without_noise_has_spent_without_bound(dplda) -> None:
     event = Event(stage="words", mechanism="exact")
     reservation = ledger.reserve(dataset="toys", events=(event,), sound=False, **asked)
     reservation.bind(Fingerprint("fingerprint"))
-    reservation.ask(event)
+    reservation.charge(event)
     reservation.finish(model=None, seconds={})
     for answer in (dplda("runs"), dplda("runs", "show", reservation.run)):
         assert "inf" in answer.out

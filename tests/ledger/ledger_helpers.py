@@ -43,7 +43,7 @@ def spend(
     reservation = reserve(ledger, dataset, **changes)
     reservation.bind(Fingerprint(fingerprint) if isinstance(fingerprint, str) else fingerprint)
     for event in reservation.events:
-        reservation.ask(event)
+        reservation.charge(event)
     reservation.finish(model=None, seconds={})
     return reservation
 
@@ -66,6 +66,6 @@ def a_run(number: int = 1, dataset: str = "a", mu_squared: float = 1.0, **change
         "model": None,
         "fingerprint": None,
         "created": datetime(2026, 1, 1, tzinfo=UTC),
-        "plan": (PlannedEvent(event=gaussian(mu_squared=mu_squared), asked=True),),
+        "plan": (PlannedEvent(event=gaussian(mu_squared=mu_squared), charged=True),),
     }
     return RunRecord(**{**given, **changes})

@@ -85,13 +85,13 @@ def test_a_run_may_ask_for_exactly_what_is_left():
 
 
 def test_failure_probabilities_have_a_limit_of_their_own():
-    plan = (PlannedEvent(event=gaussian(mu_squared=0.01, delta=2e-7), asked=True),)
+    plan = (PlannedEvent(event=gaussian(mu_squared=0.01, delta=2e-7), charged=True),)
     with pytest.raises(BudgetRefused, match=r"with failure probability 1e-07 \(asked 2e-07\)"):
         admit(book(), a_run(plan=plan))
 
 
 def test_a_run_that_took_nothing_links_and_fixes_nothing():
-    idle = a_run(1, "b", plan=(PlannedEvent(event=gaussian(), asked=False),), unit="user", fingerprint="f")
+    idle = a_run(1, "b", plan=(PlannedEvent(event=gaussian(), charged=False),), unit="user", fingerprint="f")
     heavy = a_run(2, "b", WHOLE)
     run = a_run(3, "a", fingerprint="f")
     assert book(idle, heavy, run).linked("a") == ("a",)

@@ -90,7 +90,7 @@ def test_nothing_is_asked_or_granted_on_a_journal_cut_short(used):
     run.bind(Fingerprint("f"))
     edit(used, "DELETE FROM journal WHERE number > 8")
     with pytest.raises(LedgerError, match="journal was altered"):
-        run.ask(run.events[0])
+        run.charge(run.events[0])
     with pytest.raises(LedgerError, match="journal was altered"):
         used.grant("reviews", 20.0, 1e-5)
 

@@ -39,7 +39,7 @@ def reserve_until_refused(path: Path, dataset: str, fingerprint: str | None) -> 
             run = reserve(ledger, dataset, events=[gaussian(mu_squared=SHARE)])
             if fingerprint:
                 run.bind(Fingerprint(fingerprint))
-                run.ask(run.events[0])
+                run.charge(run.events[0])
     except BudgetRefused:
         return
 
@@ -49,7 +49,7 @@ def die(path: Path, point: str) -> None:
     run = reserve(Ledger(path), events=PLAN)
     if point != "reserve":
         run.bind(Fingerprint("f"))
-        run.ask(PLAN[0])
+        run.charge(PLAN[0])
     if point == "write":
         with run._store.writing() as session:
             session.connection().exec_driver_sql("UPDATE events SET asked = 0")
@@ -94,5 +94,5 @@ def test_a_killed_process_leaves_an_intact_ledger_that_counts_what_it_may_have_r
     ledger = Ledger(path)
     assert ledger.verify().ok
     assert ledger.runs()[0].status == status
-    assert [planned.asked for planned in ledger.runs()[0].plan] == [point != "reserve", False, False]
+    assert [planned.charged for planned in ledger.runs()[0].plan] == [point != "reserve", False, False]
     assert ledger.dataset("reviews").spent.mu_squared == pytest.approx(spent)

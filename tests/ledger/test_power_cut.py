@@ -31,7 +31,7 @@ def run(ledger: Ledger, disk: Disk) -> None:
     reservation.bind(DOCUMENTS)
     disk.mark("bound")
     for planned in PLAN:
-        reservation.ask(planned)
+        reservation.charge(planned)
         disk.mark("answered")
     reservation.finish(model=None, seconds={})
     disk.mark("finished")
@@ -66,8 +66,8 @@ def check(ledger: Ledger, happened: list[str]) -> None:
     assert len(runs) >= ("reserved" in happened)
     for found in runs:
         assert found.status in (("done",) if "finished" in happened else ("reserved", "done"))
-        assert sum(planned.asked for planned in found.plan) >= happened.count("answered")
-        assert found.status == "reserved" or all(planned.asked for planned in found.plan)
+        assert sum(planned.charged for planned in found.plan) >= happened.count("answered")
+        assert found.status == "reserved" or all(planned.charged for planned in found.plan)
         assert found.cost.mu_squared == pytest.approx(1.5)
     whole = ledger.dataset("whole")
     assert whole.linked == ("reviews", "whole") or "bound" not in happened

@@ -43,13 +43,13 @@ def test_infinite_costs_are_null_in_json(ledger):
 
 @given(st.lists(st.tuples(st.floats(0.01, 1.0), st.booleans()), max_size=5), st.sampled_from(["done", "failed"]))
 def test_a_run_costs_all_while_open_and_what_was_asked_once_ended(events, status):
-    plan = tuple(PlannedEvent(event=gaussian(mu_squared=m), asked=asked) for m, asked in events)
+    plan = tuple(PlannedEvent(event=gaussian(mu_squared=m), charged=asked) for m, asked in events)
     assert a_run(plan=plan, status="reserved").cost.mu_squared == pytest.approx(sum(m for m, _ in events))
     assert a_run(plan=plan, status=status).cost.mu_squared == pytest.approx(sum(m for m, asked in events if asked))
 
 
 def test_an_unsound_run_costs_infinitely_much_unless_it_ended_without_an_answer():
-    idle = (PlannedEvent(event=gaussian(), asked=False),)
+    idle = (PlannedEvent(event=gaussian(), charged=False),)
     for status, plan in (("reserved", ()), ("done", ()), ("failed", a_run().plan), ("reserved", idle)):
         assert a_run(sound=False, status=status, plan=plan).cost.mu_squared == math.inf
     assert not a_run(sound=False, status="failed", plan=idle).is_charged
@@ -130,7 +130,7 @@ ENDS = ["failed", "cancelled", "refused", "reserved"]
 
 @pytest.mark.parametrize("status", ENDS)
 def test_how_a_run_ended_is_not_shared_unless_released_numbers_decided_it(status):
-    plan = tuple(PlannedEvent(event=gaussian(stage), asked=stage == "size") for stage in ("size", "core"))
+    plan = tuple(PlannedEvent(event=gaussian(stage), charged=stage == "size") for stage in ("size", "core"))
     shared = [a_run(plan=plan, status=end, reason="why").to_json() for end in (status, ENDS[0])]
     assert shared[0] == shared[1]
     assert (shared[0]["status"], shared[0]["reason"], shared[0]["mu_squared"]) == ("incomplete", "", 2.0)

@@ -15,43 +15,43 @@ def spent(ledger, dataset="reviews"):
     return ledger.dataset(dataset).spent.mu_squared
 
 
-def test_an_open_run_costs_its_whole_plan_and_a_finished_one_what_it_asked(ledger):
+def test_an_open_run_costs_its_whole_plan_and_a_finished_one_what_it_charged(ledger):
     run = reserve(ledger, events=PLAN)
     assert spent(ledger) == pytest.approx(2.5)
     run.bind(Fingerprint("f"))
-    run.ask(PLAN[1])
+    run.charge(PLAN[1])
     assert spent(ledger) == pytest.approx(2.5)
     run.finish(model="models/x", seconds={"core": 1.5})
     assert spent(ledger) == pytest.approx(1.0)
     record = ledger.run(run.run)
     assert (record.status, record.model, record.seconds) == ("done", "models/x", {"core": 1.5})
-    assert [planned.status for planned in record.plan] == ["planned", "asked", "planned"]
+    assert [planned.status for planned in record.plan] == ["planned", "charged", "planned"]
 
 
-def test_what_was_asked_is_seen_by_others_before_ask_returns_control(ledger):
+def test_what_was_charged_is_seen_by_others_before_charge_returns_control(ledger):
     run = reserve(ledger, events=PLAN)
     run.bind(Fingerprint("f"))
-    run.ask(PLAN[0])
-    assert [p.asked for p in Ledger(ledger.path).run(run.run).plan] == [True, False, False]
+    run.charge(PLAN[0])
+    assert [p.charged for p in Ledger(ledger.path).run(run.run).plan] == [True, False, False]
 
 
 @pytest.mark.parametrize("status", ["failed", "unsupported", "cancelled"])
-def test_abandoning_refunds_exactly_what_was_never_asked(ledger, status):
+def test_abandoning_refunds_exactly_what_was_never_charged(ledger, status):
     run = reserve(ledger, events=PLAN)
     run.bind(Fingerprint("f"))
-    run.ask(PLAN[0])
+    run.charge(PLAN[0])
     run.abandon(status, "no word passed the threshold")
     assert spent(ledger) == pytest.approx(0.5)
     assert ledger.run(run.run).described == f"{status}: no word passed the threshold"
 
 
-def test_each_planned_event_is_asked_once(ledger):
+def test_each_planned_event_is_charged_once(ledger):
     run = reserve(ledger, events=PLAN)
     run.bind(Fingerprint("f"))
-    run.ask(PLAN[1])
-    run.ask(PLAN[2])
+    run.charge(PLAN[1])
+    run.charge(PLAN[2])
     with pytest.raises(GateError, match="'core', unplanned or a second time"):
-        run.ask(PLAN[1])
+        run.charge(PLAN[1])
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_an_event_that_differs_in_anything_is_not_answered(ledger, changed):
     run = reserve(ledger, events=PLAN)
     run.bind(Fingerprint("f"))
     with pytest.raises(GateError):
-        run.ask(changed)
+        run.charge(changed)
 
 
-def test_nothing_is_asked_before_the_documents_are_bound(ledger):
+def test_nothing_is_charged_before_the_documents_are_bound(ledger):
     run = reserve(ledger, events=PLAN)
     with pytest.raises(GateError, match="before it was bound"):
-        run.ask(PLAN[0])
+        run.charge(PLAN[0])
 
 
 def test_a_run_is_bound_to_one_fingerprint(ledger):
@@ -90,7 +90,7 @@ def test_a_run_that_ended_answers_nothing_more_and_keeps_its_ending(ledger):
     run.bind(Fingerprint("f"))
     run.finish(model=None, seconds={})
     for call in (
-        lambda: run.ask(PLAN[0]),
+        lambda: run.charge(PLAN[0]),
         lambda: run.bind(Fingerprint("f")),
         lambda: run.finish(model=None, seconds={}),
     ):

@@ -52,7 +52,9 @@ def test_any_answer_gives_topics_and_the_planned_questions(answers, topics):
             default.learn(gate, words, settings, generator)
         return
     learned = default.learn(gate, words, settings, generator)
-    planned = Counter({s.stage: s.count for s in default.shares(True, 20) if s.stage not in ("frequency", "reach")})
+    planned = Counter(
+        {s.stage: s.count for s in default.shares(True, 20) if s.stage not in ("frequency", "vote total")}
+    )
     assert gate.asked == planned
     assert learned.topics.shape[1] == 12
     assert learned.topics.shape[0] == (topics if topics != "auto" else len(learned.prevalence))
@@ -74,7 +76,7 @@ def test_private_and_public_vocabularies_differ_in_one_stage_only():
 def test_few_topics_leave_more_of_the_budget_to_the_refinement():
     def refinement(topics):
         shares = default.shares(True, topics)
-        return shares[-1].part / sum(share.part for share in shares)
+        return shares[-1].weight / sum(share.weight for share in shares)
 
     assert refinement(5) > refinement(10) > refinement(20) == refinement(50) == refinement("auto")
 
@@ -82,6 +84,6 @@ def test_few_topics_leave_more_of_the_budget_to_the_refinement():
 def test_the_baseline_plans_an_exact_event_for_every_sum_and_none_for_clips():
     stages = Counter(event.stage for event in none.events(default.shares(False, 20)))
     assert stages == Counter({s.stage: s.count for s in default.shares(False, 20) if "clip" not in s.stage}) - Counter(
-        ["reach"]
+        ["vote total"]
     )
     assert all(event.mechanism == "exact" for event in none.events(default.shares(False, 20)))

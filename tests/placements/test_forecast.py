@@ -32,7 +32,7 @@ def test_multipliers_are_those_of_a_fit(public):
     assert {s.name: s.multiplier for s in forecast.stages} == {
         event.stage: event.noise_multiplier
         for event in planned
-        if not event.stage.endswith(" clip") and event.stage != "reach"
+        if not event.stage.endswith(" clip") and event.stage != "vote total"
     }
 
 

@@ -74,7 +74,7 @@ def learned(placement: str, of: Planted, multiplier: float | None, epsilon: floa
     found = registry.find(placement, "sound")
     shares = found.plan(d, settings)
     noisy = [
-        Event(stage=share.stage, noise_multiplier=multiplier or 1.0, delta=1e-9 if share.fails else 0.0)
+        Event(stage=share.stage, noise_multiplier=multiplier or 1.0, delta=1e-9 if share.may_fail else 0.0)
         for share in shares
         for _ in range(share.count)
     ]

@@ -66,7 +66,7 @@ def test_planned_events_cost_what_is_claimed(placement, split, public, topics, e
 @pytest.mark.parametrize("public", [True, False])
 @pytest.mark.parametrize("placement", SOUND)
 def test_whatever_decides_by_a_noisy_bound_has_a_failure_probability(placement, public):
-    failing = {share.stage for share in plan(FitSettings(placement=placement, topics=5), public) if share.failing}
+    failing = {share.stage for share in plan(FitSettings(placement=placement, topics=5), public) if share.n_may_fail}
     assert failing == TESTED.get(placement, set()) | (set() if public else {"vocabulary"})
 
 
@@ -85,8 +85,8 @@ def test_each_edge_gets_its_part_and_no_other_stage_notices(placement, weights, 
 
     def budgets(split):
         shares = plan(FitSettings(placement=placement, topics=5, split=split), public)
-        whole = sum(share.part for share in shares)
-        return {share.stage: share.part / whole for share in shares}
+        whole = sum(share.weight for share in shares)
+        return {share.stage: share.weight / whole for share in shares}
 
     asked, own = budgets(split), budgets(None)
     for edges_of_stage, stages in STAGES[placement].items():

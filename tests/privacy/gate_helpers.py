@@ -88,7 +88,7 @@ def curator(
     **options: Any,
 ) -> Curator:
     """A curator over `documents` that allows `events`, with `words` in use."""
-    made = Curator(store_of(documents), events, options.pop("ask", lambda _: None), noise or NoNoise(), **options)
+    made = Curator(store_of(documents), events, options.pop("charge", lambda _: None), noise or NoNoise(), **options)
     if words is not None:
         made.use_words(words)
     return made

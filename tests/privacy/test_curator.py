@@ -38,8 +38,8 @@ CONTRIBUTIONS = {
     "expected": contributions.expected_counts(np.abs(X) + 0.1, 0.1),
 }
 QUESTIONS = {
-    "choose_words": ([SELECT, gaussian("reach")], lambda gate: gate.choose_words()),
-    "word_frequencies": ([gaussian("frequency"), gaussian("reach")], lambda gate: gate.word_frequencies()),
+    "choose_words": ([SELECT, gaussian("vote total")], lambda gate: gate.choose_words()),
+    "word_frequencies": ([gaussian("frequency"), gaussian("vote total")], lambda gate: gate.word_frequencies()),
     "size": ([gaussian("size")], lambda gate: gate.size()),
     "clip": ([gaussian("mean clip")], lambda gate: gate.clip("mean", MEAN, 0.5)),
     "release": ([gaussian("mean")], lambda gate: gate.release("mean", MEAN, 1.0)),
@@ -71,7 +71,7 @@ def sealed(monkeypatch):
 @questions
 def test_an_unplanned_question_is_refused_and_nothing_is_computed(question, sealed):
     noise, asked = NoNoise(), []
-    gate = curator(CORPUS, [gaussian("something else")], noise, ask=asked.append)
+    gate = curator(CORPUS, [gaussian("something else")], noise, charge=asked.append)
     sealed()
     with pytest.raises(GateError, match="no planned"):
         QUESTIONS[question][1](gate)
@@ -82,7 +82,7 @@ def test_an_unplanned_question_is_refused_and_nothing_is_computed(question, seal
 def test_a_planned_question_is_answered_once(question, sealed):
     events, ask = QUESTIONS[question]
     asked = []
-    gate = curator(CORPUS, events, ask=asked.append)
+    gate = curator(CORPUS, events, charge=asked.append)
     ask(gate)
     assert asked == events
     sealed()
@@ -98,7 +98,7 @@ def test_if_the_ledger_refuses_nothing_is_computed_and_the_question_is_gone(ques
 
     events, ask = QUESTIONS[question]
     noise = NoNoise()
-    gate = curator(CORPUS, events, noise, ask=refuse)
+    gate = curator(CORPUS, events, noise, charge=refuse)
     sealed()
     with pytest.raises(OSError, match="disk full"):
         ask(gate)
@@ -198,7 +198,7 @@ def test_no_two_coordinates_share_a_sample(kind):
 )
 def test_word_selection_uses_the_scale_and_failure_probability_of_its_adjacency(adjacency, factor, failure):
     noise = NoNoise()
-    gate = curator(CORPUS, [SELECT, gaussian("reach", 7.0)], noise, adjacency=adjacency)
+    gate = curator(CORPUS, [SELECT, gaussian("vote total", 7.0)], noise, adjacency=adjacency)
     gate.choose_words()
     ((candidates, scale, threshold),) = noise.thresholds
     assert scale == lattice_scale(2.0, BOUND * factor)
@@ -212,7 +212,7 @@ def test_frequencies_clips_and_the_size_use_their_sensitivities(adjacency, facto
     noise = NoNoise()
     events = [
         gaussian("frequency", 2.0),
-        gaussian("reach", 3.0),
+        gaussian("vote total", 3.0),
         gaussian("mean clip", 4.0),
         gaussian("size", 5.0),
     ]
@@ -247,7 +247,7 @@ def test_without_noise_answers_are_the_statistics_themselves():
     events = [
         gaussian("size"),
         gaussian("frequency"),
-        gaussian("reach"),
+        gaussian("vote total"),
         gaussian("mean"),
         gaussian("mean clip"),
     ]
@@ -255,9 +255,9 @@ def test_without_noise_answers_are_the_statistics_themselves():
     assert gate.size() == 3.0  # dan has one token only
     found = gate.word_frequencies()
     votes = {"w0": 1 / 5**0.5, "w1": 1 / 5**0.5 + 1 / 2**0.5, "w3": 1.0, "w4": 0.0}
-    reach = 2 / 5**0.5 + 1 / 2**0.5 + 1  # what a word in all of their documents would receive
+    vote_total = 2 / 5**0.5 + 1 / 2**0.5 + 1  # what a word in all of their documents would receive
     for word, vote in votes.items():
-        assert found.frequencies[WORDS.index(word)] == pytest.approx(vote / reach, abs=1e-5)
+        assert found.frequencies[WORDS.index(word)] == pytest.approx(vote / vote_total, abs=1e-5)
     assert gate.clip("mean", MEAN, 0.9) == 1.0
     mean = gate.release("mean", MEAN, 4.0)
     assert mean.mass == pytest.approx(3.0, abs=1e-5)

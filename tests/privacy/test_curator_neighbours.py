@@ -99,10 +99,10 @@ def test_the_replace_factors_are_attained():
 def test_adding_a_unit_changes_votes_reach_size_and_bins_by_at_most_b(others, one):
     def answers(documents):
         gate = curator(documents, [])
-        votes, reach = count_votes(project(gate._store, WORDS), 1, word_hashes(WORDS), 3)
+        votes, vote_total = count_votes(project(gate._store, WORDS), 1, word_hashes(WORDS), 3)
         first = contributions.first_moment(ONES)
         bins = clip_bins(gate._norms(first, np.arange(sum(gate._unit_counts()))))
-        return votes, np.array([reach]), np.array([gate._eligible() * BOUND]), bins
+        return votes, np.array([vote_total]), np.array([gate._eligible() * BOUND]), bins
 
     mine = [("me", counted) for counted in one]
     for more, less in zip(answers(mine + named(others)), answers(named(others)), strict=True):
@@ -115,12 +115,12 @@ def test_replacing_a_unit_changes_reach_and_size_by_b_and_votes_by_root_two_b(ot
     def answers(unit):
         documents = named(others) + [("me", counted) for counted in unit]
         gate = curator(documents, [])
-        votes, reach = count_votes(project(gate._store, WORDS), 1, word_hashes(WORDS), 3)
-        return votes, reach, gate._eligible()
+        votes, vote_total = count_votes(project(gate._store, WORDS), 1, word_hashes(WORDS), 3)
+        return votes, vote_total, gate._eligible()
 
-    votes, reach, size = (a - b for a, b in zip(answers(one), answers(other), strict=True))
+    votes, vote_total, size = (a - b for a, b in zip(answers(one), answers(other), strict=True))
     assert sum(int(z) ** 2 for z in votes) <= 2 * BOUND**2
-    assert abs(reach) <= BOUND
+    assert abs(vote_total) <= BOUND
     assert abs(size) <= 1
 
 

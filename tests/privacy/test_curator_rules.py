@@ -111,14 +111,14 @@ def test_rule_5_released_words_come_by_noisy_value_then_alphabetically(order):
         ("d", {"w2": 3}),
         ("e", {"w7": 3, "w0": 3}),
     ]
-    gate = Curator(store_of(documents, order), [SELECT, gaussian("reach")], lambda _: None, NoNoise())
+    gate = Curator(store_of(documents, order), [SELECT, gaussian("vote total")], lambda _: None, NoNoise())
     found = gate.choose_words()
     assert found.words == ("w2", "w1", "w3", "w0", "w7")
     assert list(found.frequencies) == sorted(found.frequencies, reverse=True)
 
 
 def test_rule_5_the_public_vocabulary_keeps_its_own_order():
-    gate = curator([("a", {"w3": 3})], [gaussian("frequency"), gaussian("reach")], words=WORDS[::-1])
+    gate = curator([("a", {"w3": 3})], [gaussian("frequency"), gaussian("vote total")], words=WORDS[::-1])
     assert gate.word_frequencies().words == WORDS[::-1]
 
 
@@ -135,14 +135,14 @@ def test_rule_9_a_word_of_one_unit_is_released_only_beyond_the_discrete_tail():
 
 def _selection(documents):
     noise = NoNoise()
-    curator(documents, [SELECT, gaussian("reach")], noise).choose_words()
+    curator(documents, [SELECT, gaussian("vote total")], noise).choose_words()
     return [threshold for _, _, threshold in noise.thresholds]
 
 
 def test_rule_9_only_picked_words_are_candidates():
     words = [f"v{i:03d}" for i in range(400)]
     noise = NoNoise()
-    gate = Curator(store_of([("a", dict.fromkeys(words, 1))]), [SELECT, gaussian("reach")], lambda _: None, noise)
+    gate = Curator(store_of([("a", dict.fromkeys(words, 1))]), [SELECT, gaussian("vote total")], lambda _: None, noise)
     gate.choose_words()
     assert len(noise.thresholds[0][0]) == 200
 
@@ -181,7 +181,7 @@ NOBODY = [[], [("a", {})], [("a", {"w0": 1}), ("b", {"w1": 2})], [("a", {"unknow
 @pytest.mark.parametrize("documents", NOBODY)
 @pytest.mark.parametrize("unit", ["document", "user"])
 def test_rule_13_without_eligible_units_every_question_has_an_answer(documents, unit):
-    plan = [SELECT, *map(gaussian, ["reach", "reach", "frequency", "size", "mean", "mean clip"])]
+    plan = [SELECT, *map(gaussian, ["vote total", "vote total", "frequency", "size", "mean", "mean clip"])]
     gate = Curator(store_of(documents, unit=unit), plan, lambda _: None, NoNoise())
     found = gate.choose_words()
     assert set(found.words) <= {"unknown"}
@@ -213,7 +213,7 @@ def test_the_default_placement_asks_exactly_what_it_planned_and_the_baseline_too
         (lambda gate: ExactGate(gate, 8), events(default.shares(True, 20))),
     ):
         asked = []
-        gate = made(curator(documents, plan, SimulatedNoise(0), ask=asked.append))
+        gate = made(curator(documents, plan, SimulatedNoise(0), charge=asked.append))
         default.learn(gate, gate.word_frequencies(), FitSettings(topics=3), np.random.default_rng(0))
         assert sorted(asked, key=repr) == sorted(plan, key=repr)
 

@@ -43,7 +43,7 @@ def test_squared_gdp_parameters_follow_the_shares(parts, epsilon):
     asked = tuple(Share(f"s{i}", part, count) for i, (part, count) in enumerate(parts))
     events = calibrate(asked, epsilon, 1e-6)
     spent = {s.stage: sum(e.noise_multiplier**-2 for e in events if e.stage == s.stage) for s in asked}
-    per_part = [spent[share.stage] / share.part for share in asked]
+    per_part = [spent[share.stage] / share.weight for share in asked]
     assert max(per_part) == pytest.approx(min(per_part), rel=1e-9)
     assert run_epsilon(events, 1e-6) <= epsilon
 
@@ -55,7 +55,7 @@ def test_the_corners_of_the_allowed_budgets_can_be_calibrated(epsilon, delta):
 
 def test_every_question_that_may_fail_carries_its_part_of_delta_and_costs_nothing_else():
     asked = (Share("vocabulary", 1.0, selects_words=True), Share("a", 1.0), Share("test", 1.0, count=3))
-    testing = (*asked[:2], dataclasses.replace(asked[2], fails=True))
+    testing = (*asked[:2], dataclasses.replace(asked[2], may_fail=True))
     plain, tested = calibrate(asked, 1.0, 1e-6), calibrate(testing, 1.0, 1e-6)
     assert [event.delta for event in tested] == [1e-9, 0.0, 1e-9, 1e-9, 1e-9]
     assert [event.mechanism for event in tested] == [GAUSSIAN_THRESHOLD, *[GAUSSIAN] * 4]
@@ -66,7 +66,7 @@ def test_every_question_that_may_fail_carries_its_part_of_delta_and_costs_nothin
 
 def test_more_failures_than_delta_has_room_for_are_refused():
     words = Share("vocabulary", 1.0, selects_words=True)
-    events = calibrate((words, Share("test", 1.0, MOST_FAILURES - 1, fails=True)), 1.0, 1e-6)
+    events = calibrate((words, Share("test", 1.0, MOST_FAILURES - 1, may_fail=True)), 1.0, 1e-6)
     assert sum(event.delta for event in events) < FAILURE_SHARE * 1e-6
     with pytest.raises(ValueError, match="at most 9 questions that can fail, got 10"):
-        calibrate((words, Share("test", 1.0, MOST_FAILURES, fails=True)), 1.0, 1e-6)
+        calibrate((words, Share("test", 1.0, MOST_FAILURES, may_fail=True)), 1.0, 1e-6)

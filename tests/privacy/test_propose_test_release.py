@@ -307,7 +307,7 @@ def test_topics_that_t6_is_not_about_are_refused(h, r, topics):
 @chains
 def test_an_unplanned_question_is_refused_and_nothing_is_computed(chain, monkeypatch):
     noise, asked = NoNoise(), []
-    gate = curator([("a", {"w0": 3})], [gaussian("something else")], noise, ask=asked.append)
+    gate = curator([("a", {"w0": 3})], [gaussian("something else")], noise, charge=asked.append)
 
     def touched(*_):
         raise AssertionError("private counts were touched")

@@ -51,7 +51,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (CountStore, "blocks"),
     (dplda.fitting, "fingerprint"),
     (Reservation, "bind"),
-    (Reservation, "ask"),
+    (Reservation, "charge"),
     (Curator, "choose_words"),
     (Curator, "use_words"),
     (Curator, "clip"),
@@ -61,7 +61,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (Reservation, "finish"),
     (dplda.cli.fit, "show_topics"),
 )
-KILLED = ("append", "close", "ask", "save")
+KILLED = ("append", "close", "charge", "save")
 
 
 def _interrupted() -> None:

@@ -24,7 +24,7 @@ Moves = Mapping[str, float]  # by stage: the change of an exact answer, squared,
 
 
 WORDS = Event(stage="vocabulary", mechanism=GAUSSIAN_THRESHOLD, noise_multiplier=1.0, delta=1e-6)
-REACH = Event(stage="reach", noise_multiplier=1.0)
+VOTE_TOTAL = Event(stage="vote total", noise_multiplier=1.0)
 
 
 def _gaussian(stage: str) -> Event:
@@ -71,11 +71,11 @@ class Watched(Curator):
         self._words = words
 
     def choose_words(self) -> WordFrequencies:
-        self._note_votes("vocabulary", [c.choose_words() for c in self._silent(WORDS, REACH)])
+        self._note_votes("vocabulary", [c.choose_words() for c in self._silent(WORDS, VOTE_TOTAL)])
         return super().choose_words()
 
     def word_frequencies(self) -> WordFrequencies:
-        self._note_votes("frequency", [c.word_frequencies() for c in self._silent(_gaussian("frequency"), REACH)])
+        self._note_votes("frequency", [c.word_frequencies() for c in self._silent(_gaussian("frequency"), VOTE_TOTAL)])
         return super().word_frequencies()
 
     def size(self) -> float:
@@ -110,14 +110,14 @@ class Watched(Curator):
 
     def _note_votes(self, stage: str, sides: Sequence[WordFrequencies]) -> None:
         factor = NONNEGATIVE if self._options["adjacency"] == "replace" else 1.0
-        reaches = [lattice_scale(1.0, BOUND * factor) / side.std for side in sides]
+        vote_totals = [lattice_scale(1.0, BOUND * factor) / side.std for side in sides]
         votes = [
-            dict(zip(side.words, side.frequencies * reach, strict=True))
-            for side, reach in zip(sides, reaches, strict=True)
+            dict(zip(side.words, side.frequencies * vote_total, strict=True))
+            for side, vote_total in zip(sides, vote_totals, strict=True)
         ]
         words = sorted(set().union(*votes))
         self._note(stage, [[side.get(word, 0) for word in words] for side in votes], NONNEGATIVE)
-        self._note("reach", [[reach] for reach in reaches])
+        self._note("vote total", [[vote_total] for vote_total in vote_totals])
 
     def _note(self, stage: str, sides: Sequence[Any], replace_factor: float = 1.0, weights: Any = 1) -> None:
         """Exact answers are whole numbers of lattice steps: nothing but the last bits of a float is rounded here."""

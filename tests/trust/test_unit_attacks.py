@@ -132,7 +132,7 @@ def spent_on(ledger: Ledger, dataset: str, corpus: Corpus, share: float = 0.1) -
     )  # fmt: skip
     reservation.bind(fingerprint(corpus.open(), ledger.key))
     for event in reservation.events:
-        reservation.ask(event)
+        reservation.charge(event)
     reservation.finish(model=None, seconds={})
 
 
