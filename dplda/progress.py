@@ -1,4 +1,4 @@
-"""How long work tells a person at the keyboard where it stands. Passed in, never global."""
+"""Progress-reporting protocol. A reporter is passed in, never global."""
 
 from __future__ import annotations
 

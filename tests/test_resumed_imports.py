@@ -1,4 +1,4 @@
-"""An import that was stopped, wherever and by whatever, goes on and makes the store of one that never was."""
+"""An import that was stopped, wherever and by whatever, resumes and makes the store of one that never was."""
 
 from __future__ import annotations
 
@@ -141,12 +141,12 @@ def made(folder: Path, name: str = "c.jsonl") -> Take:
     folder.mkdir(exist_ok=True)
     make, options = CORPORA[name]
     make(folder / name)
-    return lambda store, *, anew=False, **more: taken(folder / name, store, anew=anew, **{**options, **more})
+    return lambda store, *, restart=False, **more: taken(folder / name, store, restart=restart, **{**options, **more})
 
 
-def taken(corpus: Path, store: Path, *, anew: bool = False, **options: object) -> list[str]:
+def taken(corpus: Path, store: Path, *, restart: bool = False, **options: object) -> list[str]:
     told: list[str] = []
-    dplda.read_corpus(corpus, **options).write(store, anew=anew, notice=told.append)  # type: ignore[arg-type]
+    dplda.read_corpus(corpus, **options).write(store, restart=restart, notice=told.append)  # type: ignore[arg-type]
     return told
 
 
@@ -182,7 +182,7 @@ def content(store: Path) -> tuple[bytes, bytes, dict[str, object]]:
 
 def gone_on_behind(told: list[str]) -> int:
     """The document behind which an import went on."""
-    found = [re.match(r"Goes on behind document ([\d,]+),", line) for line in told]
+    found = [re.match(r"Resuming after document ([\d,]+),", line) for line in told]
     return max((int(match[1].replace(",", "")) for match in found if match), default=0)
 
 
@@ -447,13 +447,13 @@ def test_stopped_again_and_again_an_import_comes_to_its_end(tmp_path: Path) -> N
 # What has changed meanwhile.
 
 
-def test_a_corpus_that_changed_is_imported_anew(tmp_path: Path) -> None:
+def test_a_corpus_that_changed_is_imported_again(tmp_path: Path) -> None:
     take = made(tmp_path / "corpus")
     stopped(take, tmp_path / "s", 7)
     with open(tmp_path / "corpus" / "c.jsonl", "a") as file:
         file.write("\n" + json.dumps({"text": "wordz more", "who": 1}))
     [told] = take(tmp_path / "s")
-    assert told == f"Begins anew: the corpus changed since an import into {tmp_path / 's'} was stopped."
+    assert told == f"Starting over: the corpus changed since an import into {tmp_path / 's'} was stopped."
     take(tmp_path / "whole")
     assert content(tmp_path / "s") == content(tmp_path / "whole")
     assert "wordz" in CountStore.open(tmp_path / "s").dictionary
@@ -467,14 +467,14 @@ def test_a_file_more_in_a_folder_is_a_change(tmp_path: Path) -> None:
     assert CountStore.open(tmp_path / "s").n_documents == N
 
 
-def test_another_version_imports_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_starts_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     take = made(tmp_path / "corpus")
     stopped(take, tmp_path / "s", 7)
     monkeypatch.setattr(prepare.metadata, "version", lambda name: "99")
     assert "the version of dplda or of what it reads with changed" in take(tmp_path / "s")[0]
 
 
-def test_an_arrow_that_writes_otherwise_imports_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_arrow_that_writes_otherwise_starts_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     take = made(tmp_path / "corpus")
     stopped(take, tmp_path / "s", 7)
     options = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -492,20 +492,20 @@ def test_other_wishes_are_refused_and_what_is_there_stays(tmp_path: Path, more: 
     take = made(tmp_path / "corpus")
     stopped(take, tmp_path / "s", 7)
     with pytest.raises(
-        InputError, match=rf"differs from this one in {name}.*Give the same to go on with it, or --anew"
+        InputError, match=rf"differs from this one in {name}.*Give the same options to resume it, or --restart"
     ):
         take(tmp_path / "s", **more)
     assert gone_on_behind(take(tmp_path / "s")) > 0
 
 
-def test_another_corpus_is_refused_until_it_is_asked_for_anew(tmp_path: Path) -> None:
+def test_another_corpus_is_refused_until_a_restart_is_asked_for(tmp_path: Path) -> None:
     stopped(made(tmp_path / "corpus"), tmp_path / "s", 7)
     other = made(tmp_path / "other", "c.ldac")
     with pytest.raises(InputError, match="differs from this one in corpus"):
         other(tmp_path / "s")
     with pytest.raises(InputError, match="differs from this one in corpus"):
         dplda.Corpus.from_counts(np.eye(2), ["a", "b"]).write(tmp_path / "s")
-    assert other(tmp_path / "s", anew=True) == []
+    assert other(tmp_path / "s", restart=True) == []
     other(tmp_path / "whole")
     assert content(tmp_path / "s") == content(tmp_path / "whole")
 
@@ -606,14 +606,14 @@ def test_the_command_says_what_is_kept_and_from_where_it_goes_on(
     assert not stopped(lambda _: status.append(main(command)), tmp_path / "s", 7)
     told = capsys.readouterr().err
     assert status == [130]
-    assert f"What was read is kept in {tmp_path}/.s.partial: the same command goes on from there." in told
+    assert f"What was read is kept in {tmp_path}/.s.partial: the same command resumes there." in told
     assert main([*command, "--tokenizer", "fast"]) == 2
     assert "differs from this one in tokenizer" in capsys.readouterr().err
     assert main([*command, "--json"]) == 0
     told = capsys.readouterr().err
-    assert "Goes on behind document 14, where an import into" in told
+    assert "Resuming after document 14, where an import into" in told
     assert "22 documents read." in told
     assert not stopped(lambda _: main([*command[:3], str(tmp_path / "t")]), tmp_path / "t", 7)
-    assert main([*command[:3], str(tmp_path / "t"), "--anew"]) == 0
-    assert "Goes on" not in capsys.readouterr().err.split("kept in")[-1]
+    assert main([*command[:3], str(tmp_path / "t"), "--restart"]) == 0
+    assert "Resuming" not in capsys.readouterr().err.split("kept in")[-1]
     assert content(tmp_path / "s") == content(tmp_path / "t")

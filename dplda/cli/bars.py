@@ -1,4 +1,4 @@
-"""Where work stands, shown to the person at the keyboard only: amounts may depend on private counts."""
+"""Progress bars, on the terminal only: amounts may depend on private counts."""
 
 from __future__ import annotations
 

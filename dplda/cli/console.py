@@ -51,13 +51,9 @@ def print_json(record: Mapping[str, Any]) -> None:
 
 
 def private_notes(lines: Sequence[str]) -> None:
-    """Tell the person at the keyboard, on standard error, what only that person may know."""
+    """Print local diagnostics on standard error: exact facts about the documents, not for publication."""
     if not lines:
         return
-    say(
-        "For the person at the keyboard only (exact, not private; do not pass on):",
-        error=True,
-        style="yellow",
-    )
+    say("Local diagnostics (exact, not private, not for publication):", error=True, style="yellow")
     for line in lines:
         say(f"  {line}", error=True)

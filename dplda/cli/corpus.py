@@ -21,19 +21,19 @@ def corpus() -> None:
 @click.argument("source", metavar="CORPUS")
 @click.argument("destination", metavar="STORE", type=click.Path(path_type=Path))
 @reading_options
-@click.option("--anew", is_flag=True, help="Throw away what an import that was stopped has left, and begin anew.")
+@click.option("--restart", is_flag=True, help="Discard what a stopped import left, and start over.")
 @json_option
-def import_(source: str, destination: Path, anew: bool, as_json: bool, **options: Any) -> None:
+def import_(source: str, destination: Path, restart: bool, as_json: bool, **options: Any) -> None:
     """Read CORPUS once and write it as a prepared store, a new folder that every command takes as CORPUS.
 
     The store is as private as the documents: only its owner may read it. Where this command was stopped, by Ctrl-C, a
-    full disk or a power cut, giving it again goes on with what it left in the folder .STORE.partial beside STORE.
+    full disk or a power cut, the same command resumes from what it left in the folder .STORE.partial beside STORE.
     """
     from dplda.corpus import import_corpus
 
     found = read(source, options)
     with following(quiet=as_json) as progress:
-        import_corpus(found, destination, progress, anew=anew, notice=_note)
+        import_corpus(found, destination, progress, restart=restart, notice=_note)
     private_notes(found.notes)
     if as_json:
         print_json({"store": str(destination), "name": found.name, "unit": found.unit})

@@ -1,4 +1,4 @@
-"""`dplda fit`: the main job. This file asks and tells; the work is done by `dplda.fitting.fit`."""
+"""`dplda fit`: options in, topics out; the work is done by `dplda.fitting.fit`."""
 
 from __future__ import annotations
 
@@ -189,12 +189,12 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     from dplda.privacy.events import at_least
 
     statement = model.privacy
-    given = "; the word list is taken as public" if model.parameters.get("vocabulary") == "public" else ""
+    given = "; the word list is assumed to be public" if model.parameters.get("vocabulary") == "public" else ""
     changed = "added or removed" if statement.adjacency == "add-remove" else "replaced"
     if statement.sound:
         say(
-            f"Private: with one {statement.unit} {changed}, what is released follows nearly the same law "
-            f"(epsilon {at_least(statement.epsilon)}, delta {statement.delta:g}){given}.",
+            f"These topics are (epsilon {at_least(statement.epsilon)}, delta {statement.delta:g})-differentially "
+            f"private for one {statement.unit}, {changed}{given}.",
             style="green",
         )
     else:
@@ -214,5 +214,6 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     if name is not None:
         record = ledger.dataset(str(name))
         remarks = "".join(f"; {remark}" for remark in record.remarks)
-        told = f"Dataset {name}: {record.guarantee}; {record.spent_so_far}; {record.remaining:.1%} is left{remarks}."
-        say(told, error=True)  # depends on which datasets share documents: for the keyboard only
+        left = f"{record.remaining:.1%} of the budget is left{remarks}"
+        told = f"Dataset {name}: {record.guarantee}; {record.spent_so_far}; {left}."
+        say(told, error=True)  # depends on which datasets share documents: local

@@ -107,8 +107,8 @@ def _tell(outlook: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Fo
     settings = outlook.settings
     changed = "added or removed" if settings.adjacency == "add-remove" else "replaced"
     say(
-        f"With one document {changed}, what a fit releases would follow nearly the same law (epsilon "
-        f"{settings.epsilon:g}, delta {settings.delta:g}).",
+        f"A fit would be (epsilon {settings.epsilon:g}, delta {settings.delta:g})-differentially private for one "
+        f"document, {changed}.",
         style="green",
     )
     columns = ("stage", "budget", "multiplier", *(kind.name for kind, _ in forecasts), "noise / signal, which is")

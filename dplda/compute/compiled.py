@@ -2,7 +2,7 @@
 
 Numba judges a cached function by its own file alone. A function that calls compiled functions of other modules,
 or holds their constants, would therefore outlive a correction there: an upgrade that repairs the clipping would
-go on running the old one. Here the cache's folder is named after everything that can be compiled in.
+keep running the old one. Here the cache's folder is named after everything that can be compiled in.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function for the CPU, without the interpreter lock; `options` are those of ``numba.njit``.
 
     The result is kept in ``$NUMBA_CACHE_DIR``, else in the user's cache folder; where neither can be written
-    it is compiled anew in every process.
+    it is compiled again in every process.
 
     Whatever compiled code calls is inlined: left a function, it would be compiled alone and once more inside its
     caller, with sums in another order, and which one is called would depend on what came from the cache. So a corpus

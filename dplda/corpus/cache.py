@@ -16,7 +16,7 @@ from dplda.corpus.store import VERSION
 from dplda.errors import InputError
 from dplda.text.files import reading
 
-STALE_SECONDS = 86_400  # nobody will go on with a partial store this old
+STALE_SECONDS = 86_400  # a partial store this old is not resumed
 
 
 def cache_folder(cache: str | Path | None = None) -> Path:

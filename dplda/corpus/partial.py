@@ -1,4 +1,4 @@
-"""A store while it is being written, so that whoever comes next can go on where the last one was stopped.
+"""A store while it is being written, so that the next import can resume where the last one was stopped.
 
     .STORE.partial/store    the files of the store, longer than noted where writing was stopped
     .STORE.partial/notes    what is being imported, then a line for each time that more of both files was on disk
@@ -46,7 +46,7 @@ class StoreLocked(InputError):
 class Origin:
     """Where the documents of a store come from: what was `asked` for, and as what that was `found`, as JSON values.
 
-    An import goes on only where both are the same. The names in `found` are shown as what has changed.
+    An import resumes only where both are the same. The names in `found` are shown as what has changed.
     """
 
     asked: Mapping[str, Any]
@@ -67,12 +67,12 @@ class Note:
 class PartialStore:
     """The partial store of `destination`, held by this process until `close`.
 
-    `notes` tell what is on disk already, if it can be gone on with: of the same `origin`, and not to be begun `anew`.
-    An import with other wishes is refused, one of a corpus that has changed begins anew with a `notice`. Without an
+    `notes` say what is on disk already if the import can resume: the same `origin`, and not `restart`.
+    An import with other options is refused; one of a corpus that has changed starts over with a `notice`. Without an
     origin nothing is kept. Raises `InputError`, `StoreLocked` and `OSError`.
     """
 
-    def __init__(self, destination: Path, origin: Origin | None, *, anew: bool, notice: Notice) -> None:
+    def __init__(self, destination: Path, origin: Origin | None, *, restart: bool, notice: Notice) -> None:
         self._destination = destination
         self._origin = origin
         self.folder = partial_folder(destination)
@@ -82,7 +82,7 @@ class PartialStore:
         self._held = ExitStack()
         self._held.callback(_locked(self.folder, destination).release)
         try:
-            self._settle(anew, notice)
+            self._settle(restart, notice)
         except BaseException:
             self.close()
             raise
@@ -104,7 +104,7 @@ class PartialStore:
         self.notes.append(note)
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Start over."""
         self.notes = []
         self._digest = hashlib.blake2b(_DOMAIN)
         _cut(self._notes, 0)  # first, so that no note speaks of what is gone
@@ -127,7 +127,7 @@ class PartialStore:
         self.notes = []
 
     def close(self) -> None:
-        """Let go of the folder, and remove it unless there are notes to go on from."""
+        """Release the folder, and remove it unless it has notes to resume from."""
         if not self.notes:
             shutil.rmtree(self.inside, ignore_errors=True)
             with suppress(OSError):
@@ -136,8 +136,8 @@ class PartialStore:
                 self.folder.rmdir()
         self._held.close()
 
-    def _settle(self, anew: bool, notice: Notice) -> None:
-        """Read what is there, and go on from it or begin anew."""
+    def _settle(self, restart: bool, notice: Notice) -> None:
+        """Read what is there; resume from it or start over."""
         self.inside.mkdir(mode=0o700, exist_ok=True)
         self._files = [self._opened(self.inside / name) for name in (DOCUMENTS, DICTIONARY)]
         self._notes = self._opened(self.folder / NOTES)
@@ -146,7 +146,7 @@ class PartialStore:
             taken = StoreLocked if is_store(self._destination) else InputError
             raise taken(f"{self._destination} exists already. Choose another folder, or remove it.")
         (self.inside / META).unlink(missing_ok=True)  # of an import that was killed at its very end
-        if not self.notes or anew or self._changed(head, notice):
+        if not self.notes or restart or self._changed(head, notice):
             self.clear()
             return
         _cut(self._notes, end)
@@ -190,12 +190,12 @@ class PartialStore:
         if others:
             raise InputError(
                 f"The import into {self._destination} that was stopped differs from this one in {', '.join(others)}. "
-                "Give the same to go on with it, or --anew (anew=True) to throw it away."
+                "Give the same options to resume it, or --restart (restart=True) to throw it away."
             )
         changed = [name for name in {**head["found"], **found} if head["found"].get(name) != found.get(name)]
         if changed:
             since = f"since an import into {self._destination} was stopped"
-            notice(f"Begins anew: {' and '.join(changed)} changed {since}.")
+            notice(f"Starting over: {' and '.join(changed)} changed {since}.")
         return bool(changed)
 
     def _opened(self, path: Path) -> FileIO:
@@ -259,7 +259,7 @@ def _feed(digest: Any, file: FileIO, end: int) -> None:
 def sweep(folder: Path, seconds: float) -> None:
     """Remove the partial stores in `folder` that no process holds and to which nothing was added for `seconds`."""
     for partial in folder.glob(".*.partial*"):
-        with suppress(OSError, Timeout):  # another process goes on with it, has just finished or removed it
+        with suppress(OSError, Timeout):  # another process resumes it, has just finished or removed it
             last = max(place.stat().st_mtime for place in (partial, *partial.glob(NOTES)))
             if last < time.time() - seconds:
                 with FileLock(partial / LOCK, timeout=0, mode=0o600, thread_local=False):

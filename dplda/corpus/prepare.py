@@ -40,7 +40,7 @@ class Preparation(Protocol):
     def open(self, progress: Progress) -> CountStore:
         """The counts, prepared if need be."""
 
-    def write(self, destination: Path, progress: Progress, *, anew: bool, notice: Notice) -> None:
+    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice) -> None:
         """Write the counts as a store at `destination`, or what of them is not there yet."""
 
 
@@ -108,23 +108,23 @@ class Corpus:
         destination: str | Path,
         progress: Progress | None = None,
         *,
-        anew: bool = False,
+        restart: bool = False,
         notice: Notice = silent,
     ) -> CountStore:
         """Write the counts as a store, a folder that must not exist yet, and open it. Raises `InputError`.
 
-        Where writing the same corpus there was stopped before, by whatever it was, this goes on; `anew` begins anew.
-        `notice` is called with one line when it goes on, begins anew because files or versions have changed, or leaves
-        something to go on from; the line may be private.
+        If writing the same corpus there was stopped before, for whatever reason, this resumes; `restart` starts over.
+        `notice` is called with one line when it resumes, starts over because files or versions have changed, or leaves
+        something to resume from; the line may be private.
         """
         place = Path(destination).expanduser()
-        self._preparation.write(place, progress or NoProgress(), anew=anew, notice=notice)
+        self._preparation.write(place, progress or NoProgress(), restart=restart, notice=notice)
         self._store = CountStore.open(place)
         return self._store
 
     @property
     def notes(self) -> list[str]:
-        """What to tell the person at the keyboard, and nobody else: it is private. Empty before `open`."""
+        """Local diagnostics, which are exact and not private. Empty before `open`."""
         return [] if self._store is None else describe(self._store)
 
 
@@ -175,11 +175,11 @@ def import_corpus(
     destination: str | Path,
     progress: Progress | None = None,
     *,
-    anew: bool = False,
+    restart: bool = False,
     notice: Notice = silent,
 ) -> CountStore:
     """`Corpus.write`, for the command line."""
-    return corpus.write(destination, progress, anew=anew, notice=notice)
+    return corpus.write(destination, progress, restart=restart, notice=notice)
 
 
 def describe(store: CountStore) -> list[str]:
@@ -207,14 +207,14 @@ class _Prepared:
     def open(self, progress: Progress) -> CountStore:
         return self.store
 
-    def write(self, destination: Path, progress: Progress, *, anew: bool, notice: Notice) -> None:
+    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice) -> None:
         with StoreWriter(
             destination,
             unit=self.store.unit,
             name=self.name,
             reading=self.reading,
             origin=self._origin(),
-            anew=anew,
+            restart=restart,
             notice=notice,
         ) as writer:
             progress.start(STAGE, self.store.n_documents)
@@ -250,12 +250,12 @@ class _Raw:
         prepared = cache_folder(self.cache) / source_key(self.path, self.source.files, self.options | self.reading)
         while not is_store(prepared):
             try:
-                self.write(prepared, progress, anew=False, notice=silent)
+                self.write(prepared, progress, restart=False, notice=silent)
             except StoreLocked:  # it is being made for another run
                 time.sleep(_POLL_SECONDS)
         return CountStore.open(prepared)
 
-    def write(self, destination: Path, progress: Progress, *, anew: bool, notice: Notice) -> None:
+    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice) -> None:
         asked = {"corpus": os.path.realpath(self.path), **self.options, **self.reading}
         with StoreWriter(
             destination,
@@ -263,7 +263,7 @@ class _Raw:
             name=self.name,
             reading=self.reading,
             origin=_origin(asked, source_key(self.path, self.source.files, {})),
-            anew=anew,
+            restart=restart,
             notice=notice,
         ) as writer:
             progress.start(STAGE, self.source.total)
@@ -281,7 +281,7 @@ class _Raw:
 
 
 def _origin(asked: dict[str, Any], found: str) -> Origin:
-    """What must stay the same for an import to go on: `asked` by the user, `found` in the corpus, and versions."""
+    """What must stay the same for an import to resume: `asked` by the user, `found` in the corpus, and versions."""
     versions = {"python": platform.python_version()}
     for package in _READ_WITH:
         with suppress(metadata.PackageNotFoundError):

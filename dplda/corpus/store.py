@@ -192,7 +192,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         if is_partial(folder):
             raise InputError(
-                f"{folder} is not whole: its import was stopped, or is not done. To go on with it, give the same "
+                f"{folder} is not whole: its import was stopped, or is not done. To resume it, give the same "
                 "`dplda corpus import` command again."
             ) from None
         raise InputError(f"{folder} is not a corpus store. Write one with `dplda corpus import`.") from None

@@ -1,4 +1,4 @@
-"""Writing a corpus store: chunks of counted documents in, complete folder or what the next import goes on from."""
+"""Writing a corpus store: chunks of counted documents in, a complete folder or what the next import resumes from."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class StoreWriter:
     """Context manager that writes a store beside `destination` and moves it there when it is complete.
 
     Whatever ends an import of a known `origin` leaves the blocks that were on disk, in a folder that cannot be taken
-    for a store, and the next import of the same origin goes on from them: `n_read` documents of the source, defective
-    ones included, are to be left out. `anew` throws them away. `notice` gets one line about either, and must stay
-    with the person at the keyboard. Memory holds the dictionary and one block. Raises `InputError` when the folder
+    for a store, and the next import of the same origin resumes from them: `n_read` documents of the source, defective
+    ones included, are to be left out. `restart` throws them away. `notice` gets one line about either, a local
+    diagnostic. Memory holds the dictionary and one block. Raises `InputError` when the folder
     cannot be written, the disk being full included, and `StoreLocked` while another process writes the same store.
     """
 
@@ -47,14 +47,14 @@ class StoreWriter:
         name: str | None = None,
         reading: dict[str, Any] | None = None,
         origin: Origin | None = None,
-        anew: bool = False,
+        restart: bool = False,
         notice: Notice = silent,
     ) -> None:
         self._destination = Path(destination)
         self._unit = unit
         self._name = name
         self._reading = reading or {}
-        self._origin, self._anew, self._notice = origin, anew, notice
+        self._origin, self._restart, self._notice = origin, restart, notice
         self._begin()
 
     def _begin(self) -> None:
@@ -68,7 +68,7 @@ class StoreWriter:
 
     def __enter__(self) -> Self:
         with _writing(self._destination):
-            self._partial = PartialStore(self._destination, self._origin, anew=self._anew, notice=self._notice)
+            self._partial = PartialStore(self._destination, self._origin, restart=self._restart, notice=self._notice)
             try:
                 if self._partial.notes and not self._go_on():
                     self._partial.clear()
@@ -78,8 +78,8 @@ class StoreWriter:
                 raise
         if self.n_read:
             self._notice(
-                f"Goes on behind document {self.n_read:,}, where an import into {self._destination} was stopped "
-                "(exact, not private; do not pass on)."
+                f"Resuming after document {self.n_read:,}, where an import into {self._destination} stopped "
+                "(exact, not private, not for publication)."
             )
         return self
 
@@ -117,7 +117,7 @@ class StoreWriter:
         finally:
             if self._partial.notes:
                 self._notice(
-                    f"What was read is kept in {self._partial.folder}: the same command goes on from there. Remove "
+                    f"What was read is kept in {self._partial.folder}: the same command resumes there. Remove "
                     "that folder to throw it away."
                 )
             self._partial.close()

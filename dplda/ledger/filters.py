@@ -211,7 +211,9 @@ def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord, runs: in
 
 def _holding(name: str, dataset: str) -> str:
     return (
-        repr(name) if name == dataset else f"{name!r}, which shares documents with {dataset!r} (exact; do not pass on),"
+        repr(name)
+        if name == dataset
+        else f"{name!r}, which shares documents with {dataset!r} (exact, not for publication),"
     )
 
 

@@ -3,7 +3,7 @@
 What `verify` detects: any row of any table changed, added or removed by anything but this package, anything added to
 the file or damaged in it, and a journal changed, reordered or cut short, by anyone who does not hold the key. What it
 cannot detect: an older copy of the ledger put back in place of a newer one (alone or with its key file), a ledger
-deleted with its key and begun anew, and changes by someone who holds the key file and recomputes the chain.
+deleted with its key and started over, and changes by someone who holds the key file and recomputes the chain.
 """
 
 from __future__ import annotations

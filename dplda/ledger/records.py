@@ -270,7 +270,7 @@ class DatasetRecord:
     def remarks(self) -> tuple[str, ...]:
         """What else the sums rest on, in words: shared documents, and runs that have not ended."""
         others = ", ".join(name for name in self.linked if name != self.name)
-        shared = f"shares documents with, and is charged together with (exact; do not pass on): {others}"
+        shared = f"shares documents with, and is charged together with (exact, not for publication): {others}"
         begun = f"started and never finished (or still running), counted as wholly spent: {', '.join(self.unfinished)}"
         unknown = (
             "how these earlier runs grouped documents into units is not recorded, so that other units would not be "

@@ -176,7 +176,7 @@ class Store:
         if used:
             raise LedgerError(
                 f"The ledger {self.path} is missing or empty, but its key is there: what was spent is lost. Restore "
-                f"the ledger from a copy, or remove {self.key_path} to begin anew."
+                f"the ledger from a copy, or remove {self.key_path} to start over."
             )
 
     def _place(self, path: Path, content: bytes) -> None:

@@ -26,7 +26,7 @@ class StabilityTest:
 
     @property
     def passed(self) -> bool:
-        """Whether the run may go on."""
+        """Whether the run may continue."""
         return self.above is None or self.bound > self.above
 
     def __str__(self) -> str:

@@ -226,7 +226,7 @@ class _Reader:
     def _malformed(self, line: int, wrong: str) -> InputError:
         return InputError(
             f"{self.table.path} is not well-formed {_NAMES[self.table.grammar.delimiter]}: in the record that begins "
-            f"on line {line:,} (exact, not private; do not pass on) a {wrong}. Export it again, as CSV "
+            f"on line {line:,} (exact, not private, not for publication) a {wrong}. Export it again, as CSV "
             "that doubles quotation marks, JSON lines or Parquet; or, if each line is one record, give --one-line "
             "(one_line=True)."
         )

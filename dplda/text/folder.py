@@ -48,8 +48,8 @@ def list_files(folder: Path, pattern: str | None = None) -> list[Path]:
     chosen = [file for file in found if pattern is None or _matches(file, folder, pattern)]
     if not chosen:
         raise InputError(
-            f"None of the {len(found):,} files in {folder} matches pattern {pattern!r} (the count is exact, not "
-            "private; do not pass on)."
+            f"None of the {len(found):,} files in {folder} matches pattern {pattern!r} (exact, not private, "
+            "not for publication)."
         )
     return sorted(chosen, key=os.fspath)
 

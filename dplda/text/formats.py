@@ -121,7 +121,7 @@ def _kind(folder: Path, files: Sequence[Path]) -> str:
     choose = f", choose some with --pattern {tables[0]}" if tables else ""
     raise InputError(
         f"{folder} mixes kinds of files ({listed}). Name one file{choose}, or give --format folder to read "
-        "each file as one document. (The counts are exact, not private; do not pass on.)"
+        "each file as one document. (The counts are exact, not private, not for publication.)"
     )
 
 

@@ -23,7 +23,7 @@ _POINT_ZEROS, _EXPONENT = re.compile(r"(-?[0-9]+)\.0*"), re.compile(r"-?[0-9](\.
 
 
 class Defect(Enum):
-    """Why a document contributes nothing. The text is for the person at the keyboard only."""
+    """Why a document contributes nothing. The text is a local diagnostic."""
 
     UNREADABLE = "could not be read"
     UNDECODABLE = "not text in a known encoding"

@@ -40,7 +40,7 @@ def test_private_notes_go_to_standard_error_only(capsys) -> None:
     private_notes(["3 documents contributed nothing"])
     out, err = capsys.readouterr()
     assert out == ""
-    assert "person at the keyboard only" in err
+    assert "Local diagnostics (exact, not private, not for publication)" in err
     assert "3 documents" in err
     private_notes([])
     assert capsys.readouterr() == ("", "")

@@ -70,15 +70,15 @@ def test_json_has_the_keys_of_the_interface_and_nothing_else_on_stdout(dplda, as
 def test_private_notes_go_to_stderr_only(dplda, asked: Recorder) -> None:
     for answer in (dplda("fit", "x", "--json"), dplda("fit", "x", "--out", "elsewhere")):
         assert NOTE in answer.err
-        assert "keyboard only" in answer.err
+        assert "Local diagnostics" in answer.err
         assert NOTE not in answer.out
 
 
 def test_people_read_promise_topics_place_and_budget(dplda, asked: Recorder) -> None:
     answer = dplda("fit", "x")
-    for expected in ("Private:", "epsilon 1.25", "models/toy-aaaaaa", "w0"):
+    for expected in ("differentially private for one", "epsilon 1.25", "models/toy-aaaaaa", "w0"):
         assert expected in answer.out
-    for expected in ("the guarantee is the grant's", "is left"):  # an exact fact about linked datasets
+    for expected in ("the guarantee is the grant's", "of the budget is left"):  # an exact fact about linked datasets
         assert expected in answer.err
         assert expected not in answer.out
 

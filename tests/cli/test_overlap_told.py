@@ -32,9 +32,9 @@ def test_an_edited_half_is_charged_to_both_and_refused_when_the_grant_is_spent(d
     copy = fit("copy")
     assert copy.status in (0, 4)
     assert (
-        "shares documents with, and is charged together with (exact; do not pass on): whole"
+        "shares documents with, and is charged together with (exact, not for publication): whole"
         in dplda("budget", "show", "copy").out
     )
-    assert copy.status == 4 or "charged together with (exact; do not pass on): whole" in copy.err
+    assert copy.status == 4 or "charged together with (exact, not for publication): whole" in copy.err
     spent = [dplda("budget", "show", name, "--json").json["spent"]["epsilon"] for name in ("whole", "copy")]
     assert spent[0] == spent[1] > 8

@@ -34,7 +34,7 @@ def test_json_tells_of_each_stage_and_of_what_is_enough(dplda) -> None:
 def test_people_read_what_is_private_the_table_and_plain_sentences(dplda) -> None:
     answer = dplda("plan", "--documents", 30_000, "--epsilon", 1, "--topics", 30)
     lines = answer.out.splitlines()
-    assert "one document added or removed" in lines[0]
+    assert "for one document, added or removed" in lines[0]
     assert "epsilon 1, delta 1e-06" in lines[0]
     assert [line.split()[0] for line in lines[2:9]] == [
         *("vocabulary", "size", "mean", "subspace", "core", "tensor", "refine")

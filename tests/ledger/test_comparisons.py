@@ -197,7 +197,7 @@ def test_nor_are_its_documents_under_another_name_or_those_of_datasets_linked_to
     for fingerprint in ("f", "g"):
         with pytest.raises(
             BudgetRefused,
-            match=r"'reviews', which shares documents with 'open' \(exact; do not pass on\), .*grant reviews",
+            match=r"'reviews', which shares documents with 'open' \(exact, not for publication\), .*grant reviews",
         ):
             ledger.check_public("open", Fingerprint(fingerprint))
     ledger.grant("reviews", unbounded=True)

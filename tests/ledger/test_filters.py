@@ -103,7 +103,7 @@ def test_the_smaller_grant_of_linked_datasets_decides():
     run = a_run(2, "a", 1.0, fingerprint="f")
     admit(book(**grants), run)
     with pytest.raises(
-        BudgetRefused, match=r"Dataset 'b', which shares documents with 'a' \(exact; do not pass on\), cannot pay"
+        BudgetRefused, match=r"Dataset 'b', which shares documents with 'a' \(exact, not for publication\), cannot pay"
     ):
         admit(book(a_run(1, "b", 0.01, fingerprint="f"), **grants), run)
 

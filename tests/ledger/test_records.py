@@ -145,7 +145,7 @@ def test_a_dataset_says_whom_it_is_charged_with_and_for_which_runs_that_never_en
     dead = reserve(ledger, "copy")
     dead.bind(Fingerprint("f"))
     assert ledger.dataset("reviews").remarks == (
-        "shares documents with, and is charged together with (exact; do not pass on): copy",
+        "shares documents with, and is charged together with (exact, not for publication): copy",
         f"started and never finished (or still running), counted as wholly spent: {dead.run}",
     )
     assert ledger.dataset("copy").to_json()["unfinished"] == [dead.run]

@@ -128,13 +128,13 @@ def test_the_promise_is_told_in_odds_that_are_rounded_upwards() -> None:
     for prior in PRIORS:
         most = belief_at_most(prior, 1.0, 1e-6)
         assert f"{prior:.0%} {math.ceil(most * 1000) / 10:.1f}%" in text
-    assert "with or without any one document" in text
+    assert "differentially private for one document, added or removed" in text
     assert "A person with several documents" in text
 
 
 def test_people_and_replacement_are_told_in_their_own_words() -> None:
     text = Page(render([run_model(unit="customer", adjacency="replace")])).text
-    assert "whichever of two any one customer was" in text
+    assert "differentially private for one customer, replaced" in text
     assert "counts with all its documents" in text
     assert "A person with several documents" not in text
 
