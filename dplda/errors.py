@@ -1,4 +1,4 @@
-"""Every exception a user can meet, with the exit status the command line gives it.
+"""All exceptions that users can meet, with their exit statuses.
 
 Messages name the parameter, its value, the allowed range and the next step; they never contain a word,
 a count or a name taken from a private document.

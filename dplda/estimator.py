@@ -1,4 +1,4 @@
-"""The scikit-learn estimator."""
+"""The scikit-learn estimator `PrivateLDA`."""
 
 from __future__ import annotations
 

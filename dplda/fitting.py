@@ -1,4 +1,4 @@
-"""Fitting a model end to end: reserve, read, release, learn, save, record."""
+"""`dplda.fit`: reserve the budget, read, release, learn, save, record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public names that are imported when first used: the command line starts without compilers and parsers."""
+"""Public names that are imported on first use, so that the command line starts without compilers and parsers."""
 
 from __future__ import annotations
 

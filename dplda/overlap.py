@@ -1,4 +1,5 @@
-"""Fingerprints and sketches: by them a ledger sees that corpora share documents, and group them alike or otherwise.
+"""Corpus fingerprints and bottom-k sketches, which show whether corpora share documents and group them into the same
+units.
 
 A sketch holds the smallest of the hashes of a corpus's distinct documents (bottom-k sampling: Cohen and Kaplan 2007;
 Beyer et al. 2007). Hashes are pseudorandom, so that up to the smaller of two sketches' bounds each holds a uniform

@@ -1,4 +1,4 @@
-"""What a run asks for, before anything private is read: its plan, its hold on the budget, its promise."""
+"""A run's request, built before anything private is read: its plan, its reservation and its privacy statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frozen parameters of a fit, with their ranges and units, declared once and checked once."""
+"""Frozen parameters of a fit, with ranges and units, declared and checked in one place."""
 
 from __future__ import annotations
 

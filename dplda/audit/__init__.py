@@ -1,1 +1,1 @@
-"""Attacks on the mechanism itself, on synthetic corpora: can what is released show more than is claimed?"""
+"""Attacks on the mechanisms themselves, on synthetic corpora: do the releases reveal more than the claimed epsilon?"""

@@ -1,4 +1,4 @@
-"""The strongest attacker that differential privacy is about: who knows all documents but one, and sees every answer."""
+"""The attacker of the definition of differential privacy: knows every document but one, and sees every release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lower bounds on epsilon from runs on two neighbouring corpora: how well can anybody tell them apart?
+"""Lower bounds on epsilon from repeated runs on two neighbouring corpora.
 
 A test says of each run's evidence which corpus is behind it. Its threshold is fixed beforehand, or chosen on the first
 runs and its errors counted on the others, so that the limits of Clopper and Pearson (1934) hold for them. An (epsilon,

@@ -1,4 +1,4 @@
-"""One game of an audit: neighbouring synthetic corpora, what is asked, and the evidence of many runs on either.
+"""A game of an audit: two neighbouring synthetic corpora, the questions of a run, and evidence from many runs on each.
 
 Corpora are made here and belong to nobody (docs/privacy.md, rule 14): nothing is charged, and no ledger is opened.
 """

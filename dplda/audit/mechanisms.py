@@ -1,4 +1,4 @@
-"""Every question that may be asked of the curator, by itself, on the documents that it moves furthest."""
+"""A game for each question of the curator alone, on the documents that move its answer most."""
 
 from __future__ import annotations
 

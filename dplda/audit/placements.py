@@ -1,4 +1,4 @@
-"""Whole placements, as `dplda fit` runs them on public words: everything they release, taken together."""
+"""A game for each placement: everything that `dplda fit` releases with public words, taken together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Playing games and holding what they show against what was claimed."""
+"""Run the games of an audit and compare the epsilon they show with the epsilon claimed."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Noise placements side by side: a grid of runs on one corpus, and what came of each."""
+"""Noise placements side by side: a grid of runs on one corpus, and its outcomes."""

@@ -1,4 +1,5 @@
-"""A grid of runs over one corpus: every cell fitted, judged where that is free, and kept in the ledger.
+"""A grid of runs on one corpus: fits every cell, evaluates it where that costs no privacy, and records it in the
+ledger.
 
 Runs on a planted or public corpus draw simulated noise, are not recorded as runs and cost nothing. On a private corpus
 every run draws exact noise and is charged, and nothing is measured but what the run released.

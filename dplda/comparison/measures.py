@@ -1,4 +1,5 @@
-"""Measures of topics against a corpus or planted topics. They read exact counts: for public corpora and benchmarks."""
+"""Measures of topics against a corpus or planted topics. They read exact counts: for public corpora and benchmarks
+only."""
 
 from __future__ import annotations
 

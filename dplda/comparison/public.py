@@ -1,4 +1,4 @@
-"""What comparisons may measure: topics against a corpus that was planted or declared public, and no other."""
+"""Measures for comparisons on a corpus that was planted or declared public; no other may be measured."""
 
 from __future__ import annotations
 

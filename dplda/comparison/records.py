@@ -1,4 +1,4 @@
-"""What a comparison asked for and what came of each of its cells; plain numbers, fit to be shown."""
+"""Records of a comparison: its parameters and the outcome of each cell, as plain numbers that may be published."""
 
 from __future__ import annotations
 

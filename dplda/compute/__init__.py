@@ -1,1 +1,1 @@
-"""How sums over documents are computed: the integer lattice, threads over blocks of units."""
+"""Numerical infrastructure: the integer lattice, compiled loops, threads and array backends."""

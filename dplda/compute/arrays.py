@@ -1,4 +1,4 @@
-"""One handle for arrays of NumPy, CuPy and whatever else keeps to the array API standard.
+"""One namespace for arrays of NumPy, CuPy and every other library of the array API standard.
 
 A function asks `namespace` for the functions that go with its arguments and never names a library. Random numbers come
 from a `numpy.random.Generator` and are brought to the caller's library and device, so that a seed gives the same

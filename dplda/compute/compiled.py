@@ -1,4 +1,4 @@
-"""Compilation, with a cache that knows all the source it was made from.
+"""Compilation with numba, and a cache that is keyed by all source that is compiled in.
 
 Numba judges a cached function by its own file alone. A function that calls compiled functions of other modules,
 or holds their constants, would therefore outlive a correction there: an upgrade that repairs the clipping would

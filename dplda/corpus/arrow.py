@@ -1,4 +1,4 @@
-"""Arrow files written step by step, by one process after another."""
+"""Arrow files that are written in steps, and continued by a later process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One block of documents as compressed sparse rows, and the rules that make a damaged document empty."""
+"""A block of documents as compressed sparse rows, and the rules that empty a damaged document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prepared stores of raw corpora, found again by what was read and how."""
+"""The cache of prepared stores, keyed by what was read and how."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A keyed fingerprint of a corpus, by which a ledger knows it again without learning anything about it."""
+"""The keyed fingerprint and sketch of a corpus, by which a ledger recognises it without storing its documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts already in memory, as a store."""
+"""A store in memory, from a matrix of counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store while it is being written, so that the next import can resume where the last one was stopped.
+"""An incomplete store on disk, from which the next import can resume.
 
     .STORE.partial/store    the files of the store, longer than noted where writing was stopped
     .STORE.partial/notes    what is being imported, then a line for each time that more of both files was on disk

@@ -1,4 +1,4 @@
-"""Corpora drawn from a known LDA model, so that what a method finds can be held against the truth."""
+"""Synthetic corpora drawn from a known LDA model, to compare learned topics with the truth."""
 
 from __future__ import annotations
 

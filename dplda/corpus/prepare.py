@@ -1,4 +1,4 @@
-"""From a path, or counts in memory, to a corpus store."""
+"""Open a corpus: from a path, or from counts in memory, to a corpus store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sample corpus of readable documents with known themes: public, generated, free to try everything on.
+"""The sample corpus: generated, public, readable documents with known themes.
 
 Draws use raw words of PCG64, whose stream NumPy promises never to change, so that a seed names one corpus
 on every machine and version.

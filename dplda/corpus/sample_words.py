@@ -1,4 +1,4 @@
-"""The words of the sample corpus: eight themes, words common to all, and sentences to set them in.
+"""The words of the sample corpus: eight themes, common words, and sentence frames.
 
 Within a list, earlier words are commoner. A few words belong to two themes, as in any real corpus.
 """

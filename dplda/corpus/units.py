@@ -1,4 +1,4 @@
-"""Documents grouped by privacy unit and projected on a vocabulary: the shape in which private counts are summed.
+"""Documents grouped by privacy unit and projected on a vocabulary: the layout in which private counts are summed.
 
 Units are grouped globally, wherever their documents lie in the store (docs/privacy.md, rule 1). Rows are
 sorted by vocabulary index, so that the arithmetic on one unit depends on that unit and on released words only.

@@ -1,4 +1,5 @@
-"""Writing a corpus store: chunks of counted documents in, a complete folder or what the next import resumes from."""
+"""Write a corpus store from chunks of counted documents: a complete folder, or a partial one for the next import to
+resume."""
 
 from __future__ import annotations
 

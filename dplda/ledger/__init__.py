@@ -1,4 +1,4 @@
-"""What every dataset may spend and has spent: reservations, filters and an intact record of both."""
+"""The ledger: grants, reservations and filters for each dataset, with a tamper-evident record of all changes."""
 
 from dplda.ledger.comparisons import ComparisonLog
 from dplda.ledger.integrity import Verification

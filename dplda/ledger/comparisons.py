@@ -1,4 +1,4 @@
-"""Comparisons in the ledger: what their cells came to, so that an interrupted one is continued."""
+"""Comparisons in the ledger: the outcomes of their cells, so that an interrupted comparison can resume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a run may be reserved: one filter for each dataset, unit and adjacency.
+"""Decide whether a run may be reserved: one filter for each dataset, unit and adjacency.
 
 Runs whose parameters depend on earlier outputs are admitted while their summed cost stays within the
 capacity that the grant fixed (docs/privacy.md, section 4.3). Datasets whose fingerprints are equal or overlap share

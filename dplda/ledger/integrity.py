@@ -1,4 +1,4 @@
-"""The hash chain: every row written is journalled, and the tables can be checked against the journal.
+"""The hash chain: every written row is journalled, and the tables can be verified against the journal.
 
 What `verify` detects: any row of any table changed, added or removed by anything but this package, anything added to
 the file or damaged in it, and a journal changed, reordered or cut short, by anyone who does not hold the key. What it

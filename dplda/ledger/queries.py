@@ -1,4 +1,4 @@
-"""From rows to records."""
+"""Read the ledger's rows into records."""
 
 from __future__ import annotations
 

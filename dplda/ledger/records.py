@@ -1,4 +1,4 @@
-"""What the ledger tells: frozen copies of its rows, with what they cost."""
+"""Frozen records of the ledger's rows, with what runs cost and what a dataset's grants guarantee."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's hold on its dataset's budget, from before the first private byte is read until its end."""
+"""A run's reservation of its dataset's budget, from before any private byte is read until the run ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger's tables.
+"""The ledger's tables (SQLAlchemy).
 
 The schema version is SQLite's ``user_version``. A ledger of a newer version is refused; a change of the
 tables raises `SCHEMA_VERSION` and comes with a step (`ADDED`) that runs in the same transaction as the new number.

@@ -1,4 +1,4 @@
-"""The released model: topics, saving and loading, inference, export. Nothing private is kept in it."""
+"""The released model: topics, saving and loading, inference, export. It holds nothing private."""
 
 from dplda.model.export import KINDS, export
 from dplda.model.files import load, save

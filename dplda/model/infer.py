@@ -1,4 +1,5 @@
-"""Fold-in: topic proportions of documents under fixed topics. Not private: it reads documents."""
+"""Fold-in: topic proportions of documents under fixed topics. The result is not private: it is computed from
+documents."""
 
 from __future__ import annotations
 

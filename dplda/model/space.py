@@ -1,4 +1,4 @@
-"""Room for a model, taken before anything is spent: a full disk must not cost a budget."""
+"""Disk space for a model, reserved before any budget is spent, so that a full disk costs no budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A released model: topics, prevalence, vocabulary and what is promised. Nothing private is in it."""
+"""A released model: topics, prevalence, vocabulary and privacy statement. It holds nothing private."""
 
 from __future__ import annotations
 

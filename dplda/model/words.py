@@ -1,4 +1,4 @@
-"""From the words of another corpus to the columns of a model."""
+"""Map the words of another corpus to the columns of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statistics that may be asked of the curator, as sums of bounded per-document contributions.
+"""The statistics that the curator can release, as sums of bounded contributions of documents.
 
 Section numbers are those of docs/privacy.md, section 2. With counts c, length l, scale s, h = s * c:
 

@@ -1,4 +1,4 @@
-"""Symmetric arrays by their distinct coordinates, in the order in which contributions hold them."""
+"""Symmetric arrays as vectors of their distinct coordinates, in the order of the contributions."""
 
 from __future__ import annotations
 

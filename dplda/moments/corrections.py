@@ -1,4 +1,4 @@
-"""The coefficients by which LDA's moments become sums of topics (Anandkumar et al. 2012)."""
+"""The coefficients that turn LDA's moments into sums over topics (Anandkumar et al. 2012)."""
 
 from __future__ import annotations
 

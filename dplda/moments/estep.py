@@ -1,4 +1,4 @@
-"""The E-step of one document: what its words say of the topics' shares in it, and of each word's topic.
+"""The E-step of one document: its topic proportions, and the responsibility of each topic for each of its words.
 
 A document's columns of the topics are gathered once, a row for each topic, so that every step reads memory that is near
 and in order, and words are done side by side. The same rules as for `dplda.moments.kernels` hold.

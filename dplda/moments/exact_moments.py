@@ -1,4 +1,5 @@
-"""Moments over all words without clip or word scale, for topics computed from the exact counts (configuration 4).
+"""Exact moments over all words without clip or word scale, for configuration 4, which releases topics computed from
+them.
 
 Each document gives its shares of m, E2 and E3(., ., h) (docs/privacy.md, section 2, with s = 1), divided by the number
 of its unit's eligible documents, rounded down to whole steps of 2^-32 and summed in integers. Rounding down keeps a

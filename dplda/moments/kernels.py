@@ -1,4 +1,4 @@
-"""Compiled contributions of one document, one kernel for each kind of docs/privacy.md, section 2.
+"""Compiled contributions of one document, one kernel for each statistic of docs/privacy.md, section 2.
 
 Every function works on one document by itself, in the order of its own words, so that removing a unit cannot change
 another unit's integers (docs/privacy.md, section 5). Divisions follow NumPy: a quotient that does not exist is inf or

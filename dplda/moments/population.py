@@ -1,4 +1,4 @@
-"""Exact population moments of a small known LDA, against which released and sampled moments are held.
+"""Exact population moments of a small known LDA model, for tests of the sample moments.
 
 The tokens of a document follow a Polya urn over topics: E2 and E3 are the probabilities of two and three distinct
 tokens; M2 and M3 are the sums of topics that LDA's corrections must produce from them (docs/privacy.md, section 0).

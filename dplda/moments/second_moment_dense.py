@@ -1,4 +1,4 @@
-"""The dense second moment of a unit, and the sum of all, pair of words by pair of words.
+"""The dense second moment of a unit, and its sum over units, by pairs of words.
 
 A unit's numbers are those of its words' pairs b >= a, ordered by (b, a), words in the order in which they first occur;
 nothing of the size of the vocabulary squared is made but the sum. The sum is packed by circular offset, see

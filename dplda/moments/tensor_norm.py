@@ -1,4 +1,4 @@
-"""The norm of the third moment of a document over words, without the tensor."""
+"""The norm of the third moment of a document over words, computed without the tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The third moment of a document contracted with given vectors on two of its three sides.
+"""The third moment of a document, contracted with given vectors on two of its three sides.
 
 The same rules as for `dplda.moments.kernels` hold.
 """

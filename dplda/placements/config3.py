@@ -1,4 +1,4 @@
-"""Configuration 3 of the paper: noise on what tensor decomposition finds (edge e7) and on the second moment (e8).
+"""Configuration 3 of the paper: noise on the eigenpairs of the tensor (edge e7) and on the second moment (e8).
 
 m, M2 -> W       as in `whitened`
 T = M3(W, W, W)  exact, and decomposed, behind the gate: v_i the eigenvectors of T(., ., theta), theta public

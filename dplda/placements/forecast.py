@@ -1,4 +1,4 @@
-"""What the default placement may be expected to do, from public numbers alone: nothing is read, asked or spent.
+"""Forecast of a fit with the default placement, from public numbers alone: nothing is read, charged or spent.
 
 Noise follows from the plan: a stage's multiplier is that of a fit, and its clip is placed where a fit places it, among
 norms that are near log-normal. Words are scaled to equal energy, so that medians of the norms follow from the number

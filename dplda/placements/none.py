@@ -1,4 +1,4 @@
-"""No noise at all: the un-noised baseline, through the curator's exposing methods, which mark the run."""
+"""The exact baseline: the default algorithm through a gate without noise, which marks the run as not private."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The noise that the paper on spectral private LDA prints (its appendices A, G and H), for runs not proven private.
+"""The noise printed in the paper on spectral private LDA (appendices A, G and H), for runs not proven private.
 
 Every figure here is what the paper says, not what is true: docs/privacy.md, section 1, lists where each proof fails.
 Where two printed figures disagree, or one cannot be evaluated, the authors' own code decides. Its second moment is

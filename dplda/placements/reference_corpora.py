@@ -1,4 +1,4 @@
-"""What corpora are typically like: public constants that stand for a corpus nobody has looked at.
+"""Public constants of two reference corpora, which stand in for a corpus that must not be looked at.
 
 Measured once on two public corpora in English, one document a unit, without stop words and without words in more than
 a tenth of the documents: 100,000 film reviews (IMDB) and the 18,847 posts of 20 newsgroups. They agree within a

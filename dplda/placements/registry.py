@@ -1,4 +1,4 @@
-"""Every noise placement with its calibrations: what it asks and how it learns."""
+"""The registry of noise placements and calibrations: their budget shares and their algorithms."""
 
 from __future__ import annotations
 

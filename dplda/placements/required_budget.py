@@ -1,4 +1,4 @@
-"""Which budget, or how many documents, would be enough for all topics: bisection on the forecast."""
+"""The least epsilon, or number of documents, that supports all topics: bisection on the forecast."""
 
 from __future__ import annotations
 

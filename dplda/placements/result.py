@@ -1,4 +1,4 @@
-"""What a placement hands back."""
+"""A placement's result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decomposition of a released whitened tensor, computed where passes are."""
+"""Eigenpairs of a released whitened tensor, computed on the device of the run."""
 
 from __future__ import annotations
 

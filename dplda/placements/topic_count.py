@@ -1,4 +1,4 @@
-"""How many topics: asked for, or as many as the noisy second moment supports."""
+"""The number of topics: the one requested, or the most that the noisy second moment supports."""
 
 from __future__ import annotations
 

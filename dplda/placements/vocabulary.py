@@ -1,4 +1,4 @@
-"""Which released words are modelled, and how they are scaled: post-processing of noisy frequencies."""
+"""Which released words are modelled, and their scale: post-processing of noisy frequencies."""
 
 from __future__ import annotations
 

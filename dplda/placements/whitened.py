@@ -1,4 +1,4 @@
-"""What the placements of the paper share: noise on M2 (edges e4 and e8, one release), whitening, and unwhitening.
+"""The stages that the paper's placements share: noisy M2 (edges e4 and e8, one release), whitening and unwhitening.
 
 size      noisy number of units
 m         noisy mean word proportions

@@ -1,1 +1,1 @@
-"""The gate: everything that decides what may leave the private counts, and at what price."""
+"""The gate: the curator, its mechanisms and the accounting of what it releases."""

@@ -1,4 +1,4 @@
-"""Adding up events: exact composition within a run, a Gaussian-DP filter across runs.
+"""Composition of events: exact within a run, by a Gaussian-DP filter across runs.
 
 Within a run all multipliers are fixed beforehand, so Gaussian composition, and where there are pure tests the numerical
 composition of dp_accounting, is valid and tight. Across runs whose parameters depend on earlier outputs it is not

@@ -1,4 +1,4 @@
-"""Passes over the private counts on a Dask cluster: portions live on the workers, integers come back.
+"""Passes over the private counts on a Dask cluster: portions stay on the workers, integer sums come back.
 
 Portions are read where the store lies and kept in the workers' memory; every pass is a task for each portion, whose
 sums are added in a tree. Tasks are pure: what a lost worker held is read and summed again elsewhere, and each portion

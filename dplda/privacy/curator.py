@@ -1,4 +1,4 @@
-"""The single gate. Private counts enter here and leave only as charged, noisy sums.
+"""The single gate: private counts enter here and leave only as charged, noisy sums.
 
 Algorithms hold a `Gate` and ask it for sums of bounded contributions; they never see counts. Each question is
 one planned event: it is recorded (on disk, before anything is computed) and may be asked once.

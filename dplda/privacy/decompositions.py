@@ -1,4 +1,4 @@
-"""The exact computations whose outputs configurations 3 and 4 release, as functions of exact moments.
+"""The exact decompositions whose outputs configurations 3 and 4 release with noise.
 
 Both are free of signs and rotations, so that nothing but eigenvalue gaps decides how stable they are. What they
 return is private.

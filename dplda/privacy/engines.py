@@ -1,4 +1,4 @@
-"""Where a run makes its passes over the documents: this machine's cores, its GPU, or a cluster."""
+"""Where a run makes its passes over the documents: on this machine's cores, on its GPU, or on a cluster."""
 
 from __future__ import annotations
 

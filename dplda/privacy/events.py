@@ -1,4 +1,4 @@
-"""What was released: frozen events that anyone can add up again, and the statement made about a run."""
+"""Frozen events, which anyone can compose again, and the privacy statement of a run."""
 
 from __future__ import annotations
 

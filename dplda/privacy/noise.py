@@ -1,4 +1,4 @@
-"""Exact discrete Gaussian noise on integers (OpenDP), and its seeded stand-in for simulations."""
+"""Exact discrete Gaussian noise (OpenDP), and seeded noise for simulations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which words a unit votes for, by a rule that looks at that unit alone (docs/privacy.md, section 4.4)."""
+"""Votes of a unit for words, by a rule that looks at that unit alone (docs/privacy.md, section 4.4)."""
 
 from __future__ import annotations
 

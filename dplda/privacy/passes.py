@@ -1,4 +1,4 @@
-"""Passes over the private counts: whatever is added up over all units. Only the curator makes any.
+"""Passes over the private counts: sums over all units. Only the curator makes passes.
 
 A pass is a function of the counts of some units that lets go of integers to be added, or of numbers in the units'
 order. Units are divided into portions; since integers are added, how they are divided changes nothing. On this machine

@@ -1,4 +1,4 @@
-"""From a total budget to the frozen list of events: shares of mu^2, calibrated against the accountant."""
+"""From a total budget to a frozen list of events: shares of mu^2, calibrated by the accountant."""
 
 from __future__ import annotations
 

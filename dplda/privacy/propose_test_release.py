@@ -1,4 +1,4 @@
-"""Propose, test, release: an output leaves with noise scaled to a local sensitivity that tests have bounded first.
+"""Propose-test-release: private tests bound a local sensitivity, and the output is released with noise scaled to it.
 
 Each chain releases its events one by one and stops at the first test that fails (docs/privacy.md, section 3, T4). The
 eigen-solvers are exact for a problem within `SOLVER` of theirs, so that every change allowed for is larger by twice

@@ -1,4 +1,4 @@
-"""Thresholds that are computed before looking: for words nobody knows beforehand, and for clips."""
+"""Thresholds fixed before the data are read: for the selection of words, and for clipping norms."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Refining released topics by private rounds over the documents' expected counts."""
+"""Refinement of released topics by private rounds of expected counts."""

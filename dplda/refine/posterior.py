@@ -1,4 +1,4 @@
-"""What noisy word-topic counts say of the true ones: an empirical-Bayes posterior.
+"""The empirical-Bayes posterior of true word-topic counts, given noisy ones.
 
 A count (n_words, k) is e rho + noise, where e = f n is what its topic, of n tokens in all, would hold of a word of
 frequency f if it were like the whole corpus, and rho is the word's lift in the topic. The law of the lifts is not

@@ -1,4 +1,4 @@
-"""What a privacy statement means for someone who attacks it: beliefs, detections, and where the budget went."""
+"""Bounds on attacks under a privacy statement: beliefs, detection rates, and each stage's share of the budget."""
 
 from __future__ import annotations
 

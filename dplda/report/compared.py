@@ -1,4 +1,4 @@
-"""A comparison's outcomes put together: by placement and epsilon, with the spread over repeats."""
+"""The outcomes of a comparison, grouped by placement and epsilon, with their spread over repeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of several runs side by side: whether they found the same topics."""
+"""Pictures of several runs side by side: did they find the same topics?"""
 
 from __future__ import annotations
 

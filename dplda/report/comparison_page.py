@@ -1,4 +1,4 @@
-"""Pictures and tables of a comparison: what accuracy each noise placement gives at each epsilon, and what it takes."""
+"""Pictures and tables of a comparison: accuracy and cost of each noise placement at each epsilon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One HTML file that opens anywhere, offline: the promise in words, pictures, and the numbers behind them."""
+"""One self-contained HTML file: the guarantee in words, pictures, and the numbers behind them."""
 
 from __future__ import annotations
 

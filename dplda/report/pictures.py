@@ -1,4 +1,4 @@
-"""What every picture has: a figure, a sentence for those who do not see it, and the table behind it."""
+"""A picture of a report: a figure, a text alternative, and the table of its numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of one run: what its promise allows an attacker, where the budget went, and its topics."""
+"""Pictures of one run: bounds on attacks, the budget by stage, and its topics."""
 
 from __future__ import annotations
 

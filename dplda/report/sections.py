@@ -1,4 +1,4 @@
-"""What the page's template shows: each run's section, the runs side by side, and a comparison, as text and tables."""
+"""Text and tables of the page's sections: each run, the runs side by side, and a comparison."""
 
 from __future__ import annotations
 

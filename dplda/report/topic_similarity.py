@@ -1,4 +1,4 @@
-"""How alike topics are: Hellinger distances, a map of one run's topics, and topics of several runs matched."""
+"""Similarity of topics: Hellinger distances, a map of one run's topics, and the matching of two runs' topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise for equal questions: exact Gaussian composition, or the sum of pure epsilons.
+"""Noise for several equal questions: exact Gaussian composition, or the sum of pure epsilons.
 
 Gaussian questions of multipliers z_j are together mu-GDP with mu^2 = sum of 1 / z_j^2, without loss (Dong, Roth and Su
 2022), and mu is the exact one for (epsilon, delta) (Balle and Wang 2018). A hundredth of delta is left for the

@@ -1,4 +1,4 @@
-"""How much a neighbouring matrix moves a product A X: the sensitivities behind private power methods.
+"""Sensitivity of a product A X to a neighbouring matrix A, behind the private power methods.
 
 entry         A and A' are symmetric and differ in one entry and its mirror image, by at most `change`
               (Hardt and Price 2014, Definition 4.1; their Figure 3 counts one of the two)

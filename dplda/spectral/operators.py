@@ -1,4 +1,4 @@
-"""A symmetric matrix as the products it gives: from an array, a sparse matrix or a callable."""
+"""A symmetric matrix as a linear operator: from an array, a sparse matrix or a callable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The noisy power method on a matrix that is known only through noisy products (Hardt and Price 2014, Figure 1)."""
+"""The noisy power method on a matrix known only through noisy products (Hardt and Price 2014, Figure 1)."""
 
 from __future__ import annotations
 

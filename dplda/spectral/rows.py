@@ -1,4 +1,4 @@
-"""Matrices whose rows are the private units: rows cut to a known length, scores and thresholds."""
+"""Matrices whose rows are the privacy units: rows clipped to a known length, scores and thresholds."""
 
 from __future__ import annotations
 

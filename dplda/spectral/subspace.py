@@ -1,4 +1,4 @@
-"""What every spectral method returns, and the linear algebra that they share."""
+"""The result type of the spectral methods, and the linear algebra that they share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A symmetric third-order tensor as the power methods see it: by its products T(I, u, u)."""
+"""A symmetric third-order tensor given by its products T(I, u, u)."""
 
 from __future__ import annotations
 

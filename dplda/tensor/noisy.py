@@ -1,4 +1,4 @@
-"""Power iterations on a tensor that answers with noise: the loop of Wang and Anandkumar (2016), Algorithms 2 and 3."""
+"""Power iterations on a tensor with noisy products: the loop of Wang and Anandkumar (2016), Algorithms 2 and 3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much the answers T(I, u, u) and T(u, u, u), asked about several vectors at once, differ between neighbours.
+"""Joint sensitivity of the products T(I, u, u) and T(u, u, u) for several vectors u at once.
 
 A scale is the standard deviation per unit of noise multiplier: where every column's answer is divided by its scale,
 the whole batch has l2 sensitivity 1. Asking together is charged as one question. Charging each column by itself would

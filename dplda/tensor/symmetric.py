@@ -1,4 +1,4 @@
-"""Symmetric matrices and third-order tensors by their coordinates."""
+"""Symmetric matrices and third-order tensors as vectors of their distinct coordinates."""
 
 from __future__ import annotations
 

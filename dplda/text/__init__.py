@@ -1,1 +1,1 @@
-"""From files to words and counts, one document at a time: nothing here looks across documents."""
+"""From files to words and counts, one document at a time: no code here looks across documents."""

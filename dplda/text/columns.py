@@ -1,4 +1,4 @@
-"""Which columns of a table hold the text, the identifier and the privacy unit. Column names are public."""
+"""The columns of a table that hold the text, the identifier and the privacy unit. Column names are public."""
 
 from __future__ import annotations
 

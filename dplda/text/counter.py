@@ -1,4 +1,4 @@
-"""Counting the words of many documents with few steps of Python.
+"""Count the words of many documents in vectorised steps.
 
 A tokenizer cuts a document into pieces and knows the words of a piece. Each distinct piece is asked for its words
 once and gets a number, so that a document is a row of piece numbers, a piece a row of word numbers, and the counts

@@ -1,4 +1,4 @@
-"""What the count formats share: names of words, chunks of documents, and the rule for bad counts."""
+"""Shared by the readers of count formats: word names, chunks of documents, and the rule for bad counts."""
 
 from __future__ import annotations
 

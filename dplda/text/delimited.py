@@ -1,4 +1,4 @@
-"""CSV and TSV, as RFC 4180 has them: a quoted field may hold line breaks, delimiters and doubled quotation marks.
+"""CSV and TSV by RFC 4180: a quoted field may hold line breaks, delimiters and doubled quotation marks.
 
 Libraries repair a file that is not well formed, and what they guess moves text from one record into another. Here each
 record matches the grammar, or the whole file is refused (docs/privacy.md, rule 15). With `one_line` each line is one

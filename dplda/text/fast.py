@@ -1,4 +1,4 @@
-"""The fast tokenizer: a rule that fits in a paragraph.
+"""The fast tokenizer: one regular expression and two word lists.
 
 In lower-case text, runs of letters, digits and underscores, with the combining marks behind them, are found by one
 regular expression; an apostrophe between two runs joins them. A run that the language's table of exceptions lists

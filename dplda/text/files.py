@@ -1,4 +1,4 @@
-"""Byte streams, lines and their decoding: rules that look at one document only.
+"""Byte streams, lines and their decoding, by rules that look at one document only.
 
 Whatever one record holds, it is cut out of the file before it is decoded, and its fields are decoded one by one: a
 character cut in half spoils the field that it stands in and no other, neither of its own record nor of the next.

@@ -1,4 +1,4 @@
-"""Which reader a path gets: by its name alone, or by the format the user declares."""
+"""Choose the reader of a path: by its name alone, or by the format that the user declares."""
 
 from __future__ import annotations
 

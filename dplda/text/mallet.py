@@ -1,4 +1,4 @@
-"""MALLET's lines ``id label text``, each one record."""
+"""MALLET's text format: lines ``id label text``, each one record."""
 
 from __future__ import annotations
 

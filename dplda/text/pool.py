@@ -1,4 +1,4 @@
-"""Counting words on all cores, in the order of the documents and with few of them in memory.
+"""Count words on all cores, in the order of the documents and with few of them in memory.
 
 Processes come from loky rather than `multiprocessing`, which would run an unguarded user script again in every
 process it starts.

@@ -1,4 +1,4 @@
-"""What readers hand on: text or counts of documents, or the kind of defect that made one contribute nothing."""
+"""Record types that readers produce: text or counts of documents, or the defect that made one contribute nothing."""
 
 from __future__ import annotations
 

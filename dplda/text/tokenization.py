@@ -1,4 +1,4 @@
-"""What turns text into words, as the user declares it: public, and light to import."""
+"""The declared tokenization: tokenizer, language and lemmas; public, and light to import."""
 
 from __future__ import annotations
 

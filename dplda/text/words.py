@@ -1,4 +1,4 @@
-"""What counts as a word, by public lists."""
+"""Which tokens count as words, by public lists."""
 
 from __future__ import annotations
 
