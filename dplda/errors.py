@@ -41,7 +41,7 @@ class UnsupportedByData(DpldaError):
 
 
 class DeviceError(DpldaError):
-    """What computes could not finish a pass over the documents. What was charged before stays spent.
+    """A GPU or cluster could not finish a pass over the documents. What was charged before stays spent.
 
     May depend on the documents, and is for whoever runs the fit alone.
     """
@@ -50,7 +50,7 @@ class DeviceError(DpldaError):
 
 
 class ClusterError(DeviceError):
-    """The same of a cluster."""
+    """A cluster could not finish a pass over the documents. What was charged before stays spent."""
 
 
 class GateError(RuntimeError):

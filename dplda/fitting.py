@@ -112,7 +112,7 @@ def fit(
 
 @dataclass
 class Stopwatch:
-    """Times stages as they are announced, and passes the announcements on."""
+    """Times the stages that are announced, and forwards the announcements."""
 
     progress: Progress
     seconds: dict[str, float]

@@ -120,7 +120,7 @@ class Sketch:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What tells a corpus. Private.
+    """The keyed code, sketch and grouping of a corpus. Private.
 
     `code` is equal for equal documents, `sketch` finds those that are shared; `grouping` is equal if, besides, the same
     documents form units, whatever these are called. It is None where every document is a unit of its own.

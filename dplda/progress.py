@@ -16,7 +16,7 @@ class Progress(Protocol):
 
 
 class NoProgress:
-    """Says nothing."""
+    """A reporter that does nothing."""
 
     def start(self, stage: str, total: int | None = None) -> None:
         """Ignore."""

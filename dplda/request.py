@@ -22,7 +22,7 @@ UNNAMED = "unnamed"  # one budget for all corpora that nobody named: failing clo
 
 
 class Recorder(Protocol):
-    """What a run writes its questions into: a ledger's reservation, or nothing."""
+    """Receives a run's events: a ledger's reservation, or nothing."""
 
     run: str
 
@@ -115,7 +115,7 @@ class Request:
 
 @dataclass
 class Unrecorded:
-    """A recorder that keeps nothing."""
+    """A recorder that writes nothing."""
 
     run: str
 

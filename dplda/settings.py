@@ -57,7 +57,7 @@ RANGES: dict[str, Range] = {
 
 @dataclass(frozen=True, kw_only=True)
 class FitSettings:
-    """What a user asks of `fit`. All of it is public.
+    """A user's settings for `fit`. All of them are public.
 
     `topics` is a number or ``"auto"`` (chosen from the noisy core alone); `alpha0` is the sum of the LDA
     prior's parameters; `simulate_seed` makes the noise reproducible and the run not private; `split` gives each edge

@@ -19,7 +19,7 @@ GROWN = 1.001  # factor of W that stands for a normaliser smaller by its cube
 
 
 class NoNoise:
-    """Noise that is none: over it, the attacker works out what a question would have been answered exactly."""
+    """A noise source that returns zeros, with which the attacker computes exact answers."""
 
     private = False
 
@@ -37,7 +37,7 @@ class NoNoise:
 
 
 class Attacker:
-    """A gate like any other, which weighs the answers of the one behind it: do they come from `less` or from `more`?
+    """A gate that forwards every question and weighs the answers: do they come from `less` or from `more`?
 
     `less` and `more` answer without noise for the two neighbouring corpora. With Gaussian noise of the claimed scale
     the sum of evidence is the log likelihood ratio of all weighed answers, however they depend on each other: by the

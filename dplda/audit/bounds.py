@@ -26,7 +26,7 @@ Bound = Callable[[np.ndarray, np.ndarray], np.ndarray]  # rates of false positiv
 
 @dataclass(frozen=True)
 class Claim:
-    """What a mechanism promises: (`epsilon`, `delta`), and `mu`-GDP but for a `failure` probability."""
+    """A mechanism's claim: (`epsilon`, `delta`), and `mu`-GDP except with probability `failure`."""
 
     epsilon: float
     delta: float
@@ -36,7 +36,8 @@ class Claim:
 
 @dataclass(frozen=True)
 class Shown:
-    """What runs show, each with half of what may err: `epsilon` at the claim's delta by the definition alone.
+    """Lower bounds from runs, each with half of the error probability: `epsilon` at the claim's delta uses the
+    definition alone.
 
     `gaussian` is the epsilon at that delta of the `mu` shown, if the mechanism is Gaussian as claimed: it cannot be
     private as claimed and show a larger one.

@@ -50,7 +50,7 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Game:
-    """What is audited under which `name`: `play` asks the questions of one run, whose plan is `events`.
+    """The audit of `name`: `play` makes one run with the plan `events`, on either of two neighbouring corpora.
 
     Words are in use from the start if they are `public`.
     """

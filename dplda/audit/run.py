@@ -14,7 +14,7 @@ from dplda.progress import Progress
 
 @dataclass(frozen=True)
 class Finding:
-    """What `runs` runs on each of two neighbouring corpora show of what is claimed of `name`."""
+    """The result of `runs` runs on each of two neighbouring corpora, beside what is claimed of `name`."""
 
     name: str
     runs: int

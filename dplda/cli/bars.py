@@ -14,7 +14,7 @@ from dplda.progress import NoProgress, Progress
 
 
 class Bars:
-    """One bar that follows the present stage; the finished ones stay with their times until the end."""
+    """One progress bar for the present stage; finished stages stay above it with their times."""
 
     def __init__(self, shown: bars.Progress) -> None:
         self._shown = shown
@@ -39,7 +39,7 @@ class Bars:
 
 
 class Lines:
-    """Says each stage's name once and no amount: what a log may keep."""
+    """Prints each stage's name once, without amounts, for logs."""
 
     def __init__(self) -> None:
         self._stage = ""
@@ -79,7 +79,7 @@ class GridBars:
 
 
 class GridLines(NoProgress):
-    """Says each cell's name once and no amount: what a log may keep."""
+    """Prints each cell's name once, without amounts, for logs."""
 
     def cell(self, cell: Cell, number: int, total: int) -> None:
         """Print the name of `cell`."""
@@ -87,7 +87,7 @@ class GridLines(NoProgress):
 
 
 class GridSilent(NoProgress):
-    """Says nothing."""
+    """Prints nothing."""
 
     def cell(self, cell: Cell, number: int, total: int) -> None:
         """Ignore."""

@@ -32,7 +32,7 @@ REPEATS = Range(low=1, high=1000, unit="runs of each cell", integer=True)
 
 
 class Watcher(Progress, Protocol):
-    """Is told which cell is run, and the stages of its run."""
+    """Callbacks for the cell that is run, and for the stages of its run."""
 
     def cell(self, cell: Cell, number: int, total: int) -> None:
         """Begin `cell`, the `number`-th of `total`."""

@@ -23,7 +23,7 @@ Measured = dict[str, Any]  # values of fields of `Outcome`, by their names
 
 
 class Judge(Protocol):
-    """Knows a public corpus: tells it from others, and measures models of it."""
+    """Recognises a public corpus, and measures models of it."""
 
     def identity(self, key: bytes) -> Fingerprint:
         """What tells the documents from others, under the ledger's `key`."""
@@ -33,7 +33,7 @@ class Judge(Protocol):
 
 
 class Documents:
-    """Judges by the documents of `corpus`, which its owner declared public; reads them now."""
+    """Measures models against the documents of `corpus`, which its owner declared public; reads them when made."""
 
     def __init__(self, corpus: Corpus, progress: Progress) -> None:
         self._store = corpus.open(progress)
@@ -52,7 +52,7 @@ class Documents:
 
 
 class Truth:
-    """Judges by planted topics (n_topics, n_words) over `words`, from which `corpus` was drawn."""
+    """Measures models against planted topics (n_topics, n_words) over `words`, from which `corpus` was drawn."""
 
     def __init__(
         self, corpus: Corpus, topics: npt.NDArray[np.float64], words: list[str], quantities: Quantities

@@ -24,7 +24,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of a cell.
+    """The outcome of a cell.
 
     `status` is `DONE` or `UNSUPPORTED`, with its `message`. Of a corpus whose topics were planted `error` is the mean
     matched l1 error; of one declared public `coherence` is NPMI@10 and `diversity` the share of distinct words among

@@ -16,7 +16,8 @@ Kernel = Callable[..., None]  # of (blocks,), (threads,), arguments and shared_m
 
 
 class Gpu(Protocol):
-    """What kernels run on. `xp` is the library of its arrays and `multiprocessors` how many blocks run side by side."""
+    """A device for kernels: `xp` is the library of its arrays, `multiprocessors` the number of blocks that run at
+    once."""
 
     xp: Any
     multiprocessors: int

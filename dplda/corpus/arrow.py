@@ -12,7 +12,7 @@ _MAGIC = 8  # bytes of an Arrow file before what is also an Arrow stream
 
 
 class ArrowFile:
-    """An Arrow file as the bytes that each step adds to it."""
+    """An Arrow file, as the bytes that each step appends to it."""
 
     def __init__(self, schema: Any) -> None:
         self._sink = _Sink()
@@ -46,7 +46,7 @@ class ArrowFile:
 
 
 class _Sink(RawIOBase):
-    """Keeps what is written until it is asked for."""
+    """A buffer that keeps written bytes until they are taken."""
 
     def __init__(self) -> None:
         self._size = 0

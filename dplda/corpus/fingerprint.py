@@ -52,7 +52,7 @@ def fingerprint(store: CountStore, key: bytes) -> Fingerprint:
 
 
 class _Units:
-    """Sums the hashes of each unit's documents, wherever they lie. Memory grows with the number of units."""
+    """Sums of the hashes of each unit's documents, wherever they lie. Memory grows with the number of units."""
 
     def __init__(self) -> None:
         self._rows = np.zeros((0, 2 + _LANES), np.uint64)  # a unit's key, and its sums

@@ -39,12 +39,12 @@ def silent(_: str) -> None:
 
 
 class StoreLocked(InputError):
-    """Another process writes this store, or has just written it."""
+    """Another process is writing this store, or has just written it."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the documents of a store come from: what was `asked` for, and as what that was `found`, as JSON values.
+    """The source of a store's documents: the options `asked` for, and the state `found`, as JSON values.
 
     An import resumes only where both are the same. The names in `found` are shown as what has changed.
     """
@@ -55,7 +55,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Note:
-    """How much of a store is on disk: documents (defective ones too in `n_read`), blocks, bytes of both files."""
+    """A checkpoint of a partial store: documents (defective ones too in `n_read`), blocks, bytes of both files."""
 
     n_read: int
     n_documents: int

@@ -31,7 +31,7 @@ _POLL_SECONDS = 0.2
 
 
 class Preparation(Protocol):
-    """What stands behind a corpus."""
+    """How a corpus becomes a store."""
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class Preparation(Protocol):
 
 
 class Corpus:
-    """A collection of documents, checked in public but not yet read.
+    """A collection of documents, whose path and options are checked, and which is not yet read.
 
     `name` is the default name of the dataset (None for counts without one), `unit` is ``"document"`` or the
     column that names the privacy unit, `public_vocabulary` the word list if the user declared it public,
@@ -195,7 +195,7 @@ def describe(store: CountStore) -> list[str]:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """Counts that are a store already, in memory or on disk."""
+    """Counts that are already a store, in memory or on disk."""
 
     store: CountStore
     name: str | None

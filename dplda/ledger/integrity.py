@@ -26,7 +26,8 @@ State = dict[tuple[str, str], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Verification:
-    """Whether the record is intact, how many changes it holds, and what is wrong, a line for each record."""
+    """The result of a verification: whether the record is intact, its number of changes, and its faults, one line
+    each."""
 
     ok: bool
     length: int
@@ -39,7 +40,7 @@ def canonical(value: Any) -> str:
 
 
 class Chain:
-    """Codes under one ledger's key. `key` is its 32 bytes."""
+    """Authentication codes under a ledger's key of 32 bytes."""
 
     def __init__(self, key: bytes) -> None:
         # The key also serves fingerprints: a key of its own keeps the two from ever signing the same text.

@@ -142,7 +142,7 @@ class Ledger:
             admit_public(book, dataset, [fingerprint.code, *queries.overlapping(session, fingerprint)])
 
     def lock(self, key: str) -> AbstractContextManager[None]:
-        """Keeps others off the comparisons of `key` for a while; entering raises `LedgerError` if one is at them."""
+        """Hold an exclusive lock on the comparisons of `key`. Raises `LedgerError` if another process holds it."""
         return self._store.lock(key[:16])
 
     def comparison(self, key: str) -> ComparisonLog | None:

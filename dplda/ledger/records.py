@@ -47,7 +47,7 @@ class PlannedEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """A run. `epsilon` (nats) and `delta` are what was asked for; `cost` is what the filter counts.
+    """A run. `epsilon` (nats) and `delta` are those requested; `cost` is its charge to the filter.
 
     While `status` is ``reserved`` the whole plan counts, also if the process died; once ended, only what was
     asked. A run that is not sound costs infinitely much unless it ended without an answer.
@@ -140,7 +140,7 @@ class RunRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """What a dataset may spend in total: `epsilon` (nats, infinite if unbounded) at `delta`.
+    """A dataset's total budget: `epsilon` (nats, infinite if unbounded) at `delta`.
 
     `listed` are the epsilons, rising, to which it may be raised later, at the same delta each. `after_run`
     is the number of the latest run of the ledger when it was granted, `created` when; the grant every dataset starts
@@ -174,7 +174,7 @@ class Grant:
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """What holds of all outputs on a dataset together (docs/privacy.md, rule 17).
+    """The guarantee for all outputs on a dataset together (docs/privacy.md, rule 17).
 
     `basis` is ``FIXED`` if what was spent stays within the grant that was in force before the first output; ``LISTED``
     if it stays within a level that was listed with that grant: then `delta` is the sum of the deltas of all levels up
@@ -300,7 +300,7 @@ class DatasetRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Quote:
-    """What runs that are not yet reserved would take from the filter of `dataset`, which stands as it is now."""
+    """The charge of runs that are not yet reserved to the filter of `dataset`, in its present state."""
 
     dataset: DatasetRecord
     cost: Cost

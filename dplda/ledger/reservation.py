@@ -19,7 +19,7 @@ from dplda.privacy.events import Event
 
 
 class Reservation:
-    """What `Ledger.reserve` hands out: `run` is the run's id, `events` its frozen plan.
+    """A reserved run: `run` is its id, `events` its frozen plan.
 
     Order of calls: `bind`, then `charge` for each event, then `finish` or `abandon`. If the process dies in
     between, the whole plan counts as spent.

@@ -44,7 +44,7 @@ class GrantRow(Base):
 
 
 class RunRow(Base):
-    """A run: reserved when it starts, then ended in one of `records.ENDED`."""
+    """A run: reserved when it starts, then ended with one of `records.ENDED`."""
 
     __tablename__ = "runs"
 
@@ -78,7 +78,7 @@ class EventRow(Base):
 
 
 class ComparisonRow(Base):
-    """A comparison of placements on one corpus; the latest of a key is the one that is continued."""
+    """A comparison of placements on one corpus; the latest of a key is the one that is resumed."""
 
     __tablename__ = "comparisons"
 
@@ -105,7 +105,7 @@ class CellRow(Base):
 
 
 class SketchRow(Base):
-    """The sketch of the documents that a fingerprint stands for; runs before version 3 left none.
+    """The sketch of the documents behind a fingerprint; runs before version 3 have none.
 
     Sketches of version 3 hold documents of one and two words too; they are replaced when the documents are bound again.
     """
@@ -126,7 +126,7 @@ class OverlapRow(Base):
 
 
 class GroupingRow(Base):
-    """How the documents of a fingerprint form units; those of runs before version 4 are not known."""
+    """The grouping of a fingerprint's documents into units; unknown for runs before version 4."""
 
     __tablename__ = "groupings"
 

@@ -101,7 +101,7 @@ class Store:
 
     @contextlib.contextmanager
     def lock(self, name: str) -> Iterator[None]:
-        """Hold the lock `name`, a file beside the ledger; the system lets go of it when the process dies.
+        """Hold the lock `name`, a file beside the ledger; the system releases it when the process dies.
 
         Raises `LedgerError` if it is held already, here or in another process.
         """

@@ -20,7 +20,7 @@ LEAST_PRIOR = 1e-9  # of the prior's sum
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TopicModel:
-    """What a run releases.
+    """A released topic model.
 
     `topics` is ``(n_topics, n_words)``, each row a distribution over `vocabulary`; `prevalence` is
     ``(n_topics,)`` and sums to 1; `privacy` says what is promised; `parameters` holds the public settings of

@@ -29,7 +29,7 @@ NONNEGATIVE, SIGNED = float(np.sqrt(2.0)), 2.0  # replace-one sensitivity over t
 
 @dataclass(frozen=True, eq=False)
 class Contribution:
-    """One statistic: what kernel, on which public or already released arrays.
+    """One statistic: its kernel, and the public or released arrays that parametrise it.
 
     `scale` (n_words,) is s (ones where unused), `matrix` (n_words, width of X, W or topics), both float32, `alpha` the
     prior of the E-step, `weights` (width,) the integer column weights, `n_rows` the rows of the sum (n_words, or 1),

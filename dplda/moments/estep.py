@@ -64,9 +64,10 @@ def posterior(table, amounts, wide, length, k, prior, before, theta, gamma):
     room, and so is `before` (stride,). Fills `gamma` (stride,) with the Dirichlet parameters and `theta` (stride,) with
     exp(E log theta), padding aside; returns the number of steps.
 
-    Plain steps creep, since topics fade slowly from a document: every other one is made three times as long in log
-    gamma, and the plain one behind it undoes what that does to topics that do not creep. The first step, away from
-    equal shares, is no measure of where to go, nor of where to stop. All is read off this document alone.
+    Coordinate ascent converges slowly where a topic fades from a document; every second step is over-relaxed, three
+    times as long in log gamma, and the plain step after it corrects the topics that had converged. The first step,
+    away from equal shares, is used neither for over-relaxation nor for the stopping rule. Everything depends on this
+    document alone.
     """
     rows = padded(k, 4)
     for z in range(np.uint64(len(theta))):

@@ -47,7 +47,7 @@ PLACES = 2**32 - 1  # of one unit's contribution, at most
 
 @dataclass(frozen=True, repr=False)  # a traceback that shows values must not show these
 class UnitArrays:
-    """Private counts as the kernels take them, of NumPy or on the GPU: `UnitCounts`, entries of one word merged.
+    """Private counts in the kernels' layout, NumPy's or the GPU's: `UnitCounts`, entries of one word merged.
 
     `lengths` (n_documents,) are tokens, `slots` (nnz,) the place of an entry's word among its unit's words,
     `union_words` from union_ptr[u] on, in rising order; `most` is the largest number of words of a unit.

@@ -56,7 +56,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a corpus may expect: the number of `words` modelled, topics `supported`, and the `stages`.
+    """The expected result of a fit: the number of `words` modelled, topics `supported`, and the `stages`.
 
     `eigenvalues` are the core's without its noise, descending. With too few words for the topics the run would end:
     no topic is supported and no stage follows the vocabulary.
@@ -71,7 +71,7 @@ class Forecast:
 
 @dataclass(frozen=True)
 class ForecastInputs:
-    """The public numbers that a forecast is made from; one document is one unit. Raises `InputError` out of range."""
+    """Public numbers behind a forecast; one document is one unit. Raises `InputError` out of range."""
 
     settings: FitSettings
     documents: int

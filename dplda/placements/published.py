@@ -75,7 +75,7 @@ def check(settings: FitSettings) -> int:
 
 @dataclass
 class _Noise:
-    """Draws the noise of the edges of one run and keeps what it drew."""
+    """Draws the noise of the edges of one run and records what it drew."""
 
     settings: FitSettings
     generator: np.random.Generator

@@ -22,7 +22,7 @@ NOISY_BOUNDS = {"e3": 0, "e4": 0, "e6": 1, "e7": 2, "e8": 0, "e9": 3}  # of loca
 
 @dataclass(frozen=True, kw_only=True)
 class Quantities:
-    """What the paper's formulas are made of.
+    """The quantities in the paper's formulas.
 
     Numbers of `documents` N, `words` d and `topics` k; `sigma_1` and `sigma_k` are eigenvalues of M2, `tensor_1` the
     largest lambda of the whitened M3 and `gamma_s` a quarter of the least gap between its lambda.

@@ -32,7 +32,7 @@ NOT_PROVEN = "NOT PROVEN PRIVATE"
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """How a run asks and learns.
+    """A placement with its calibration: its budget shares and its algorithm.
 
     `shares` plans it, given whether the vocabulary is public, the split over edges and the settings; `learn` takes the
     gate, the words, the settings and a generator of public starts, and runs every stage after the vocabulary; `split`

@@ -30,7 +30,7 @@ FAILURE_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Cost:
-    """What a list of events takes from a filter: the sum of squared GDP parameters, and added deltas."""
+    """The charge of a list of events to a filter: the sum of squared GDP parameters, and the sum of deltas."""
 
     mu_squared: float
     delta: float

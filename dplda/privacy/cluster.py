@@ -175,7 +175,8 @@ class Cluster:
 
 @dataclass(frozen=True, repr=False)
 class Hidden:
-    """What tasks take and leave: a failing task's arguments are written into a worker's log as they show themselves."""
+    """A wrapper for the arguments and results of tasks, whose repr hides them: workers log the arguments of failing
+    tasks."""
 
     value: Any
 

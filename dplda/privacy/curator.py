@@ -36,7 +36,7 @@ from dplda.settings import ADJACENCIES
 
 
 class Curator:
-    """Holds the private counts, the planned events and the noise; the only object that ever holds counts.
+    """The gate. The only object that ever holds private counts; also holds the planned events and the noise.
 
     `charge` is called with each event before its answer is computed and must make it durable (the ledger's
     reservation); it raises to refuse. Passes over the counts are made by `engine`. Under ``replace`` adjacency

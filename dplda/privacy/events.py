@@ -66,7 +66,7 @@ def at_least(epsilon: float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyStatement:
-    """What a run promises: (epsilon, delta) for one `unit` under `adjacency`, and the events behind it.
+    """A run's guarantee: (epsilon, delta) for one `unit` under `adjacency`, and the events behind it.
 
     `sound` is False for a run that is not private or not proven private; `reason` then says why and
     `epsilon` is infinite. `epsilon` is that of all `events` together (docs/privacy.md, section 4.2).

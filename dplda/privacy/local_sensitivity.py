@@ -18,7 +18,7 @@ ROOT2 = math.sqrt(2)
 
 @dataclass(frozen=True)
 class StabilityTest:
-    """One released `bound` of a private quantity; where it has to lie `above` something, the test passed if it does."""
+    """One released `bound` of a private quantity; with a threshold `above`, the test passes if the bound exceeds it."""
 
     name: str
     bound: float

@@ -1,9 +1,9 @@
 """Passes over the private counts: sums over all units. Only the curator makes passes.
 
-A pass is a function of the counts of some units that lets go of integers to be added, or of numbers in the units'
-order. Units are divided into portions; since integers are added, how they are divided changes nothing. On this machine
-there is one portion, kept in memory, or where that would be large many, which threads read one at a time from the
-store, again in every pass: memory is then that of a portion for each thread, whatever the number of documents.
+A pass maps one portion of the units to integer sums, which are added across portions, or to numbers in the order of the
+units. Integer addition makes the result independent of how units are divided into portions. On this machine a small
+store is one portion, which stays in memory. A large one is many portions, which threads read from the store again in
+every pass, so that memory holds one portion per thread, whatever the number of documents.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from dplda.moments.clipped_sums import accumulate, count_eligible
 from dplda.moments.contributions import Contribution
 
 T = TypeVar("T")
-Pass = Callable[..., T]  # of UnitCounts, a number of threads, and what is given
+Pass = Callable[..., T]  # arguments: UnitCounts, a number of threads, and more
 
-KEPT = 2**29  # bytes of a store that is held in memory as one portion
+KEPT = 2**29  # bytes of the largest store that is kept in memory as one portion
 SPENT = "What was charged before stays spent."  # ends the messages of passes that fail
-READ = 2**26  # about as many bytes of a larger one are read at a time
+READ = 2**26  # approximate bytes of a portion of a larger store
 
 
 class Passes(Protocol):
-    """Where passes over the counts of one store are made."""
+    """Passes over the counts of one store, in one place of execution."""
 
     def use(self, words: Sequence[str]) -> None:
         """Project on these words from now on; the store's whole dictionary before."""
 
     def each(self, work: Pass[T], *given: Any, own: Sequence[Any] | None = None) -> list[T]:
-        """What `work` makes of each portion, in the order of the units; `own` gives each portion something more."""
+        """The result of `work` on each portion, in the order of the units; `own` holds an extra argument per portion."""
 
     def added(self, work: Pass[tuple[Any, ...]], *given: Any) -> tuple[Any, ...]:
-        """What `work` makes of all portions, added up."""
+        """The sum of the results of `work` over all portions."""
 
     def whole(self) -> UnitCounts:
         """The counts of all units."""
@@ -93,7 +93,7 @@ class Local:
 
 
 def in_threads(work: Callable[[int], T], n: int) -> Iterable[T]:
-    """``work(i)`` for i < n in order, a thread a core; no more than these are in work or wait to be taken."""
+    """Yield ``work(i)`` for i < n in order, from one thread a core, with no more results pending than threads."""
     with ThreadPoolExecutor(thread_count()) as pool:
         started: deque[Future[T]] = deque()
         for index in range(n):
@@ -110,12 +110,12 @@ def portion_of(store: CountStore, words: Sequence[str] | None, portion: Portion)
 
 
 def units(counts: UnitCounts, threads: int) -> int:
-    """How many units there are."""
+    """The number of units."""
     return counts.n_units
 
 
 def eligible(counts: UnitCounts, threads: int) -> tuple[int]:
-    """How many units have an eligible document."""
+    """The number of units that have an eligible document."""
     c = counts
     ranges = split(c.entries_before_unit(), threads)
     return (sum(run_ranges(lambda a, b: int(count_eligible(c.indptr, c.counts, c.unit_ptr, a, b)), ranges)),)
@@ -157,7 +157,7 @@ def _run(
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
-    """A view that cannot be written: what comes over a network cannot be, and would else be compiled for once more."""
+    """A read-only view. Arrays from a network are read-only, and a second kind of array would be compiled again."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -17,8 +17,8 @@ MOST_FAILURES = 9  # tenths of the share of delta kept for failures; ten would l
 class Share:
     """A stage's share of the run's mu^2, its `weight` over the sum of all, split evenly over `count` equal questions.
 
-    A stage `may_fail` if what rests on its answer is private only up to a failure probability: one that tests something
-    (docs/privacy.md, T4), and always one that selects words (T7).
+    `may_fail` says whether later guarantees hold only with probability 1 - delta_fail: so for a stage that tests
+    something (docs/privacy.md, T4), and always for one that selects words (T7).
     """
 
     stage: str

@@ -18,7 +18,7 @@ RARE = 0.01  # conclusions that an attacker reaches about fewer units than this 
 
 @dataclass(frozen=True)
 class StageShare:
-    """A stage's parts of the run's mu^2: its questions' and its clip's, and how often it asks with which noise."""
+    """A stage's shares of the run's mu^2, for its releases and for its clip, and their number and noise."""
 
     stage: str
     questions: float

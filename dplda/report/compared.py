@@ -62,7 +62,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Best:
-    """Which method has the best mean at an epsilon.
+    """The method with the best mean at an epsilon.
 
     `clear` if each was repeated and no other proven one's range reaches its range; `unproven` is the best method
     without a proof, if it is better still.

@@ -28,7 +28,7 @@ _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})  # plotly draw
 
 @dataclass(frozen=True)
 class Table:
-    """Cells as they are shown; the first column names the row."""
+    """A table of formatted cells; the first column names the row."""
 
     columns: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]

@@ -23,7 +23,7 @@ class TopicMap:
 
 @dataclass(frozen=True)
 class Matched:
-    """Topics of two runs, each of the first with `partner` of the second, -1 where none is left.
+    """Matched topics of two runs: each topic of the first has a `partner` of the second, or -1.
 
     `similarity` is ``(n_topics of the first, n_topics of the second)``: 1 for equal topics, 0 for topics without
     a word in common.

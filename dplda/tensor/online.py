@@ -55,7 +55,7 @@ def online_power_method(
 
 
 class _Stream:
-    """Samples taken from blocks of any sizes."""
+    """A stream of samples from blocks of any sizes."""
 
     def __init__(self, blocks: Iterable[Block]) -> None:
         self._blocks = iter(blocks)

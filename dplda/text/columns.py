@@ -38,7 +38,7 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read a corpus. All of it is declared by the user and public.
+    """How to read a corpus, as the user declares it; public.
 
     `pattern` chooses the files of a folder by their names; `one_line` says that each line of a CSV or TSV file is one
     record, whatever it holds.

@@ -19,7 +19,7 @@ REMEMBERED_PIECES, REMEMBERED_CHARACTERS = 500_000, 1 << 26  # then the memory s
 
 
 class Tokens(Protocol):
-    """A tokenizer: what it answers is a function of its argument alone."""
+    """A tokenizer: a function of its argument alone."""
 
     def pieces(self, text: str) -> list[str]:
         """The pieces of a document whose words are those of the document."""
@@ -89,7 +89,7 @@ def _renumbered(numbers: NDArray[np.int32], size: int) -> tuple[list[int], NDArr
 
 
 class _Numbers(dict[str, int]):
-    """Numbers names in the order in which they are first asked for."""
+    """Numbers names in the order of their first appearance."""
 
     def __missing__(self, name: str) -> int:
         self[name] = number = len(self)

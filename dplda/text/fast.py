@@ -21,7 +21,7 @@ _APART = {code: " " for code in range(128) if not re.match(r"[\w']", chr(code))}
 
 
 class FastTokens:
-    """The rule above with the `exceptions` of a language, each a run and its parts, and what counts as a word of it.
+    """The rule above, with a language's `exceptions` (runs and their parts) and its rule for words.
 
     Needs nothing of spaCy once it is made, so that other processes need not load it.
     """
