@@ -36,7 +36,7 @@ class Passes(Protocol):
         """Project on these words from now on; the store's whole dictionary before."""
 
     def each(self, work: Pass[T], *given: Any, own: Sequence[Any] | None = None) -> list[T]:
-        """The result of `work` on each portion, in the order of the units; `own` holds an extra argument per portion."""
+        """The results of `work` on each portion, in the order of the units; `own` holds an extra argument for each."""
 
     def added(self, work: Pass[tuple[Any, ...]], *given: Any) -> tuple[Any, ...]:
         """The sum of the results of `work` over all portions."""
