@@ -78,8 +78,8 @@ def methods(
     return [
         ("streaming_power_method", lambda: streaming_power_method(blocks, X, samples), once),
         ("noisy_power_method", lambda: noisy_power_method(lambda X: Z.T @ (Z @ X), X, rounds), whole),
-        ("adaptive_power_iteration", lambda: adaptive_power_iteration(Z, X, rounds, **PRIVACY, random=random), whole),
-        ("clipped_power_iteration", lambda: clipped_power_iteration(Z, X, rounds, **PRIVACY, random=random), whole),
+        ("adaptive_power_iteration", lambda: adaptive_power_iteration(Z, X, rounds, **PRIVACY, rng=random), whole),
+        ("clipped_power_iteration", lambda: clipped_power_iteration(Z, X, rounds, **PRIVACY, rng=random), whole),
     ]
 
 

@@ -63,12 +63,12 @@ def like(values: np.ndarray, array: Array) -> Array:
     return xp.asarray(values, dtype=array.dtype, device=array_api_compat.device(array))
 
 
-def standard_normal(random: np.random.Generator, shape: tuple[int, ...], array: Array) -> Array:
+def standard_normal(rng: np.random.Generator, shape: tuple[int, ...], array: Array) -> Array:
     """Independent N(0, 1) draws of `shape` in the library, on the device and with the type of `array`.
 
     Seeded floating-point noise is for study; a private release of documents takes the curator's exact noise.
     """
-    return like(random.standard_normal(shape), array)
+    return like(rng.standard_normal(shape), array)
 
 
 def floats(array: Array, name: str) -> Array:

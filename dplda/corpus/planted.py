@@ -48,16 +48,16 @@ def synthetic(
     _SEED.check("seed", seed)
     if not 0.0 <= zipf <= 10.0:
         raise InputError(f"zipf must be a number in [0, 10] (exponent), got {zipf!r}.")
-    random = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     base = np.arange(1, n_words + 1, dtype=np.float64) ** -zipf
-    topics = random.dirichlet(concentration * n_words * base / base.sum(), size=n_topics)
-    proportions = random.dirichlet(np.full(n_topics, alpha0 / n_topics), size=n_documents)
-    lengths = random.poisson(mean_length, size=n_documents) + SHORTEST
-    return draw_counts(random, lengths, proportions, topics), topics, proportions
+    topics = rng.dirichlet(concentration * n_words * base / base.sum(), size=n_topics)
+    proportions = rng.dirichlet(np.full(n_topics, alpha0 / n_topics), size=n_documents)
+    lengths = rng.poisson(mean_length, size=n_documents) + SHORTEST
+    return draw_counts(rng, lengths, proportions, topics), topics, proportions
 
 
 def draw_counts(
-    random: np.random.Generator, lengths: npt.NDArray[np.int64], proportions: FloatArray, topics: FloatArray
+    rng: np.random.Generator, lengths: npt.NDArray[np.int64], proportions: FloatArray, topics: FloatArray
 ) -> sp.csr_matrix:
     """Draw documents of given `lengths` (n_documents,): counts (n_documents, n_words) int32.
 
@@ -66,7 +66,7 @@ def draw_counts(
     """
     cumulative = np.cumsum(topics, axis=1)
     cumulative /= cumulative[:, -1:]
-    blocks = [_draw_block(random, lengths[rows], proportions[rows], cumulative) for rows in _row_blocks(lengths)]
+    blocks = [_draw_block(rng, lengths[rows], proportions[rows], cumulative) for rows in _row_blocks(lengths)]
     return sp.csr_matrix(sp.vstack(blocks, format="csr"))
 
 
@@ -77,18 +77,18 @@ def _row_blocks(lengths: npt.NDArray[np.int64]) -> list[slice]:
 
 
 def _draw_block(
-    random: np.random.Generator,
+    rng: np.random.Generator,
     lengths: npt.NDArray[np.int64],
     proportions: FloatArray,
     cumulative: FloatArray,
 ) -> sp.csr_matrix:
     n_documents, n_words = len(lengths), cumulative.shape[1]
-    per_topic = random.multinomial(lengths, proportions)
+    per_topic = rng.multinomial(lengths, proportions)
     keys = np.empty(int(lengths.sum()), dtype=np.int64)
     filled = 0
     for distribution, n_tokens in zip(cumulative, per_topic.T, strict=True):
         documents = np.repeat(np.arange(n_documents, dtype=np.int64), n_tokens)
-        words = np.searchsorted(distribution, random.random(len(documents)), side="right")
+        words = np.searchsorted(distribution, rng.random(len(documents)), side="right")
         keys[filled : filled + len(documents)] = documents * n_words + words
         filled += len(documents)
     return _merge(keys, n_documents, n_words)

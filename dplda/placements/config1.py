@@ -35,14 +35,14 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
 
 
 @one_blas_thread()
-def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: np.random.Generator) -> Learned:
-    """Run every stage after the vocabulary; `generator` draws public starting points only."""
+def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
+    """Run every stage after the vocabulary; `rng` draws public starting points only."""
     ask = StageReleaser(gate, gate.size())
     whitened = whiten(ask, words, settings)
     E3 = contributions.projected_third_moment(whitened.scale, whitened.whitening.basis)
     tensor = ask("tensor", E3, clip_quantile(*whitened.strength))
     T = whitened.corrected(contracted(tensor.mean[0], whitened.whitening.values))
-    return whitened.learned(eigenpairs(T, generator))
+    return whitened.learned(eigenpairs(T, rng))
 
 
 def contracted(coordinates: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -33,12 +33,12 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
 
 
 @one_blas_thread()
-def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: np.random.Generator) -> Learned:
-    """Run every stage after the vocabulary; `generator` draws public starting points only."""
+def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
+    """Run every stage after the vocabulary; `rng` draws public starting points only."""
     ask = StageReleaser(gate, gate.size())
     whitened = whiten(ask, words, settings)
     W = whitened.whitening.W
     quantile = max(QUANTILE, clip_quantile(*whitened.strength))
     tensor = ask("tensor", contributions.third_moment(whitened.scale[:, None] * W), quantile)
     T = whitened.corrected(unpack(tensor.mean[0], whitened.k))
-    return whitened.learned(eigenpairs(T, generator))
+    return whitened.learned(eigenpairs(T, rng))

@@ -45,8 +45,8 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
 
 
 @one_blas_thread()
-def learn(gate: OutputGate, words: WordFrequencies, settings: FitSettings, generator: np.random.Generator) -> Learned:
-    """Run every stage after the vocabulary; `generator` draws the public theta.
+def learn(gate: OutputGate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
+    """Run every stage after the vocabulary; `rng` draws the public theta.
 
     Raises `UnsupportedByData` when the stability test fails.
     """
@@ -56,7 +56,7 @@ def learn(gate: OutputGate, words: WordFrequencies, settings: FitSettings, gener
     quantile = max(QUANTILE, clip_quantile(*whitened.strength))
     clip = ask.clip("tensor", contributions.third_moment(W), quantile)
     correction = whitened.corrected(np.zeros((whitened.k,) * 3))
-    tested = gate.decompose(W, correction, generator.standard_normal(whitened.k), clip)
+    tested = gate.decompose(W, correction, rng.standard_normal(whitened.k), clip)
     if tested.value is None:
         raise UnsupportedByData(
             f"the decomposition is not stable enough to be released (placement config3): {tested.findings}. "

@@ -40,15 +40,15 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
 
 
 @one_blas_thread()
-def learn(gate: OutputGate, words: WordFrequencies, settings: FitSettings, generator: np.random.Generator) -> Learned:
-    """Run every stage after the vocabulary; `generator` draws the public h.
+def learn(gate: OutputGate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
+    """Run every stage after the vocabulary; `rng` draws the public h.
 
     Raises `UnsupportedByData` when a stability test fails, or when there are no more words than topics.
     """
     d, k = len(words.words), int(settings.topics)
     if d <= k:
         raise UnsupportedByData(f"placement config4 needs more words than topics, and {d} words were found for {k}.")
-    tested = gate.final_topics(settings.alpha0, generator.random(d), np.ones(d), k)
+    tested = gate.final_topics(settings.alpha0, rng.random(d), np.ones(d), k)
     if tested.value is None:
         raise UnsupportedByData(
             f"the topics are not stable enough to be released (placement config4): {tested.findings}. "

@@ -65,15 +65,15 @@ def shares(public_vocabulary: bool, topics: int | str) -> tuple[Share, ...]:
 
 
 @one_blas_thread()
-def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: np.random.Generator) -> Learned:
-    """Run every stage after the vocabulary; `generator` draws public starting points only."""
+def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
+    """Run every stage after the vocabulary; `rng` draws public starting points only."""
     alpha0, s, d = settings.alpha0, word_scale(words), len(words.words)
     documents = gate.size()
     ask = StageReleaser(gate, documents)
     m = ask("mean", contributions.first_moment(s), MEAN_QUANTILE).mean[:, 0]
 
     most = most_topics(settings)
-    X, last = _subspace(ask, words, s, m, min(d - 1, most + OVERSAMPLING), generator)
+    X, last = _subspace(ask, words, s, m, min(d - 1, most + OVERSAMPLING), rng)
     core = ask("core", contributions.core(s, X), clip_quantile(*_strength(last, most)))
     E2, mx = unpack_matrix(core.mean[0], X.shape[1]), X.T @ m
     values, vectors = leading_eigenvalues(second_moment(E2, mx, alpha0))
@@ -87,7 +87,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     tensor = ask("tensor", contributions.third_moment(s[:, None] * W), clip_quantile(values[k - 1], noise))
     A = X.T @ W
     T = third_moment(unpack(tensor.mean[0], k), A.T @ E2 @ A, W.T @ m, alpha0)
-    pairs = eigenpairs(T, generator)
+    pairs = eigenpairs(T, rng)
     spectral = to_topics(whitening.unwhiten(pairs.values, pairs.vectors, alpha0) / s[:, None])
 
     power = _word_power(documents, k, settings)
@@ -122,7 +122,7 @@ def _word_power(documents: float, topics: int, settings: FitSettings) -> float:
 
 
 def _subspace(
-    ask: StageReleaser, words: WordFrequencies, s: np.ndarray, m: np.ndarray, p: int, generator: np.random.Generator
+    ask: StageReleaser, words: WordFrequencies, s: np.ndarray, m: np.ndarray, p: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, Release]:
     """Orthonormal basis (d, p + 1), the mean direction and p directions of noisy power rounds; the last round."""
     mean_direction = m / max(float(np.linalg.norm(m)), 1e-300)
@@ -133,7 +133,7 @@ def _subspace(
         answers.append(ask("subspace", contributions.second_moment_times(s, X), LOW_QUANTILE))
         return trusted_rows(answers[-1].mean, answers[-1].mean_std, energy)
 
-    start = generator.standard_normal((len(s), p))
+    start = rng.standard_normal((len(s), p))
     X = noisy_power_method(multiply, start, POWER_ROUNDS, away_from=mean_direction).components
     return np.asarray(np.linalg.qr(np.column_stack([mean_direction, X]))[0]), answers[-1]
 

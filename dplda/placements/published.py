@@ -78,7 +78,7 @@ class _Noise:
     """Draws the noise of the edges of one run and records what it drew."""
 
     settings: FitSettings
-    generator: np.random.Generator
+    rng: np.random.Generator
     drawn: dict[str, EdgeNoise] = field(default_factory=dict)
 
     def __contains__(self, edge: str) -> bool:
@@ -87,21 +87,21 @@ class _Noise:
     def std(self, edge: str, quantities: Quantities) -> float:
         s = self.settings
         budgets = edge_budgets(s.placement, s.epsilon, s.delta, s.split)
-        self.drawn[edge] = edge_noise(edge, quantities, *budgets[edge], laplace=self.generator.laplace)
+        self.drawn[edge] = edge_noise(edge, quantities, *budgets[edge], laplace=self.rng.laplace)
         return self.drawn[edge].std
 
     def normal(self, std: float, *shape: int) -> np.ndarray:
-        return np.asarray(self.generator.normal(0.0, std, shape))
+        return np.asarray(self.rng.normal(0.0, std, shape))
 
 
 @one_blas_thread()
-def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: np.random.Generator) -> Learned:
-    """Run every stage after the vocabulary; `generator` draws the noise as well as starting points.
+def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
+    """Run every stage after the vocabulary; `rng` draws the noise as well as starting points.
 
     Raises `InputError` where `check` does.
     """
     k, d, alpha0, ones = check(settings), len(words.words), settings.alpha0, np.ones(len(words.words))
-    noise = _Noise(settings, generator)
+    noise = _Noise(settings, rng)
     documents = gate.size()
     m = gate.release("mean", contributions.first_moment(ones), math.inf).mean[:, 0]
     E2 = unpack_offsets(gate.release("moment", contributions.second_moment(ones), math.inf).mean)
@@ -119,7 +119,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     if "e6" in noise:
         T = T + math.sqrt(6) * symmetric_part(noise.normal(noise.std("e6", known), k, k, k))
 
-    pairs = eigenpairs(T, generator)
+    pairs = eigenpairs(T, rng)
     known = _quantities(documents, d, alpha0, exact, pairs.values)
     if "e7" in noise:
         std = noise.std("e7", known)

@@ -34,11 +34,11 @@ NOT_PROVEN = "NOT PROVEN PRIVATE"
 class Placement:
     """A placement with its calibration: its budget shares and its algorithm.
 
-    `shares` plans it, given whether the vocabulary is public, the split over edges and the settings; `learn` takes the
-    gate, the words, the settings and a generator of public starts, and runs every stage after the vocabulary; `split`
-    are the edges of the paper's graph that carry noise, with their default parts of the budget; `most_words` bounds
-    the vocabulary and `least_topics` the topics, which ``auto`` meets only if it is 1. A `reason` says why the run is
-    not (proven) private: its statistics and events are then exact.
+    `shares` plans a run, given whether the vocabulary is public, the split over edges and the settings. `learn` takes
+    the gate, the words, the settings and an `rng` for public starting points, and runs every stage after the
+    vocabulary. `split` maps the edges of the paper's graph that carry noise to their default shares of the budget.
+    `most_words` bounds the vocabulary and `least_topics` the topics, which ``auto`` meets only if it is 1. A `reason`
+    says why the run is not (proven) private: its statistics and events are then exact.
     """
 
     shares: Callable[[bool, Mapping[str, float], FitSettings], tuple[Share, ...]]

@@ -40,8 +40,8 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
 
 
 @one_blas_thread()
-def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: np.random.Generator) -> Learned:
-    """Run every stage after the vocabulary; `generator` draws public starting points only."""
+def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
+    """Run every stage after the vocabulary; `rng` draws public starting points only."""
     ask = StageReleaser(gate, gate.size())
     whitened = whiten(ask, words, settings)
     k, correction = whitened.k, whitened.corrected(np.zeros((whitened.k,) * 3))
@@ -58,5 +58,5 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, generator: 
     def value(U: np.ndarray) -> np.ndarray:
         return np.asarray(along_itself(U, along(U)))
 
-    pairs = noisy_power_method(Implicit(along, k), k, generator, iterations=ITERATIONS, value=value)
+    pairs = noisy_power_method(Implicit(along, k), k, rng, iterations=ITERATIONS, value=value)
     return whitened.learned(pairs)

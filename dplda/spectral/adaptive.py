@@ -30,7 +30,7 @@ def adaptive_power_iteration(
     *,
     epsilon: float,
     delta: float,
-    random: np.random.Generator,
+    rng: np.random.Generator,
     neighbours: str = ROW,
     search_share: float = 0.2,
     beta: float = 0.05,
@@ -65,16 +65,16 @@ def adaptive_power_iteration(
         """The sum of a a'X over the rows that the search keeps, with noise."""
         Z = A @ X
         size = scores(norms, Z)
-        theta = threshold(above_threshold(tail_counts(size), search.epsilon or 0.0, beta, random))
+        theta = threshold(above_threshold(tail_counts(size), search.epsilon or 0.0, beta, rng))
         xp = namespace(Z)
         kept = xp.where((size <= theta)[:, None], Z, xp.zeros_like(Z))
         std = changes * theta * (step.noise_multiplier or math.inf)
-        return A.T @ kept + std * standard_normal(random, tuple(X.shape), X)
+        return A.T @ kept + std * standard_normal(rng, tuple(X.shape), X)
 
     return replace(noisy_power_method(multiply, X, rounds), events=(search, step))
 
 
-def above_threshold(tails: np.ndarray, epsilon: float, beta: float, random: np.random.Generator) -> int:
+def above_threshold(tails: np.ndarray, epsilon: float, beta: float, rng: np.random.Generator) -> int:
     """The first j at which noise lets few rows exceed the j-th threshold, else the last; pure `epsilon`.
 
     Queries are minus the `tails`, all of which a row changes in the same direction, by at most one: noise Lap(2 /
@@ -82,6 +82,6 @@ def above_threshold(tails: np.ndarray, epsilon: float, beta: float, random: np.r
     with probability 1 - `beta` the search stops where none exceeds.
     """
     scale = 2 / epsilon
-    allowed = 2 * scale * math.log((len(tails) + 1) / beta) + random.laplace(scale=scale)
-    passed = tails + random.laplace(scale=scale, size=len(tails)) <= allowed
+    allowed = 2 * scale * math.log((len(tails) + 1) / beta) + rng.laplace(scale=scale)
+    passed = tails + rng.laplace(scale=scale, size=len(tails)) <= allowed
     return int(np.argmax(passed)) if passed.any() else HALVINGS

@@ -34,7 +34,7 @@ def clipped_power_iteration(
     *,
     epsilon: float,
     delta: float,
-    random: np.random.Generator,
+    rng: np.random.Generator,
     neighbours: str = ROW,
     beyond: float = 0.1,
 ) -> Subspace:
@@ -60,7 +60,7 @@ def clipped_power_iteration(
     X = checked_start(X, A.shape[1])
     replaced = neighbours == REPLACED_ROW
     bins = np.sqrt(2.0) if replaced else 1.0
-    clip = _clip(scores(norms, A @ orthonormal(X)), beyond, bins * (search.noise_multiplier or math.inf), random)
+    clip = _clip(scores(norms, A @ orthonormal(X)), beyond, bins * (search.noise_multiplier or math.inf), rng)
     std = (2.0 if replaced else 1.0) * clip * (step.noise_multiplier or math.inf)
 
     def multiply(X: Array) -> Array:
@@ -69,19 +69,19 @@ def clipped_power_iteration(
         size = scores(norms, Z)
         xp = namespace(Z)
         factors = clip / xp.where(size > clip, size, xp.full_like(size, clip))
-        return A.T @ (Z * factors[:, None]) + std * standard_normal(random, tuple(X.shape), X)
+        return A.T @ (Z * factors[:, None]) + std * standard_normal(rng, tuple(X.shape), X)
 
     return replace(noisy_power_method(multiply, X, rounds), events=(search, step))
 
 
-def _clip(size: Array, beyond: float, std: float, random: np.random.Generator) -> float:
+def _clip(size: Array, beyond: float, std: float, rng: np.random.Generator) -> float:
     """The least threshold that at most the share `beyond` of scores exceed, by counts of single bins with noise.
 
     A row lies in one bin: at or below the first threshold, or between two of the others.
     """
     tails = tail_counts(size)
     bins = np.concatenate([[size.shape[0]], tails]) - np.concatenate([tails, [0]])
-    noisy = bins + std * random.standard_normal(len(bins))
+    noisy = bins + std * rng.standard_normal(len(bins))
     above = noisy[::-1].cumsum()[::-1][1:]
     passed = above <= beyond * noisy.sum()
     return threshold(int(np.argmax(passed)) if passed.any() else HALVINGS)

@@ -17,7 +17,7 @@ from dplda.spectral.subspace import Subspace
 
 
 def analyze_gauss(
-    A: Any, k: int, *, epsilon: float, delta: float, random: np.random.Generator, neighbours: str = ROW
+    A: Any, k: int, *, epsilon: float, delta: float, rng: np.random.Generator, neighbours: str = ROW
 ) -> Subspace:
     """The k leading eigenvectors of A'A + E, (epsilon, delta)-private for one row of `A`.
 
@@ -39,7 +39,7 @@ def analyze_gauss(
     covariance = _dense(A.T @ A)
     xp = namespace(covariance)
     std = (event.noise_multiplier or math.inf) * l2_sensitivity(covariance, neighbours)
-    noise = std * standard_normal(random, tuple(covariance.shape), covariance)
+    noise = std * standard_normal(rng, tuple(covariance.shape), covariance)
     values, vectors = xp.linalg.eigh(covariance + (noise + noise.T) / 2)
     return Subspace(xp.flip(vectors, axis=1)[:, :k], xp.flip(values)[:k], 0, (), (event,))
 

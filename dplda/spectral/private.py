@@ -26,7 +26,7 @@ def private_power_method(
     *,
     epsilon: float,
     delta: float,
-    random: np.random.Generator,
+    rng: np.random.Generator,
     neighbours: str = ENTRY,
     change: float = 1.0,
     by_largest_entry: bool = False,
@@ -48,7 +48,7 @@ def private_power_method(
     """
     checked_rounds(rounds)
     event = equal_questions("power", rounds, epsilon, delta)
-    noise = _noise(event, random, neighbours, change, by_largest_entry)
+    noise = _noise(event, rng, neighbours, change, by_largest_entry)
     return replace(noisy_power_method(A, X, rounds, noise=noise), events=(event,))
 
 
@@ -77,7 +77,7 @@ def private_low_rank(
     *,
     epsilon: float,
     delta: float,
-    random: np.random.Generator,
+    rng: np.random.Generator,
     neighbours: str = ENTRY,
     change: float = 1.0,
     by_largest_entry: bool = False,
@@ -90,7 +90,7 @@ def private_low_rank(
     """
     checked_rounds(rounds)
     event = equal_questions("power", rounds + 1, epsilon, delta)
-    noise = _noise(event, random, neighbours, change, by_largest_entry)
+    noise = _noise(event, rng, neighbours, change, by_largest_entry)
     multiply = multiplier(A, checked_start(X).shape[0])
     found = noisy_power_method(multiply, X, rounds, noise=noise)
     left = found.components
@@ -99,7 +99,7 @@ def private_low_rank(
 
 
 def _noise(
-    event: Event, random: np.random.Generator, neighbours: str, change: float, by_largest_entry: bool
+    event: Event, rng: np.random.Generator, neighbours: str, change: float, by_largest_entry: bool
 ) -> Callable[[Array], Array]:
     """The noise of one question of `event` at X."""
     check_choice("neighbours", neighbours, NEIGHBOURS)
@@ -108,14 +108,12 @@ def _noise(
     if event.noise_multiplier is None:
         scale = change / (event.epsilon or 0.0)
         return lambda X: like(
-            random.laplace(
+            rng.laplace(
                 scale=scale * l1_sensitivity(X, neighbours, by_largest_entry=by_largest_entry), size=tuple(X.shape)
             ),
             X,
         )
     std = change * event.noise_multiplier
     return lambda X: (
-        std
-        * l2_sensitivity(X, neighbours, by_largest_entry=by_largest_entry)
-        * standard_normal(random, tuple(X.shape), X)
+        std * l2_sensitivity(X, neighbours, by_largest_entry=by_largest_entry) * standard_normal(rng, tuple(X.shape), X)
     )

@@ -31,7 +31,7 @@ class Subspace:
     events: tuple[Event, ...] = ()
 
 
-def random_basis(random: np.random.Generator, d: int, p: int, array: Array | None = None) -> Array:
+def random_basis(rng: np.random.Generator, d: int, p: int, array: Array | None = None) -> Array:
     """An orthonormal basis (d, p) of a uniformly random subspace: the usual public start of a power method.
 
     In the library, on the device and with the type of `array`, or NumPy's float64 without one. Cost: d p^2.
@@ -39,7 +39,7 @@ def random_basis(random: np.random.Generator, d: int, p: int, array: Array | Non
     """
     if not is_whole(p) or not 1 <= p <= d:
         raise InputError(f"p must be a whole number in [1, {d}] (columns), got {p!r}.")
-    basis = np.linalg.qr(random.standard_normal((d, p)))[0]
+    basis = np.linalg.qr(rng.standard_normal((d, p)))[0]
     return basis if array is None else like(basis, array)
 
 

@@ -39,9 +39,9 @@ class Implicit:
         along = self.along
         return replace(self, along=lambda U: along(U) - vectors @ (values[:, None] * (vectors.T @ U) ** 2))
 
-    def directions(self, generator: np.random.Generator, count: int) -> Array:
+    def directions(self, rng: np.random.Generator, count: int) -> Array:
         """Independent uniform unit vectors, (d, count)."""
-        U = generator.standard_normal((self.dimension, count))
+        U = rng.standard_normal((self.dimension, count))
         return like(U / np.linalg.norm(U, axis=0), self.example)
 
 

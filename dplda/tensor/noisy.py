@@ -14,7 +14,7 @@ from dplda.tensor.power import EigenPairs, no_pairs
 def noisy_power_method(
     T: Implicit,
     rank: int,
-    generator: np.random.Generator,
+    rng: np.random.Generator,
     *,
     starts: int = 1,
     iterations: int,
@@ -33,7 +33,7 @@ def noisy_power_method(
     xp = namespace(T.example)
     values, vectors, residuals = no_pairs(T)
     for _ in range(rank):
-        deflated, U = T.less(values, vectors), T.directions(generator, starts)
+        deflated, U = T.less(values, vectors), T.directions(rng, starts)
         for _ in range(iterations):
             before, products = U, deflated.along(U)
             U = scaled_to_unit(products, before)

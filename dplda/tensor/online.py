@@ -20,7 +20,7 @@ Block = Any  # (n, d) array, SciPy sparse matrix, or one sample (d,)
 def online_power_method(
     blocks: Iterable[Block],
     rank: int,
-    generator: np.random.Generator,
+    rng: np.random.Generator,
     *,
     samples: int,
     starts: int = 20,
@@ -51,7 +51,7 @@ def online_power_method(
     if not is_whole(rank) or not 1 <= rank <= stream.width:
         raise InputError(f"rank must be in 1..{stream.width}, the length of a sample, got {rank}")
     moment = Implicit(along, stream.width, stream.example)
-    return noisy_power_method(moment, rank, generator, starts=starts, iterations=iterations)
+    return noisy_power_method(moment, rank, rng, starts=starts, iterations=iterations)
 
 
 class _Stream:

@@ -38,7 +38,7 @@ def no_pairs(tensor: Implicit) -> tuple[Array, Array, Array]:
 def robust_power_method(
     T: Array | Implicit,
     rank: int,
-    generator: np.random.Generator,
+    rng: np.random.Generator,
     *,
     starts: int = 100,
     iterations: int = 30,
@@ -63,7 +63,7 @@ def robust_power_method(
     values, vectors, residuals = no_pairs(tensor)
     for _ in range(rank):
         deflated = tensor.less(values, vectors)
-        U = tensor.directions(generator, starts)
+        U = tensor.directions(rng, starts)
         if screen:
             U, steps = _iterate(deflated, U, max(1, iterations // 4), tolerance)
             U, done = _best(deflated, U, max(1, starts // 8)), done + steps

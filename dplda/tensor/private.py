@@ -20,7 +20,7 @@ from dplda.tensor.sensitivity import ENTRY, SENSITIVITIES
 def private_power_method(
     T: Array | Implicit,
     rank: int,
-    generator: np.random.Generator,
+    rng: np.random.Generator,
     *,
     epsilon: float,
     delta: float,
@@ -58,13 +58,13 @@ def private_power_method(
     multiplier = event.noise_multiplier or math.inf
 
     def along(U: Array) -> Array:
-        noise = standard_normal(generator, tuple(U.shape), U)
+        noise = standard_normal(rng, tuple(U.shape), U)
         return tensor.along(U) + multiplier * sensitivity.of_products(U) * noise
 
     def value(U: Array) -> Array:
-        noise = standard_normal(generator, (U.shape[1],), U)
+        noise = standard_normal(rng, (U.shape[1],), U)
         return along_itself(U, tensor.along(U)) + multiplier * sensitivity.of_values(U) * noise
 
     noisy = replace(tensor, along=along)
-    found = noisy_power_method(noisy, rank, generator, starts=starts, iterations=iterations, value=value)
+    found = noisy_power_method(noisy, rank, rng, starts=starts, iterations=iterations, value=value)
     return replace(found, events=(event,))

@@ -14,7 +14,7 @@ from dplda.tensor.power import EigenPairs
 def simultaneous_power_method(
     T: Array | Implicit,
     rank: int,
-    generator: np.random.Generator,
+    rng: np.random.Generator,
     *,
     probes: int = 20,
     rounds: int = 20,
@@ -36,7 +36,7 @@ def simultaneous_power_method(
     require_counts(probes=probes, rounds=rounds, iterations=iterations)
     tensor = implicit(T, rank)
     xp = namespace(tensor.example)
-    Q, done = _start(tensor, rank, generator, probes, rounds), 0
+    Q, done = _start(tensor, rank, rng, probes, rounds), 0
     for step in range(1, iterations + 1):
         before, products = Q, tensor.along(Q)
         Q, done = _orthonormal(products), step
@@ -47,17 +47,17 @@ def simultaneous_power_method(
     return EigenPairs(values, Q, done, xp.linalg.vector_norm(products - values * Q, axis=0))
 
 
-def _start(tensor: Implicit, rank: int, generator: np.random.Generator, probes: int, rounds: int) -> Array:
+def _start(tensor: Implicit, rank: int, rng: np.random.Generator, probes: int, rounds: int) -> Array:
     """The `rank` leading eigenvectors of T(I, I, w), (d, rank)."""
     xp = namespace(tensor.example)
-    w = xp.mean(tensor.along(tensor.directions(generator, probes)), axis=1, keepdims=True)
+    w = xp.mean(tensor.along(tensor.directions(rng, probes)), axis=1, keepdims=True)
     w = scaled_to_unit(w, w)
 
     def multiply(Q: Array) -> Array:
         both = tensor.along(xp.concat([w + Q, w - Q], axis=1))
         return (both[:, :rank] - both[:, rank:]) / 4
 
-    Q = _orthonormal(tensor.directions(generator, rank))
+    Q = _orthonormal(tensor.directions(rng, rank))
     for _ in range(rounds):
         Q = _orthonormal(multiply(Q))
     core = Q.T @ multiply(Q)

@@ -108,7 +108,7 @@ def one_trial(
 ) -> Errors:
     """sin^2 of each method from one start."""
     start = random_basis(random, A.shape[1], 1)
-    asked = {"epsilon": epsilon, "delta": DELTA, "random": random, "neighbours": "row"}
+    asked = {"epsilon": epsilon, "delta": DELTA, "rng": random, "neighbours": "row"}
     found = {
         "adaptive": adaptive_power_iteration(A, start, rounds, **asked),
         "clipped": clipped_power_iteration(A, start, rounds, **asked),

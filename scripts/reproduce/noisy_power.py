@@ -111,7 +111,7 @@ def coherent(sizes: Sizes, random: np.random.Generator) -> dict[tuple[int, int],
                 for errors, by_entry in ((entries, True), (rows, False)):
                     start = random_basis(random, d, COLUMNS)
                     run = private_power_method(
-                        A, start, sizes.private_rounds, **PRIVACY, random=random, by_largest_entry=by_entry
+                        A, start, sizes.private_rounds, **PRIVACY, rng=random, by_largest_entry=by_entry
                     )
                     errors.append(outside(run.components, U))
                 largest.append(np.abs(run.components).max() * np.sqrt(d))

@@ -102,7 +102,7 @@ def test_events_add_up_to_at_most_what_was_asked(neighbours, delta, epsilon):
         ROUNDS,
         epsilon=epsilon,
         delta=delta,
-        random=np.random.default_rng(0),
+        rng=np.random.default_rng(0),
         neighbours=neighbours,
     )
     (event,) = found.events
@@ -129,7 +129,7 @@ def test_noise_has_its_law_and_scale(neighbours, delta, law, monkeypatch):
 
     monkeypatch.setattr("dplda.spectral.private.noisy_power_method", spy)
     X = basis(3)
-    arguments = {"epsilon": 1.0, "delta": delta, "random": np.random.default_rng(5), "neighbours": neighbours}
+    arguments = {"epsilon": 1.0, "delta": delta, "rng": np.random.default_rng(5), "neighbours": neighbours}
     (event,) = private_power_method(np.eye(D), X, ROUNDS, change=0.5, **arguments).events
     draws = np.concatenate([noise.ravel() for _, noise in seen])
     if delta:
@@ -165,7 +165,7 @@ def test_noise_goes_by_the_iterate_that_it_is_added_at(method, delta, neighbours
 
     monkeypatch.setattr("dplda.spectral.power.orthonormal", orthonormal)
     found = method(
-        np.zeros((D, D)), flat, 3, epsilon=1.0, delta=delta, random=Ones(), neighbours=neighbours,
+        np.zeros((D, D)), flat, 3, epsilon=1.0, delta=delta, rng=Ones(), neighbours=neighbours,
         by_largest_entry=by_largest_entry,
     )  # fmt: skip
     (event,) = found.events
@@ -184,7 +184,7 @@ def test_much_epsilon_finds_the_subspace_in_every_library_with_the_same_draws(xp
     def run(library):
         random = np.random.default_rng(0)
         return private_power_method(
-            library.asarray(A), library.asarray(basis(0)), 5, epsilon=90.0, delta=delta, random=random
+            library.asarray(A), library.asarray(basis(0)), 5, epsilon=90.0, delta=delta, rng=random
         )
 
     X = to_numpy(run(xp).components)
@@ -201,7 +201,7 @@ def test_scaling_by_rows_has_less_noise_than_by_the_largest_entry():
 def test_low_rank_is_the_noisy_projection_and_is_charged_for_one_more_question(xp):
     A, V = planted([90.0, 80.0], D, 0.5)
     arguments = {"epsilon": 20.0, "delta": 1e-6}
-    found = private_low_rank(xp.asarray(A), xp.asarray(basis(0, D, 4)), 5, random=np.random.default_rng(1), **arguments)
+    found = private_low_rank(xp.asarray(A), xp.asarray(basis(0, D, 4)), 5, rng=np.random.default_rng(1), **arguments)
     (event,) = found.events
     assert event.count == 6
     assert found.subspace.events == found.events
@@ -219,7 +219,7 @@ def test_low_rank_is_the_noisy_projection_and_is_charged_for_one_more_question(x
 def test_a_sparse_matrix_and_a_callable_serve_as_well():
     A, _ = planted([9.0, 8.0], D, 0.5)
     runs = [
-        private_low_rank(form, basis(0), 3, epsilon=1.0, delta=1e-6, random=np.random.default_rng(2)).matrix
+        private_low_rank(form, basis(0), 3, epsilon=1.0, delta=1e-6, rng=np.random.default_rng(2)).matrix
         for form in (A, sparse.csr_array(A), lambda X: A @ X)
     ]
     np.testing.assert_allclose(runs[1], runs[0], atol=1e-8)
@@ -235,7 +235,7 @@ def test_the_last_product_of_a_callable_is_looked_at_too():
             3,
             epsilon=1.0,
             delta=1e-6,
-            random=np.random.default_rng(0),
+            rng=np.random.default_rng(0),
         )
 
 
@@ -262,4 +262,4 @@ def test_the_last_product_of_a_callable_is_looked_at_too():
 def test_wrong_arguments_are_refused(method, wrong, message):
     good = {"A": np.eye(D), "X": basis(0), "rounds": 2, "epsilon": 1.0, "delta": 1e-6}
     with pytest.raises(InputError, match=message):
-        method(**{**good, **wrong}, random=np.random.default_rng(0))
+        method(**{**good, **wrong}, rng=np.random.default_rng(0))

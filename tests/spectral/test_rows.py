@@ -27,7 +27,7 @@ N, D = 3000, 8
 
 
 def run(method, A, X, rounds=3, seed=0, epsilon=50.0, **options):
-    return method(A, X, rounds, epsilon=epsilon, delta=1e-6, random=np.random.default_rng(seed), **options)
+    return method(A, X, rounds, epsilon=epsilon, delta=1e-6, rng=np.random.default_rng(seed), **options)
 
 
 def first_right(A: np.ndarray) -> np.ndarray:
@@ -112,7 +112,7 @@ def test_long_rows_are_cut_before_anything_is_asked(method):
     cut = A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1)
     assert not np.allclose(A, cut)
     found = [
-        method(B, **last, epsilon=1.0, delta=1e-6, random=np.random.default_rng(0)).values
+        method(B, **last, epsilon=1.0, delta=1e-6, rng=np.random.default_rng(0)).values
         for B in (A, sparse.csr_array(A), cut)
     ]
     np.testing.assert_allclose(found[0], found[2])
@@ -142,7 +142,7 @@ def test_searches_and_sums_get_the_noise_that_their_events_state(neighbours, cha
     monkeypatch.setattr("dplda.spectral.power.orthonormal", orthonormal)
     monkeypatch.setattr("dplda.spectral.adaptive.above_threshold", search)
     monkeypatch.setattr("dplda.spectral.clipped._clip", lambda *arguments: asked.append(arguments) or 0.125)
-    options = {"epsilon": 1.0, "delta": 1e-6, "random": Ones(), "neighbours": neighbours}
+    options = {"epsilon": 1.0, "delta": 1e-6, "rng": Ones(), "neighbours": neighbours}
 
     none, A = np.zeros((0, D)), random_rows(50, D)
     events = adaptive_power_iteration(none, iterates[0], 2, beta=0.1, **options).events
@@ -321,19 +321,19 @@ def test_a_replaced_row_costs_twice_the_noise(method, monkeypatch):
 @LIBRARIES
 def test_analyze_gauss_without_much_noise_is_the_eigendecomposition(xp):
     A = random_rows(N, D)
-    found = analyze_gauss(xp.asarray(A), 3, epsilon=90.0, delta=1e-3, random=np.random.default_rng(0))
+    found = analyze_gauss(xp.asarray(A), 3, epsilon=90.0, delta=1e-3, rng=np.random.default_rng(0))
     values = np.linalg.eigvalsh(A.T @ A)[::-1][:3]
     np.testing.assert_allclose(to_numpy(found.values), values, rtol=0.02)
     assert abs(to_numpy(found.components)[:, 0] @ first_right(A)) > 0.999
     assert (found.iterations, found.residuals) == (0, ())
-    alike = analyze_gauss(sparse.csr_array(A), 3, epsilon=90.0, delta=1e-3, random=np.random.default_rng(0))
+    alike = analyze_gauss(sparse.csr_array(A), 3, epsilon=90.0, delta=1e-3, rng=np.random.default_rng(0))
     np.testing.assert_allclose(np.abs(alike.components.T @ to_numpy(found.components)), np.eye(3), atol=1e-6)
 
 
 def test_analyze_gauss_errs_by_the_angle_that_is_stated():
     A = np.diag([1.0, *[0.5] * 39]).repeat(400, axis=0)
     found = [
-        analyze_gauss(A, 1, epsilon=2.0, delta=1e-6, random=random) for random in map(np.random.default_rng, range(40))
+        analyze_gauss(A, 1, epsilon=2.0, delta=1e-6, rng=random) for random in map(np.random.default_rng, range(40))
     ]
     sines = [np.linalg.norm(one.components[1:, 0]) for one in found]
     expected = math.sqrt(40 / 2) * found[0].events[0].noise_multiplier / (400 * 0.75)
@@ -345,7 +345,7 @@ def test_analyze_gauss_adds_isotropic_symmetric_noise(neighbours, change):
     """With no rows the covariance is noise alone; its eigenvalues give it back."""
     random, squares, rest = np.random.default_rng(0), [], []
     for _ in range(500):
-        found = analyze_gauss(np.zeros((0, 4)), 4, epsilon=1.0, delta=1e-5, random=random, neighbours=neighbours)
+        found = analyze_gauss(np.zeros((0, 4)), 4, epsilon=1.0, delta=1e-5, rng=random, neighbours=neighbours)
         E = (found.components * found.values) @ found.components.T
         squares.append(np.diag(E))
         rest.append(E[np.triu_indices(4, 1)])
@@ -379,7 +379,7 @@ def test_covariances_of_neighbours_differ_by_what_noise_is_scaled_to():
     ],
 )
 def test_wrong_arguments_are_refused(wrong, message):
-    good = {"epsilon": 1.0, "delta": 1e-6, "random": np.random.default_rng(0), "neighbours": "row"}
+    good = {"epsilon": 1.0, "delta": 1e-6, "rng": np.random.default_rng(0), "neighbours": "row"}
     arguments = {**good, "A": np.ones((4, D)), **wrong}
     for method in METHODS:
         with pytest.raises(InputError, match=message):
@@ -399,7 +399,7 @@ def test_wrong_shares_columns_and_ranks_are_refused():
             run(method, A, X, 0)
     for k in (0, D + 1, 2.0):
         with pytest.raises(InputError, match="k must be"):
-            analyze_gauss(A, k, epsilon=1.0, delta=1e-6, random=random)
+            analyze_gauss(A, k, epsilon=1.0, delta=1e-6, rng=random)
 
 
 def test_the_package_names_its_functions():

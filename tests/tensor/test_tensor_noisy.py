@@ -86,4 +86,4 @@ def test_the_start_with_the_largest_value_is_kept():
 @pytest.mark.parametrize("counts", [{"rank": 0}, {"starts": 0}, {"iterations": 0}, {"starts": 2.0}])
 def test_nothing_to_do_is_refused(counts):
     with pytest.raises(InputError, match="at least 1"):
-        noisy_power_method(**{"T": Implicit(abs, 2), "rank": 1, "generator": None, "iterations": 1, **counts})
+        noisy_power_method(**{"T": Implicit(abs, 2), "rank": 1, "rng": None, "iterations": 1, **counts})

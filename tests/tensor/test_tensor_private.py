@@ -141,4 +141,4 @@ def test_half_the_change_is_half_the_noise():
 def test_what_cannot_be_private_or_decomposed_is_refused(more, message):
     usual = {"T": np.zeros((2, 2, 2)), "rank": 1, "epsilon": 1.0, "delta": DELTA}
     with pytest.raises(InputError, match=message):
-        private_power_method(generator=np.random.default_rng(0), **{**usual, **more})
+        private_power_method(rng=np.random.default_rng(0), **{**usual, **more})

@@ -105,4 +105,4 @@ def test_a_zero_tensor_has_zero_values():
 @pytest.mark.parametrize("more", [{"probes": 0}, {"rounds": 0}, {"iterations": 0}, {"rank": 4}])
 def test_what_cannot_be_done_is_refused(more):
     with pytest.raises(InputError, match=r"at least 1|rank 4"):
-        simultaneous_power_method(**{"T": np.zeros((3, 3, 3)), "rank": 1, "generator": None, **more})
+        simultaneous_power_method(**{"T": np.zeros((3, 3, 3)), "rank": 1, "rng": None, **more})
