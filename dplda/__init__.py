@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 from dplda.lazy import lazy
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:
     from dplda.corpus import Corpus, read_corpus
     from dplda.estimator import PrivateLDA

@@ -1,13 +1,14 @@
 # Sourced by the other scripts: make the virtual environment once, and again when pyproject.toml changes.
 # $1 is what to install, "." or ".[test]". DPLDA_VENV names another folder than .venv, from the top of the
-# checkout. Sets $venv and goes to that top. Errors are returned by hand: `set -e` does not reach every caller.
+# checkout, and PYTHON the interpreter to use. Sets $venv and goes to that top. Errors are returned by hand:
+# `set -e` does not reach every caller.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || return 1
 venv=${DPLDA_VENV:-.venv}
 
 find_python() {
   local candidate
-  for candidate in python3.11 python3.12 python3.13 python3 python; do
+  for candidate in ${PYTHON:-python3.11 python3.12 python3.13 python3 python}; do
     if "$candidate" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
       echo "$candidate"
       return

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from dplda import __version__
 from dplda.cli.audit import audit
 from dplda.cli.budget import budget
 from dplda.cli.compare import compare
@@ -29,7 +30,7 @@ UNEXPECTED, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="dplda", prog_name="dplda")
+@click.version_option(__version__, prog_name="dplda")
 def cli() -> None:
     """Learn topics from private text, and release only what is differentially private."""
 
