@@ -35,7 +35,7 @@ class Sketch:
     def __init__(self, hashes: Sequence[int] | Codes = (), members: Codes | None = None) -> None:
         self.hashes = np.unique(np.array(hashes, np.uint64))[:SKETCH_SIZE]
         rows = np.zeros((0, 2), np.uint64) if members is None else np.unique(np.asarray(members, np.uint64), axis=0)
-        rows = rows[np.isin(rows[:, 0], self.hashes)]
+        rows = rows[np.isin(rows[:, 0], self.hashes, kind="sort")]  # its tables overflow for such numbers in NumPy 2.0
         first = np.searchsorted(rows[:, 0], rows[:, 0])  # where each document's rows begin
         self.members = rows[np.arange(len(rows)) - first <= CROWD]
 
