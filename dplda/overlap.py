@@ -35,7 +35,7 @@ class Sketch:
     def __init__(self, hashes: Sequence[int] | Codes = (), members: Codes | None = None) -> None:
         self.hashes = np.unique(np.array(hashes, np.uint64))[:SKETCH_SIZE]
         rows = np.zeros((0, 2), np.uint64) if members is None else np.unique(np.asarray(members, np.uint64), axis=0)
-        rows = rows[np.isin(rows[:, 0], self.hashes, kind="sort")]  # its tables overflow for such numbers in NumPy 2.0
+        rows = rows[_are_in(rows[:, 0], self.hashes)]
         first = np.searchsorted(rows[:, 0], rows[:, 0])  # where each document's rows begin
         self.members = rows[np.arange(len(rows)) - first <= CROWD]
 
@@ -93,7 +93,7 @@ class Sketch:
     def _holders(self, documents: Codes) -> sparse.csr_array:
         """Which units hold which of `documents`, (n_units, n_documents); of crowded ones nobody is known to."""
         known = documents[~self._crowded(documents)]
-        rows = self.members[np.isin(self.members[:, 0], known)]
+        rows = self.members[_are_in(self.members[:, 0], known)]
         units, unit = np.unique(rows[:, 1], return_inverse=True)
         ones = np.ones(len(rows), np.int64)
         places = (unit, np.searchsorted(documents, rows[:, 0]))
@@ -129,6 +129,11 @@ class Fingerprint:
     code: str
     sketch: Sketch = field(default_factory=Sketch, compare=False)
     grouping: str | None = None
+
+
+def _are_in(codes: Codes, others: Codes) -> NDArray[np.bool_]:
+    """Which of `codes` (n,) are among `others`. Sorted: NumPy 2.0's lookup table overflows for 64-bit numbers."""
+    return np.isin(codes, others, kind="sort")
 
 
 def _to_text(codes: Codes) -> str:

@@ -88,7 +88,7 @@ class PartialStore:
             raise
 
     def append(self, documents: bytes, words: bytes) -> None:
-        """Add to both files; to be followed by `note` or `finish`."""
+        """Add to both files; to be followed by `checkpoint` or `finish`."""
         for file, more in zip(self._files, (documents, words), strict=True):
             _write(file, more)
             self._digest.update(more)

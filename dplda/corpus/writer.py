@@ -36,8 +36,8 @@ class StoreWriter:
     Whatever ends an import of a known `origin` leaves the blocks that were on disk, in a folder that cannot be taken
     for a store, and the next import of the same origin resumes from them: `n_read` documents of the source, defective
     ones included, are to be left out. `restart` throws them away. `notice` gets one line about either, a local
-    diagnostic. Memory holds the dictionary and one block. Raises `InputError` when the folder
-    cannot be written, the disk being full included, and `StoreLocked` while another process writes the same store.
+    diagnostic. Memory holds the dictionary and one block. Raises `InputError` if the folder cannot be written, for
+    example because the disk is full, and `StoreLocked` while another process writes the same store.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class StoreWriter:
         with _writing(self._destination):
             self._partial = PartialStore(self._destination, self._origin, restart=self._restart, notice=self._notice)
             try:
-                if self._partial.notes and not self._go_on():
+                if self._partial.notes and not self._resume():
                     self._partial.clear()
                     self._begin()
             except BaseException:
@@ -123,7 +123,7 @@ class StoreWriter:
                 )
             self._partial.close()
 
-    def _go_on(self) -> bool:
+    def _resume(self) -> bool:
         """Take over what is on disk; False if Arrow would write it otherwise now, so that nothing can be added."""
         last = self._partial.notes[-1]
         documents = self._documents.again(self._partial.inside / DOCUMENTS, last.n_blocks)

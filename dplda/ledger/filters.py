@@ -126,34 +126,34 @@ def total(runs: Sequence[RunRecord]) -> Cost:
     return sum((run.cost for run in runs), NOTHING)
 
 
-def admit(book: LedgerState, run: RunRecord, runs: int = 1, regrouped: Collection[str] = ()) -> None:
+def admit(state: LedgerState, run: RunRecord, runs: int = 1, regrouped: Collection[str] = ()) -> None:
     """Raise `BudgetRefused`, saying what to do next, unless `run` fits all filters it would be charged to.
 
     `run` may stand for several `runs` at once, with the events of all of them. `regrouped` are the codes of groupings
     in which documents that it reads form other units.
     """
-    others = [other for other in book.runs if other.id != run.id]
-    linked = replace(book, runs=[*others, run]).linked(run.dataset)
-    earlier = replace(book, runs=others).charged(linked)
-    if not all(book.grant(name).unbounded for name in linked):
+    others = [other for other in state.runs if other.id != run.id]
+    linked = replace(state, runs=[*others, run]).linked(run.dataset)
+    earlier = replace(state, runs=others).charged(linked)
+    if not all(state.grant(name).unbounded for name in linked):
         _check_pair(earlier, run)
         _check_grouping(earlier, run, regrouped)
     for name in _own_first(linked, run.dataset):
-        _check_budget(name, book.grant(name), total(earlier), run, runs)
+        _check_budget(name, state.grant(name), total(earlier), run, runs)
 
 
-def admit_public(book: LedgerState, dataset: str, fingerprints: Iterable[str]) -> None:
+def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) -> None:
     """Raise `BudgetRefused` if documents declared public have a bounded budget, under their name or another.
 
     They have it by the name `dataset`, or by a run that counts on documents of one of `fingerprints`, those of corpora
     that share documents with them; a dataset that has neither runs nor grants is free.
     """
-    declared = {*book.grants, *(run.dataset for run in book.runs)}
-    own = book.linked(dataset) if dataset in declared else ()
-    for name in _own_first({*own, *book.holders(fingerprints)}, dataset):
-        if not book.grant(name).unbounded:
+    declared = {*state.grants, *(run.dataset for run in state.runs)}
+    own = state.linked(dataset) if dataset in declared else ()
+    for name in _own_first({*own, *state.holders(fingerprints)}, dataset):
+        if not state.grant(name).unbounded:
             raise BudgetRefused(
-                f"Dataset {_holding(name, dataset)} has a bounded budget ({book.grant(name)}), and what is declared "
+                f"Dataset {_holding(name, dataset)} has a bounded budget ({state.grant(name)}), and what is declared "
                 "public is looked at without any. If its documents are public: "
                 f"dplda budget grant {shlex.quote(name)} --unbounded"
             )

@@ -78,9 +78,9 @@ class Ledger:
         RANGES["epsilon"].check("epsilon", epsilon)
         RANGES["delta"].check("delta", delta)
         with self._store.writing() as session:
-            book = self._trusted(session)
+            state = self._trusted(session)
             row = RunRow(
-                id=_new_name(dataset, {run.id for run in book.runs}),
+                id=_new_name(dataset, {run.id for run in state.runs}),
                 number=queries.latest_run(session) + 1,
                 dataset=dataset,
                 unit=unit,
@@ -95,7 +95,7 @@ class Ledger:
                 created=_now(),
             )
             plan = tuple(PlannedEvent(event=event, charged=False) for event in events)
-            admit(book, queries.run_record(row, plan))
+            admit(state, queries.run_record(row, plan))
             self._record(session, *_declared(session, dataset), row, *_event_rows(row.id, events))
             return Reservation(self._store, self._trusted, row.id, tuple(events))
 
@@ -109,10 +109,10 @@ class Ledger:
         """
         _check_name("dataset", dataset)
         with self._store.reading() as session:
-            book = self._trusted(session)
+            state = self._trusted(session)
         whole = RunRecord(
             id="",
-            number=len(book.runs) + 1,
+            number=len(state.runs) + 1,
             dataset=dataset,
             unit=unit,
             adjacency=adjacency,
@@ -129,8 +129,8 @@ class Ledger:
             plan=tuple(PlannedEvent(event=event, charged=False) for plan in plans for event in plan),
         )
         if plans:
-            admit(book, whole, len(plans))
-        return Quote(dataset=queries.dataset_record(book, dataset), cost=whole.cost if plans else NOTHING)
+            admit(state, whole, len(plans))
+        return Quote(dataset=queries.dataset_record(state, dataset), cost=whole.cost if plans else NOTHING)
 
     def check_public(self, dataset: str, fingerprint: Fingerprint) -> None:
         """Raise `BudgetRefused` if `dataset`, or another that shares documents with it, has a bounded budget.
@@ -138,8 +138,8 @@ class Ledger:
         For documents that are declared public; those the ledger has never seen are free. Writes nothing.
         """
         with self._store.reading() as session:
-            book = self._trusted(session)
-            admit_public(book, dataset, [fingerprint.code, *queries.overlapping(session, fingerprint)])
+            state = self._trusted(session)
+            admit_public(state, dataset, [fingerprint.code, *queries.overlapping(session, fingerprint)])
 
     def lock(self, key: str) -> AbstractContextManager[None]:
         """Hold an exclusive lock on the comparisons of `key`. Raises `LedgerError` if another process holds it."""
@@ -225,8 +225,8 @@ class Ledger:
     def datasets(self) -> list[DatasetRecord]:
         """All datasets, by name."""
         with self._store.reading() as session:
-            book = self._trusted(session)
-            return [queries.dataset_record(book, name) for name in queries.names(session)]
+            state = self._trusted(session)
+            return [queries.dataset_record(state, name) for name in queries.names(session)]
 
     def dataset(self, name: str) -> DatasetRecord:
         """One dataset; raises `InputError` if the ledger does not know it."""
@@ -244,7 +244,7 @@ class Ledger:
             return integrity.verify(session, self._store.chain)
 
     def _trusted(self, session: Session) -> LedgerState:
-        """The book, after the whole record was found intact: nothing is decided on, or told from, another."""
+        """The state, once the whole record is verified: nothing is decided or reported from an altered record."""
         if not integrity.verify(session, self._store.chain).ok:
             raise LedgerError(f"The ledger {self.path} was altered outside dplda. See: dplda budget verify")
         return queries.load(session)

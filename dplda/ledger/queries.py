@@ -97,18 +97,18 @@ def latest_grant(session: Session) -> int:
     return session.scalar(select(func.max(GrantRow.number))) or 0
 
 
-def dataset_record(book: LedgerState, name: str) -> DatasetRecord:
-    """A dataset's budget as it stands in `book`."""
-    linked = book.linked(name)
-    charged = book.charged(linked)
-    own = [run for run in book.runs if run.dataset == name]
+def dataset_record(state: LedgerState, name: str) -> DatasetRecord:
+    """A dataset's budget as it stands in `state`."""
+    linked = state.linked(name)
+    charged = state.charged(linked)
+    own = [run for run in state.runs if run.dataset == name]
     return DatasetRecord(
         name=name,
         unit=charged[0].unit if charged else None,
         adjacency=charged[0].adjacency if charged else None,
-        grant=book.grant(name),
-        guaranteed=book.guaranteed(name),
-        guaranteed_alone=book.guaranteed(name, alone=True),
+        grant=state.grant(name),
+        guaranteed=state.guaranteed(name),
+        guaranteed_alone=state.guaranteed(name, alone=True),
         spent=total(charged),
         linked=linked,
         fingerprints=tuple(sorted({run.fingerprint for run in own if run.fingerprint})),
@@ -118,14 +118,14 @@ def dataset_record(book: LedgerState, name: str) -> DatasetRecord:
     )
 
 
-def history(book: LedgerState, name: str) -> list[HistoryRecord]:
+def history(state: LedgerState, name: str) -> list[HistoryRecord]:
     """Grants and runs of a dataset in the order in which they were made, the initial grant first."""
     lines = []
-    for place, (grant, remark) in enumerate(book.granted(name)):
+    for place, (grant, remark) in enumerate(state.granted(name)):
         listed = f", to be raised to {', '.join(f'{e:g}' for e in grant.listed)} at most" if grant.listed else ""
         text = f"grant {grant}{listed}{remark}" if place else f"grant {grant} (every dataset's)"
         lines.append((grant.after_run, min(place, 1), HistoryRecord(created=grant.created, text=text, grant=grant)))
-    for run in book.runs:
+    for run in state.runs:
         if run.dataset == name:
             text = f"run {run.id}, epsilon {run.epsilon:g}, delta {run.delta:g}, {run.described}"
             lines.append((run.number, 0, HistoryRecord(created=run.created, text=text, run=run.id)))

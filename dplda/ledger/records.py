@@ -50,7 +50,7 @@ class RunRecord:
     """A run. `epsilon` (nats) and `delta` are those requested; `cost` is its charge to the filter.
 
     While `status` is ``reserved`` the whole plan counts, also if the process died; once ended, only what was
-    asked. A run that is not sound costs infinitely much unless it ended without an answer.
+    charged. A run that is not sound costs infinitely much unless it ended without an answer.
     `created`, `seconds` (stage -> seconds), `fingerprint` and `grouping` are private by-products: not for sharing.
     """
 

@@ -45,14 +45,14 @@ class Reservation:
             row = self._open_row(session)
             if row.fingerprint not in (None, fingerprint.code):
                 raise GateError(f"Run {self.run} is already bound to other documents.")
-            book = self._load(session)
-            run = next(run for run in book.runs if run.id == self.run)
+            state = self._load(session)
+            run = next(run for run in state.runs if run.id == self.run)
             shared = queries.overlapping(session, fingerprint)
             regrouped = queries.regrouped(session, fingerprint)
             row.fingerprint, row.grouping = fingerprint.code, fingerprint.grouping
             try:
                 admit(
-                    replace(book, overlaps=book.overlaps.union((code, fingerprint.code) for code in shared)),
+                    replace(state, overlaps=state.overlaps.union((code, fingerprint.code) for code in shared)),
                     replace(run, fingerprint=fingerprint.code, grouping=fingerprint.grouping),
                     regrouped=regrouped,
                 )

@@ -37,10 +37,10 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
 @one_blas_thread()
 def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
     """Run every stage after the vocabulary; `rng` draws public starting points only."""
-    ask = StageReleaser(gate, gate.size())
-    whitened = whiten(ask, words, settings)
+    release = StageReleaser(gate, gate.size())
+    whitened = whiten(release, words, settings)
     E3 = contributions.projected_third_moment(whitened.scale, whitened.whitening.basis)
-    tensor = ask("tensor", E3, clip_quantile(*whitened.strength))
+    tensor = release("tensor", E3, clip_quantile(*whitened.strength))
     T = whitened.corrected(contracted(tensor.mean[0], whitened.whitening.values))
     return whitened.learned(eigenpairs(T, rng))
 

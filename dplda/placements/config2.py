@@ -35,10 +35,10 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
 @one_blas_thread()
 def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
     """Run every stage after the vocabulary; `rng` draws public starting points only."""
-    ask = StageReleaser(gate, gate.size())
-    whitened = whiten(ask, words, settings)
+    release = StageReleaser(gate, gate.size())
+    whitened = whiten(release, words, settings)
     W = whitened.whitening.W
     quantile = max(QUANTILE, clip_quantile(*whitened.strength))
-    tensor = ask("tensor", contributions.third_moment(whitened.scale[:, None] * W), quantile)
+    tensor = release("tensor", contributions.third_moment(whitened.scale[:, None] * W), quantile)
     T = whitened.corrected(unpack(tensor.mean[0], whitened.k))
     return whitened.learned(eigenpairs(T, rng))

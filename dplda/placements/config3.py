@@ -50,11 +50,11 @@ def learn(gate: OutputGate, words: WordFrequencies, settings: FitSettings, rng: 
 
     Raises `UnsupportedByData` when the stability test fails.
     """
-    ask = StageReleaser(gate, gate.size())
-    whitened = whiten(ask, words, settings)
+    release = StageReleaser(gate, gate.size())
+    whitened = whiten(release, words, settings)
     W = whitened.scale[:, None] * whitened.whitening.W
     quantile = max(QUANTILE, clip_quantile(*whitened.strength))
-    clip = ask.clip("tensor", contributions.third_moment(W), quantile)
+    clip = release.clip("tensor", contributions.third_moment(W), quantile)
     correction = whitened.corrected(np.zeros((whitened.k,) * 3))
     tested = gate.decompose(W, correction, rng.standard_normal(whitened.k), clip)
     if tested.value is None:

@@ -69,12 +69,12 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.ran
     """Run every stage after the vocabulary; `rng` draws public starting points only."""
     alpha0, s, d = settings.alpha0, word_scale(words), len(words.words)
     documents = gate.size()
-    ask = StageReleaser(gate, documents)
-    m = ask("mean", contributions.first_moment(s), MEAN_QUANTILE).mean[:, 0]
+    release = StageReleaser(gate, documents)
+    m = release("mean", contributions.first_moment(s), MEAN_QUANTILE).mean[:, 0]
 
     most = most_topics(settings)
-    X, last = _subspace(ask, words, s, m, min(d - 1, most + OVERSAMPLING), rng)
-    core = ask("core", contributions.core(s, X), clip_quantile(*_strength(last, most)))
+    X, last = _subspace(release, words, s, m, min(d - 1, most + OVERSAMPLING), rng)
+    core = release("core", contributions.core(s, X), clip_quantile(*_strength(last, most)))
     E2, mx = unpack_matrix(core.mean[0], X.shape[1]), X.T @ m
     values, vectors = leading_eigenvalues(second_moment(E2, mx, alpha0))
     noise = noise_level(core.mean_std, X.shape[1])
@@ -84,14 +84,14 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.ran
     floor = max(noise, 1e-3 * values[0], 1e-12)
     whitening = Whitening(X @ vectors[:, :k], np.maximum(values[:k], floor))
     W = whitening.W
-    tensor = ask("tensor", contributions.third_moment(s[:, None] * W), clip_quantile(values[k - 1], noise))
+    tensor = release("tensor", contributions.third_moment(s[:, None] * W), clip_quantile(values[k - 1], noise))
     A = X.T @ W
     T = third_moment(unpack(tensor.mean[0], k), A.T @ E2 @ A, W.T @ m, alpha0)
     pairs = eigenpairs(T, rng)
     spectral = to_topics(whitening.unwhiten(pairs.values, pairs.vectors, alpha0) / s[:, None])
 
     power = _word_power(documents, k, settings)
-    parameters = _refine(ask, spectral, alpha0 / k, _proportions(m / s), power)
+    parameters = _refine(release, spectral, alpha0 / k, _proportions(m / s), power)
     prevalence = parameters.sum(axis=0) / parameters.sum()
     facts = {
         "supported_topics": supported,
@@ -122,7 +122,7 @@ def _word_power(documents: float, topics: int, settings: FitSettings) -> float:
 
 
 def _subspace(
-    ask: StageReleaser, words: WordFrequencies, s: np.ndarray, m: np.ndarray, p: int, rng: np.random.Generator
+    release: StageReleaser, words: WordFrequencies, s: np.ndarray, m: np.ndarray, p: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, Release]:
     """Orthonormal basis (d, p + 1), the mean direction and p directions of noisy power rounds; the last round."""
     mean_direction = m / max(float(np.linalg.norm(m)), 1e-300)
@@ -130,7 +130,7 @@ def _subspace(
     answers: list[Release] = []
 
     def multiply(X: np.ndarray) -> np.ndarray:
-        answers.append(ask("subspace", contributions.second_moment_times(s, X), LOW_QUANTILE))
+        answers.append(release("subspace", contributions.second_moment_times(s, X), LOW_QUANTILE))
         return trusted_rows(answers[-1].mean, answers[-1].mean_std, energy)
 
     start = rng.standard_normal((len(s), p))
@@ -154,12 +154,14 @@ def _proportions(means: np.ndarray) -> np.ndarray:
     return np.asarray(positive / positive.sum())
 
 
-def _refine(ask: StageReleaser, topics: np.ndarray, prior: float, frequencies: np.ndarray, power: float) -> np.ndarray:
+def _refine(
+    release: StageReleaser, topics: np.ndarray, prior: float, frequencies: np.ndarray, power: float
+) -> np.ndarray:
     scale = (frequencies + 1e-5) ** -power
     scale /= scale.mean()
 
     def expected(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        answer = ask("refine", contributions.expected_counts(weights, prior, scale), REFINE_QUANTILE)
+        answer = release("refine", contributions.expected_counts(weights, prior, scale), REFINE_QUANTILE)
         return answer.total / scale[:, None], answer.std / scale
 
     start = topics + BACKGROUND * frequencies[:, None]

@@ -42,12 +42,12 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
 @one_blas_thread()
 def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
     """Run every stage after the vocabulary; `rng` draws public starting points only."""
-    ask = StageReleaser(gate, gate.size())
-    whitened = whiten(ask, words, settings)
+    release = StageReleaser(gate, gate.size())
+    whitened = whiten(release, words, settings)
     k, correction = whitened.k, whitened.corrected(np.zeros((whitened.k,) * 3))
     scaled = whitened.scale[:, None] * whitened.whitening.W
     quantile = max(QUANTILE, clip_quantile(*whitened.strength))
-    clip = ask.clip("tensor", contributions.third_moment(scaled), quantile)
+    clip = release.clip("tensor", contributions.third_moment(scaled), quantile)
 
     def along(U: np.ndarray) -> np.ndarray:
         """T(I, u, u), with noise, for the one column u of U."""

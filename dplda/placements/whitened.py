@@ -87,14 +87,14 @@ class Whitened:
         return by_prevalence(to_topics(columns), prevalence(pairs.values, self.alpha0), self.documents, facts)
 
 
-def whiten(ask: StageReleaser, words: WordFrequencies, settings: FitSettings) -> Whitened:
+def whiten(release: StageReleaser, words: WordFrequencies, settings: FitSettings) -> Whitened:
     """Release m and M2 and whiten by them."""
     d = len(words.words)
     scale = word_scale(words)
-    signal = ask.documents * gaussian_budget(settings.epsilon, settings.delta)
-    answer = ask("mean", contributions.first_moment(scale), clip_quantile(signal, CLIP_BIAS * math.sqrt(d)))
+    signal = release.documents * gaussian_budget(settings.epsilon, settings.delta)
+    answer = release("mean", contributions.first_moment(scale), clip_quantile(signal, CLIP_BIAS * math.sqrt(d)))
     m = answer.mean[:, 0]
-    answer = ask("moment", contributions.second_moment(scale), clip_quantile(signal, CLIP_BIAS * math.sqrt(2 * d)))
+    answer = release("moment", contributions.second_moment(scale), clip_quantile(signal, CLIP_BIAS * math.sqrt(2 * d)))
     E2 = unpack_offsets(answer.mean)
     noise = noise_level(answer.mean_std, d)
     shown = min(d, most_topics(settings) + 5)
@@ -103,7 +103,7 @@ def whiten(ask: StageReleaser, words: WordFrequencies, settings: FitSettings) ->
     k = topic_count(settings, int((values > noise).sum()), d)
     floored = np.maximum(values[:k], max(noise, FLOOR * values[0], 1e-12))
     return Whitened(
-        documents=ask.documents,
+        documents=release.documents,
         alpha0=settings.alpha0,
         scale=scale,
         m=m,
