@@ -11,11 +11,11 @@ from peers import tensorly_topics, whitened_third
 from planted_stores import write
 from scipy import sparse
 
+from dplda import statistics
 from dplda.comparison.measures import matched_error
 from dplda.compute.lattice import BOUND
 from dplda.corpus import synthetic
-from dplda.moments import contributions
-from dplda.privacy.passes import clipped_sum
+from dplda.execution.passes import clipped_sum
 from dplda.tensor.symmetric import unpack
 
 
@@ -23,7 +23,7 @@ def test_peer_has_the_same_third_moment() -> None:
     random, clip = np.random.default_rng(0), 100.0
     W, counts = random.standard_normal((7, 3)), sparse.csr_matrix(random.poisson(1.0, (9, 7)) + np.eye(9, 7) * 3)
     units = units_of(counts.astype(np.int32))
-    total = clipped_sum(units, 1, contributions.third_moment(W), clip)[0][0] * (clip / BOUND)
+    total = clipped_sum(units, 1, statistics.third_moment(W), clip)[0][0] * (clip / BOUND)
     found = whitened_third(counts, np.asarray(counts.sum(axis=1)).ravel(), W)
     assert found == pytest.approx(unpack(total, 3) / 9, abs=1e-3)
 
