@@ -21,7 +21,7 @@ __getattr__, __dir__ = lazy(
     {
         "Corpus": "corpus",
         "Ledger": "ledger",
-        "PrivacyStatement": "privacy.events",
+        "PrivacyStatement": "accounting.events",
         "PrivateLDA": "estimator",
         "TopicModel": "model",
         "fit": "fitting",
