@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,11 +14,18 @@ import numpy as np
 from dplda.accounting.accountant import cost
 from dplda.accounting.events import Event, at_least
 from dplda.accounting.stages import base_of
+from dplda.config import (
+    ExecutionSettings,
+    FitSettings,
+    ModelSettings,
+    PrivacySettings,
+    VocabularySettings,
+)
 from dplda.corpus import Corpus
 from dplda.corpus.fingerprint import fingerprint
-from dplda.errors import DpldaError, InputError, UnsupportedByData
+from dplda.errors import DpldaError, UnsupportedByData
 from dplda.execution.engines import Engine, running_engine
-from dplda.ledger import Ledger
+from dplda.ledger import Ledger, new_name
 from dplda.mechanisms.curator import Curator, Gate, WordFrequencies
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
@@ -27,29 +33,35 @@ from dplda.model.space import release_space, reserve_space
 from dplda.model.topics import TopicModel
 from dplda.placements.vocabulary import require_words, within_limits
 from dplda.progress import NoProgress, Progress
-from dplda.request import UNNAMED, Recorder, Request, Unrecorded, public_words
-from dplda.settings import CALIBRATIONS, DEVICES, ENGINES, FitSettings, check_choice
+from dplda.request import UNNAMED, Recorder, Request, Unrecorded
+
+_PRIVACY, _VOCABULARY, _MODEL, _EXECUTION = (
+    PrivacySettings(),
+    VocabularySettings(),
+    ModelSettings(),
+    ExecutionSettings(),
+)
 
 
 def fit(
     corpus: Corpus,
     dataset: str | None = None,
-    n_topics: int | Literal["auto"] = 20,
-    epsilon: float = 2.0,
-    delta: float = 1e-6,
-    placement: str = "default",
-    calibration: str = "sound",
+    n_topics: int | Literal["auto"] = _MODEL.topics,
+    epsilon: float = _PRIVACY.epsilon,
+    delta: float = _PRIVACY.delta,
+    placement: str = _MODEL.placement,
+    calibration: str = _MODEL.calibration,
     vocabulary: Sequence[str] | None = None,
     ledger: Ledger | Literal[False] | None = None,
-    engine: str = "local",
+    engine: str = _EXECUTION.engine,
     scheduler: str | None = None,
-    device: str = "cpu",
+    device: str = _EXECUTION.device,
     simulate_seed: int | None = None,
     *,
-    adjacency: str = "add-remove",
-    max_vocabulary: int = 2000,
-    max_document_frequency: float = 0.1,
-    alpha0: float = 1.0,
+    adjacency: str = _PRIVACY.adjacency,
+    max_vocabulary: int = _VOCABULARY.max_vocabulary,
+    max_document_frequency: float = _VOCABULARY.max_document_frequency,
+    alpha0: float = _MODEL.alpha0,
     split: Mapping[str, float] | None = None,
     out: str | Path | None = None,
     models: str | Path | None = None,
@@ -69,42 +81,31 @@ def fit(
     Raises `InputError` for bad input and `BudgetRefused` when the ledger does not allow the run, both with
     nothing spent, and `UnsupportedByData` when the released numbers cannot support the request.
     """
+    words = vocabulary if vocabulary is not None else corpus.public_vocabulary
     settings = FitSettings(
-        topics=n_topics,
-        epsilon=epsilon,
-        delta=delta,
-        placement=placement,
-        adjacency=adjacency,
-        max_vocabulary=max_vocabulary,
-        max_document_frequency=max_document_frequency,
-        alpha0=alpha0,
-        simulate_seed=simulate_seed,
-        split=split,
+        privacy=PrivacySettings(epsilon=epsilon, delta=delta, adjacency=adjacency, simulate_seed=simulate_seed),
+        vocabulary=VocabularySettings(
+            words=None if words is None else tuple(words),
+            max_vocabulary=max_vocabulary,
+            max_document_frequency=max_document_frequency,
+        ),
+        model=ModelSettings(topics=n_topics, alpha0=alpha0, placement=placement, calibration=calibration, split=split),
+        execution=ExecutionSettings(engine=engine, scheduler=scheduler, device=device),
     )
+    request = Request(corpus, settings, dataset or corpus.name or UNNAMED)
     ledger = Ledger() if ledger is None else ledger
-    check_choice("calibration", calibration, CALIBRATIONS)
-    check_choice("engine", engine, ENGINES)
-    check_choice("device", device, DEVICES)
-    if engine == "local" and scheduler is not None:
-        raise InputError("scheduler is for --engine dask; leave it out with --engine local.")
-    if engine == "dask" and placement == "config4":
-        raise InputError("config4 needs the exact moments of all documents in one place: use --engine local.")
-    words = public_words(vocabulary if vocabulary is not None else corpus.public_vocabulary, settings)
-    request = Request(corpus, settings, words, calibration, dataset or corpus.name or UNNAMED)
-    folder = Path(out) if out is not None else Path(models) / f".{secrets.token_hex(8)}" if models else None
+    run = new_name(request.dataset)
+    folder = Path(out) if out is not None else Path(models) / run if models else None
     if folder is not None:
         reserve_space(folder, request.model_bytes)
     watch = Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
-    with _released_on_failure(folder), running_engine(engine, scheduler, device) as running:
-        recorder = request.reserve(ledger)
+    with _released_on_failure(folder), running_engine(settings.execution) as running:
+        recorder = request.reserve(ledger, run)
         with _abandoned_on_failure(recorder):
             model = _learn(request, recorder, ledger, watch, running)
             if folder is not None:
-                if out is None:
-                    folder = folder.rename(folder.parent / recorder.run)
                 watch.start("save")
-                with _released_on_failure(folder):
-                    model.save(folder)
+                model.save(folder)
             watch.stop()
             recorder.finish(model=str(folder.resolve()) if folder else None, seconds=watch.seconds)
     return model
@@ -154,10 +155,12 @@ def _learn(
         recorder.charge(event)
         charged.append(event)
 
-    seed = settings.simulate_seed
+    seed = settings.privacy.simulate_seed
     noise = ExactNoise() if seed is None else SimulatedNoise(seed)
     gate_class = ExactGate if request.placement.reason else Curator
-    gate = gate_class(engine(store), request.events, charge, noise, adjacency=settings.adjacency, progress=watch)
+    gate = gate_class(
+        engine(store), request.events, charge, noise, adjacency=settings.privacy.adjacency, progress=watch
+    )
     try:
         found = _words(gate, request)
         learned = request.placement.learn(gate, found, settings, np.random.default_rng(seed))
@@ -173,7 +176,7 @@ def _learn(
         | {
             "run": recorder.run,
             "documents": round(learned.documents),
-            "alpha": [float(a) for a in settings.alpha0 * learned.prevalence],
+            "alpha": [float(a) for a in settings.model.alpha0 * learned.prevalence],
             **learned.facts,
         },
     )
@@ -193,13 +196,13 @@ def _told(request: Request, recorder: Recorder, charged: Sequence[Event]) -> str
 
 
 def _words(gate: Gate, request: Request) -> WordFrequencies:
-    settings = request.settings
-    if request.words is not None:
-        gate.use_words(request.words)
+    wanted = request.settings.vocabulary
+    if wanted.words is not None:
+        gate.use_words(wanted.words)
         return gate.word_frequencies()
     released = gate.choose_words()
-    modelled = within_limits(released, settings.max_vocabulary, settings.max_document_frequency)
-    require_words(modelled, released, settings.topics, settings.max_document_frequency)
+    modelled = within_limits(released, wanted.max_vocabulary, wanted.max_document_frequency)
+    require_words(modelled, released, request.settings.model.least_words, wanted.max_document_frequency)
     gate.use_words(modelled.words)
     return modelled
 

@@ -12,8 +12,8 @@ from dplda.accounting.plan import Share, calibrate
 from dplda.accounting.stages import Stage, clip_of
 from dplda.audit.attacker import Attacker
 from dplda.audit.games import Game, Neighbours
+from dplda.config import PrivacySettings
 from dplda.placements.stage_release import word_shares
-from dplda.settings import FitSettings
 from dplda.statistics import Contribution
 from dplda.statistics.norm_histogram import CLIP_GRID
 from dplda.statistics.word_votes import MOST_WORDS
@@ -28,7 +28,7 @@ HELD = (
 W = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]], np.float64)  # what words 1 and 2 add, cancels
 
 
-def mechanisms(settings: FitSettings) -> Iterator[Game]:
+def mechanisms(settings: PrivacySettings) -> Iterator[Game]:
     """A game of each, at the epsilon, delta and adjacency of `settings`."""
     yield _size(settings)
     yield _frequency(settings)
@@ -67,7 +67,7 @@ def _document(words: dict[int, int], length: int = len(WORDS)) -> np.ndarray:
 
 
 def _neighbours(
-    settings: FitSettings,
+    settings: PrivacySettings,
     canary: dict[int, int],
     other: dict[int, int],
     words: tuple[str, ...] = WORDS,
@@ -80,7 +80,7 @@ def _neighbours(
 def _game(
     name: str,
     shares: tuple[Share, ...],
-    settings: FitSettings,
+    settings: PrivacySettings,
     neighbours: Neighbours,
     play: Callable[[Attacker], object],
     public: bool = True,
@@ -90,7 +90,7 @@ def _game(
 
 
 def _alone(
-    name: str, stage: str, settings: FitSettings, neighbours: Neighbours, play: Callable[[Attacker], object]
+    name: str, stage: str, settings: PrivacySettings, neighbours: Neighbours, play: Callable[[Attacker], object]
 ) -> Game:
     """A game of one question, which has the whole budget."""
     game = _game(name, (Share(SUM, 1.0),), settings, neighbours, play)
@@ -98,7 +98,7 @@ def _alone(
 
 
 def _sum(
-    name: str, statistic: Contribution, canary: dict[int, int], other: dict[int, int], settings: FitSettings
+    name: str, statistic: Contribution, canary: dict[int, int], other: dict[int, int], settings: PrivacySettings
 ) -> Game:
     def play(attacker: Attacker) -> None:
         attacker.release(SUM, statistic, BEYOND)
@@ -106,25 +106,25 @@ def _sum(
     return _alone(name, SUM, settings, _neighbours(settings, canary, other), play)
 
 
-def _size(settings: FitSettings) -> Game:
+def _size(settings: PrivacySettings) -> Game:
     too_short = {1: UNIT - 1}
     neighbours = _neighbours(settings, {1: UNIT}, too_short)
     return _alone("size", Stage.SIZE, settings, neighbours, Attacker.size)
 
 
-def _frequency(settings: FitSettings) -> Game:
+def _frequency(settings: PrivacySettings) -> Game:
     neighbours = _neighbours(settings, {1: UNIT}, {2: UNIT})
     return _game("frequency", word_shares(True), settings, neighbours, Attacker.word_frequencies)
 
 
-def _known_word(settings: FitSettings) -> Game:
+def _known_word(settings: PrivacySettings) -> Game:
     neighbours = _neighbours(settings, {1: UNIT}, {2: UNIT})
     return _game(
         "vocabulary, known word", word_shares(False), settings, neighbours, Attacker.choose_words, public=False
     )
 
 
-def _unknown_words(settings: FitSettings) -> Game:
+def _unknown_words(settings: PrivacySettings) -> Game:
     """As many words as a unit may vote for, that nobody else has: each more is a chance to be released."""
     words = (*WORDS, *(f"own{i}" for i in range(MOST_WORDS)))
     own = dict.fromkeys(range(len(WORDS), len(words)), 1)
@@ -133,7 +133,7 @@ def _unknown_words(settings: FitSettings) -> Game:
     return _game("vocabulary, unknown words", shares, settings, neighbours, Attacker.choose_words, public=False)
 
 
-def _clip(settings: FitSettings) -> Game:
+def _clip(settings: PrivacySettings) -> Game:
     """The lowest bin of the histogram is seen through a quantile that it reaches alone or not at all."""
     scale = np.array([2.0**-13, 2.0**25, 2.0**25, 1.0, 1.0, 1.0])
     neighbours = _neighbours(settings, {0: UNIT}, {1: UNIT})

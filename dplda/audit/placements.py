@@ -8,36 +8,34 @@ import numpy as np
 
 from dplda.audit.attacker import Attacker
 from dplda.audit.games import Game, Neighbours
+from dplda.config import PLACEMENTS, FitSettings, ModelSettings, PrivacySettings, VocabularySettings
 from dplda.corpus import synthetic
 from dplda.errors import InputError, UnsupportedByData
 from dplda.placements import registry
 from dplda.request import Request
-from dplda.settings import PLACEMENTS, FitSettings
 
 SOUND = tuple(name for name in PLACEMENTS if not registry.find(name, registry.SOUND).reason)
 DOCUMENTS, WORDS, TOPICS, LENGTH = 250, 8, 2, 12
 OFTEN = 50  # times that the canary repeats the rarest word: at or above the largest norm of every statistic
 
 
-def game(placement: str, settings: FitSettings) -> Game:
+def game(placement: str, settings: PrivacySettings) -> Game:
     """A game of `placement` at epsilon, delta and adjacency of `settings`; raises `InputError` if it claims nothing."""
     if placement not in SOUND:
         raise InputError(f"placement must be one of {', '.join(SOUND)}, which promise something, got {placement!r}.")
-    asked = FitSettings(
-        placement=placement,
-        topics=TOPICS,
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        adjacency=settings.adjacency,
-    )
     neighbours = _neighbours(settings.adjacency)
-    request = Request(neighbours.corpora()[0], asked, neighbours.words, registry.SOUND, "audit")
+    asked = FitSettings(
+        privacy=settings,
+        vocabulary=VocabularySettings(words=neighbours.words),
+        model=ModelSettings(placement=placement, topics=TOPICS),
+    )
+    request = Request(neighbours.corpora()[0], asked, "audit")
 
     def play(attacker: Attacker) -> None:
         with contextlib.suppress(UnsupportedByData):  # tests failed: what was released until then is the evidence
             request.placement.learn(attacker, attacker.word_frequencies(), asked, np.random.default_rng(0))
 
-    return Game(f"placement {placement}", request.events, asked.delta, neighbours, play)
+    return Game(f"placement {placement}", request.events, settings.delta, neighbours, play)
 
 
 def _neighbours(adjacency: str) -> Neighbours:

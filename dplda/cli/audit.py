@@ -9,8 +9,8 @@ import click
 from dplda.cli.bars import following
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import adjacency_option, delta_option, json_option
+from dplda.config import PrivacySettings, Range
 from dplda.errors import InputError
-from dplda.settings import FitSettings, Range
 
 if TYPE_CHECKING:
     from dplda.audit.run import Finding
@@ -59,7 +59,7 @@ def audit(
     Corpora are synthetic and chosen to be told apart: nothing private is read, nothing is charged and no file is
     written. An audit can refute a claim and never prove it. Ends with status 5 if it refutes one.
     """
-    settings = FitSettings(epsilon=epsilon, delta=delta, adjacency=adjacency)
+    settings = PrivacySettings(epsilon=epsilon, delta=delta, adjacency=adjacency)
     _RUNS.check("runs", runs)
     _CONFIDENCE.check("confidence", confidence)
     if seed is not None and not simulate:

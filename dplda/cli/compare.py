@@ -15,7 +15,7 @@ from dplda.cli.bars import following, following_grid
 from dplda.cli.compared import record, report, show, tell_cost, tell_resumed
 from dplda.cli.console import print_json, private_notes, say
 from dplda.cli.options import (
-    DEFAULTS,
+    MODEL,
     MODELS,
     READING_NAMES,
     adjacency_option,
@@ -30,8 +30,8 @@ from dplda.cli.options import (
     refuse_existing,
     topic_count,
 )
+from dplda.config import PLACEMENTS
 from dplda.errors import InputError
-from dplda.settings import PLACEMENTS
 from dplda.text.wordlists import read_word_list
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def _grid(path: str | None, options: dict[str, Any], *, quiet: bool) -> Grid:
         corpus=corpus,
         dataset=options["dataset"] or corpus.name or UNNAMED,
         common={
-            "n_topics": DEFAULTS.topics if n_topics is None else n_topics,
+            "n_topics": MODEL.topics if n_topics is None else n_topics,
             **{name: options[name] for name in COMMON},
         },
         words=None if words is None else tuple(words),

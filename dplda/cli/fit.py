@@ -10,7 +10,7 @@ import click
 from dplda.cli.bars import following
 from dplda.cli.console import print_json, private_notes, say
 from dplda.cli.options import (
-    DEFAULTS,
+    MODEL,
     MODELS,
     adjacency_option,
     dataset_option,
@@ -25,7 +25,7 @@ from dplda.cli.options import (
     topic_count,
 )
 from dplda.cli.topics import show_topics, topics_json
-from dplda.settings import CALIBRATIONS, DEVICES, ENGINES, PLACEMENTS
+from dplda.config import CALIBRATIONS, DEVICES, ENGINES, PLACEMENTS
 from dplda.text.wordlists import read_word_list
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def edge_parts(value: str) -> dict[str, float]:
     "n_topics",
     type=topic_count,
     metavar="K|auto",
-    default=DEFAULTS.topics,
+    default=MODEL.topics,
     show_default=True,
     help="How many.",
 )
@@ -61,7 +61,7 @@ def edge_parts(value: str) -> dict[str, float]:
 @click.option(
     "--placement",
     type=click.Choice(PLACEMENTS),
-    default=DEFAULTS.placement,
+    default=MODEL.placement,
     show_default=True,
     help="Where the noise goes; none is NOT PRIVATE.",
 )

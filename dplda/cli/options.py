@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from dplda.cli.console import say
+from dplda.config import ADJACENCIES, ExecutionSettings, ModelSettings, PrivacySettings, VocabularySettings
 from dplda.errors import InputError
-from dplda.settings import ADJACENCIES, FitSettings
 from dplda.text.tokenization import TOKENIZERS
 
 if TYPE_CHECKING:
@@ -21,19 +21,17 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-DEFAULTS = FitSettings()
+PRIVACY, VOCABULARY, MODEL, EXECUTION = PrivacySettings(), VocabularySettings(), ModelSettings(), ExecutionSettings()
 MODELS = Path("models")
 
 epsilon_option = click.option(
-    "--epsilon", default=DEFAULTS.epsilon, show_default=True, help="Privacy budget of the run (nats)."
+    "--epsilon", default=PRIVACY.epsilon, show_default=True, help="Privacy budget of the run (nats)."
 )
-delta_option = click.option(
-    "--delta", default=DEFAULTS.delta, show_default=True, help="Failure probability of one run."
-)
+delta_option = click.option("--delta", default=PRIVACY.delta, show_default=True, help="Failure probability of one run.")
 adjacency_option = click.option(
     "--adjacency",
     type=click.Choice(ADJACENCIES),
-    default=DEFAULTS.adjacency,
+    default=PRIVACY.adjacency,
     show_default=True,
     help="What a neighbouring corpus is: one unit added or removed, or replaced.",
 )
@@ -64,14 +62,16 @@ _READING = (
     click.option("--pattern", metavar="GLOB", help="Read only the files of a folder that match, as '*.csv'."),
 )
 _LEARNING = (
-    click.option("--max-vocabulary", default=DEFAULTS.max_vocabulary, show_default=True, help="Most words to choose."),
+    click.option(
+        "--max-vocabulary", default=VOCABULARY.max_vocabulary, show_default=True, help="Most words to choose."
+    ),
     click.option(
         "--max-document-frequency",
-        default=DEFAULTS.max_document_frequency,
+        default=VOCABULARY.max_document_frequency,
         show_default=True,
         help="Drop words in a larger share of documents, by noisy frequency.",
     ),
-    click.option("--alpha0", default=DEFAULTS.alpha0, show_default=True, help="Sum of the Dirichlet prior."),
+    click.option("--alpha0", default=MODEL.alpha0, show_default=True, help="Sum of the Dirichlet prior."),
 )
 READING_NAMES = (
     "format",

@@ -10,8 +10,16 @@ import click
 
 from dplda.accounting.stages import Stage
 from dplda.cli.console import print_json, say, table
-from dplda.cli.options import DEFAULTS, adjacency_option, delta_option, epsilon_option, json_option, topic_count
-from dplda.settings import FitSettings
+from dplda.cli.options import (
+    MODEL,
+    VOCABULARY,
+    adjacency_option,
+    delta_option,
+    epsilon_option,
+    json_option,
+    topic_count,
+)
+from dplda.config import FitSettings
 
 if TYPE_CHECKING:
     from dplda.placements.forecast import Forecast, ForecastInputs
@@ -32,14 +40,18 @@ SIGNALS = {
 @click.command()
 @click.option("--documents", type=int, required=True, metavar="N", help="How many documents, about.")
 @click.option(
-    "--vocabulary", default=DEFAULTS.max_vocabulary, show_default=True, metavar="WORDS", help="How many words, at most."
+    "--vocabulary",
+    default=VOCABULARY.max_vocabulary,
+    show_default=True,
+    metavar="WORDS",
+    help="How many words, at most.",
 )
 @click.option("--public-vocabulary", is_flag=True, help="The words are a public list; otherwise chosen privately.")
 @click.option(
     "--topics",
     type=topic_count,
     metavar="K|auto",
-    default=DEFAULTS.topics,
+    default=MODEL.topics,
     show_default=True,
     help="How many topics.",
 )
@@ -53,7 +65,7 @@ def plan(documents: int, vocabulary: int, public_vocabulary: bool, as_json: bool
     No document is read, nothing is spent and nothing is written. One document is taken to be one unit: where people
     are the unit, give the number of people.
     """
-    settings = FitSettings(max_vocabulary=vocabulary, **options)
+    settings = FitSettings.of(max_vocabulary=vocabulary, **options)
     from dplda.placements.forecast import ForecastInputs
     from dplda.placements.reference_corpora import KINDS
 
@@ -72,12 +84,12 @@ def _record(outlook: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, 
     settings, shares = outlook.settings, outlook.shares
     return {
         "documents": outlook.documents,
-        "vocabulary": settings.max_vocabulary,
+        "vocabulary": settings.vocabulary.max_vocabulary,
         "public_vocabulary": outlook.public_vocabulary,
-        "topics": settings.topics,
-        "epsilon": settings.epsilon,
-        "delta": settings.delta,
-        "adjacency": settings.adjacency,
+        "topics": settings.model.topics,
+        "epsilon": settings.privacy.epsilon,
+        "delta": settings.privacy.delta,
+        "adjacency": settings.privacy.adjacency,
         "unit": "document",
         "forecasts": [
             {
@@ -106,9 +118,10 @@ def _record(outlook: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, 
 def _tell(outlook: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> None:
     """The same for a person."""
     settings = outlook.settings
-    changed = "added or removed" if settings.adjacency == "add-remove" else "replaced"
+    privacy = settings.privacy
+    changed = "added or removed" if privacy.adjacency == "add-remove" else "replaced"
     say(
-        f"A fit would be (epsilon {settings.epsilon:g}, delta {settings.delta:g})-differentially private for one "
+        f"A fit would be (epsilon {privacy.epsilon:g}, delta {privacy.delta:g})-differentially private for one "
         f"document, {changed}.",
         style="green",
     )
@@ -152,7 +165,7 @@ def _words(outlook: ForecastInputs, expected: Forecast) -> str:
 def _topics(outlook: ForecastInputs, expected: Forecast) -> str:
     """How many topics survive, of those asked for."""
     most = outlook.most_topics
-    found, upper = min(expected.supported, most), "at most " if outlook.settings.topics == "auto" else ""
+    found, upper = min(expected.supported, most), "at most " if outlook.settings.model.topics == "auto" else ""
     if found == 0:
         return "no topic survives" if len(expected.stages) > 1 else "too few words, the run would end"
     return f"about {found} of {upper}{most} topics survive" if found < most else f"all {most} topics survive"

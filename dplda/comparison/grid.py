@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from dplda.comparison.public import Judge
 from dplda.comparison.records import DONE, UNSUPPORTED, Cell, Comparison, Outcome
+from dplda.config import CALIBRATIONS, PLACEMENTS, RANGES, FitSettings, Range, check_choice
 from dplda.corpus import Corpus
 from dplda.errors import InputError, UnsupportedByData
 from dplda.fitting import fit
@@ -23,8 +24,7 @@ from dplda.ledger import ComparisonLog, Ledger, Quote
 from dplda.ledger.integrity import canonical
 from dplda.placements import registry
 from dplda.progress import Progress
-from dplda.request import Request, public_words
-from dplda.settings import CALIBRATIONS, PLACEMENTS, RANGES, FitSettings, Range, check_choice
+from dplda.request import Request
 
 PLANTED, PUBLIC, PRIVATE = "planted", "public", "private"
 NOISELESS = "none"  # the placement whose runs do not depend on epsilon: tried at the first one only
@@ -93,8 +93,9 @@ class Grid:
 
     def _request(self, placement: str, calibration: str, epsilon: float) -> Request:
         common = dict(self.common)
-        settings = FitSettings(topics=common.pop("n_topics"), epsilon=epsilon, placement=placement, **common)
-        return Request(self.corpus, settings, public_words(self.words, settings), calibration, self.dataset)
+        chosen = {"topics": common.pop("n_topics"), "words": self.words, "calibration": calibration}
+        settings = FitSettings.of(epsilon=epsilon, placement=placement, **chosen, **common)
+        return Request(self.corpus, settings, self.dataset)
 
     @property
     def cells(self) -> list[Cell]:

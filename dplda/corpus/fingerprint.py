@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dplda.config import MINIMUM_LENGTH
 from dplda.corpus.blocks import Block
 from dplda.corpus.store import CountStore
 from dplda.overlap import Fingerprint, Sketch
-from dplda.settings import MINIMUM_LENGTH
 from dplda.text.records import DOCUMENT
 
 _LANES = 2  # two independent 64-bit sums: 128 bits against accidental collisions

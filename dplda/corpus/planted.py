@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from dplda.config import RANGES, Range
 from dplda.errors import InputError
-from dplda.settings import RANGES, Range
 
 FloatArray = npt.NDArray[np.float64]
 BLOCK_TOKENS = 4_000_000  # tokens held at once; bounds memory at about 150 MB whatever the size of the corpus

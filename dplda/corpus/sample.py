@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincinv
 
+from dplda.config import Range
 from dplda.corpus.sample_words import GENERAL, SENTENCES, THEMES
 from dplda.errors import InputError
-from dplda.settings import Range
 
 FloatArray = npt.NDArray[np.float64]
 BACKGROUND = 0.2  # share of every theme that is general words

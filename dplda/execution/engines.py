@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from dplda.compute.arrays import computing_with
 from dplda.compute.gpu import Gpu, find_gpu
+from dplda.config import ExecutionSettings
 from dplda.corpus.store import CountStore
 from dplda.errors import InputError
 from dplda.execution.cluster_passes import ClusterPasses, connected
@@ -20,22 +21,21 @@ Engine = Callable[[CountStore], Passes]
 
 
 @contextmanager
-def running_engine(engine: str, scheduler: str | None, device: str) -> Iterator[Engine]:
-    """Passes of the engine ``local`` or ``dask`` on the device ``cpu``, ``cuda`` or, if it works, ``auto``.
+def running_engine(settings: ExecutionSettings) -> Iterator[Engine]:
+    """What makes passes over a store, in threads, on a GPU or on a cluster.
 
-    Raises `InputError` for a scheduler or a GPU that cannot be had. ``auto`` says in one warning why there is no GPU.
+    Raises `InputError` for a scheduler or a GPU that cannot be had. The device ``auto`` says in one warning why there
+    is no GPU.
     """
-    if engine == "local":
-        gpu = _gpu(device)
+    if settings.engine == "local":
+        gpu = _gpu(settings.device)
         if gpu is None:
             yield LocalPasses
             return
         with computing_with(gpu.xp):
             yield lambda store: GpuPasses(store, gpu)
         return
-    if device == "cuda":
-        raise InputError("device cuda is for --engine local: the workers of a cluster compute on their CPUs.")
-    with connected(scheduler) as client:
+    with connected(settings.scheduler) as client:
         yield lambda store: ClusterPasses(store, client)
 
 

@@ -2,7 +2,7 @@
 
 from dplda.ledger.comparisons import ComparisonLog
 from dplda.ledger.integrity import Verification
-from dplda.ledger.ledger import Ledger
+from dplda.ledger.ledger import Ledger, new_name
 from dplda.ledger.records import DatasetRecord, Grant, Guarantee, HistoryRecord, PlannedEvent, Quote, RunRecord
 from dplda.ledger.reservation import Reservation
 
@@ -18,4 +18,5 @@ __all__ = [
     "Reservation",
     "RunRecord",
     "Verification",
+    "new_name",
 ]

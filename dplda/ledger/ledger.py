@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 
 from dplda.accounting.accountant import NOTHING
 from dplda.accounting.events import Event
+from dplda.config import ADJACENCIES, DEFAULT_GRANT, RANGES, Range, check_choice
 from dplda.errors import InputError, LedgerError
 from dplda.ledger import comparisons, integrity, queries
 from dplda.ledger.comparisons import ComparisonLog
@@ -29,7 +30,6 @@ from dplda.ledger.reservation import Reservation
 from dplda.ledger.schema import Base, ComparisonRow, DatasetRow, EventRow, GrantRow, RunRow
 from dplda.ledger.store import Store, default_path
 from dplda.overlap import Fingerprint
-from dplda.settings import ADJACENCIES, DEFAULT_GRANT, RANGES, Range, check_choice
 
 GRANT_RANGES = {
     "epsilon": Range(low=1e-6, high=1000.0, unit="nats, total for the dataset"),
@@ -65,12 +65,13 @@ class Ledger:
         events: Sequence[Event],
         parameters: Mapping[str, Any],
         sound: bool,
+        run: str | None = None,
     ) -> Reservation:
         """Reserve the cost of `events`, the run's whole plan; on disk when this returns.
 
         `epsilon` (nats) and `delta` are what the user asked for, `parameters` plain JSON, `sound` False for a
-        run that is not private or not proven private. Raises `BudgetRefused`, with nothing written, if the
-        budget does not allow it, and `InputError` for values out of range.
+        run that is not private or not proven private, `run` its id, by default a `new_name`. Raises `BudgetRefused`,
+        with nothing written, if the budget does not allow it, and `InputError` for values out of range.
         """
         _check_name("dataset", dataset)
         _check_name("unit", unit)
@@ -79,8 +80,11 @@ class Ledger:
         RANGES["delta"].check("delta", delta)
         with self._store.writing() as session:
             state = self._trusted(session)
+            run = new_name(dataset) if run is None else run
+            if any(known.id == run for known in state.runs):
+                raise InputError(f"the ledger has a run {run!r} already.")
             row = RunRow(
-                id=_new_name(dataset, {run.id for run in state.runs}),
+                id=run,
                 number=queries.latest_run(session) + 1,
                 dataset=dataset,
                 unit=unit,
@@ -158,7 +162,7 @@ class Ledger:
         with self._store.writing() as session:
             self._trusted(session)
             row = ComparisonRow(
-                name=_new_name(corpus, comparisons.names(session)),
+                name=new_name(corpus),
                 number=comparisons.next_number(session),
                 key=key,
                 corpus=corpus,
@@ -291,13 +295,10 @@ def _plain_json(parameters: Mapping[str, Any]) -> str:
         raise InputError("parameters must be plain JSON values, all numbers finite.") from None
 
 
-def _new_name(dataset: str, taken: set[str]) -> str:
-    """A name with no time in it, for a run or comparison: the dataset's and six random letters or digits."""
+def new_name(dataset: str) -> str:
+    """A name with no time in it, for a run or comparison: the dataset's and eight random letters or digits."""
     slug = re.sub(r"[^a-z0-9]+", "-", dataset.lower()).strip("-")[:40].strip("-") or "dataset"
-    while True:
-        name = f"{slug}-{base64.b32encode(secrets.token_bytes(5)).decode()[:6].lower()}"
-        if name not in taken:
-            return name
+    return f"{slug}-{base64.b32encode(secrets.token_bytes(5)).decode().lower()}"
 
 
 def _now() -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from dplda.accounting import accountant
 from dplda.accounting.accountant import NOTHING, Cost
 from dplda.accounting.events import Event, at_least
-from dplda.settings import DEFAULT_GRANT
+from dplda.config import DEFAULT_GRANT
 
 RESERVED = "reserved"
 DONE = "done"

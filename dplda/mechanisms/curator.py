@@ -15,6 +15,7 @@ from dplda import statistics
 from dplda.accounting.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event
 from dplda.accounting.stages import Stage, clip_of
 from dplda.compute.lattice import BOUND, MASS_SHARE
+from dplda.config import ADJACENCIES
 from dplda.errors import GateError
 from dplda.execution.passes import Passes
 from dplda.mechanisms import noisy_values, propose_test_release
@@ -26,7 +27,6 @@ from dplda.mechanisms.local_sensitivity import PtrResult
 from dplda.mechanisms.noise import Noise, lattice_scale
 from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.progress import NoProgress, Progress
-from dplda.settings import ADJACENCIES
 from dplda.statistics import NONNEGATIVE, Contribution
 from dplda.statistics.exact_moments import ExactMoments
 from dplda.statistics.norm_histogram import clip_at_quantile

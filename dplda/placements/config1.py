@@ -18,12 +18,12 @@ from dplda import statistics
 from dplda.accounting.plan import Share
 from dplda.accounting.stages import Stage, clip_of
 from dplda.compute.threads import one_blas_thread
+from dplda.config import FitSettings
 from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.placements.result import Learned
 from dplda.placements.stage_release import StageReleaser, clip_quantile, first_shares
 from dplda.placements.tensor_eigenpairs import eigenpairs
 from dplda.placements.whitened import EDGES, moment_shares, whiten
-from dplda.settings import FitSettings
 from dplda.tensor.symmetric import unpack
 
 SPLIT = {"e3": 0.4, "e4": 0.3, "e8": 0.3}

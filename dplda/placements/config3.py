@@ -18,13 +18,13 @@ from dplda import statistics
 from dplda.accounting.plan import Share
 from dplda.accounting.stages import Stage, clip_of
 from dplda.compute.threads import one_blas_thread
+from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.mechanisms.gate import OutputGate
 from dplda.placements.result import Learned
 from dplda.placements.stage_release import StageReleaser, clip_quantile, first_shares
 from dplda.placements.whitened import EDGES, moment_shares, whiten
-from dplda.settings import FitSettings
 from dplda.tensor.power import EigenPairs
 
 SPLIT = {"e7": 0.8, "e8": 0.2}

@@ -18,12 +18,12 @@ import numpy as np
 from dplda.accounting.plan import Share
 from dplda.accounting.stages import Stage
 from dplda.compute.threads import one_blas_thread
+from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.mechanisms.gate import OutputGate
 from dplda.placements.result import Learned, by_prevalence, to_topics
 from dplda.placements.stage_release import word_shares
-from dplda.settings import FitSettings
 
 SPLIT = {"e9": 1.0}
 
@@ -46,10 +46,10 @@ def learn(gate: OutputGate, words: WordFrequencies, settings: FitSettings, rng: 
 
     Raises `UnsupportedByData` when a stability test fails, or when there are no more words than topics.
     """
-    d, k = len(words.words), int(settings.topics)
+    d, k = len(words.words), int(settings.model.topics)
     if d <= k:
         raise UnsupportedByData(f"placement config4 needs more words than topics, and {d} words were found for {k}.")
-    tested = gate.final_topics(settings.alpha0, rng.random(d), np.ones(d), k)
+    tested = gate.final_topics(settings.model.alpha0, rng.random(d), np.ones(d), k)
     if tested.value is None:
         raise UnsupportedByData(
             f"the topics are not stable enough to be released (placement config4): {tested.findings}. "

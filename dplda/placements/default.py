@@ -18,6 +18,7 @@ from dplda.accounting.accountant import gaussian_budget
 from dplda.accounting.plan import Share
 from dplda.accounting.stages import Stage, clip_of
 from dplda.compute.threads import one_blas_thread
+from dplda.config import FitSettings
 from dplda.mechanisms.curator import Gate, Release, WordFrequencies
 from dplda.placements.result import Learned, by_prevalence, to_topics
 from dplda.placements.stage_release import LOW_QUANTILE, StageReleaser, clip_quantile, first_shares
@@ -25,7 +26,6 @@ from dplda.placements.tensor_eigenpairs import eigenpairs
 from dplda.placements.topic_count import most_topics, topic_count
 from dplda.placements.vocabulary import word_scale
 from dplda.refine.variational import variational_rounds
-from dplda.settings import FitSettings
 from dplda.spectral.power import noisy_power_method
 from dplda.spectral.whitening import (
     Whitening,
@@ -68,7 +68,7 @@ def shares(public_vocabulary: bool, topics: int | str) -> tuple[Share, ...]:
 @one_blas_thread()
 def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
     """Run every stage after the vocabulary; `rng` draws public starting points only."""
-    alpha0, s, d = settings.alpha0, word_scale(words), len(words.words)
+    alpha0, s, d = settings.model.alpha0, word_scale(words), len(words.words)
     documents = gate.size()
     release = StageReleaser(gate, documents)
     m = release(Stage.MEAN, statistics.first_moment(s), MEAN_QUANTILE).mean[:, 0]
@@ -118,7 +118,7 @@ def _word_power(documents: float, topics: int, settings: FitSettings) -> float:
     With scales s the noise of all words together goes with sum(1/s) sqrt(sum(s^2 c^2)), least at s = (c^2)^(-1/3),
     and c^2, of mostly single occurrences, goes with the frequency.
     """
-    signal = documents * gaussian_budget(settings.epsilon, settings.delta) / topics
+    signal = documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta) / topics
     return WORD_POWER * min(1.0, signal / WORD_SIGNAL)
 
 

@@ -29,13 +29,13 @@ from dplda.accounting.events import Event
 from dplda.accounting.plan import calibrate
 from dplda.accounting.stages import Stage, base_of, is_clip
 from dplda.compute.lattice import BOUND
+from dplda.config import MINIMUM_LENGTH, FitSettings, Range
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.placements import default, reference_corpora
 from dplda.placements.stage_release import LOW_QUANTILE, clip_quantile
 from dplda.placements.topic_count import most_topics
 from dplda.placements.vocabulary import word_scale
-from dplda.settings import MINIMUM_LENGTH, FitSettings, Range
 from dplda.spectral.whitening import coefficients, noise_level
 from dplda.statistics import NONNEGATIVE, SIGNED
 from dplda.statistics.word_votes import MOST_WORDS
@@ -89,8 +89,8 @@ class ForecastInputs:
     @property
     def events(self) -> tuple[Event, ...]:
         """The planned events, those of a fit."""
-        shares = default.shares(self.public_vocabulary, self.settings.topics)
-        return calibrate(shares, self.settings.epsilon, self.settings.delta)
+        shares = default.shares(self.public_vocabulary, self.settings.model.topics)
+        return calibrate(shares, self.settings.privacy.epsilon, self.settings.privacy.delta)
 
     @property
     def shares(self) -> dict[str, float]:
@@ -168,10 +168,10 @@ def forecast(outlook: ForecastInputs, kind: reference_corpora.ReferenceCorpus, e
     """What a corpus of `kind` may expect of these events: all stages in the order of a fit."""
     settings = outlook.settings
     multipliers = {event.stage: event.noise_multiplier or 0.0 for event in events}
-    noise = _Noise(outlook.documents, multipliers, settings.adjacency == "replace")
+    noise = _Noise(outlook.documents, multipliers, settings.privacy.adjacency == "replace")
     words, vocabulary = _words(noise, outlook, sum(event.delta for event in events))
     d = len(words.frequencies)
-    if d < (2 if settings.topics == "auto" else max(2, int(settings.topics))):
+    if d < (2 if settings.model.topics == "auto" else max(2, int(settings.model.topics))):
         return Forecast(d, 0, (vocabulary,))
     text = _Text.of(words)
     mean_noise = _mean_noise(noise, text, d)
@@ -180,9 +180,9 @@ def forecast(outlook: ForecastInputs, kind: reference_corpora.ReferenceCorpus, e
     core_std = _core_noise(noise, text, found, _core_quantile(np.sqrt(true * found), std, d, outlook.most_topics))
     level = noise_level(core_std, len(found) + 1)
     whole = text.mean + mean_noise**2
-    values = np.sort([text.mean**2 / whole - coefficients(settings.alpha0)[0] * whole, *found])[::-1]
+    values = np.sort([text.mean**2 / whole - coefficients(settings.model.alpha0)[0] * whole, *found])[::-1]
     supported = _counted(values, core_std)
-    k = max(supported, 1) if settings.topics == "auto" else int(settings.topics)
+    k = max(supported, 1) if settings.model.topics == "auto" else int(settings.model.topics)
     k = min(k, outlook.most_topics)
     last = float(np.sort([text.mean, *true])[::-1][k - 1])
     power = default._word_power(outlook.documents, k, settings)
@@ -191,7 +191,7 @@ def forecast(outlook: ForecastInputs, kind: reference_corpora.ReferenceCorpus, e
         Stage.MEAN: (mean_noise, math.sqrt(text.mean)),
         Stage.SUBSPACE: (std * (math.sqrt(d) + math.sqrt(len(true))), last),
         Stage.CORE: (level, float(values[k - 1])),
-        Stage.TENSOR: (_tensor_noise(noise, text, values[:k], level), _whitened(k, settings.alpha0)),
+        Stage.TENSOR: (_tensor_noise(noise, text, values[:k], level), _whitened(k, settings.model.alpha0)),
         Stage.REFINE: _refinement(noise, text, k, power),
     }
     stages = (StageForecast(name, multipliers[name], *pair) for name, pair in compared.items())
@@ -203,7 +203,7 @@ def _words(noise: _Noise, outlook: ForecastInputs, failure: float) -> tuple[Word
 
     A public vocabulary needs no threshold; its noise is that of a count.
     """
-    wanted = reference_corpora.word_frequencies(outlook.settings.max_vocabulary)
+    wanted = reference_corpora.word_frequencies(outlook.settings.vocabulary.max_vocabulary)
     stage = Stage.FREQUENCY if outlook.public_vocabulary else Stage.VOCABULARY
     std = noise.deviation(stage, NONNEGATIVE)
     if outlook.public_vocabulary:

@@ -31,13 +31,13 @@ from dplda import statistics
 from dplda.accounting.plan import Share
 from dplda.accounting.stages import Stage
 from dplda.compute.threads import one_blas_thread
+from dplda.config import FitSettings
 from dplda.errors import InputError
 from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.placements.published_noise import EDGES, EdgeNoise, Quantities, edge_budgets, edge_noise
 from dplda.placements.result import Learned, by_prevalence, prevalence
 from dplda.placements.tensor_eigenpairs import eigenpairs
 from dplda.refine.variational import project_to_simplex
-from dplda.settings import FitSettings
 from dplda.spectral.whitening import Whitening, second_moment, third_moment
 from dplda.tensor.power import EigenPairs
 from dplda.tensor.symmetric import unpack, unpack_offsets
@@ -68,10 +68,10 @@ def shares(public_vocabulary: bool, settings: FitSettings) -> tuple[Share, ...]:
 
 def check(settings: FitSettings) -> int:
     """The number of topics; raises `InputError` for what the paper's configurations cannot do."""
-    if settings.topics == "auto":
+    if settings.model.topics == "auto":
         raise InputError("topics must be a number with the published calibration, got 'auto'. Ask for a number.")
-    edge_budgets(settings.placement, settings.epsilon, settings.delta, settings.split)
-    return int(settings.topics)
+    edge_budgets(settings.model.placement, settings.privacy.epsilon, settings.privacy.delta, settings.model.split)
+    return int(settings.model.topics)
 
 
 @dataclass
@@ -83,11 +83,11 @@ class _Noise:
     drawn: dict[str, EdgeNoise] = field(default_factory=dict)
 
     def __contains__(self, edge: str) -> bool:
-        return edge in EDGES[self.settings.placement]
+        return edge in EDGES[self.settings.model.placement]
 
     def std(self, edge: str, quantities: Quantities) -> float:
         s = self.settings
-        budgets = edge_budgets(s.placement, s.epsilon, s.delta, s.split)
+        budgets = edge_budgets(s.model.placement, s.privacy.epsilon, s.privacy.delta, s.model.split)
         self.drawn[edge] = edge_noise(edge, quantities, *budgets[edge], laplace=self.rng.laplace)
         return self.drawn[edge].std
 
@@ -101,7 +101,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.ran
 
     Raises `InputError` where `check` does.
     """
-    k, d, alpha0, ones = check(settings), len(words.words), settings.alpha0, np.ones(len(words.words))
+    k, d, alpha0, ones = check(settings), len(words.words), settings.model.alpha0, np.ones(len(words.words))
     noise = _Noise(settings, rng)
     documents = gate.size()
     m = gate.release(Stage.MEAN, statistics.first_moment(ones), math.inf).mean[:, 0]

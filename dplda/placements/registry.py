@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dplda.accounting.plan import Share
+from dplda.config import CALIBRATIONS, FitSettings
 from dplda.errors import InputError
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.placements import (
@@ -23,7 +24,6 @@ from dplda.placements import (
     whitened,
 )
 from dplda.placements.result import Learned
-from dplda.settings import CALIBRATIONS, FitSettings
 
 SOUND, PUBLISHED = CALIBRATIONS
 NOT_PRIVATE = "NOT PRIVATE"
@@ -48,25 +48,28 @@ class Placement:
     least_topics: int = 1
     reason: str = ""
 
-    def plan(self, public_words: int | None, settings: FitSettings) -> tuple[Share, ...]:
-        """The run's shares, with `public_words` or with private words (None). Raises `InputError` if it cannot run."""
-        split = settings.split or self.split
+    def plan(self, settings: FitSettings) -> tuple[Share, ...]:
+        """The run's shares. Raises `InputError` if it cannot run."""
+        split = settings.model.split or self.split
         if set(split) != set(self.split):
             edges = f"these edges: {', '.join(self.split)}" if self.split else "no edge, so leave it out"
-            raise InputError(f"split must name {edges} (placement {settings.placement}); got {', '.join(split)}.")
-        words = settings.max_vocabulary if public_words is None else public_words
+            raise InputError(f"split must name {edges} (placement {settings.model.placement}); got {', '.join(split)}.")
+        vocabulary = settings.vocabulary
+        words = vocabulary.max_vocabulary if vocabulary.words is None else len(vocabulary.words)
         if self.most_words is not None and words > self.most_words:
             raise InputError(
-                f"placement {settings.placement} keeps dense moments, for at most {self.most_words} words, "
+                f"placement {settings.model.placement} keeps dense moments, for at most {self.most_words} words, "
                 f"got {words}. "
                 "Lower --max-vocabulary, give a shorter --vocabulary, or use the default placement."
             )
-        if self.least_topics > 1 and (settings.topics == "auto" or int(settings.topics) < self.least_topics):
+        if self.least_topics > 1 and (
+            settings.model.topics == "auto" or int(settings.model.topics) < self.least_topics
+        ):
             raise InputError(
-                f"placement {settings.placement} needs a number of topics, at least {self.least_topics}, "
-                f"got topics={settings.topics}."
+                f"placement {settings.model.placement} needs a number of topics, at least {self.least_topics}, "
+                f"got topics={settings.model.topics}."
             )
-        return self.shares(public_words is not None, split, settings)
+        return self.shares(vocabulary.words is not None, split, settings)
 
 
 def _dense(module: Any, **more: Any) -> Placement:
@@ -90,7 +93,7 @@ def _published(name: str) -> Placement:
 
 def _default(reason: str = "") -> Placement:
     return Placement(
-        shares=lambda public_vocabulary, split, settings: default.shares(public_vocabulary, settings.topics),
+        shares=lambda public_vocabulary, split, settings: default.shares(public_vocabulary, settings.model.topics),
         learn=default.learn,
         reason=reason,
     )

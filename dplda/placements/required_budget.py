@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dplda.accounting.accountant import gaussian_budget
+from dplda.config import RANGES, Range
 from dplda.placements.forecast import DOCUMENTS, ForecastInputs, forecast
 from dplda.placements.reference_corpora import ReferenceCorpus
-from dplda.settings import RANGES, Range
 
 STEPS = 16  # of bisection: to a thousandth, far below what a forecast can tell apart
 
@@ -20,13 +20,13 @@ def least_epsilon(outlook: ForecastInputs, kind: ReferenceCorpus) -> float | Non
     Multipliers go with the inverse of the whole GDP parameter, so that one calibration serves all budgets.
     """
     settings, events = outlook.settings, outlook.events
-    now = gaussian_budget(settings.epsilon, settings.delta)
+    now = gaussian_budget(settings.privacy.epsilon, settings.privacy.delta)
 
     def supports(epsilon: float) -> bool:
-        factor = now / gaussian_budget(epsilon, settings.delta)
+        factor = now / gaussian_budget(epsilon, settings.privacy.delta)
         scaled = [replace(event, noise_multiplier=factor * (event.noise_multiplier or 0.0)) for event in events]
-        asked = replace(outlook, settings=replace(settings, epsilon=epsilon))
-        return forecast(asked, kind, scaled).supported >= outlook.most_topics
+        asked = replace(settings, privacy=replace(settings.privacy, epsilon=epsilon))
+        return forecast(replace(outlook, settings=asked), kind, scaled).supported >= outlook.most_topics
 
     return _least(supports, RANGES["epsilon"])
 

@@ -14,9 +14,8 @@ def within_limits(found: WordFrequencies, most: int, limit: float) -> WordFreque
     return WordFrequencies(tuple(found.words[i] for i in kept), found.frequencies[kept], found.std)
 
 
-def require_words(modelled: WordFrequencies, released: WordFrequencies, topics: int | str, limit: float) -> None:
+def require_words(modelled: WordFrequencies, released: WordFrequencies, needed: int, limit: float) -> None:
     """Raise `UnsupportedByData` when too few words are left for the topics asked for; says why from releases alone."""
-    needed = 2 if topics == "auto" else int(topics)
     if len(modelled.words) >= needed:
         return
     if len(released.words) < needed:

@@ -22,12 +22,12 @@ from dplda import statistics
 from dplda.accounting.accountant import gaussian_budget
 from dplda.accounting.plan import Share
 from dplda.accounting.stages import Stage, clip_of
+from dplda.config import FitSettings
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.placements.result import Learned, by_prevalence, prevalence, to_topics
 from dplda.placements.stage_release import StageReleaser, clip_quantile
 from dplda.placements.topic_count import most_topics, topic_count
 from dplda.placements.vocabulary import word_scale
-from dplda.settings import FitSettings
 from dplda.spectral.whitening import Whitening, noise_level, second_moment, third_moment
 from dplda.tensor.power import EigenPairs
 from dplda.tensor.symmetric import unpack_offsets
@@ -92,20 +92,20 @@ def whiten(release: StageReleaser, words: WordFrequencies, settings: FitSettings
     """Release m and M2 and whiten by them."""
     d = len(words.words)
     scale = word_scale(words)
-    signal = release.documents * gaussian_budget(settings.epsilon, settings.delta)
+    signal = release.documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta)
     answer = release(Stage.MEAN, statistics.first_moment(scale), clip_quantile(signal, CLIP_BIAS * math.sqrt(d)))
     m = answer.mean[:, 0]
     answer = release(Stage.MOMENT, statistics.second_moment(scale), clip_quantile(signal, CLIP_BIAS * math.sqrt(2 * d)))
     E2 = unpack_offsets(answer.mean)
     noise = noise_level(answer.mean_std, d)
     shown = min(d, most_topics(settings) + 5)
-    values, vectors = scipy.linalg.eigh(second_moment(E2, m, settings.alpha0), subset_by_index=(d - shown, d - 1))
+    values, vectors = scipy.linalg.eigh(second_moment(E2, m, settings.model.alpha0), subset_by_index=(d - shown, d - 1))
     values, vectors = values[::-1], vectors[:, ::-1]
     k = topic_count(settings, int((values > noise).sum()), d)
     floored = np.maximum(values[:k], max(noise, FLOOR * values[0], 1e-12))
     return Whitened(
         documents=release.documents,
-        alpha0=settings.alpha0,
+        alpha0=settings.model.alpha0,
         scale=scale,
         m=m,
         E2=E2,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dplda.compute.arrays import Array, namespace, standard_normal
-from dplda.settings import check_choice
+from dplda.config import check_choice
 from dplda.spectral.calibration import checked_share, gaussian_questions, pure_questions, total_mu
 from dplda.spectral.neighbours import REPLACED_ROW, ROW, ROWS
 from dplda.spectral.power import noisy_power_method

@@ -14,8 +14,8 @@ from scipy.stats import norm
 
 from dplda.accounting.accountant import gaussian_budget
 from dplda.accounting.events import PURE, Event
+from dplda.config import RANGES
 from dplda.errors import InputError
-from dplda.settings import RANGES
 
 
 @lru_cache(maxsize=64)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dplda.compute.arrays import Array, is_whole, namespace, standard_normal
+from dplda.config import check_choice
 from dplda.errors import InputError
-from dplda.settings import check_choice
 from dplda.spectral.calibration import gaussian_questions, total_mu
 from dplda.spectral.neighbours import ROW, ROWS, l2_sensitivity
 from dplda.spectral.rows import unit_rows

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 from dplda.compute.arrays import Array, namespace
-from dplda.settings import check_choice
+from dplda.config import check_choice
 
 ENTRY, SPECTRAL, ROW, REPLACED_ROW = "entry", "spectral", "row", "replaced-row"
 NEIGHBOURS = (ENTRY, SPECTRAL, ROW, REPLACED_ROW)

@@ -15,7 +15,7 @@ import numpy as np
 
 from dplda.compute.compiled import compiled
 from dplda.compute.threads import run_ranges, split, thread_count
-from dplda.settings import MINIMUM_LENGTH
+from dplda.config import MINIMUM_LENGTH
 from dplda.statistics.corrections import coefficients
 from dplda.statistics.unit_sums import length_of
 

@@ -20,8 +20,8 @@ from dplda import statistics
 from dplda.compute.arrays import to_numpy
 from dplda.compute.gpu import Gpu
 from dplda.compute.lattice import BOUND, MARGIN, MASS_SHARE
+from dplda.config import MINIMUM_LENGTH
 from dplda.errors import InputError
-from dplda.settings import MINIMUM_LENGTH
 from dplda.statistics import Contribution
 from dplda.statistics.estep import E_STEPS, LEAST, TOLERANCE
 

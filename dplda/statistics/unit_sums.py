@@ -15,8 +15,8 @@ import numpy as np
 from dplda.compute.compiled import PACKAGE, compiled
 from dplda.compute.lattice import quantise, squared_norm
 from dplda.compute.loops import aligned, padded
+from dplda.config import MINIMUM_LENGTH
 from dplda.corpus.units import UnitCounts
-from dplda.settings import MINIMUM_LENGTH
 from dplda.statistics.statistic import Contribution, Statistic
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from dplda.compute.compiled import compiled
 from dplda.compute.lattice import BOUND
 from dplda.compute.threads import add, run_ranges, split
+from dplda.config import MINIMUM_LENGTH
 from dplda.corpus.units import UnitCounts
-from dplda.settings import MINIMUM_LENGTH
 
 MOST_WORDS = 200  # m: the most words a unit may pick
 

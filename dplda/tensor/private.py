@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from dplda.compute.arrays import Array, standard_normal
+from dplda.config import check_choice
 from dplda.errors import InputError
-from dplda.settings import check_choice
 from dplda.spectral.calibration import gaussian_questions, total_mu
 from dplda.tensor.implicit import Implicit, along_itself, implicit, require_counts
 from dplda.tensor.noisy import noisy_power_method

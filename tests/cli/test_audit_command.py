@@ -13,7 +13,7 @@ from dplda.audit.bounds import Claim, Shown
 from dplda.audit.mechanisms import mechanisms
 from dplda.audit.run import Finding
 from dplda.cli import audit
-from dplda.settings import FitSettings
+from dplda.config import FitSettings
 
 QUICK = ("audit", "--placement", "config4", "--simulate", "--runs", 100)
 LONGER = ("audit", "--placement", "config2", "--simulate", "--runs", 1500)

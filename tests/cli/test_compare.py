@@ -11,11 +11,11 @@ from dplda.accounting.accountant import cost
 from dplda.cli.compare import compare
 from dplda.cli.main import main
 from dplda.comparison import grid as grid_module
+from dplda.config import PLACEMENTS
 from dplda.corpus import synthetic
 from dplda.errors import UnsupportedByData
 from dplda.ledger import Ledger
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
-from dplda.settings import PLACEMENTS
 
 SMALL = ("--epsilons", "0.5,1", "--placements", "default")
 PLANTED = ("--synthetic", "300,12,2,30", *SMALL)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dplda.settings import FitSettings
+from dplda.config import FitSettings
 
 
 def test_defaults_are_those_of_a_fit(dplda) -> None:

@@ -17,6 +17,7 @@ import dplda
 from dplda import statistics
 from dplda.compute.gpu import find_gpu
 from dplda.compute.lattice import BOUND
+from dplda.config import ExecutionSettings
 from dplda.errors import DeviceError, InputError
 from dplda.execution import engines, gpu_passes, local_passes
 from dplda.execution.engines import running_engine
@@ -190,7 +191,10 @@ def test_a_gpu_whose_kernels_do_nothing_is_found_out(monkeypatch):
             return lambda *arguments, shared_mem: None
 
     monkeypatch.setattr(engines, "find_gpu", Idle)
-    with pytest.raises(InputError, match="wrong sums on a small example"), running_engine("local", None, "cuda"):
+    with (
+        pytest.raises(InputError, match="wrong sums on a small example"),
+        running_engine(ExecutionSettings(device="cuda")),
+    ):
         pass
 
 
@@ -203,13 +207,13 @@ def test_a_gpu_that_is_taken_is_told_in_one_line(monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
     with pytest.raises(InputError, match=r"^device cuda cannot use the GPU \(RuntimeError\)"):
         find_gpu()
-    with caplog.at_level(logging.WARNING), running_engine("local", None, "auto") as engine:
+    with caplog.at_level(logging.WARNING), running_engine(ExecutionSettings(device="auto")) as engine:
         assert engine is LocalPasses
     assert len(caplog.messages) == 1
 
 
 def test_auto_without_a_gpu_computes_on_the_cpu_and_says_so_in_one_line(without_a_gpu, caplog):
-    with caplog.at_level(logging.WARNING), running_engine("local", None, "auto") as engine:
+    with caplog.at_level(logging.WARNING), running_engine(ExecutionSettings(device="auto")) as engine:
         assert engine is LocalPasses
     (line,) = caplog.messages
     assert line.startswith("device auto computes on the CPU: device cuda needs an NVIDIA GPU")
@@ -217,14 +221,11 @@ def test_auto_without_a_gpu_computes_on_the_cpu_and_says_so_in_one_line(without_
 
 def test_the_cpu_asks_for_no_gpu(monkeypatch, caplog):
     monkeypatch.setattr(engines, "find_gpu", lambda: pytest.fail("asked"))
-    with running_engine("local", None, "cpu") as engine:
+    with running_engine(ExecutionSettings(device="cpu")) as engine:
         assert engine is LocalPasses
     assert not caplog.messages
 
 
 def test_a_cluster_takes_no_gpu():
-    with (
-        pytest.raises(InputError, match="device cuda is for --engine local"),
-        running_engine("dask", "tcp://x:1", "cuda"),
-    ):
-        pass
+    with pytest.raises(InputError, match="device cuda is for --engine local"):
+        ExecutionSettings(engine="dask", scheduler="tcp://x:1", device="cuda")

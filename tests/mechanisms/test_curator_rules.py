@@ -15,6 +15,7 @@ from dplda import statistics
 from dplda.accounting.events import GAUSSIAN_THRESHOLD, Event
 from dplda.accounting.plan import calibrate, exact_events
 from dplda.compute.lattice import BOUND, MASS_SHARE
+from dplda.config import FitSettings
 from dplda.corpus import Corpus
 from dplda.execution import local_passes
 from dplda.execution.local_passes import LocalPasses
@@ -23,7 +24,6 @@ from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.placements import default
-from dplda.settings import FitSettings
 
 ONES = np.ones(len(WORDS))
 MEAN = statistics.first_moment(ONES)
@@ -199,7 +199,7 @@ def test_rule_13_without_eligible_units_every_question_has_an_answer(documents, 
 
 @pytest.mark.parametrize("documents", NOBODY)
 def test_rule_13_the_whole_default_placement_runs_on_nobody_at_all(documents):
-    asked = FitSettings(topics=3)
+    asked = FitSettings.of(topics=3)
     plan = calibrate(default.shares(True, 20), 2.0, 1e-6)
     gate = curator(documents, plan, SimulatedNoise(0))
     found = gate.word_frequencies()
@@ -217,7 +217,7 @@ def test_the_default_placement_asks_exactly_what_it_planned_and_the_baseline_too
     ):
         asked = []
         gate = curator(documents, plan, SimulatedNoise(0), charge=asked.append, gate=made)
-        default.learn(gate, gate.word_frequencies(), FitSettings(topics=3), np.random.default_rng(0))
+        default.learn(gate, gate.word_frequencies(), FitSettings.of(topics=3), np.random.default_rng(0))
         assert sorted(asked, key=repr) == sorted(plan, key=repr)
 
 

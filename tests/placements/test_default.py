@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dplda.accounting.plan import exact_events
+from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
 from dplda.mechanisms.curator import Release, WordFrequencies
 from dplda.placements import default
-from dplda.settings import FitSettings
 
 
 class Listening:
@@ -47,7 +47,7 @@ ANSWERS = {
 def test_any_answer_gives_topics_and_the_planned_questions(answers, topics):
     gate = Listening(ANSWERS[answers])
     words = WordFrequencies(tuple(f"w{i}" for i in range(12)), np.linspace(-0.01, 0.1, 12), 0.01)
-    settings, generator = FitSettings(topics=topics), np.random.default_rng(0)
+    settings, generator = FitSettings.of(topics=topics), np.random.default_rng(0)
     if topics == "auto" and answers in ("zeros", "constants"):
         with pytest.raises(UnsupportedByData, match="supports no topic at all"):
             default.learn(gate, words, settings, generator)

@@ -10,14 +10,14 @@ import pytest
 
 import dplda
 from dplda.accounting.plan import calibrate
+from dplda.config import FitSettings
 from dplda.corpus import synthetic
 from dplda.errors import InputError
 from dplda.placements import default
 from dplda.placements.forecast import Forecast, ForecastInputs
 from dplda.placements.reference_corpora import KINDS, MANY_SUBJECTS, ONE_SUBJECT, ReferenceCorpus, word_frequencies
-from dplda.settings import FitSettings
 
-SETTINGS = FitSettings(topics=20, epsilon=2.0)
+SETTINGS = FitSettings.of(topics=20, epsilon=2.0)
 PUBLIC = ForecastInputs(SETTINGS, 20_000, public_vocabulary=True)
 
 
@@ -49,7 +49,7 @@ def test_noise_and_topics_are_those_of_a_simulated_fit(epsilon):
     counts, _, _ = synthetic(20_000, 500, 10, mean_length=28, seed=3)
     corpus = dplda.Corpus.from_counts(counts, [f"w{i}" for i in range(500)], public_vocabulary=True)
     model = dplda.fit(corpus, n_topics=10, epsilon=epsilon, ledger=False, simulate_seed=0)
-    settings = FitSettings(topics=10, epsilon=epsilon, max_vocabulary=500)
+    settings = FitSettings.of(topics=10, epsilon=epsilon, max_vocabulary=500)
     forecast = ForecastInputs(settings, 20_000, public_vocabulary=True).forecast(MANY_SUBJECTS)
     assert 1 / 1.5 < stage(forecast, "core").noise / model.parameters["core_noise_level"] < 1.5
     assert min(forecast.supported, 10) == model.parameters["supported_topics"] == 10
@@ -68,7 +68,7 @@ def test_noise_and_topics_are_those_of_a_simulated_fit(epsilon):
 )
 def test_topics_are_about_as_many_as_fits_counted_on_real_corpora(kind, documents, epsilon, seen):
     """Supported topics of fits on film reviews and newsgroups, 2000 public words, k = 20 (docs/benchmarks.md)."""
-    forecast = ForecastInputs(FitSettings(epsilon=epsilon), documents, public_vocabulary=True).forecast(kind)
+    forecast = ForecastInputs(FitSettings.of(epsilon=epsilon), documents, public_vocabulary=True).forecast(kind)
     assert abs(forecast.supported - seen) <= 6
 
 
@@ -76,7 +76,7 @@ def test_topics_are_about_as_many_as_fits_counted_on_real_corpora(kind, document
 @pytest.mark.parametrize("public", [False, True])
 def test_topics_grow_from_none_to_all_with_epsilon_and_with_documents(kind, public):
     by_epsilon = [
-        ForecastInputs(FitSettings(epsilon=epsilon), 30_000, public).forecast(kind).supported
+        ForecastInputs(FitSettings.of(epsilon=epsilon), 30_000, public).forecast(kind).supported
         for epsilon in (0.1, 0.5, 1.0, 2.0, 8.0)
     ]
     by_documents = [
@@ -124,7 +124,7 @@ def test_numbers_of_documents_out_of_range_are_refused(documents):
     [(1, 2, 1e-3, 1e-12), (2, 2, 3.0, 1e-3), ("auto", 2, 1.0, 1e-6), (100, 100_000, 10.0, 1e-6)],
 )
 def test_corners_give_finite_numbers(topics, words, epsilon, delta, documents, public, adjacency):
-    settings = FitSettings(topics=topics, max_vocabulary=words, epsilon=epsilon, delta=delta, adjacency=adjacency)
+    settings = FitSettings.of(topics=topics, max_vocabulary=words, epsilon=epsilon, delta=delta, adjacency=adjacency)
     forecast = ForecastInputs(settings, documents, public).forecast(MANY_SUBJECTS)
     numbers = [number for s in forecast.stages for number in (s.multiplier, s.noise, s.signal)]
     assert np.isfinite([*numbers, *forecast.eigenvalues]).all()

@@ -13,6 +13,7 @@ from dplda import statistics
 from dplda.accounting.events import Event
 from dplda.accounting.plan import exact_events
 from dplda.comparison.measures import matched_error
+from dplda.config import FitSettings
 from dplda.corpus import synthetic
 from dplda.corpus.planted import draw_counts
 from dplda.errors import UnsupportedByData
@@ -24,7 +25,6 @@ from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.placements import config1, registry
 from dplda.progress import NoProgress
-from dplda.settings import FitSettings
 from dplda.statistics.coordinates import unpack
 
 ALWAYS = ("config1", "config2", "tensor-power")  # those that test nothing
@@ -69,7 +69,7 @@ class ExactOutputs(ExactGate):
 def learned(placement: str, of: Planted, multiplier: float | None, epsilon: float = 100.0, seed: int = 0):
     """What the placement learns with noise of `multiplier` in every stage; from exact statistics for None."""
     k, d = of.topics.shape
-    settings = FitSettings(placement=placement, topics=k, epsilon=epsilon)
+    settings = FitSettings.of(placement=placement, topics=k, epsilon=epsilon)
     found = registry.find(placement, "sound")
     shares = found.plan(d, settings)
     noisy = [
@@ -224,7 +224,7 @@ class Silence:
 @pytest.mark.parametrize("placement", ALWAYS)
 def test_replacing_takes_the_noise_of_its_sensitivities(placement):
     """Root two where arrays are nonnegative, two where they are projected or whitened, none for the size (T1)."""
-    few, settings = planted(*synthetic(500, 6, 2)[:2]).corpus, FitSettings(placement=placement, topics=2)
+    few, settings = planted(*synthetic(500, 6, 2)[:2]).corpus, FitSettings.of(placement=placement, topics=2)
     shares = registry.find(placement, "sound").plan(6, settings)
     events = [Event(stage=share.stage, noise_multiplier=2.0) for share in shares for _ in range(share.count)]
     seen = []

@@ -12,6 +12,7 @@ from population_gate import UNEVEN, PopulationGate, planted_topics, some_words
 import dplda
 from dplda.accounting.plan import exact_events
 from dplda.comparison.measures import matched_error
+from dplda.config import FitSettings
 from dplda.corpus import synthetic
 from dplda.errors import InputError
 from dplda.execution.local_passes import LocalPasses
@@ -21,7 +22,6 @@ from dplda.mechanisms.noise import SimulatedNoise
 from dplda.placements import published
 from dplda.placements.published_noise import EDGES, Quantities, edge_noise, gap_floor, sigma_floor
 from dplda.progress import NoProgress
-from dplda.settings import FitSettings
 from dplda.spectral.whitening import Whitening
 from dplda.statistics.population import population_moments
 
@@ -29,7 +29,7 @@ ENOUGH = 1e14  # documents: no noise is left at epsilon 100
 
 
 def asked_for(placement: str, topics: int = 3, **changes) -> FitSettings:
-    return FitSettings(placement=placement, topics=topics, **({"epsilon": 1.0, "alpha0": 1.0} | changes))
+    return FitSettings.of(placement=placement, topics=topics, **({"epsilon": 1.0, "alpha0": 1.0} | changes))
 
 
 def learned(placement: str, topics: np.ndarray, alpha: np.ndarray, documents: float, seed: int = 0, **changes):

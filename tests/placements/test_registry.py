@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from dplda.accounting.plan import calibrate
+from dplda.config import CALIBRATIONS, PLACEMENTS, FitSettings
 from dplda.errors import InputError
 from dplda.placements import registry, whitened
 from dplda.placements.topic_count import AUTOMATIC_TOPICS
-from dplda.settings import CALIBRATIONS, PLACEMENTS, FitSettings
 
 STAGES = {  # of the edges of each placement of the paper: what these pay for
     "config1": {("e3",): {"tensor"}, ("e4", "e8"): {"moment"}},
@@ -52,7 +52,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 @pytest.mark.parametrize(("placement", "split", "public", "topics", "epsilon", "delta"), CASES)
 def test_planned_events_cost_what_is_claimed(placement, split, public, topics, epsilon, delta):
     """By dp_accounting and in closed form, at delta less all failures: at most epsilon, and hardly less."""
-    asked = FitSettings(placement=placement, topics=topics, epsilon=epsilon, delta=delta, split=split)
+    asked = FitSettings.of(placement=placement, topics=topics, epsilon=epsilon, delta=delta, split=split)
     events = calibrate(plan(asked, public), epsilon, delta)
     left = delta - sum(event.count * event.delta for event in events)
     accountant = PLDAccountant()
@@ -66,13 +66,13 @@ def test_planned_events_cost_what_is_claimed(placement, split, public, topics, e
 @pytest.mark.parametrize("public", [True, False])
 @pytest.mark.parametrize("placement", SOUND)
 def test_whatever_decides_by_a_noisy_bound_has_a_failure_probability(placement, public):
-    failing = {share.stage for share in plan(FitSettings(placement=placement, topics=5), public) if share.n_may_fail}
+    failing = {share.stage for share in plan(FitSettings.of(placement=placement, topics=5), public) if share.n_may_fail}
     assert failing == TESTED.get(placement, set()) | (set() if public else {"vocabulary"})
 
 
 @pytest.mark.parametrize("placement", SOUND)
 def test_a_plan_is_about_multipliers_and_so_the_same_for_both_adjacencies(placement):
-    one, other = (plan(FitSettings(placement=placement, topics=5, adjacency=a)) for a in ("add-remove", "replace"))
+    one, other = (plan(FitSettings.of(placement=placement, topics=5, adjacency=a)) for a in ("add-remove", "replace"))
     assert one == other
 
 
@@ -84,7 +84,7 @@ def test_each_edge_gets_its_part_and_no_other_stage_notices(placement, weights, 
     split = {edge: part / sum(parts.values()) for edge, part in parts.items()}
 
     def budgets(split):
-        shares = plan(FitSettings(placement=placement, topics=5, split=split), public)
+        shares = plan(FitSettings.of(placement=placement, topics=5, split=split), public)
         whole = sum(share.weight for share in shares)
         return {share.stage: share.weight / whole for share in shares}
 
@@ -100,7 +100,7 @@ def test_multipliers_follow_the_split():
     """mu^2 = sum of multiplier^-2 over a stage: nine times as much for e6 at 0.9 as at 0.1, of one total."""
 
     def spent(part: float) -> float:
-        events = calibrate(plan(FitSettings(placement="config2", split={"e6": part, "e8": 1 - part})), 0.1, 1e-6)
+        events = calibrate(plan(FitSettings.of(placement="config2", split={"e6": part, "e8": 1 - part})), 0.1, 1e-6)
         stage = sum(event.noise_multiplier**-2 for event in events if event.stage == "tensor")
         return stage / sum(event.noise_multiplier**-2 for event in events)
 
@@ -112,13 +112,13 @@ def test_the_placements_own_split_is_over_all_its_edges(placement):
     found = registry.find(placement, "sound")
     assert set(found.split) == {edge for edges in STAGES[placement] for edge in edges}
     assert sum(found.split.values()) == pytest.approx(1)
-    asked = FitSettings(placement=placement, topics=5)
+    asked = FitSettings.of(placement=placement, topics=5)
     assert plan(asked) == found.shares(True, found.split, asked)
 
 
 @pytest.mark.parametrize(("topics", "most"), [(1, 1), (7, 7), ("auto", AUTOMATIC_TOPICS)])
 def test_power_iterations_are_paid_for_as_many_topics_as_there_may_be(topics, most):
-    (tensor,) = [s for s in plan(FitSettings(placement="tensor-power", topics=topics)) if s.stage == "tensor"]
+    (tensor,) = [s for s in plan(FitSettings.of(placement="tensor-power", topics=topics)) if s.stage == "tensor"]
     assert tensor.count == 9 * most
 
 
@@ -148,13 +148,13 @@ def test_a_calibration_that_a_placement_has_not_is_refused_and_those_that_have_i
 )
 def test_what_a_placement_cannot_do_is_refused_when_it_is_planned(placement, asked, message):
     with pytest.raises(InputError, match=message):
-        plan(FitSettings(placement=placement, **{"topics": 3, **asked}))
+        plan(FitSettings.of(placement=placement, **{"topics": 3, **asked}))
 
 
 @pytest.mark.parametrize("placement", STAGES)
 def test_dense_moments_end_at_their_most_words_public_or_private(placement):
     found, most = registry.find(placement, "sound"), whitened.MOST_WORDS
-    asked = [FitSettings(placement=placement, max_vocabulary=words) for words in (most, most + 1)]
+    asked = [FitSettings.of(placement=placement, max_vocabulary=words) for words in (most, most + 1)]
     found.plan(most, asked[1])
     found.plan(None, asked[0])
     for words in (most + 1, None):

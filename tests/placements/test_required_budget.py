@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from dplda.config import FitSettings
 from dplda.placements.forecast import ForecastInputs
 from dplda.placements.reference_corpora import KINDS, MANY_SUBJECTS
 from dplda.placements.required_budget import least_documents, least_epsilon
-from dplda.settings import FitSettings
 
-SETTINGS = FitSettings(topics=20, epsilon=2.0)
+SETTINGS = FitSettings.of(topics=20, epsilon=2.0)
 PUBLIC = ForecastInputs(SETTINGS, 20_000, public_vocabulary=True)
 
 

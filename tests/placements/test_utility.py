@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from population_gate import PopulationGate, some_words
 from scipy.optimize import linear_sum_assignment
 
+from dplda.config import FitSettings
 from dplda.corpus import synthetic
 from dplda.placements import published, utility
 from dplda.placements.published_noise import EDGES, Quantities, edge_noise, gaussian_scale
 from dplda.placements.utility import best_split, bound, planted
-from dplda.settings import FitSettings
 from dplda.statistics.population import population_moments
 
 Q = Quantities(
@@ -119,7 +119,7 @@ def test_planted_quantities_are_those_of_the_population(alpha0):
 def test_runs_stay_below_the_bound_where_it_says_something(placement):
     """Population moments of 10 words and 3 topics, as of ever more documents."""
     topics, k, d = synthetic(1, 10, 3, seed=2)[1], 3, 10
-    asked, told = FitSettings(placement=placement, topics=k, epsilon=4.0), 0
+    asked, told = FitSettings.of(placement=placement, topics=k, epsilon=4.0), 0
     for documents in (1e6, 1e8, 1e10, 1e12):
         promised = bound(placement, planted(documents, d, k, seed=2), asked.epsilon, asked.delta)
         for seed in range(5):

@@ -10,8 +10,8 @@ import draw_placements
 import pytest
 from draw_placements import BOX, GRAPHS, HEIGHT
 
+from dplda.config import PLACEMENTS
 from dplda.placements import registry
-from dplda.settings import PLACEMENTS
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -1,0 +1,193 @@
+"""The settings of a run: frozen, in a few groups, each value and its range stated once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, Self
+
+from dplda.errors import InputError
+
+PLACEMENTS = ("default", "config1", "config2", "config3", "config4", "tensor-power", "none")
+CALIBRATIONS = ("sound", "published")
+ADJACENCIES = ("add-remove", "replace")
+ENGINES = ("local", "dask")
+DEVICES = ("cpu", "cuda", "auto")
+MINIMUM_LENGTH = 3  # tokens; shorter documents contribute zero to every statistic (docs/privacy.md, section 0)
+DEFAULT_GRANT = (10.0, 1e-5)  # what a dataset may spend until `dplda budget grant` says otherwise
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """Allowed values of one numeric parameter."""
+
+    low: float
+    high: float
+    unit: str
+    open_low: bool = False
+    open_high: bool = False
+    integer: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise `InputError` naming the parameter, its value and the allowed range."""
+        kind = "a whole number" if self.integer else "a number"
+        left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
+        wanted = f"{kind} in {left}{self.low:g}, {self.high:g}{right} ({self.unit})"
+        good = isinstance(value, int if self.integer else (int, float)) and not isinstance(value, bool)
+        if good:
+            above = value > self.low if self.open_low else value >= self.low
+            below = value < self.high if self.open_high else value <= self.high
+            good = above and below and math.isfinite(value)
+        if not good:
+            raise InputError(f"{name} must be {wanted}, got {value!r}.")
+
+
+RANGES: dict[str, Range] = {
+    # Beyond these, privacy-loss distributions (steps of 1e-4 nats, tails of 1e-15) say nothing useful.
+    "epsilon": Range(low=1e-3, high=100.0, unit="nats, total for the run"),
+    "delta": Range(low=1e-12, high=0.1, unit="probability"),
+    "topics": Range(low=1, high=500, unit="topics", integer=True),
+    "alpha0": Range(low=1e-3, high=1000.0, unit="sum of the Dirichlet parameters"),
+    "max_vocabulary": Range(low=2, high=1_000_000, unit="words", integer=True),
+    "max_document_frequency": Range(low=0.0, high=1.0, unit="fraction of documents", open_low=True),
+    "simulate_seed": Range(low=0, high=2**63 - 1, unit="seed", integer=True),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacySettings:
+    """What a run promises. `simulate_seed` makes the noise reproducible and the run not private."""
+
+    epsilon: float = 2.0
+    delta: float = 1e-6
+    adjacency: str = "add-remove"
+    simulate_seed: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_ranges(self, simulate_seed=None)
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularySettings:
+    """Which words are modelled: public `words`, or (None) those chosen privately within the limits."""
+
+    words: tuple[str, ...] | None = None
+    max_vocabulary: int = 2000
+    max_document_frequency: float = 0.1
+
+    def __post_init__(self) -> None:
+        _check_ranges(self)
+        words = self.words or ()
+        if not all(isinstance(word, str) and word for word in words) or len(set(words)) != len(words):
+            raise InputError("vocabulary must be distinct, non-empty words. Remove what is empty or repeated.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """The model, and where its noise goes.
+
+    `topics` is a number or ``"auto"`` (chosen from the noisy core alone); `alpha0` is the sum of the LDA prior's
+    parameters; `split` gives each edge of a placement of the paper its part of the budget (positive, summing to one;
+    None: the placement's own).
+    """
+
+    topics: int | Literal["auto"] = 20
+    alpha0: float = 1.0
+    placement: str = "default"
+    calibration: str = "sound"
+    split: Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        _check_ranges(self, topics="auto")
+        check_choice("placement", self.placement, PLACEMENTS)
+        check_choice("calibration", self.calibration, CALIBRATIONS)
+        if self.split is not None:
+            _check_split(self.split)
+
+    @property
+    def least_words(self) -> int:
+        """The fewest words that the topics need."""
+        return 2 if self.topics == "auto" else int(self.topics)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionSettings:
+    """Where passes over the documents run."""
+
+    engine: str = "local"
+    scheduler: str | None = None
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        check_choice("engine", self.engine, ENGINES)
+        check_choice("device", self.device, DEVICES)
+        if self.engine == "local" and self.scheduler is not None:
+            raise InputError("scheduler is for --engine dask; leave it out with --engine local.")
+        if self.engine == "dask" and self.device == "cuda":
+            raise InputError("device cuda is for --engine local: the workers of a cluster compute on their CPUs.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitSettings:
+    """A user's settings for `fit`. All of them are public. `of` takes them by name, whatever their group."""
+
+    privacy: PrivacySettings = field(default_factory=PrivacySettings)
+    vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
+    model: ModelSettings = field(default_factory=ModelSettings)
+    execution: ExecutionSettings = field(default_factory=ExecutionSettings)
+
+    def __post_init__(self) -> None:
+        words, topics = self.vocabulary.words, self.model.topics
+        if words is not None and len(words) < self.model.least_words:
+            raise InputError(
+                f"topics must not exceed the number of words, got topics={topics} with a vocabulary of {len(words)}. "
+                "Ask for fewer topics or give more words."
+            )
+        if topics != "auto" and int(topics) > self.vocabulary.max_vocabulary:
+            raise InputError(
+                f"topics must not exceed the number of words, got topics={topics} with "
+                f"max_vocabulary={self.vocabulary.max_vocabulary}. Ask for fewer topics or more words."
+            )
+        if self.execution.engine == "dask" and self.model.placement == "config4":
+            raise InputError("config4 needs the exact moments of all documents in one place: use --engine local.")
+
+    @classmethod
+    def of(cls, **named: Any) -> Self:
+        """Settings by the names of their fields; what is not named keeps its default."""
+        groups = (PrivacySettings, VocabularySettings, ModelSettings, ExecutionSettings)
+        own = [{f.name: named.pop(f.name) for f in fields(group) if f.name in named} for group in groups]
+        if named:
+            raise TypeError(f"a fit has no setting {next(iter(named))!r}")
+        privacy, vocabulary, model, execution = (group(**values) for group, values in zip(groups, own, strict=True))
+        return cls(privacy=privacy, vocabulary=vocabulary, model=model, execution=execution)
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings that decide what is learned, as plain JSON by name; what is not given is left out."""
+        values = asdict(self.model) | asdict(self.privacy) | asdict(self.vocabulary)
+        values["vocabulary"] = "private" if values.pop("words") is None else "public"
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Raise `InputError` unless `value` is one of `choices`."""
+    if value not in choices:
+        raise InputError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")
+
+
+def _check_ranges(settings: Any, **allowed: Any) -> None:
+    """Check every field that has a range; `allowed` are values beyond it."""
+    for entry in fields(settings):
+        value = getattr(settings, entry.name)
+        if entry.name in RANGES and not (entry.name in allowed and value == allowed[entry.name]):
+            RANGES[entry.name].check(entry.name, value)
+
+
+def _check_split(split: Mapping[str, float]) -> None:
+    if not isinstance(split, Mapping):
+        raise InputError(f"split must give each edge its part of the budget, got {split!r}.")
+    fine = all(isinstance(part, (int, float)) and 0 < part <= 1 for part in split.values())
+    if not split or not fine or abs(math.fsum(split.values()) - 1) > 1e-6:
+        told = ",".join(f"{edge}={part}" for edge, part in split.items())
+        raise InputError(f"split must give each edge a positive part, and the parts must sum to 1, got {told!r}.")
