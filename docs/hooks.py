@@ -1,4 +1,4 @@
-"""MkDocs hook: draws the formulas of a page as SVG, so that every browser shows them without a script or a network."""
+"""MkDocs hooks: formulas drawn as SVG, which every browser shows without a script or a network; ids of headings."""
 
 from __future__ import annotations
 
@@ -7,15 +7,29 @@ import re
 
 import ziamath
 from latex2mathml.converter import convert
+from markdown.extensions.toc import slugify
+from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.pages import Page
 
-# What pymdownx.arithmatex writes with `generic: true` for $...$ and $$...$$, and the punctuation behind it.
+# What pymdownx.arithmatex writes with `generic: true` for $...$ and $$...$$, and the punctuation after it.
 FORMULA = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<latex>.*?)\\[)\]]</(?P=tag)>(?P<punctuation>[,.;:)]*)', re.DOTALL
 )
 SYMBOL = re.compile(r'<symbol id="(?P<id>[^"]*)".*?</symbol>', re.DOTALL)
 FONT_SIZE = 16  # pixels, that of the theme's text
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Set how headings become ids."""
+    config.mdx_configs["toc"] = {"slugify": heading_id}
+    return config
+
+
+def heading_id(heading: str, separator: str) -> str:
+    """The id of a heading. It does not begin with a digit, because the theme's scripts use ids in CSS selectors."""
+    slug = slugify(heading, separator)
+    return f"section{separator}{slug}" if slug[:1].isdigit() else slug
 
 
 def on_page_content(content: str, page: Page, **context: object) -> str:
@@ -31,7 +45,7 @@ def on_page_content(content: str, page: Page, **context: object) -> str:
         mathml = convert(latex, display="inline" if inline else "block")
         if unknown := re.search(r"\\[A-Za-z]+", mathml):
             raise PluginError(f"{page.file.src_path}: {unknown[0]} is not known")
-        mathml = re.sub(r"<mo>(?=&#x02016;|&#x0007C;)", '<mo stretchy="false">', mathml)  # bars of norms and values
+        mathml = re.sub(r"<mo>(?=&#x0(?:2016|007C|27E8|27E9);)", '<mo stretchy="false">', mathml)  # norms and brackets
         drawing = ziamath.Math(mathml, size=FONT_SIZE)
         label = f'role="img" aria-label="{html.escape(latex)}" style="vertical-align: {drawing.getyofst():.2f}px"'
         svg = SYMBOL.sub(collect, drawing.svg()).replace("<svg ", f"<svg {label} ", 1)
