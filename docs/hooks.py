@@ -16,6 +16,7 @@ from mkdocs.structure.pages import Page
 FORMULA = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<latex>.*?)\\[)\]]</(?P=tag)>(?P<punctuation>[,.;:)]*)', re.DOTALL
 )
+BRACKET = re.compile(r"<m[io]>(&#x0(?:2016|007C|27E8|27E9);)</m[io]>")  # bars and angles, as high as the text
 SYMBOL = re.compile(r'<symbol id="(?P<id>[^"]*)".*?</symbol>', re.DOTALL)
 FONT_SIZE = 16  # pixels, that of the theme's text
 
@@ -45,7 +46,7 @@ def on_page_content(content: str, page: Page, **context: object) -> str:
         mathml = convert(latex, display="inline" if inline else "block")
         if unknown := re.search(r"\\[A-Za-z]+", mathml):
             raise PluginError(f"{page.file.src_path}: {unknown[0]} is not known")
-        mathml = re.sub(r"<mo>(?=&#x0(?:2016|007C|27E8|27E9);)", '<mo stretchy="false">', mathml)  # norms and brackets
+        mathml = BRACKET.sub(r'<mo stretchy="false">\1</mo>', mathml)
         drawing = ziamath.Math(mathml, size=FONT_SIZE)
         label = f'role="img" aria-label="{html.escape(latex)}" style="vertical-align: {drawing.getyofst():.2f}px"'
         svg = SYMBOL.sub(collect, drawing.svg()).replace("<svg ", f"<svg {label} ", 1)
