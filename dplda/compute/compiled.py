@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 SOURCES = (
     "compute/*.py",
     "statistics/*.py",
-    "settings.py",
+    "config.py",
 )  # compiled in, as code or constants
 
 
