@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from commands import COMMAND_LINES, run_command
 from hypothesis import strategies as st
-from malformed import SAMPLES, any_json, any_number, changed, file_contents
 
 import dplda
 from dplda.corpus.fingerprint import fingerprint
@@ -27,6 +25,8 @@ from dplda.privacy.events import Event, PrivacyStatement
 from dplda.settings import FitSettings
 from dplda.text.formats import FORMATS
 from dplda.text.wordlists import read_word_list
+from fuzz.commands import COMMAND_LINES, run_command
+from fuzz.malformed import SAMPLES, any_json, any_number, changed, file_contents
 
 ACCEPTED, REFUSED = "accepted", "refused"
 ENCODINGS = (None, None, None, "utf-8", "utf-16", "latin-1", "utf-7", "punycode", "idna", "rot13", "hex", "\0", "")
