@@ -1,20 +1,66 @@
-"""Topic models that protect nobody, to hold `dplda` against: topics of sparse counts, (n_topics, n_words)."""
+"""The systems that are compared: `dplda`, and peers that protect nobody.
+
+All learn topics (n_topics, n_words) from sparse counts (n_documents, n_words); the columns count as a public
+vocabulary.
+"""
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+import dplda
+from benchmarks.corpora import names
+from dplda.model import TopicModel
 from dplda.placements.result import to_topics
 from dplda.spectral.whitening import Whitening, coefficients, third_moment
 
 SWEEPS, PASSES = 200, 5
 ROWS = 1000  # whose squares are held at once
+
+
+def dplda_model(
+    counts: sparse.csr_matrix,
+    n_topics: int,
+    words: Sequence[str] | None = None,
+    simulate_seed: int | None = None,
+    **settings: Any,
+) -> TopicModel:
+    """A fit by `dplda`, with exact noise and a temporary ledger unless `simulate_seed` is given."""
+    chosen = names(counts.shape[1]) if words is None else list(words)
+    corpus = dplda.Corpus.from_counts(counts, chosen, public_vocabulary=True)
+    if simulate_seed is not None:
+        return dplda.fit(corpus, n_topics=n_topics, ledger=False, simulate_seed=simulate_seed, **settings)
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = dplda.Ledger(Path(folder) / "ledger.db")
+        ledger.grant("benchmark", unbounded=True)
+        return dplda.fit(corpus, "benchmark", n_topics, ledger=ledger, **settings)
+
+
+def random_words(n_topics: int, n_words: int, seed: int) -> np.ndarray:
+    """The floor: topics that put all probability on ten words picked at random."""
+    picks = np.random.default_rng(seed).random((n_topics, n_words))
+    tenth = np.sort(picks, axis=1)[:, -10, None]
+    return np.where(picks >= tenth, 0.1, 0.0)
+
+
+def popular_peers(
+    counts: sparse.csr_matrix, n_topics: int, sweeps: int = SWEEPS, passes: int = PASSES
+) -> dict[str, Callable[[], np.ndarray]]:
+    """A fit by tomotopy and one by gensim, by what tables call them."""
+    return {
+        f"tomotopy, {sweeps} sweeps": partial(tomotopy_topics, counts, n_topics, 1, sweeps),
+        f"gensim LdaMulticore, {passes} passes": partial(gensim_topics, counts, n_topics, 1, passes),
+    }
 
 
 def tomotopy_topics(counts: sparse.csr_matrix, n_topics: int, seed: int, sweeps: int = SWEEPS) -> np.ndarray:
@@ -44,9 +90,9 @@ def gensim_topics(counts: sparse.csr_matrix, n_topics: int, seed: int, passes: i
     from gensim.models import LdaMulticore
 
     corpus = Sparse2Corpus(counts, documents_columns=False)
-    names = {i: str(i) for i in range(counts.shape[1])}
+    words = {i: str(i) for i in range(counts.shape[1])}
     workers = max((os.cpu_count() or 2) - 1, 1)
-    model = LdaMulticore(corpus, n_topics, names, passes=passes, workers=workers, random_state=seed)
+    model = LdaMulticore(corpus, n_topics, words, passes=passes, workers=workers, random_state=seed)
     return np.asarray(model.get_topics(), dtype=np.float64)
 
 

@@ -1,12 +1,4 @@
-#!/usr/bin/env python
 """Membership inference on released topics: was this document among those the topics were learned from?
-
-    python scripts/audit/membership.py --results membership.jsonl
-    python scripts/audit/membership.py --results membership.jsonl --draw docs/figures
-
-The first fits shadow models of every system, each on a random half of the documents, and appends what each says of the
-targets; what is there already is not fitted again. The second prints the table and draws the curves. Both need the
-extra `bench` (tomotopy, matplotlib).
 
 The attack is that of Carlini et al. (2022, online, likelihood ratio) with the statistic that Manzonelli, Zhang and
 Vadhan (2024) found best for topic models: the document's log-likelihood under the topics, maximised over its mixture.
@@ -17,29 +9,24 @@ Noise is simulated, with the law of the exact noise.
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 from scipy.stats import norm
 
-import dplda
+from benchmarks import results
+from benchmarks.systems import dplda_model, tomotopy_topics
 from dplda.corpus import synthetic
 from dplda.privacy.accountant import gaussian_budget
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))
-import peers
 
 DOCUMENTS, WORDS, TOPICS, LENGTH, ALPHA0 = 4000, 2000, 20, 25, 1.0
 CANARIES, TARGETS = 40, 400  # targets that repeat a word of their own, and ordinary ones
 REPEATED = 12  # times that a canary repeats its word
 MODELS = 96  # shadow models of a system
 DELTA = 1e-5
-SWEEPS = 200
 STEPS = 50  # of the maximisation over a document's mixture
 LEAST = 1e-12  # probability of a word, so that what is impossible counts as very unlikely
 
@@ -55,59 +42,29 @@ def documents() -> sparse.csr_matrix:
     return sparse.csr_matrix(sparse.vstack([own, rest]))
 
 
-def _dplda(placement: str, epsilon: float) -> Topics:
-    def fit(counts: sparse.csr_matrix, seed: int) -> np.ndarray:
-        corpus = dplda.Corpus.from_counts(counts, [f"w{i}" for i in range(counts.shape[1])], public_vocabulary=True)
-        return dplda.fit(
-            corpus,
-            n_topics=TOPICS,
-            epsilon=epsilon,
-            delta=DELTA,
-            placement=placement,
-            alpha0=ALPHA0,
-            ledger=False,
-            simulate_seed=seed,
-        ).topics
-
-    return fit
+def fit_dplda(counts: sparse.csr_matrix, seed: int, placement: str, epsilon: float) -> np.ndarray:
+    """Topics by dplda with simulated noise."""
+    settings = {"placement": placement, "epsilon": epsilon, "delta": DELTA, "alpha0": ALPHA0}
+    return dplda_model(counts, TOPICS, simulate_seed=seed, **settings).topics
 
 
 SYSTEMS: dict[str, Topics] = {
-    "tomotopy": lambda counts, seed: peers.tomotopy_topics(counts, TOPICS, seed, SWEEPS),
-    "dplda, no noise": _dplda("none", 8.0),
-    "dplda, epsilon 8": _dplda("default", 8.0),
-    "dplda, epsilon 1": _dplda("default", 1.0),
+    "tomotopy": lambda counts, seed: tomotopy_topics(counts, TOPICS, seed),
+    "dplda, no noise": partial(fit_dplda, placement="none", epsilon=8.0),
+    "dplda, epsilon 8": partial(fit_dplda, placement="default", epsilon=8.0),
+    "dplda, epsilon 1": partial(fit_dplda, placement="default", epsilon=1.0),
 }
 BUDGETS = {"dplda, epsilon 8": 8.0, "dplda, epsilon 1": 1.0}
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Fit what is missing, or draw what is there."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", type=Path, required=True, help="JSON lines, appended to")
-    parser.add_argument("--models", type=int, default=MODELS, help="shadow models of each system")
-    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS))
-    parser.add_argument("--draw", type=Path, metavar="FOLDER", help="print the table, draw the curves; fit nothing")
-    options = parser.parse_args(arguments)
-    if options.draw is not None:
-        import audit_report
-
-        audit_report.membership(list(records(options.results)), options.draw)
-        return
-    done = {(record["system"], record["seed"]) for record in records(options.results)}
+def measure(path: Path, models: int, systems: Sequence[str]) -> None:
+    """Fit the shadow models that are missing in the results at `path`, and append what each says of the targets."""
+    done = {(record["system"], record["seed"]) for record in results.read(path)}
     everything = documents()
-    for seed in range(options.models):
-        for system in options.systems:
+    for seed in range(models):
+        for system in systems:
             if (system, seed) not in done:
-                record = {"system": system, "seed": seed, "said": said(everything, system, seed)}
-                with options.results.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(record) + "\n")
-
-
-def records(results: Path) -> Iterator[dict]:
-    """What has been fitted so far."""
-    if results.exists():
-        yield from map(json.loads, results.read_text(encoding="utf-8").splitlines())
+                results.append(path, {"system": system, "seed": seed, "said": said(everything, system, seed)})
 
 
 def members(seed: int) -> np.ndarray:
@@ -167,7 +124,3 @@ def rate_at(positives: np.ndarray, hits: np.ndarray, allowed: float) -> float:
 def allowed(epsilon: float, positives: np.ndarray) -> np.ndarray:
     """The largest true positive rate that a run at `epsilon` allows: that of the Gaussian it is worth (section 4.1)."""
     return np.asarray(norm.sf(norm.isf(positives) - gaussian_budget(epsilon, DELTA)) + 0.01 * DELTA)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,23 +1,19 @@
-#!/usr/bin/env python
 """Tables (Markdown, printed) and curves (one SVG figure a corpus) of what `dplda compare --json` measured.
 
-    python scripts/placement_tables.py planted.json reviews.json --draw docs/figures
-
 Files about one corpus are put together, and so are planted corpora that differ in nothing but the seed. Runs that ended
-without topics are counted and not averaged over. Needs the extra `bench` (matplotlib) to draw.
+without topics are counted and not averaged over.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import utility_report
-
+from benchmarks.figures import MEASURES, curve, label, mean_and_spread, picture, scales
+from benchmarks.tables import markdown
 from dplda.comparison.records import Cell, Comparison, Outcome
 from dplda.report.compared import NO_NOISE, Method, measures, methods
 
@@ -35,24 +31,19 @@ LOOKS = {
     NO_NOISE: ("#666666", ""),
 }
 LINES = {"sound": "-", "published": "--"}
-TITLES = {"error": "error", "coherence": "npmi", "diversity": "diversity"}  # measures as utility_report has them
+TITLES = {"error": "error", "coherence": "npmi", "diversity": "diversity"}  # measures as figures name them
 
-Values = dict[float | None, list[dict[str, float]]]  # by epsilon, one for each run that has a value
+Tried = dict[float | None, tuple[list[float], int]]  # by epsilon: values of runs with topics, and how many were tried
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Print the tables of all corpora, and draw their figures where wanted."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path, nargs="+", help="what dplda compare --json printed")
-    parser.add_argument("--draw", type=Path, metavar="FOLDER", help="write a figure for each corpus")
-    options = parser.parse_args(arguments)
-    for comparison in merged(read(path) for path in options.results):
+def show(results: Sequence[Path], folder: Path | None) -> None:
+    """Print the tables of all corpora, and draw their figures into `folder` if one is given."""
+    for comparison in merged(read(path) for path in results):
         print(f"**{title(comparison)}**\n")
         for measure in measures(comparison):
             print(table(comparison, measure.field))
-        if options.draw is not None:
-            options.draw.mkdir(parents=True, exist_ok=True)
-            draw(comparison, options.draw / f"compare-{comparison.corpus}.svg")
+        if folder is not None:
+            draw(comparison, folder / f"compare-{comparison.corpus}.svg")
 
 
 def read(path: Path) -> Comparison:
@@ -99,15 +90,15 @@ def title(comparison: Comparison) -> str:
     return f"{comparison.corpus}: {told['topics']} topics, delta {told['delta']:g}, {told['adjacency']}"
 
 
-def values(comparison: Comparison, method: Method, field: str) -> dict[float | None, tuple[list[dict], int]]:
+def values(comparison: Comparison, method: Method, field: str) -> Tried:
     """For each epsilon (None: no noise) the values of the runs that ended with topics, and how many were tried."""
-    found: dict[float | None, tuple[list[dict], int]] = {}
+    found: Tried = {}
     for outcome in comparison.outcomes:
         if (outcome.cell.placement, outcome.cell.calibration) == (method.placement, method.calibration):
             epsilon = None if method.placement == NO_NOISE else outcome.cell.epsilon
             known, tried = found.get(epsilon, ([], 0))
             value = getattr(outcome, field)
-            found[epsilon] = (known if value is None else [*known, {TITLES[field]: value}], tried + 1)
+            found[epsilon] = (known if value is None else [*known, value], tried + 1)
     return found
 
 
@@ -117,35 +108,30 @@ def table(comparison: Comparison, field: str) -> str:
     epsilons = sorted({epsilon for row in rows.values() for epsilon in row if epsilon is not None})
     columns: list[float | None] = [*epsilons, None] if any(None in row for row in rows.values()) else [*epsilons]
     names = ("no noise" if epsilon is None else f"ε = {epsilon:g}" for epsilon in columns)
-    head = [utility_report.MEASURES[TITLES[field]], "proven private", *names, "runs"]
-    lines = [head, ["---"] * len(head)]
+    head = [MEASURES[TITLES[field]], "proven private", *names, "runs"]
+    lines = []
     for method, row in rows.items():
-        cells = (cell(*row[epsilon], field) if epsilon in row else "" for epsilon in columns)
+        cells = (cell(*row[epsilon]) if epsilon in row else "" for epsilon in columns)
         runs = str(min(tried for _, tried in row.values()))
         lines.append([method.label, "yes" if method.proven else "no", *cells, runs])
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return markdown(head, lines)
 
 
-def cell(known: list[dict], tried: int, field: str) -> str:
+def cell(known: Sequence[float], tried: int) -> str:
     """Mean ± standard deviation, and how many runs ended without topics."""
     if not known:
         return "no topics"
     missing = f" ({tried - len(known)} of {tried}: no topics)" if len(known) < tried else ""
-    return utility_report.cell(known, TITLES[field]) + missing
+    return mean_and_spread(known) + missing
 
 
 def draw(comparison: Comparison, path: Path) -> None:
-    """All measures against epsilon, side by side, as SVG; the same results give the same file."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
+    """Draw all measures against epsilon, side by side."""
     fields = [measure.field for measure in measures(comparison)]
-    with matplotlib.rc_context(utility_report.STYLE):
-        figure = Figure(figsize=(5.6 * len(fields), 4.6), layout="constrained")
+    with picture(path, 5.6 * len(fields), 4.6) as figure:
         figure.suptitle(title(comparison))
         for axes, name in zip(figure.subplots(1, len(fields), squeeze=False)[0], fields, strict=True):
             _panel(axes, comparison, name)
-        figure.savefig(path, format="svg", metadata={"Date": None})
 
 
 def _panel(axes: Axes, comparison: Comparison, field: str) -> None:
@@ -154,20 +140,16 @@ def _panel(axes: Axes, comparison: Comparison, field: str) -> None:
     ends, without = {}, []
     for method in methods(comparison):
         found = values(comparison, method, field)
-        cells: Values = {epsilon: known for epsilon, (known, _) in found.items() if known}
+        cells = {epsilon: known for epsilon, (known, _) in found.items() if known}
         if not cells:
             without.append(method.label)
             continue
         colour, marker = LOOKS[method.placement]
         style = (colour, LINES[method.calibration] if method.proven or None not in cells else ":", marker)
-        end = utility_report.curve(axes, cells, TITLES[field], style, shade=0.08)
+        end = curve(axes, cells, style, shade=0.08)
         ends[method.label] = (method.label, colour, end)
     epsilons = {o.cell.epsilon for o in comparison.outcomes if o.cell.placement != NO_NOISE}
-    utility_report.scales(axes, TITLES[field], sorted(epsilons), without_noise=False)
-    utility_report.label(axes, ends, apart=0.05)
+    scales(axes, TITLES[field], sorted(epsilons), without_noise=False)
+    label(axes, ends, apart=0.05)
     if without:
         axes.annotate(f"no topics at any epsilon: {', '.join(without)}", (0.02, 0.02), xycoords="axes fraction")
-
-
-if __name__ == "__main__":
-    main()

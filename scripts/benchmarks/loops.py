@@ -1,15 +1,23 @@
-"""For each kernel a bare loop: it gathers the same rows and does the same multiply-adds, and nothing else.
+"""Each kernel beside a bare loop that gathers the same rows and does the same multiply-adds, and nothing else.
 
-No norm, no clip, no rounding, no check, no units of several documents; sums are float64. `words` and `counts` are
-those of a sparse matrix of documents, `indptr` (n_documents + 1,); float32 arrays otherwise. All return the sum. The
-loop of expected counts takes as many steps with each document as the kernel, and no digamma.
+A bare loop has no norm, clip, rounding, check, or units of several documents, and sums in float64. Arrays are `indptr`
+(n_documents + 1,), `words` and `counts` of a sparse matrix of documents, and float32 otherwise. The loop of expected
+counts takes as many steps with each document as the kernel, and no digamma.
 """
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+from typing import Any
+
 import numba
 import numpy as np
 
+from benchmarks.corpora import read_counts
+from benchmarks.measuring import in_turns, median_cores
+from benchmarks.systems import dplda_model
+from benchmarks.tables import Table
 from dplda.compute.lattice import FAST
 from dplda.compute.loops import UNROLLED, aligned, padded
 from dplda.moments.contributions import CORE, EXPECTED, FIRST, SECOND_TIMES, THIRD, Contribution
@@ -17,20 +25,36 @@ from dplda.moments.estep import gather, posterior
 from dplda.moments.kernels import flat_rows
 
 
+def measure(source: Path, topics: int, repeats: int) -> None:
+    """Print a row for each kernel that has a bare loop; both in one thread."""
+    from benchmarks.kernels import kernels, sum_of
+
+    matrix = read_counts(source)
+    indptr, words, counts = matrix.indptr.astype(np.int64), matrix.indices, matrix.data
+    table = Table("kernel", "shape", "bare loop, seconds", "kernel, seconds", "speed over the bare loop's")
+    for name, f, _ in kernels(dplda_model(matrix, topics, simulate_seed=0).topics):
+        if f is None or f.kind not in LOOPS:
+            continue
+        steps = steps_taken(f, indptr, words, counts) if f.kind == EXPECTED else None
+        works = {"bare": partial(bare, f, indptr, words, counts, steps), "kernel": sum_of(f, matrix)}
+        in_turns(works, 1)  # compiles
+        plain, ours = (median_cores(runs) for runs in in_turns(works, repeats).values())
+        table.row(name, f.shape, f"{plain:.3f}", f"{ours:.3f}", f"{plain / ours:.2f}")
+
+
 def bare(
     f: Contribution, indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, steps: np.ndarray | None = None
 ) -> np.ndarray:
     """The bare loop of the contribution `f` over all documents, in one thread; expected counts need their `steps`."""
-    if f.kind == FIRST:
-        return _first(indptr, words, counts, f.scale)
-    if f.kind == EXPECTED:
-        return _expected(indptr, words, counts, f.matrix, steps)
-    return {SECOND_TIMES: _second_times, CORE: _core, THIRD: _third}[f.kind](indptr, words, counts, f.matrix)
+    arrays: tuple[Any, ...] = (f.scale,) if f.kind == FIRST else (f.matrix,)
+    total: np.ndarray = LOOPS[f.kind](indptr, words, counts, *arrays, *(() if steps is None else (steps,)))
+    return total
 
 
 def steps_taken(f: Contribution, indptr: np.ndarray, words: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """How many steps the kernel of expected counts takes with each document, (n_documents,)."""
-    return _steps(indptr, words, counts, flat_rows(f.matrix), f.matrix.shape[1], np.float32(f.alpha))
+    taken: np.ndarray = _steps(indptr, words, counts, flat_rows(f.matrix), f.matrix.shape[1], np.float32(f.alpha))
+    return taken
 
 
 @numba.njit
@@ -132,3 +156,6 @@ def _expected(indptr, words, counts, topics, steps):
             for z in range(k):
                 total[words[e], z] += theta[z] * topics[words[e], z]
     return total
+
+
+LOOPS = {FIRST: _first, SECOND_TIMES: _second_times, CORE: _core, THIRD: _third, EXPECTED: _expected}

@@ -1,24 +1,20 @@
-#!/usr/bin/env python
 """What `dplda plan` foresees beside what fits show, on film reviews and 20 newsgroups.
 
-    python scripts/bench_plan.py --imdb imdb.jsonl.gz --news 20news-bydate.tar.gz
-
-The plan sees the number of documents and settings only. Prints Markdown: the noise level of the core, its 20th
-eigenvalue (the fit's with noise) and how many of its 26 stand above the noise; fits are medians over seeds. Noise
-is simulated.
+The plan sees the number of documents and settings only. Columns are the noise level of the core, its 20th eigenvalue
+(the fit's with noise) and how many of its 26 stand above the noise; fits are medians over seeds. Noise is simulated.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-import benchmark_corpora
 import numpy as np
-from benchmark_corpora import Case
 
 import dplda
+from benchmarks import corpora
+from benchmarks.corpora import Case
+from benchmarks.tables import Table
 from dplda.placements import reference_corpora
 from dplda.placements.forecast import ForecastInputs
 from dplda.settings import FitSettings
@@ -27,27 +23,22 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 TOPICS = 20
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--imdb", type=Path, required=True)
-    parser.add_argument("--news", type=Path, required=True)
-    parser.add_argument("--seeds", type=int, default=3)
-    options = parser.parse_args()
-    print("| corpus | ε | noise level: plan | fit | 20th eigenvalue: plan | fit | above the noise: plan | fit |")
-    print("|---|---|---|---|---|---|---|---|")
-    for name, case, kind in _corpora(options):
+def measure(imdb: Path, news: Path, seeds: int) -> None:
+    """Print a row for each corpus and epsilon."""
+    columns = ("noise level: plan", "fit", "20th eigenvalue: plan", "fit", "above the noise: plan", "fit")
+    table = Table("corpus", "ε", *columns)
+    for name, case, kind in _corpora(imdb, news):
         corpus = dplda.Corpus.from_counts(case.counts, case.words, public_vocabulary=True)
         for epsilon in EPSILONS:
-            foreseen, seen = _plan(case, kind, epsilon), _fits(corpus, epsilon, options.seeds)
+            foreseen, seen = _plan(case, kind, epsilon), _fits(corpus, epsilon, seeds)
             cells = (f"{value:.2g}" for pair in zip(foreseen, seen, strict=True) for value in pair)
-            print(f"| {name} | {epsilon:g} | {' | '.join(cells)} |", flush=True)
+            table.row(name, f"{epsilon:g}", *cells)
 
 
-def _corpora(options: argparse.Namespace) -> Iterator[tuple[str, Case, reference_corpora.ReferenceCorpus]]:
+def _corpora(imdb: Path, news: Path) -> Iterator[tuple[str, Case, reference_corpora.ReferenceCorpus]]:
     """Each corpus with the kind that stands for it in the plan."""
-    yield "film reviews", benchmark_corpora.reviews(options.imdb), reference_corpora.ONE_SUBJECT
-    yield "20 newsgroups", benchmark_corpora.newsgroups(options.news), reference_corpora.MANY_SUBJECTS
+    yield "film reviews", corpora.lines(imdb), reference_corpora.ONE_SUBJECT
+    yield "20 newsgroups", corpora.newsgroups(news), reference_corpora.MANY_SUBJECTS
 
 
 def _plan(case: Case, kind: reference_corpora.ReferenceCorpus, epsilon: float) -> tuple[float, float, float]:
@@ -68,7 +59,3 @@ def _fits(corpus: dplda.Corpus, epsilon: float, seeds: int) -> tuple[float, ...]
         noise, eigenvalues, supported = core
         found.append((noise, eigenvalues[TOPICS - 1], supported))
     return tuple(np.median(found, axis=0).tolist())
-
-
-if __name__ == "__main__":
-    main()

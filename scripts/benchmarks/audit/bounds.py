@@ -1,27 +1,19 @@
-#!/usr/bin/env python
 """The whole audit: the product, the product broken on purpose, and the published calibration.
-
-    python scripts/audit/audit_table.py --results audit.jsonl
-    python scripts/audit/audit_table.py --results audit.jsonl --draw docs/figures
-
-The first plays what is missing and appends what it shows to the results; it may be interrupted. The second prints the
-tables of docs/audit.md and draws the picture. Needs the extra `bench` (matplotlib) to draw.
 
 Every bound has 95 % confidence of its own. Noise is exact where the table says so, else simulated from a seed.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import counterexample
-from broken import BROKEN
-
+from benchmarks import results
+from benchmarks.audit import counterexample
+from benchmarks.audit.broken import BROKEN
+from benchmarks.results import Record
 from dplda.audit import placements
 from dplda.audit.bounds import show
 from dplda.audit.games import Game, noise_of
@@ -37,38 +29,25 @@ PRINTED = ("config2", "config3", "config4")
 PRINTED_EPSILON, PRINTED_DELTA, PRINTED_DOCUMENTS, PRINTED_RUNS = 2.0, 1e-6, 10**6, 500
 LEVEL = 0.05
 
-Key = dict[str, Any]
+Done = Callable[[Record], bool]
 KEY = ("kind", "what", "name", "epsilon", "adjacency", "noise")
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Play what is missing, or draw what is there."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", type=Path, required=True, help="JSON lines, appended to")
-    parser.add_argument("--part", choices=("mechanisms", "placements", "broken", "published"), help="only these")
-    parser.add_argument("--scale", type=float, default=1.0, help="times the number of runs")
-    parser.add_argument("--draw", type=Path, metavar="FOLDER", help="print the tables, draw the picture; play nothing")
-    options = parser.parse_args(arguments)
-    if options.draw is not None:
-        import audit_report
-
-        audit_report.audit(records(options.results), options.draw)
-        return
-    done = [tuple(record[name] for name in KEY) for record in records(options.results)]
-    for key, finding in wanted(options.scale, options.part, done):
+def measure(path: Path, part: str | None, scale: float) -> None:
+    """Play what is missing in the results at `path`, `scale` times as often, and append what it shows."""
+    done = [tuple(record[name] for name in KEY) for record in records(path)]
+    for key, finding in wanted(scale, part, done):
         record = key | finding.to_json()
-        with options.results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record | {"claimed": record["claimed"] | {"mu": min(finding.claim.mu, 1e9)}}) + "\n")
+        results.append(path, record | {"claimed": record["claimed"] | {"mu": min(finding.claim.mu, 1e9)}})
         print(f"{' '.join(map(str, key.values()))}: {finding.shown}", file=sys.stderr, flush=True)
 
 
-def records(results: Path) -> list[dict]:
+def records(path: Path) -> list[Record]:
     """What has been played so far; of the same game, the last time."""
-    lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
-    return list({tuple(record[name] for name in KEY): record for record in map(json.loads, lines)}.values())
+    return list({tuple(record[name] for name in KEY): record for record in results.read(path)}.values())
 
 
-def wanted(scale: float, part: str | None, done: list[tuple]) -> Iterator[tuple[Key, Finding]]:
+def wanted(scale: float, part: str | None, done: list[tuple[Any, ...]]) -> Iterator[tuple[Record, Finding]]:
     """Everything that is not `done`, one finding after the other."""
     parts = {"mechanisms": _mechanisms, "placements": _placements, "broken": _broken, "published": _published}
     for name, find in parts.items():
@@ -76,7 +55,7 @@ def wanted(scale: float, part: str | None, done: list[tuple]) -> Iterator[tuple[
             yield from find(scale, lambda key: tuple(key[name] for name in KEY) in done)
 
 
-def _key(kind: str, what: str, name: str, epsilon: float, adjacency: str, noise: str) -> Key:
+def _key(kind: str, what: str, name: str, epsilon: float, adjacency: str, noise: str) -> Record:
     return dict(zip(KEY, (kind, what, name, epsilon, adjacency, noise), strict=True))
 
 
@@ -85,7 +64,7 @@ def _played(game: Game, runs: float, noise: str) -> Finding:
     return finding
 
 
-def _mechanisms(scale: float, done) -> Iterator[tuple[Key, Finding]]:
+def _mechanisms(scale: float, done: Done) -> Iterator[tuple[Record, Finding]]:
     cells = [(8.0, adjacency, "simulated") for adjacency in ADJACENCIES]
     for epsilon, adjacency, noise in [*cells, (8.0, "add-remove", "exact"), (1.0, "add-remove", "simulated")]:
         for game in mechanisms(FitSettings(epsilon=epsilon, adjacency=adjacency)):
@@ -94,7 +73,7 @@ def _mechanisms(scale: float, done) -> Iterator[tuple[Key, Finding]]:
                 yield key, _played(game, scale * (EXACT_RUNS if noise == "exact" else RUNS[epsilon]), noise)
 
 
-def _placements(scale: float, done) -> Iterator[tuple[Key, Finding]]:
+def _placements(scale: float, done: Done) -> Iterator[tuple[Record, Finding]]:
     for adjacency in ADJACENCIES:
         for name in placements.SOUND:
             key = _key("placement", "product", name, 8.0, adjacency, "simulated")
@@ -103,7 +82,7 @@ def _placements(scale: float, done) -> Iterator[tuple[Key, Finding]]:
                 yield key, _played(game, scale * PLACEMENT_RUNS, "simulated")
 
 
-def _broken(scale: float, done) -> Iterator[tuple[Key, Finding]]:
+def _broken(scale: float, done: Done) -> Iterator[tuple[Record, Finding]]:
     for what, broken, make in BROKEN:
         game = make(8.0)
         runs = PLACEMENT_RUNS if game.name.startswith("placement") else RUNS[8.0]
@@ -114,14 +93,10 @@ def _broken(scale: float, done) -> Iterator[tuple[Key, Finding]]:
             yield key, found
 
 
-def _published(scale: float, done) -> Iterator[tuple[Key, Finding]]:
+def _published(scale: float, done: Done) -> Iterator[tuple[Record, Finding]]:
     claim, runs = counterexample.claim(PRINTED_EPSILON, PRINTED_DELTA), int(scale * PRINTED_RUNS)
     for name in PRINTED:
         key = _key("published", "printed noise", name, PRINTED_EPSILON, "replace", "simulated")
         if not done(key):
             found = counterexample.evidence(name, PRINTED_EPSILON, PRINTED_DELTA, PRINTED_DOCUMENTS, runs, seed=0)
             yield key, Finding(name, runs, claim, show(*found, claim, LEVEL))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,18 +1,21 @@
-"""The tables and pictures of docs/audit.md, from what the audits and attacks found."""
+"""The tables and figures of docs/audit.md, from what the audit and the attack found."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import membership as attack
 import numpy as np
+
+from benchmarks.audit import membership as attack
+from benchmarks.figures import picture
+from benchmarks.results import Record
+from benchmarks.tables import markdown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "dplda"}
 DEFINITION, GAUSSIAN, BEYOND = "#0072B2", "#117733", "#D55E00"  # told apart by the colour-blind, and by shape
 CURVES = {
     "tomotopy": ("#D55E00", "-"),
@@ -27,27 +30,27 @@ PEOPLE = {
 FALSE = 0.01  # false positive rate that is looked at
 
 
-def audit(found: Sequence[dict[str, Any]], folder: Path) -> None:
+def audit(found: Sequence[Record], folder: Path) -> None:
     """Print the tables and draw what was shown at epsilon 8, and of the published calibration."""
     for epsilon in dict.fromkeys(r["epsilon"] for r in found if r["what"] == "product"):
         print(f"\n**The product, epsilon {epsilon:g}**\n")
         print(_product([r for r in found if (r["what"], r["epsilon"]) == ("product", epsilon)]))
     print("\n**Broken**\n")
     columns = ("what", "seen in", "adjacency", "runs", "claimed", "by the definition", "if Gaussian", "")
-    print(_table(columns, [_row(r) for r in found if r["what"] != "product"]))
+    print(markdown(columns, [_row(r) for r in found if r["what"] != "product"]))
     _draw(found, folder / "audit-bounds.svg")
 
 
-def _product(found: Sequence[dict[str, Any]]) -> str:
+def _product(found: Sequence[Record]) -> str:
     """A row for each game, a column for each adjacency and noise: by the definition / if Gaussian."""
     cells = list(dict.fromkeys((r["adjacency"], r["noise"]) for r in found))
     shown = {(r["name"], r["adjacency"], r["noise"]): r for r in found}
     names = dict.fromkeys(r["name"] for r in found)
     rows = [(name, *(_both(shown.get((name, *cell))) for cell in cells)) for name in names]
-    return _table(("audited", *(", ".join(cell) for cell in cells)), rows)
+    return markdown(("audited", *(", ".join(cell) for cell in cells)), rows)
 
 
-def _both(record: dict[str, Any] | None) -> str:
+def _both(record: Record | None) -> str:
     if record is None:
         return ""
     shown, claimed = record["shown"], record["claimed"]["epsilon"]
@@ -55,7 +58,7 @@ def _both(record: dict[str, Any] | None) -> str:
     return f"{shown['epsilon']:.2f} / {shown['gaussian']:.2f} ({shown['gaussian'] / claimed:.0%}){refuted}"
 
 
-def _row(record: dict[str, Any]) -> tuple[str, ...]:
+def _row(record: Record) -> tuple[str, ...]:
     shown, published = record["shown"], record["kind"] == "published"
     return (
         record["what"],
@@ -69,30 +72,19 @@ def _row(record: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _draw(found: Sequence[dict[str, Any]], path: Path) -> None:
-    import matplotlib
-    from matplotlib.figure import Figure
-
+def _draw(found: Sequence[Record], path: Path) -> None:
     shown = 8.0, "add-remove", "simulated", "product"
     sound = [r for r in found if (r["epsilon"], r["adjacency"], r["noise"], r["what"]) == shown]
     broken = [r for r in found if r["kind"] in ("broken", "published")]
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 0.23 * (len(sound) + len(broken)) + 1.6), layout="constrained")
+    with picture(path, 7.2, 0.23 * (len(sound) + len(broken)) + 1.6) as figure:
         axes = figure.subplots(2, 1, height_ratios=[len(sound), len(broken)], sharex=True)
         _dots(axes[0], sound, "The product")
         _dots(axes[1], broken, "Broken on purpose, and the noise that the paper prints")
         axes[1].set_xlabel("lower bound on ε, over the ε that is claimed")
         axes[0].legend(frameon=False, fontsize=8, loc="lower right")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, format="svg", metadata={"Date": None})
 
 
-def _dots(ax: Axes, found: Sequence[dict[str, Any]], title: str) -> None:
+def _dots(ax: Axes, found: Sequence[Record], title: str) -> None:
     places = np.arange(len(found))[::-1]
     claimed = np.array([r["claimed"]["epsilon"] for r in found])
     ax.axvline(1.0, color=BEYOND, linewidth=1.2)
@@ -109,10 +101,8 @@ def _dots(ax: Axes, found: Sequence[dict[str, Any]], title: str) -> None:
     ax.set_title(title, fontsize=9, loc="left")
 
 
-def membership(found: Sequence[dict[str, Any]], folder: Path) -> None:
+def membership(found: Sequence[Record], folder: Path) -> None:
     """Print true positive rates at one false positive in a hundred and draw the curves."""
-    import matplotlib
-    from matplotlib.figure import Figure
     from matplotlib.ticker import NullFormatter
 
     curves = {system: _curves([r for r in found if r["system"] == system]) for system in CURVES}
@@ -120,18 +110,8 @@ def membership(found: Sequence[dict[str, Any]], folder: Path) -> None:
         (system, str(models), *(_rate(system, people, *curve) for people, curve in by_people.items()))
         for system, (models, by_people) in curves.items()
     ]
-    print(
-        _table(
-            (
-                "system",
-                "models",
-                *(f"{people}: TPR at 1 % FPR" for people in PEOPLE),
-            ),
-            rows,
-        )
-    )
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 4.0), layout="constrained")
+    print(markdown(("system", "models", *(f"{people}: TPR at 1 % FPR" for people in PEOPLE)), rows))
+    with picture(folder / "audit-membership.svg", 7.2, 4.0) as figure:
         for ax, people in zip(figure.subplots(1, 2), PEOPLE, strict=True):
             _axes(ax, people)
             ax.xaxis.set_minor_formatter(NullFormatter())
@@ -142,10 +122,9 @@ def membership(found: Sequence[dict[str, Any]], folder: Path) -> None:
         figure.axes[0].set_ylabel("true positive rate")
         handles, labels = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, frameon=False, fontsize=8, loc="outside lower center", ncols=4)
-        figure.savefig(folder / "audit-membership.svg", format="svg", metadata={"Date": None})
 
 
-def _curves(found: Sequence[dict[str, Any]]) -> tuple[int, dict[str, tuple[np.ndarray, np.ndarray]]]:
+def _curves(found: Sequence[Record]) -> tuple[int, dict[str, tuple[np.ndarray, np.ndarray]]]:
     """The number of models of a system, and false and true positive rates on each kind of target."""
     said = np.array([record["said"] for record in found])
     inside = np.array([attack.members(record["seed"])[: said.shape[1]] for record in found])
