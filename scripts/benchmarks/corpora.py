@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -26,7 +27,7 @@ from dplda.text.records import CountedDocuments, document_key
 
 N_WORDS, MOST_DOCUMENTS = 2000, 0.1
 LETTERS = r"(?u)\b[a-z][a-z']{2,}\b"
-PLANTED = {"n_documents": 50_000, "n_words": 2000, "n_topics": 10, "alpha0": 1.0, "mean_length": 100.0}
+PLANTED: dict[str, Any] = {"n_documents": 50_000, "n_words": 2000, "n_topics": 10, "alpha0": 1.0, "mean_length": 100.0}
 TUNING, REPORTING = 0, 100  # the first seed of planted corpora for tuning, and for reporting
 CHUNK = 100_000  # documents of a planted store drawn at a time
 MEAN_LENGTH = 70  # tokens of a document of a planted store

@@ -64,7 +64,7 @@ def measure(
 def uploaded(gpu: Gpu, matrix: sparse.csr_matrix) -> UnitArrays:
     """Counts in which each row is a unit, on the GPU."""
     counts = units_of(matrix)
-    return upload(gpu, arranged(*counts.arrays, counts.n_words))
+    return upload(gpu, arranged(counts.indptr, counts.words, counts.counts, counts.unit_ptr, counts.n_words))
 
 
 def summed(gpu: Gpu, f: Contribution, clip: float, units: UnitArrays) -> tuple[np.ndarray, int]:

@@ -7,6 +7,7 @@ counts takes as many steps with each document as the kernel, and no digamma.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,10 @@ def measure(source: Path, topics: int, repeats: int) -> None:
         if f is None or f.kind not in LOOPS:
             continue
         steps = steps_taken(f, indptr, words, counts) if f.kind == EXPECTED else None
-        works = {"bare": partial(bare, f, indptr, words, counts, steps), "kernel": sum_of(f, matrix)}
+        works: dict[str, Callable[[], object]] = {
+            "bare": partial(bare, f, indptr, words, counts, steps),
+            "kernel": sum_of(f, matrix),
+        }
         in_turns(works, 1)  # compiles
         plain, ours = (median_cores(runs) for runs in in_turns(works, repeats).values())
         table.row(name, f.shape, f"{plain:.3f}", f"{ours:.3f}", f"{plain / ours:.2f}")

@@ -35,7 +35,7 @@ def measure(
         field = ["--text-field", text_field] if text_field else []
         asked = [corpus, *field, "--topics", str(topics), "--epsilon", str(epsilon)]
         runs = [fit(asked, folder / f"model{n}") for n in range(repeats)]
-        store = dplda.read_corpus(corpus, **({"text_field": text_field} if text_field else {})).open()
+        store = dplda.read_corpus(corpus, text_field=text_field).open()
         models = [dplda.load(folder / f"model{n}") for n in range(repeats)]
         counts = [counts_for(model, store)[0] for model in models]
         coherence = [npmi(model.topics, own).mean() for model, own in zip(models, counts, strict=True)]

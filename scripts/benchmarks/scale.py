@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -95,7 +96,7 @@ def cluster(store: Path, fit: Fit, workers: Sequence[int], weak: bool) -> None:
 def fit_store(store: Path, fit: Fit, scheduler: str, device: str) -> Spent:
     """A private fit of the store in this process, on the cluster of `scheduler` if that is not empty."""
     stages: dict[str, float] = {}
-    where = {"engine": "dask", "scheduler": scheduler} if scheduler else {"device": device}
+    where: dict[str, Any] = {"engine": "dask", "scheduler": scheduler} if scheduler else {"device": device}
     with tempfile.TemporaryDirectory() as folder, anonymous_memory() as peak, noise_seconds() as drawn:
         work = partial(
             dplda.fit,
@@ -164,20 +165,24 @@ def running(workers: int) -> Iterator[tuple[str, Callable[[], float]]]:
     """A scheduler with as many one-thread workers, in processes: its address, and the workers' core-seconds so far."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "scheduler.json"
-        start = partial(subprocess.Popen[bytes], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
-        processes = [start([*scheduler, "--scheduler-file", str(file)])]
+        processes = [started(*scheduler, "--scheduler-file", str(file))]
         try:
             while not file.exists() or not file.read_text():
                 time.sleep(0.1)
             address = json.loads(file.read_text())["address"]
             worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard"]
-            processes += [start([*worker, "--local-directory", folder]) for _ in range(workers)]
+            processes += [started(*worker, "--local-directory", folder) for _ in range(workers)]
             yield address, lambda: sum(map(core_seconds_of, processes[1:]))
         finally:
             for process in processes:
                 process.terminate()
                 process.wait()
+
+
+def started(*command: str) -> subprocess.Popen[bytes]:
+    """A running process whose output goes nowhere."""
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def core_seconds_of(process: subprocess.Popen[bytes]) -> float:

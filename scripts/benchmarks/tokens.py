@@ -18,7 +18,7 @@ from benchmarks.tables import Table
 from dplda.text.columns import ReadOptions
 from dplda.text.formats import open_source
 from dplda.text.pool import count_words
-from dplda.text.records import TextRecord
+from dplda.text.records import CountSource, TextRecord
 from dplda.text.tokenization import TOKENIZERS, Tokenization
 
 PEER = "spaCy `nlp.pipe`, one process, tokens only"
@@ -26,8 +26,10 @@ PEER = "spaCy `nlp.pipe`, one process, tokens only"
 
 def measure(corpus: Path, text_field: str | None, language: str, repeats: int) -> None:
     """Print a row for each system."""
-    found = open_source(corpus, ReadOptions(text_field)).records()
-    records = [record for record in found if isinstance(record, TextRecord)]
+    source = open_source(corpus, ReadOptions(text_field))
+    if isinstance(source, CountSource):
+        raise SystemExit(f"{corpus} holds counts. Name a corpus of texts.")
+    records = [record for record in source.records() if isinstance(record, TextRecord)]
     jobs: dict[str, Callable[[], int]] = {
         PEER: partial(spacy_tokens, records, language),
         "spaCy `nlp.pipe`, one process, words counted": partial(spacy_words, records, language),

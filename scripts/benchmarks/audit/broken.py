@@ -14,6 +14,7 @@ from dplda.compute.lattice import BOUND
 from dplda.moments.contributions import Contribution
 from dplda.privacy import curator
 from dplda.privacy.noise import SimulatedNoise
+from dplda.privacy.thresholds import selection_threshold
 from dplda.settings import FitSettings
 
 FAR = 1024  # clips, at which a forgotten clip still stops, so that integers stay within 64 bits
@@ -54,8 +55,7 @@ def replacement_forgotten() -> Iterator[None]:
 @contextmanager
 def threshold_lowered() -> Iterator[None]:
     """Words of one unit alone are released: the threshold is a quarter of what it must be."""
-    threshold = curator.selection_threshold
-    with patch.object(curator, "selection_threshold", lambda *arguments: threshold(*arguments) // 4):
+    with patch.object(curator, "selection_threshold", lambda *arguments: selection_threshold(*arguments) // 4):
         yield
 
 

@@ -44,8 +44,9 @@ def documents() -> sparse.csr_matrix:
 
 def fit_dplda(counts: sparse.csr_matrix, seed: int, placement: str, epsilon: float) -> np.ndarray:
     """Topics by dplda with simulated noise."""
-    settings = {"placement": placement, "epsilon": epsilon, "delta": DELTA, "alpha0": ALPHA0}
-    return dplda_model(counts, TOPICS, simulate_seed=seed, **settings).topics
+    return dplda_model(
+        counts, TOPICS, simulate_seed=seed, placement=placement, epsilon=epsilon, delta=DELTA, alpha0=ALPHA0
+    ).topics
 
 
 SYSTEMS: dict[str, Topics] = {

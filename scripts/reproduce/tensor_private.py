@@ -1,7 +1,4 @@
-#!/usr/bin/env python
 """Wang and Anandkumar 2016, Theorem 4.2: private recovery of the first pair, against noise on the whole tensor.
-
-    python scripts/reproduce/private_tensor.py
 
 T = S (v1^3 + 0.75 v2^3 + 0.5 v3^3) with columns of a Hadamard matrix for components (coherence 1); one entry is
 protected (Definition 4.2), delta 1e-6. Noise on every answer follows the largest entry of u, which is about
@@ -12,14 +9,11 @@ tensor needs an epsilon that grows with d. Both are calibrated exactly, and both
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from common import curve, finish, guide, options, panels, report, table
 from scipy.linalg import hadamard
-from tensor_noise import slope, transition
 
 from dplda.compute.threads import one_blas_thread
 from dplda.spectral.calibration import equal_questions
@@ -27,6 +21,8 @@ from dplda.tensor import Implicit, noisy_power_method, private_power_method
 from dplda.tensor.implicit import implicit
 from dplda.tensor.sensitivity import EntryLevel
 from dplda.tensor.symmetric import unpack
+from reproduce.common import curve, finish, guide, panels, report, table
+from reproduce.tensor_noise import slope, transition
 
 VALUES = 1000 * np.array([1.0, 0.75, 0.5])
 DELTA = 1e-6
@@ -52,17 +48,16 @@ METHODS = ("private power method", "input perturbation")
 
 
 @one_blas_thread()
-def main(argv: Sequence[str] | None = None) -> None:
+def main(quick: bool, seed: int, figure: Path) -> None:
     """Measure, print and draw."""
-    asked = options(__doc__, "tensor-private", argv)
-    sizes, random = SIZES["quick" if asked.quick else "full"], np.random.default_rng(asked.seed)
+    sizes, random = SIZES["quick" if quick else "full"], np.random.default_rng(seed)
     found = {(METHODS[0], d): private_rates(d, sizes, random) for d in sizes.private}
     found |= {(METHODS[1], d): perturbed_rates(d, sizes, random) for d in sizes.perturbed}
     print("**Epsilon at which half of the trials recover the first pair**\n")
     print(epsilon_table(sizes, found))
     print("**Noise for one answer about one vector, entry-level, in units of |u|_max^2**\n")
     print(noise_table())
-    draw(sizes, found, asked.figure)
+    draw(sizes, found, figure)
 
 
 def planted(d: int, random: np.random.Generator) -> tuple[Implicit, np.ndarray]:
@@ -168,7 +163,3 @@ def draw(sizes: Sizes, found: dict[tuple[str, int], np.ndarray], path: Path) -> 
     for ax in (left, middle, right):
         ax.legend(fontsize=6.5, frameon=False)
     finish(figure, path)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,4 @@
-#!/usr/bin/env python
 """Wang and Anandkumar 2016, Theorem 3.1 and Corollary 3.1: online recovery against samples.
-
-    python scripts/reproduce/online_tensor.py
 
 Samples x = sum_i a_i (lambda_i / 2)^(1/3) v_i + s, with independent skewed loads a (2 or -1, E a = 0, E a^3 = 2) and
 signs s on all axes, so that E x^3 = sum lambda_i v_i^3 exactly, lambda = 4, 3, 2. Every step reads fresh samples. The
@@ -11,16 +8,16 @@ error goes as (d / n)^(1/2), so that it is O(d^(-1/2)) at n ~ d^2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from common import curve, exponent, finish, guide, median, options, panels, report, table
-from tensor_noise import transition
 
 from dplda.compute.threads import one_blas_thread
 from dplda.tensor import online_power_method
+from reproduce.common import curve, exponent, finish, guide, median, panels, report, table
+from reproduce.tensor_noise import transition
 
 VALUES = np.array([4.0, 3.0, 2.0])
 STARTS, STEPS = 10, 15
@@ -46,14 +43,13 @@ Errors = dict[int, list[list[float]]]  # by dimension: for each ratio, one error
 
 
 @one_blas_thread()
-def main(argv: Sequence[str] | None = None) -> None:
+def main(quick: bool, seed: int, figure: Path) -> None:
     """Measure, print and draw."""
-    asked = options(__doc__, "tensor-online", argv)
-    sizes, random = SIZES["quick" if asked.quick else "full"], np.random.default_rng(asked.seed)
+    sizes, random = SIZES["quick" if quick else "full"], np.random.default_rng(seed)
     found = sweep(sizes, random)
     print("**Largest error of three components**, median of trials, by n samples a step\n")
     print(error_table(sizes, found))
-    draw(sizes, found, asked.figure)
+    draw(sizes, found, figure)
 
 
 def stream(V: np.ndarray, random: np.random.Generator) -> Iterator[np.ndarray]:
@@ -122,7 +118,3 @@ def draw(sizes: Sizes, found: Errors, path: Path) -> None:
     for ax in axes:
         ax.legend(fontsize=6.5, frameon=False)
     finish(figure, path)
-
-
-if __name__ == "__main__":
-    main()
