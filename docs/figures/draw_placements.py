@@ -1,7 +1,5 @@
 #!/usr/bin/env python
-"""Draw where each placement of the noise puts it: one SVG figure a placement, for docs/placements.md.
-
-    python scripts/draw_placements.py docs/figures
+"""Draw where each placement puts its noise: one SVG figure a placement, beside this file, for docs/placements.md.
 
 What is drawn is held to what the placements ask: every question of a run is one arrow through the gate, and the named
 edges are those of the placement's split. A picture that tells another story is not written.
@@ -9,7 +7,6 @@ edges are those of the placement's split. A picture that tells another story is 
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -241,12 +238,8 @@ GRAPHS = {
 }
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Write the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    folder = parser.parse_args(arguments).folder
-    folder.mkdir(parents=True, exist_ok=True)
+def write(folder: Path) -> None:
+    """Write the figures into `folder`."""
     for name, graph in GRAPHS.items():
         check(name, graph)
         (folder / f"placement-{name}.svg").write_text(draw(graph), encoding="utf-8")
@@ -413,4 +406,4 @@ def _text(
 
 
 if __name__ == "__main__":
-    main()
+    write(Path(__file__).parent)

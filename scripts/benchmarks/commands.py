@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from dplda.errors import DpldaError
 from dplda.settings import DEVICES, PLACEMENTS
 
 T = TypeVar("T")
@@ -86,15 +87,22 @@ results_option = file_option("--results", "JSON lines; new records are appended.
 draw_option = file_option("--draw", "Only print tables and draw figures into this folder.", metavar="FOLDER")
 
 
-class InOrder(click.Group):
-    """A group whose help lists commands in the order in which they are defined."""
+class Commands(click.Group):
+    """Lists commands in the order in which they are defined."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the commands."""
         return list(self.commands)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what dplda refuses is told in one line."""
+        try:
+            return super().invoke(ctx)
+        except DpldaError as error:
+            raise click.ClickException(str(error)) from error
 
-@click.group(cls=InOrder, context_settings={"max_content_width": 120, "help_option_names": ["-h", "--help"]})
+
+@click.group(cls=Commands, context_settings={"max_content_width": 120, "help_option_names": ["-h", "--help"]})
 def cli() -> None:
     """Measure dplda: the quality of its topics, its speed and memory, and what attacks find out.
 

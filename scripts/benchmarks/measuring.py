@@ -32,13 +32,12 @@ class Run(NamedTuple, Generic[T]):
 
 
 class CommandRun(NamedTuple):
-    """A finished `dplda` command: wall-clock and core-seconds, peak memory (bytes), exit status, output and errors."""
+    """A finished `dplda` command: wall-clock and core-seconds, peak memory (bytes), exit status and errors."""
 
     wall: float
     cores: float
     memory: int
     status: int
-    output: str
     errors: str
 
 
@@ -136,11 +135,10 @@ def run_command(*arguments: str) -> CommandRun:
     with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
         start = time.perf_counter()
         command = [sys.executable, "-c", DPLDA, *arguments]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
-        output = child.stdout.read() if child.stdout else ""
-        _, status, used = os.wait4(child.pid, 0)
-        wall = time.perf_counter() - start
-        child.returncode = os.waitstatus_to_exitcode(status)
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors) as child:
+            _, status, used = os.wait4(child.pid, 0)
+            wall = time.perf_counter() - start
+            child.returncode = os.waitstatus_to_exitcode(status)
         errors.seek(0)
         told = errors.read()
-    return CommandRun(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, child.returncode, output, told)
+    return CommandRun(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, child.returncode, told)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from broken import BROKEN, mechanism
-from counterexample import claim, evidence
+from benchmarks.audit.broken import BROKEN, mechanism
+from benchmarks.audit.counterexample import claim, evidence
 
 from dplda.audit import placements
 from dplda.audit.bounds import show

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 
-import membership
 import numpy as np
 import pytest
+from benchmarks.audit import membership
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broken import noise_halved
+from benchmarks.audit.broken import noise_halved
 
 from dplda.audit import placements
 from dplda.audit import run as dplda_run

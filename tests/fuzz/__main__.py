@@ -9,4 +9,4 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from fuzz.attack import main
 
-main()
+main(prog_name="python tests/fuzz")

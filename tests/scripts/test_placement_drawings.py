@@ -62,7 +62,7 @@ def test_nothing_overlaps_or_leaves_the_picture(name):
 
 
 def test_figures_of_the_documentation_are_up_to_date(tmp_path, pytestconfig):
-    draw_placements.main([str(tmp_path)])
+    draw_placements.write(tmp_path)
     kept = pytestconfig.rootpath / "docs" / "figures"
     drawn = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
     assert drawn == {path.name: path.read_text(encoding="utf-8") for path in kept.glob("placement-*.svg")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dp_accounting
 import numpy as np
 import pytest
-import variational_baseline as baseline
+from benchmarks import variational as baseline
 from dp_accounting.pld import PLDAccountant
 from scipy import sparse
 from scipy.special import digamma

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ElementTree
 
-import placement_tables
 import pytest
+from benchmarks import compared
 
 from dplda.comparison.records import DONE, UNSUPPORTED
 
@@ -37,7 +37,7 @@ def written(path, outcomes=OUTCOMES, corpus="toy", **parameters):
 
 
 def test_tables_hold_mean_spread_and_runs_without_topics(tmp_path, capsys):
-    placement_tables.main([str(written(tmp_path / "a.json"))])
+    compared.show([written(tmp_path / "a.json")], None)
     lines = [line for line in capsys.readouterr().out.splitlines() if line]
     assert lines == [
         "**toy: 3 topics, delta 1e-06, add-remove**",
@@ -54,7 +54,7 @@ def test_files_about_one_corpus_share_a_table(tmp_path, capsys):
     one = written(tmp_path / "a.json")
     other = written(tmp_path / "b.json", [outcome("none", 0.5, repeat, 0.01) for repeat in range(2)])
     third = written(tmp_path / "c.json", corpus="other")
-    placement_tables.main([str(one), str(third), str(other)])
+    compared.show([one, third, other], None)
     told = capsys.readouterr().out
     assert told.count("**toy") == told.count("**other") == 1
     assert "| no noise (not private) | no |  |  | 0.010 ± 0.000 | 2 |" in told
@@ -65,7 +65,7 @@ def test_planted_corpora_of_several_seeds_share_a_cell(tmp_path, capsys):
         written(tmp_path / f"{seed}.json", [outcome("default", 1.0, 0, error)], seed=seed)
         for seed, error in enumerate((0.1, 0.3))
     ]
-    placement_tables.main([str(path) for path in files])
+    compared.show(files, None)
     assert "| default | yes | 0.200 ± 0.141 | 2 |" in capsys.readouterr().out
 
 
@@ -73,14 +73,14 @@ def test_planted_corpora_of_several_seeds_share_a_cell(tmp_path, capsys):
 def test_what_cannot_share_a_table_is_refused(outcomes, delta, told, tmp_path):
     files = [written(tmp_path / "a.json"), written(tmp_path / "b.json", outcomes, delta=delta)]
     with pytest.raises(SystemExit, match=told):
-        placement_tables.main([str(path) for path in files])
+        compared.show(files, None)
 
 
 def test_the_figure_names_every_placement_and_is_the_same_for_the_same_results(tmp_path):
     results = written(tmp_path / "a.json")
     drawn = []
     for folder in (tmp_path / "one", tmp_path / "two"):
-        placement_tables.main([str(results), "--draw", str(folder)])
+        compared.show([results], folder)
         drawn.append((folder / "compare-toy.svg").read_bytes())
     assert drawn[0] == drawn[1]
     ElementTree.fromstring(drawn[0])

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import bench_peers
-import bench_scale
 import numpy as np
 import pytest
-from bench_kernels import units_of
-from peers import tensorly_topics, whitened_third
-from planted_stores import write
+from benchmarks import recovery, scale
+from benchmarks.corpora import write_store
+from benchmarks.kernels import units_of
+from benchmarks.systems import tensorly_topics, whitened_third
 from scipy import sparse
 
 from dplda.comparison.measures import matched_error
@@ -36,17 +35,16 @@ def test_peer_finds_planted_topics() -> None:
 
 def test_levels_where_nothing_later_is_lower() -> None:
     sweeps = [25, 50, 75, 100]
-    assert bench_peers.levelled(sweeps, [0.9, 0.5, 0.4, 0.399]) == 75
-    assert bench_peers.levelled(sweeps, [0.9, 0.5, 0.4, 0.3]) is None
-    assert bench_peers.levelled(sweeps, [0.30, 0.31, 0.30, 0.31]) == 25
+    assert recovery.levelled(sweeps, [0.9, 0.5, 0.4, 0.399]) == 75
+    assert recovery.levelled(sweeps, [0.9, 0.5, 0.4, 0.3]) is None
+    assert recovery.levelled(sweeps, [0.30, 0.31, 0.30, 0.31]) == 25
 
 
 def test_peers_are_told_side_by_side(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("tensorly")
-    write(tmp_path / "store", 600, 60, 3)
-    given = ["--topics", "3", "--words", "60", "--documents", "500", "600", "--sweeps", "50"]
-    bench_scale.main(["peers", str(tmp_path / "store"), *given, "--systems", "tomotopy", "tensorly"])
-    rows = [line.split(" | ") for line in capfd.readouterr().out.splitlines() if line.startswith("| ")][1:]
+    write_store(tmp_path / "store", 600, 60, 3)
+    recovery.measure(tmp_path / "store", 3, 60, 0, [500, 600], ["tomotopy", "tensorly"], sweeps=50, limit=240)
+    rows = [line.split(" | ") for line in capfd.readouterr().out.splitlines() if line.startswith("| ")][2:]
     assert [row[0] + " " + row[2] for row in rows] == [
         f"| {n} {system}" for n in (500, 600) for system in ("tomotopy, 50 sweeps", "tensorly")
     ]
@@ -54,12 +52,11 @@ def test_peers_are_told_side_by_side(tmp_path: Path, capfd: pytest.CaptureFixtur
 
 
 def test_a_stopped_peer_is_said_to_be(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    write(tmp_path / "store", 20, 10, 2)
-    given = ["--topics", "30", "--words", "10", "--documents", "20", "--systems", "tensorly"]
-    bench_scale.main(["peers", str(tmp_path / "store"), *given])  # more topics than words
+    write_store(tmp_path / "store", 20, 10, 2)
+    recovery.measure(tmp_path / "store", 30, 10, 0, [20], ["tensorly"], 50, 240)  # more topics than words
     assert "| tensorly | ended with status 1 |" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(("weak", "expected"), [(True, 0.8), (False, 0.4)])
 def test_efficiency_is_speed_for_each_worker(weak: bool, expected: float) -> None:
-    assert bench_scale.efficiency((1, 8.0), (2, 10.0), weak) == pytest.approx(expected)
+    assert scale.efficiency((1, 8.0), (2, 10.0), weak) == pytest.approx(expected)

@@ -4,12 +4,11 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import bench_kernels
-import kernel_costs
 import numpy as np
 import pytest
-from kernel_costs import Cost, Size
-from planted_stores import counts_of, planted_topics, write
+from benchmarks import kernel_costs, kernels
+from benchmarks.corpora import planted_topics, write_store
+from benchmarks.kernel_costs import Cost, Size
 from scipy import sparse
 
 from dplda.compute.lattice import BOUND
@@ -285,13 +284,12 @@ def test_table_of_a_tiny_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, value in {"MATRIX": 64, "LARGE": 1 << 12, "SMALL": 1 << 10, "PILOT": 20}.items():
-        monkeypatch.setattr(bench_kernels, name, value)
-    write(tmp_path / "store", 60, 50, 4)
-    given = ["--topics", "4", "--words", "50", "--vocabulary", "30", "--seconds", "0.001", "--repeats", "1"]
-    bench_kernels.main([str(tmp_path / "store"), *given])
+        monkeypatch.setattr(kernels, name, value)
+    write_store(tmp_path / "store", 60, 50, 4)
+    kernels.measure(tmp_path / "store", 4, 50, 30, documents=60, repeats=1, seconds=0.001)
     rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
     assert len({len(row) for row in rows[:1] + rows[2:]}) == 1
-    assert [row[0].strip("| ") for row in rows[2:]] == [name for name, *_ in bench_kernels.kernels(*planted())]
+    assert [row[0].strip("| ") for row in rows[2:]] == [name for name, *_ in kernels.kernels(planted_topics(50, 4, 30))]
 
 
 def planted() -> tuple[sparse.csr_matrix, np.ndarray]:
@@ -299,9 +297,9 @@ def planted() -> tuple[sparse.csr_matrix, np.ndarray]:
 
 
 def test_topics_are_told_from_the_numbers_alone(tmp_path: Path) -> None:
-    write(tmp_path / "store", 20_000, 40, 3)
-    counts = counts_of(tmp_path / "store", 20_000, 40)
+    write_store(tmp_path / "store", 20_000, 40, 3)
+    counts = stored_counts(tmp_path / "store", 20_000, 40)
     found = np.asarray(counts.sum(axis=0)).ravel() / counts.sum()
     assert found == pytest.approx(planted_topics(40, 3, 40).mean(axis=0), abs=0.01)
-    assert counts_of(tmp_path / "store", 17, 5).shape == (17, 5)
+    assert stored_counts(tmp_path / "store", 17, 5).shape == (17, 5)
     assert planted_topics(40, 3, 5).sum(axis=1) == pytest.approx(1.0)
