@@ -72,11 +72,14 @@ def file_option(name: str, help_text: str, **more: Any) -> Callable[[F], F]:
     return click.option(name, type=click.Path(path_type=Path), help=help_text, **more)
 
 
-def store_options(command: F) -> F:
-    """A planted store, and what of it is used."""
-    command = click.argument("store", type=click.Path(exists=True, file_okay=False, path_type=Path))(command)
+store_argument = click.argument("store", type=click.Path(exists=True, file_okay=False, path_type=Path))
+
+
+def planted_store(command: F) -> F:
+    """A planted store, and its size."""
+    command = option("--words", 20_000, "Words of the store.")(command)
     command = click.option("--topics", type=int, required=True, help="Planted topics of the store.")(command)
-    return option("--words", 20_000, "Words of the store.")(command)
+    return store_argument(command)
 
 
 source_argument = click.argument("source", type=click.Path(exists=True, path_type=Path))
@@ -119,7 +122,10 @@ def cli() -> None:
 @file_option("--imdb", "Film reviews (.jsonl.gz with a `text`).")
 @file_option("--news", "20 newsgroups (tar archive).")
 @file_option("--medical", "Medical abstracts (.jsonl.gz with a `text`).")
-@choices("--corpus", "corpora", CORPORA, "Corpora to measure.")
+@click.option(
+    "--corpus", "corpora", type=click.Choice(CORPORA), multiple=True,
+    help="Corpora to measure. Repeatable; [default: synthetic, and those whose files are named]",
+)  # fmt: skip
 @choices("--system", "systems", SYSTEMS, "Systems to measure.")
 @list_option("--epsilons", "0.5,1,2,4,8,none", epsilon_or_none, "Budgets; 'none' is no noise.")
 @option("--seeds", 5, "Runs of each system.")
@@ -143,7 +149,8 @@ def utility(results: Path, draw: Path | None, **options: Any) -> None:
     if draw is not None:
         utility_report.write(read(results), options["half"], draw)
         return
-    files = {name: options.pop(name) for name in ("imdb", "news", "medical")}
+    files = {name: options.pop(name) for name in CORPORA if name != "synthetic"}
+    options["corpora"] = options["corpora"] or [name for name in CORPORA if files.get(name, True)]
     module.measure(results, module.Options(**options, files=files))
 
 
@@ -230,12 +237,15 @@ def store(store: Path, documents: int, words: int, topics: int) -> None:
     write_store(store, documents, words, topics)
 
 
-vocabulary_option = option("--vocabulary", 0, "Use this many first words as a public vocabulary; 0: choose privately.")
+def store_fit(command: F) -> F:
+    """A store, and the fit of it."""
+    command = option("--vocabulary", 0, "First words that are a public vocabulary; 0: words are chosen.")(command)
+    command = option("--words", 20_000, "Most words to choose privately.")(command)
+    return store_argument(topics_option(command))
 
 
 @cli.command()
-@store_options
-@vocabulary_option
+@store_fit
 @option("--device", DEVICES[0], "Where contributions are summed.", type=click.Choice(DEVICES))
 def scale(store: Path, device: str, **asked: Any) -> None:
     """Seconds and memory of a fit of a large store.
@@ -249,8 +259,7 @@ def scale(store: Path, device: str, **asked: Any) -> None:
 
 
 @cli.command()
-@store_options
-@vocabulary_option
+@store_fit
 @list_option("--workers", "1,2", int, "Numbers of one-thread workers.")
 @click.option("--weak", is_flag=True, help="Give each worker as many documents as the largest number has.")
 def cluster(store: Path, workers: list[int], weak: bool, **asked: Any) -> None:
@@ -266,7 +275,7 @@ def cluster(store: Path, workers: list[int], weak: bool, **asked: Any) -> None:
 
 
 @cli.command()
-@store_options
+@planted_store
 @option("--vocabulary", 0, "Use this many first words; 0: all.")
 @list_option("--documents", "10000", int, "Numbers of first documents.")
 @choices("--system", "systems", PEERS, "Systems to fit.")
@@ -284,7 +293,7 @@ def peers(**options: Any) -> None:
 
 
 @cli.command()
-@store_options
+@planted_store
 @option("--vocabulary", 5000, "First words to use.")
 @option("--documents", 200_000, "First documents to use.")
 @option("--repeats", 5, "Runs of each kernel; the best one counts.")
@@ -316,7 +325,7 @@ def loops(**options: Any) -> None:
 
 
 @cli.command()
-@store_options
+@planted_store
 @option("--vocabulary", 5000, "First words to use.")
 @option("--documents", 200_000, "First documents to use.")
 @option("--repeats", 5, "Runs of each kernel; the best one counts.")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import kernel_costs, kernels
-from benchmarks.corpora import planted_topics, write_store
+from benchmarks.corpora import planted_topics, stored_counts, write_store
 from benchmarks.kernel_costs import Cost, Size
 from scipy import sparse
 

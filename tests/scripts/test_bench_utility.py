@@ -35,19 +35,8 @@ def record(system, epsilon, seed, error, settings="now"):
 
 
 def test_private_systems_are_measured_at_every_epsilon_and_the_others_once(results):
-    found = run(
-        results,
-        "--system",
-        "dplda",
-        "--system",
-        "variational",
-        "--system",
-        "random",
-        "--epsilons",
-        "1,none",
-        "--seeds",
-        "2",
-    )
+    chosen = "--system dplda --system variational --system random"
+    found = run(results, *chosen.split(), "--epsilons", "1,none", "--seeds", "2")
     told = [(entry["seed"], entry["system"], entry["epsilon"]) for entry in found]
     systems = [("dplda", 1.0), ("dplda", None), ("variational", 1.0), ("variational", None), ("random", None)]
     assert told == [(seed, *system) for seed in (0, 1) for system in systems]
