@@ -18,7 +18,7 @@ def planted(values: np.ndarray, d: int, seed: int) -> tuple[np.ndarray, np.ndarr
 
 def symmetrized(E: np.ndarray) -> np.ndarray:
     """The sum over the six orders of the axes."""
-    return sum(E.transpose(order) for order in itertools.permutations(range(3)))
+    return np.sum([E.transpose(order) for order in itertools.permutations(range(3))], axis=0)
 
 
 def unit_columns(d: int, count: int, seed: int) -> np.ndarray:

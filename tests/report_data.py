@@ -80,11 +80,12 @@ def full_comparison(kind: str = "planted") -> Comparison:
     outcomes = []
     for placement, calibration, epsilon, repeat in cells:
         level = {"default": 0.2, "config1": 0.9, "none": 0.05}[placement] * random.uniform(0.8, 1.2)
-        measured = {
+        measures: dict[str, dict[str, Any]] = {
             "planted": {"error": level, "bound": 9 * level if placement == "config1" else None},
             "public": {"coherence": 0.2 - 0.1 * level, "diversity": 1 - 0.2 * level},
             "private": {},
-        }[kind]
+        }
+        measured = measures[kind]
         if placement == "config1" and epsilon == 0.5:
             ended: dict[str, Any] = {"status": "unsupported", "message": "too few documents"}
         else:

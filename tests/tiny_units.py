@@ -101,7 +101,7 @@ def _accumulate_on_gpu(f, units, chosen, clip, total, out):
     return mass
 
 
-def _part(units, begin, end):
+def _part(units, begin, end) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The arrays of the units begin..end-1."""
     unit_ptr = units.unit_ptr[begin : end + 1]
     indptr = units.indptr[unit_ptr[0] : unit_ptr[-1] + 1]

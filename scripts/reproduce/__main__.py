@@ -12,12 +12,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 FIGURES = Path(__file__).resolve().parents[2] / "docs" / "figures"
 PAPERS = {
-    "noisy-power": "Hardt and Price 2014: streaming in the spiked covariance model, coherence.",
-    "adaptive-power": "Nguyen, Ene and Nguyen, Table 1: adaptive power iteration against its rivals.",
-    "moments": "DeCarolis et al.: bias of the moments, and their sensitivities.",
-    "tensor-noise": "Wang and Anandkumar 2016, Figure 1: how much noise the robust method bears.",
-    "tensor-online": "Wang and Anandkumar 2016, Theorem 3.1: online recovery against samples.",
-    "tensor-private": "Wang and Anandkumar 2016, Theorem 4.2: private recovery of the first pair.",
+    "noisy-power": "Hardt and Price: streaming, and coherence.",
+    "adaptive-power": "Nguyen, Ene and Nguyen: Table 1, and its rivals.",
+    "moments": "DeCarolis et al.: bias and sensitivity of moments.",
+    "tensor-noise": "Wang and Anandkumar: Figure 1, robustness to noise.",
+    "tensor-online": "Wang and Anandkumar: Theorem 3.1, samples needed.",
+    "tensor-private": "Wang and Anandkumar: Theorem 4.2, epsilon needed.",
 }
 
 

@@ -121,7 +121,8 @@ class OneCoordinate:
 def symmetriser(n: int) -> np.ndarray:
     """The projector (n^3, n^3) on symmetric tensors."""
     order = np.arange(n**3).reshape(n, n, n)
-    return sum(np.eye(n**3)[order.transpose(p).ravel()] for p in itertools.permutations(range(3))) / 6
+    orders = [np.eye(n**3)[order.transpose(p).ravel()] for p in itertools.permutations(range(3))]
+    return np.mean(orders, axis=0)
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def test_planned_events_cost_what_is_claimed(placement, split, public, topics, e
     for event in set(events):
         accountant.compose(GaussianDpEvent(event.noise_multiplier), events.count(event))
     assert 0.97 * epsilon < accountant.get_epsilon(left) <= epsilon
-    mu = math.sqrt(sum(event.noise_multiplier**-2 for event in events))
+    mu = math.sqrt(math.fsum(event.noise_multiplier**-2 for event in events))
     assert gaussian_delta(mu, epsilon) <= left <= delta
 
 
@@ -101,8 +101,8 @@ def test_multipliers_follow_the_split():
 
     def spent(part: float) -> float:
         events = calibrate(plan(FitSettings(placement="config2", split={"e6": part, "e8": 1 - part})), 0.1, 1e-6)
-        stage = sum(event.noise_multiplier**-2 for event in events if event.stage == "tensor")
-        return stage / sum(event.noise_multiplier**-2 for event in events)
+        stage = math.fsum(event.noise_multiplier**-2 for event in events if event.stage == "tensor")
+        return stage / math.fsum(event.noise_multiplier**-2 for event in events)
 
     assert spent(0.9) / spent(0.1) == pytest.approx(9)
 

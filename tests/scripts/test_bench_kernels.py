@@ -108,7 +108,7 @@ def second_times(work: Work, total: np.ndarray) -> None:
         kept.append((share, row))
         for a in range(P):
             y[a] = y[a] + share * row[a]
-    y = [x * (work.length / (work.length - 1)) for x in y]
+    y = np.array([x * (work.length / (work.length - 1)) for x in y])
     lattice = 1 / (work.length - 1)
     out = []
     for share, row in kept:
@@ -175,7 +175,7 @@ def expected(work: Work, total: np.ndarray) -> None:
             quotient = count / _mass(work, theta, row)
             for z in range(P):
                 gamma[z] = gamma[z] + quotient * row[z]
-        gamma = [ALPHA + theta[z] * gamma[z] for z in range(P)]
+        gamma = np.array([ALPHA + theta[z] * gamma[z] for z in range(P)])
         theta = np.array([exp_digamma.py_func(x) for x in gamma])
     out = []
     for count, row in zip(work.counts, rows, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 
 import pytest
 from benchmarks.measuring import Stopped, alone, in_turns, least, run_command, spread
@@ -17,7 +18,12 @@ def test_the_fewest_seconds_leave_the_first_run_out() -> None:
 
 def test_systems_take_turns() -> None:
     order: list[str] = []
-    runs = in_turns({name: lambda name=name: order.append(name) or len(order) for name in "ab"}, 2)
+
+    def work(name: str) -> int:
+        order.append(name)
+        return len(order)
+
+    runs = in_turns({name: partial(work, name) for name in "ab"}, 2)
     assert order == ["a", "b", "a", "b"]
     assert [run.result for run in runs["b"]] == [2, 4]
     assert all(run.wall >= 0 for run in runs["a"])
