@@ -9,5 +9,5 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.commands import cli
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # processes of their own import this module too
     cli(prog_name="python scripts/benchmarks")

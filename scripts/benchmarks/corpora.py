@@ -83,17 +83,17 @@ def count_words(texts: Iterable[str], most: int = N_WORDS) -> tuple[sparse.csr_m
     return counts[:, kept].tocsr(), [str(word) for word in vectorizer.get_feature_names_out()[kept]]
 
 
-def read_counts(source: Path, documents: int | None = None, words: int | None = None) -> sparse.csr_matrix:
-    """The first counts (documents, words) of a prepared store, an .npz matrix, compressed JSON lines or an archive."""
+def read_counts(source: Path) -> sparse.csr_matrix:
+    """The counts of a prepared store, an .npz matrix, compressed JSON lines or an archive; int32 with sorted rows."""
     if source.is_dir():
-        return stored_counts(source, documents, words)
+        return stored_counts(source)
     if source.suffix == ".npz":
         counts = sparse.csr_matrix(sparse.load_npz(source))
     elif source.name.endswith(".jsonl.gz"):
         counts = lines(source).counts
     else:
         counts = newsgroups(source).counts
-    counts = counts[:documents, :words].astype(np.int32)
+    counts = counts.astype(np.int32)
     counts.sort_indices()
     return counts
 

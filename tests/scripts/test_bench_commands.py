@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
-from benchmarks import commands, recovery, utility, variational
-from benchmarks.audit import membership
 from click.testing import CliRunner
 
+from benchmarks import commands, recovery, utility, variational
+from benchmarks.audit import membership
 from dplda.placements import registry
+from reproduce.commands import cli as reproductions
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGES = "\n".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md")))
+DOCUMENTED = re.findall(r"^python scripts/(benchmarks|reproduce) (.*)$", PAGES, re.MULTILINE)
 
 
 @pytest.mark.parametrize("package", ["scripts/benchmarks", "scripts/reproduce", "tests/fuzz"])
@@ -55,3 +61,23 @@ def test_a_list_that_is_none_is_refused(given: str, message: str) -> None:
     told = CliRunner().invoke(commands.cli, ["splits", "--synthetic", "9,9,3", "--epsilons", given])
     assert told.exit_code == 2
     assert message in told.output
+
+
+@pytest.mark.parametrize(("package", "given"), DOCUMENTED, ids=[" ".join(words) for words in DOCUMENTED])
+def test_documented_commands_and_options_exist(package: str, given: str) -> None:
+    group: click.Group = {"benchmarks": commands.cli, "reproduce": reproductions}[package]
+    name, *arguments = shlex.split(given, comments=True)
+    if name != "--help":
+        command = group.commands[name]
+        command.make_parser(click.Context(command)).parse_args(arguments)
+
+
+@pytest.mark.parametrize("name", reproductions.commands)
+def test_every_claim_has_its_figure_and_its_place_in_the_documentation(name: str) -> None:
+    assert (ROOT / "docs" / "figures" / f"papers-{name}.svg").exists()
+    assert ("reproduce", name) in DOCUMENTED
+
+
+@pytest.mark.parametrize("name", commands.cli.commands)
+def test_every_benchmark_is_documented(name: str) -> None:
+    assert f"`{name}`" in PAGES

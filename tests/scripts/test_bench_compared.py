@@ -6,8 +6,8 @@ import json
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from benchmarks import compared
 
+from benchmarks import compared
 from dplda.comparison.records import DONE, UNSUPPORTED
 
 PARAMETERS = {"topics": 3, "delta": 1e-6, "adjacency": "add-remove"}

@@ -9,6 +9,7 @@ import tarfile
 
 import numpy as np
 import pytest
+
 from benchmarks import corpora
 
 TEXTS = ["Apple's pear the the", "the pear plum It's 42 xy", *(f"something{n} banana" for n in "abcdefghijklmnopqrs")]

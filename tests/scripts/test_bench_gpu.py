@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks import gpu
-from benchmarks.corpora import write_store
 from emulated import EmulatedGpu
 from gpus import emulated
+
+from benchmarks import gpu
+from benchmarks.corpora import write_store
 
 SMALL = {"topics": 3, "words": 50, "vocabulary": 40, "documents": 60, "part": 30, "repeats": 1}
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
+
 from benchmarks import kernel_costs, kernels
 from benchmarks.corpora import planted_topics, stored_counts, write_store
 from benchmarks.kernel_costs import Cost, Size
-from scipy import sparse
-
 from dplda.compute.lattice import BOUND
 from dplda.corpus.units import UnitCounts
 from dplda.moments import contributions

@@ -7,6 +7,7 @@ import time
 from functools import partial
 
 import pytest
+
 from benchmarks.measuring import Stopped, alone, in_turns, least, run_command, spread
 
 

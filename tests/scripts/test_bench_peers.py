@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
+
 from benchmarks import recovery, scale
 from benchmarks.corpora import write_store
 from benchmarks.kernels import units_of
 from benchmarks.systems import tensorly_topics, whitened_third
-from scipy import sparse
-
 from dplda.comparison.measures import matched_error
 from dplda.compute.lattice import BOUND
 from dplda.corpus import synthetic

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import click
 import numpy as np
 import pytest
+
 from benchmarks import corpora, figures, systems, utility, utility_report
 from benchmarks.commands import cli
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dp_accounting
 import numpy as np
 import pytest
-from benchmarks import variational as baseline
 from dp_accounting.pld import PLDAccountant
 from scipy import sparse
 from scipy.special import digamma
 
+from benchmarks import variational as baseline
 from dplda.comparison.measures import matched_error
 from dplda.corpus import synthetic
 

@@ -6,12 +6,12 @@ import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
-import draw_placements
 import pytest
-from draw_placements import BOX, GRAPHS, HEIGHT
 
+import draw_placements
 from dplda.placements import registry
 from dplda.settings import PLACEMENTS
+from draw_placements import BOX, GRAPHS, HEIGHT
 
 SVG = "{http://www.w3.org/2000/svg}"
 

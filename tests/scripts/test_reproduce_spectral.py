@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+
 from benchmarks import power
 from reproduce import adaptive_power, common, moments, noisy_power
 

@@ -7,11 +7,11 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from benchmarks import tensor
-from reproduce import tensor_noise, tensor_online, tensor_private
 
+from benchmarks import tensor
 from dplda.tensor.implicit import implicit
 from dplda.tensor.symmetric import unpack
+from reproduce import tensor_noise, tensor_online, tensor_private
 
 TINY = {
     tensor_noise: tensor_noise.Sizes((6, 8), (6,), 4, 2),
