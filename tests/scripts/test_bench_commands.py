@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import commands, recovery, utility, variational
+from benchmarks import commands, recovery, systems, utility, variational
 from benchmarks.audit import membership
 from dplda.placements import registry
 from reproduce.commands import cli as reproductions
@@ -52,8 +52,14 @@ def test_choices_are_those_that_the_modules_know() -> None:
 
 
 def test_defaults_are_those_that_the_modules_know() -> None:
-    defaults = {option.name: option.default for option in commands.cli.commands["utility"].params}
-    assert (defaults["rounds"], defaults["clip"]) == (variational.ROUNDS, variational.CLIP)
+    defaults = {
+        name: {option.name: option.default for option in commands.cli.commands[name].params}
+        for name in ("utility", "fit")
+    }
+    assert (defaults["utility"]["rounds"], defaults["utility"]["clip"]) == (variational.ROUNDS, variational.CLIP)
+    assert (defaults["fit"]["sweeps"], defaults["fit"]["passes"]) == (systems.SWEEPS, systems.PASSES)
+    epsilons = defaults["utility"]["epsilons"].split(",")
+    assert tuple(map(commands.epsilon_or_none, epsilons)) == utility.EPSILONS
 
 
 @pytest.mark.parametrize(("given", "message"), [("1,x", "could not convert"), ("", "could not convert")])

@@ -25,7 +25,6 @@ from dplda.privacy.accountant import gaussian_budget
 DOCUMENTS, WORDS, TOPICS, LENGTH, ALPHA0 = 4000, 2000, 20, 25, 1.0
 CANARIES, TARGETS = 40, 400  # targets that repeat a word of their own, and ordinary ones
 REPEATED = 12  # times that a canary repeats its word
-MODELS = 96  # shadow models of a system
 DELTA = 1e-5
 STEPS = 50  # of the maximisation over a document's mixture
 LEAST = 1e-12  # probability of a word, so that what is impossible counts as very unlikely
