@@ -7,12 +7,12 @@ from dplda.lazy import lazy
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from dplda.accounting.events import PrivacyStatement
     from dplda.corpus import Corpus, read_corpus
     from dplda.estimator import PrivateLDA
     from dplda.fitting import fit
     from dplda.ledger import Ledger
     from dplda.model import TopicModel, load
-    from dplda.privacy.events import PrivacyStatement
 
 __all__ = ["Corpus", "Ledger", "PrivacyStatement", "PrivateLDA", "TopicModel", "fit", "load", "read_corpus"]
 
@@ -21,7 +21,7 @@ __getattr__, __dir__ = lazy(
     {
         "Corpus": "corpus",
         "Ledger": "ledger",
-        "PrivacyStatement": "privacy.events",
+        "PrivacyStatement": "accounting.events",
         "PrivateLDA": "estimator",
         "TopicModel": "model",
         "fit": "fitting",

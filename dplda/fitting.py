@@ -12,20 +12,20 @@ from typing import Literal
 
 import numpy as np
 
+from dplda.accounting.accountant import cost
+from dplda.accounting.events import Event, at_least
+from dplda.accounting.stages import base_of
 from dplda.corpus import Corpus
 from dplda.corpus.fingerprint import fingerprint
 from dplda.errors import DpldaError, InputError, UnsupportedByData
+from dplda.execution.engines import Engine, running_engine
 from dplda.ledger import Ledger
+from dplda.mechanisms.curator import Curator, Gate, WordFrequencies
+from dplda.mechanisms.exact_gate import ExactGate
+from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.model.space import release_space, reserve_space
 from dplda.model.topics import TopicModel
-from dplda.placements import none
 from dplda.placements.vocabulary import require_words, within_limits
-from dplda.privacy.accountant import cost
-from dplda.privacy.curator import Curator, Gate, WordFrequencies
-from dplda.privacy.engines import passes_of
-from dplda.privacy.events import Event, at_least
-from dplda.privacy.noise import ExactNoise, SimulatedNoise
-from dplda.privacy.passes import Engine
 from dplda.progress import NoProgress, Progress
 from dplda.request import UNNAMED, Recorder, Request, Unrecorded, public_words
 from dplda.settings import CALIBRATIONS, DEVICES, ENGINES, FitSettings, check_choice
@@ -95,7 +95,7 @@ def fit(
     if folder is not None:
         reserve_space(folder, request.model_bytes)
     watch = Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
-    with _released_on_failure(folder), passes_of(engine, scheduler, device) as running:
+    with _released_on_failure(folder), running_engine(engine, scheduler, device) as running:
         recorder = request.reserve(ledger)
         with _abandoned_on_failure(recorder):
             model = _learn(request, recorder, ledger, watch, running)
@@ -122,7 +122,7 @@ class Stopwatch:
     def start(self, stage: str, total: int | None = None) -> None:
         """End the stage before and begin `stage`; a clip belongs to its stage."""
         self.stop()
-        self._stage, self._since = stage.removesuffix(" clip"), time.perf_counter()
+        self._stage, self._since = base_of(stage), time.perf_counter()
         self.progress.start(stage, total)
 
     def advance(self, amount: int = 1) -> None:
@@ -156,8 +156,8 @@ def _learn(
 
     seed = settings.simulate_seed
     noise = ExactNoise() if seed is None else SimulatedNoise(seed)
-    curator = Curator(store, request.events, charge, noise, adjacency=settings.adjacency, progress=watch, engine=engine)
-    gate: Gate = none.ExactGate(curator, settings.max_vocabulary) if request.placement.reason else curator
+    gate_class = ExactGate if request.placement.reason else Curator
+    gate = gate_class(engine(store), request.events, charge, noise, adjacency=settings.adjacency, progress=watch)
     try:
         found = _words(gate, request)
         learned = request.placement.learn(gate, found, settings, np.random.default_rng(seed))

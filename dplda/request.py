@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
+from dplda.accounting.accountant import run_epsilon
+from dplda.accounting.events import Event, PrivacyStatement, merged
+from dplda.accounting.plan import calibrate, exact_events
 from dplda.corpus import Corpus
 from dplda.errors import InputError
 from dplda.ledger import Ledger
 from dplda.overlap import Fingerprint
-from dplda.placements import none, registry
+from dplda.placements import registry
 from dplda.placements.topic_count import most_topics
-from dplda.privacy.accountant import run_epsilon
-from dplda.privacy.events import Event, PrivacyStatement, merged
-from dplda.privacy.plan import calibrate
 from dplda.settings import FitSettings
 
 UNNAMED = "unnamed"  # one budget for all corpora that nobody named: failing closed
@@ -53,7 +53,7 @@ class Request:
         settings = self.settings
         placement = registry.find(settings.placement, self.calibration)
         shares = placement.plan(None if self.words is None else len(self.words), settings)
-        planned = none.events(shares) if placement.reason else calibrate(shares, settings.epsilon, settings.delta)
+        planned = exact_events(shares) if placement.reason else calibrate(shares, settings.epsilon, settings.delta)
         object.__setattr__(self, "placement", placement)
         object.__setattr__(self, "events", planned)
 

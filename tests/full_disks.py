@@ -16,7 +16,7 @@ import dplda
 from dplda.corpus import synthetic
 from dplda.errors import DpldaError
 from dplda.ledger import Reservation
-from dplda.privacy.noise import ExactNoise, SimulatedNoise
+from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 
 WORDS = [f"w{i}" for i in range(12)]
 STEP = 4096

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
+from dplda.accounting.events import Event
 from dplda.corpus.store import Block, CountStore
 from dplda.corpus.units import UnitCounts, project
-from dplda.privacy.curator import Curator
-from dplda.privacy.events import Event
+from dplda.execution.local_passes import LocalPasses
+from dplda.mechanisms.curator import Curator
 
 Document = tuple[str, Mapping[str, int]]  # the privacy unit's name, and counts by word
 WORDS = tuple(f"w{i}" for i in range(8))
@@ -75,6 +77,13 @@ class NoNoise:
         return np.arange(size) < round(share * size)
 
 
+def passes_over(documents: Sequence[Document], words: Sequence[str] = WORDS) -> LocalPasses:
+    """Passes over `documents`, with `words` in use."""
+    passes = LocalPasses(store_of(documents))
+    passes.use_words(tuple(words))
+    return passes
+
+
 def gaussian(stage: str, multiplier: float = 1.0) -> Event:
     return Event(stage=stage, noise_multiplier=multiplier)
 
@@ -85,10 +94,23 @@ def curator(
     noise: Any = None,
     *,
     words: Sequence[str] | None = WORDS,
+    gate: type[Curator] = Curator,
     **options: Any,
 ) -> Curator:
     """A curator over `documents` that allows `events`, with `words` in use."""
-    made = Curator(store_of(documents), events, options.pop("charge", lambda _: None), noise or NoNoise(), **options)
+    made = gate(
+        LocalPasses(store_of(documents)), events, options.pop("charge", lambda _: None), noise or NoNoise(), **options
+    )
     if words is not None:
         made.use_words(words)
     return made
+
+
+def seal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on a pass over private counts fails the test."""
+
+    def touched(*_: Any, **__: Any) -> None:
+        raise AssertionError("private counts were touched")
+
+    for name in ("_each", "_added", "shard", "exact_moments", "dictionary"):
+        monkeypatch.setattr(LocalPasses, name, property(touched) if name == "dictionary" else touched)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dplda.accounting.events import Event, PrivacyStatement
 from dplda.model import TopicModel
-from dplda.privacy.events import Event, PrivacyStatement
 
 STATEMENT = PrivacyStatement(
     epsilon=1.25,

@@ -16,8 +16,8 @@ from killing import killed_at
 import dplda
 from dplda.corpus import synthetic
 from dplda.ledger import Reservation
+from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.model import TopicModel
-from dplda.privacy.noise import ExactNoise, SimulatedNoise
 
 WORDS = [f"w{i}" for i in range(12)]
 STEPS = (

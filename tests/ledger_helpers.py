@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from dplda.accounting.events import Event
 from dplda.ledger import Ledger, PlannedEvent, Reservation, RunRecord
 from dplda.overlap import Fingerprint, Sketch
-from dplda.privacy.events import Event
 
 
 def gaussian(stage: str = "core", mu_squared: float = 1.0, **changes: Any) -> Event:

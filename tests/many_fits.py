@@ -14,7 +14,7 @@ from pathlib import Path
 import dplda
 from dplda.corpus import synthetic
 from dplda.errors import DpldaError
-from dplda.privacy.noise import ExactNoise, SimulatedNoise
+from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 
 WORDS = [f"w{i}" for i in range(12)]
 EPSILON = 4.0  # of one run: two of them fit into the first grant of epsilon 10, three do not

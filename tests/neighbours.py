@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 import dplda
+from dplda.accounting.events import GAUSSIAN_THRESHOLD, Event
 from dplda.compute.lattice import BOUND, MASS_SHARE
 from dplda.corpus import Corpus
 from dplda.corpus.store import CountStore
-from dplda.moments.contributions import NONNEGATIVE, Contribution
-from dplda.privacy.curator import Curator
-from dplda.privacy.events import GAUSSIAN_THRESHOLD, Event
-from dplda.privacy.gate import Release, WordFrequencies
-from dplda.privacy.noise import lattice_scale
+from dplda.execution.local_passes import LocalPasses
+from dplda.mechanisms.curator import Curator
+from dplda.mechanisms.gate import Release, WordFrequencies
+from dplda.mechanisms.noise import lattice_scale
+from dplda.statistics import NONNEGATIVE, Contribution
 
 Moves = Mapping[str, float]  # by stage: the change of an exact answer, squared, over its squared sensitivity
 
@@ -57,12 +58,13 @@ class Silence:
 class Watched(Curator):
     """Answers from its own corpus, and notes how far the neighbour's exact answer to each question is from it."""
 
+    mine: CountStore
     neighbour: CountStore
     moved: dict[str, list[float]]
 
-    def __init__(self, store: CountStore, events: Sequence[Any], ask: Any, noise: Any, **options: Any) -> None:
-        super().__init__(store, events, ask, noise, **options)
-        self._sides = (store, self.neighbour)
+    def __init__(self, passes: LocalPasses, events: Sequence[Any], charge: Any, noise: Any, **options: Any) -> None:
+        super().__init__(passes, events, charge, noise, **options)
+        self._sides = (self.mine, self.neighbour)
         self._options = {"adjacency": options["adjacency"]}
         self._words: Sequence[str] | None = None
 
@@ -86,7 +88,9 @@ class Watched(Curator):
         heard = [Silence(), Silence()]
         for curator, noise in zip(self._silent(_gaussian(f"{stage} clip"), noises=heard), heard, strict=True):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("dplda.privacy.curator.clip_at_quantile", lambda bins, _, noise=noise: noise.hear(bins))
+                patch.setattr(
+                    "dplda.mechanisms.curator.clip_at_quantile", lambda bins, _, noise=noise: noise.hear(bins)
+                )
                 curator.clip(stage, contribution, quantile)
         self._note(f"{stage} clip", [noise.heard for noise in heard], NONNEGATIVE)
         return super().clip(stage, contribution, quantile, share)
@@ -101,7 +105,7 @@ class Watched(Curator):
     def _silent(self, *events: Event, noises: Sequence[Silence] = (Silence(), Silence())) -> list[Curator]:
         """A curator of each side that answers `events` without noise."""
         pair = [
-            Curator(store, events, lambda _: None, noise, **self._options)
+            Curator(LocalPasses(store), events, lambda _: None, noise, **self._options)
             for store, noise in zip(self._sides, noises, strict=True)
         ]
         for curator in pair if self._words is not None else []:
@@ -130,7 +134,9 @@ class Watched(Curator):
 
 def moves(monkeypatch: pytest.MonkeyPatch, mine: Corpus, neighbour: Corpus, **options: Any) -> Moves:
     """Fit `mine` and return the largest move of each stage towards `neighbour`; 1 is what the noise is made for."""
-    watched = type("Watching", (Watched,), {"neighbour": neighbour.open(), "moved": defaultdict(list)})
+    watched = type(
+        "Watching", (Watched,), {"mine": mine.open(), "neighbour": neighbour.open(), "moved": defaultdict(list)}
+    )
     with monkeypatch.context() as patch:
         patch.setattr("dplda.fitting.Curator", watched)
         dplda.fit(mine, ledger=False, **{"n_topics": 2, "simulate_seed": 1, "max_document_frequency": 1.0} | options)

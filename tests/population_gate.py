@@ -6,9 +6,9 @@ from collections import Counter
 
 import numpy as np
 
-from dplda.moments.coordinates import pack
-from dplda.moments.population import population_moments
-from dplda.privacy.curator import Release, WordFrequencies
+from dplda.mechanisms.curator import Release, WordFrequencies
+from dplda.statistics.coordinates import pack
+from dplda.statistics.population import population_moments
 
 UNEVEN = np.array([0.6, 0.25, 0.15])  # Dirichlet parameters whose whitened values stand apart
 

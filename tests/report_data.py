@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from handmade import make_model
 
+from dplda.accounting.events import PrivacyStatement, merged
+from dplda.accounting.plan import calibrate
 from dplda.comparison.records import DONE, Cell, Comparison, Outcome
 from dplda.model import TopicModel
 from dplda.placements.default import shares
-from dplda.privacy.events import PrivacyStatement, merged
-from dplda.privacy.plan import calibrate
 
 # Words that try to become markup, script, templates, or to turn the text around.
 HOSTILE = [

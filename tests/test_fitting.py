@@ -10,10 +10,10 @@ from dp_accounting import GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
 
 import dplda
+from dplda.accounting.accountant import cost, run_epsilon
+from dplda.accounting.events import at_least
 from dplda.corpus import synthetic
 from dplda.errors import BudgetRefused, InputError, UnsupportedByData
-from dplda.privacy.accountant import cost, run_epsilon
-from dplda.privacy.events import at_least
 
 WORDS = [f"word{i}" for i in range(80)]
 

@@ -10,15 +10,20 @@ from pathlib import Path
 import grimp
 import pytest
 
-from dplda.privacy.curator import Curator
+from dplda.mechanisms.curator import Curator
+from dplda.mechanisms.exact_gate import ExactGate
 
 PACKAGE = Path(__file__).resolve().parents[1] / "dplda"
 
+# The curator's passes, wherever documents are read.
 PASSES = {
-    "dplda.privacy.passes",
-    "dplda.privacy.cluster",
-    "dplda.privacy.on_gpu",
-}  # the curator's, wherever its documents are read
+    "dplda.execution.passes",
+    "dplda.execution.local_passes",
+    "dplda.execution.gpu_passes",
+    "dplda.execution.cluster_passes",
+    "dplda.execution.engines",
+}
+LOOPS = {"dplda.statistics.unit_sums", "dplda.statistics.word_votes"}  # sums of units that they are given
 
 # Where private counts are made, and the modules outside `dplda.corpus` that may import each. `dplda.fitting` hands
 # the store on unread; `dplda.model.words` and the commands that read a corpus say that they are not private, and
@@ -36,8 +41,8 @@ PRIVATE_MODULES = {
         "dplda.cli.corpus",
         "dplda.cli.options",
     },
-    "dplda.corpus.store": {"dplda.privacy.curator", *PASSES, "dplda.model.words"},
-    "dplda.corpus.units": {*PASSES, "dplda.privacy.partition_selection"},
+    "dplda.corpus.store": {*PASSES, "dplda.model.words"},
+    "dplda.corpus.units": {*PASSES, *LOOPS},
     "dplda.corpus.fingerprint": {"dplda.fitting", "dplda.comparison.public"},
     "dplda.corpus.arrow": set(),
     "dplda.corpus.blocks": set(),
@@ -49,63 +54,66 @@ PRIVATE_MODULES = {
 }
 # What computes on counts, and who may name it outside the module that defines it.
 PRIVATE_NAMES = {
-    "CountStore": {"dplda.privacy.curator", *PASSES, "dplda.model.words"},
-    "UnitCounts": {*PASSES, "dplda.privacy.partition_selection"},
-    "Portion": PASSES,
-    "all_words": {"dplda.privacy.passes"},
-    "portion_of": {"dplda.privacy.cluster"},
-    "accumulate": {"dplda.privacy.passes"},
-    "count_eligible": {"dplda.privacy.passes"},
-    "clipped_sum": {"dplda.privacy.curator", "dplda.privacy.on_gpu"},
-    "unit_norms": {"dplda.privacy.curator", "dplda.privacy.on_gpu"},
-    "Local": {"dplda.privacy.curator", "dplda.privacy.engines", "dplda.privacy.on_gpu"},
-    "Cluster": set(),
-    "OnGpu": {"dplda.privacy.engines"},
-    "GpuSums": {"dplda.privacy.on_gpu"},
-    "UnitArrays": {"dplda.privacy.on_gpu"},
-    "arranged": {"dplda.privacy.on_gpu"},
-    "upload": {"dplda.privacy.on_gpu"},
-    "count_votes": {"dplda.privacy.curator"},
-    "clip_bins": {"dplda.privacy.curator"},
-    "whole_moments": {"dplda.privacy.curator"},
-    "WholeMoments": {"dplda.privacy.curator"},
-    "spectral_topics": {"dplda.privacy.curator"},
-    "whitened_tensor": {"dplda.privacy.propose_test_release"},
-    "release_decomposition": {"dplda.privacy.curator"},
-    "release_topics": {"dplda.privacy.curator"},
+    "CountStore": {*PASSES, "dplda.model.words"},
+    "UnitCounts": {*PASSES, *LOOPS},
+    "Shard": PASSES,
+    "all_words": {"dplda.execution.passes"},
+    "read_shard": {"dplda.execution.local_passes", "dplda.execution.cluster_passes"},
+    "moments_of": {"dplda.execution.local_passes"},
+    "UnitSums": {"dplda.execution.passes"},
+    "loop_over_units": set(),
+    "count_eligible": {"dplda.execution.passes"},
+    "clip_bins": {"dplda.execution.passes", "dplda.execution.gpu_passes"},
+    "Passes": {*PASSES, "dplda.mechanisms.curator"},
+    "LocalPasses": {"dplda.execution.engines", "dplda.execution.gpu_passes", "dplda.audit.games"},
+    "ClusterPasses": {"dplda.execution.engines"},
+    "GpuPasses": {"dplda.execution.engines"},
+    "running_engine": {"dplda.fitting"},
+    "GpuSums": {"dplda.execution.gpu_passes"},
+    "UnitArrays": {"dplda.execution.gpu_passes"},
+    "arranged": {"dplda.execution.gpu_passes"},
+    "upload": {"dplda.execution.gpu_passes"},
+    "word_hashes": {"dplda.execution.passes"},
+    "exact_moments": {"dplda.execution.passes", "dplda.execution.local_passes", "dplda.execution.cluster_passes"}
+    | {"dplda.mechanisms.curator"},
+    "ExactMoments": {"dplda.execution.passes", "dplda.execution.local_passes", "dplda.execution.cluster_passes"}
+    | {"dplda.mechanisms.curator"},
+    "clip_histogram": {"dplda.mechanisms.curator"},
+    "clipped_sum": {"dplda.mechanisms.curator", "dplda.mechanisms.exact_gate", "dplda.execution.gpu_passes"},
+    "largest_norm": {"dplda.mechanisms.exact_gate", "dplda.execution.gpu_passes"},
+    "count_votes": {"dplda.execution.passes", "dplda.mechanisms.curator", "dplda.mechanisms.exact_gate"},
+    "count_units": {"dplda.mechanisms.curator", "dplda.mechanisms.exact_gate"},
+    "spectral_topics": {"dplda.mechanisms.curator", "dplda.mechanisms.exact_gate"},
+    "whitened_tensor": {"dplda.mechanisms.propose_test_release"},
+    "release_decomposition": {"dplda.mechanisms.curator"},
+    "release_topics": {"dplda.mechanisms.curator"},
     "ExactNoise": {"dplda.fitting", "dplda.audit.games"},
-    "Curator": {"dplda.fitting", "dplda.placements.none", "dplda.audit.games"},
+    "Curator": {"dplda.fitting", "dplda.mechanisms.exact_gate", "dplda.audit.games"},
+    "ExactGate": {"dplda.fitting"},
     "counts_for": {"dplda.model", "dplda.cli.transform", "dplda.comparison.public"},
 }
 DEFINED_IN = {
-    "portion_of": "dplda.privacy.passes",
-    "clipped_sum": "dplda.privacy.passes",
-    "unit_norms": "dplda.privacy.passes",
-    "Local": "dplda.privacy.passes",
-    "Cluster": "dplda.privacy.cluster",
-    "OnGpu": "dplda.privacy.on_gpu",
-    "GpuSums": "dplda.moments.on_gpu",
-    "UnitArrays": "dplda.moments.on_gpu",
-    "arranged": "dplda.moments.on_gpu",
-    "upload": "dplda.moments.on_gpu",
-    "accumulate": "dplda.moments.clipped_sums",
-    "count_eligible": "dplda.moments.clipped_sums",
-    "count_votes": "dplda.privacy.partition_selection",
-    "clip_bins": "dplda.privacy.thresholds",
-    "whole_moments": "dplda.moments.exact_moments",
-    "WholeMoments": "dplda.moments.exact_moments",
-    "spectral_topics": "dplda.privacy.decompositions",
-    "whitened_tensor": "dplda.privacy.decompositions",
-    "release_decomposition": "dplda.privacy.propose_test_release",
-    "release_topics": "dplda.privacy.propose_test_release",
-    "ExactNoise": "dplda.privacy.noise",
-    "Curator": "dplda.privacy.curator",
+    **dict.fromkeys(
+        ["Passes", "read_shard", "moments_of", "clip_histogram", "clipped_sum", "largest_norm", "count_units"],
+        "dplda.execution.passes",
+    ),
+    "LocalPasses": "dplda.execution.local_passes",
+    "ClusterPasses": "dplda.execution.cluster_passes",
+    "GpuPasses": "dplda.execution.gpu_passes",
+    "running_engine": "dplda.execution.engines",
+    **dict.fromkeys(["GpuSums", "UnitArrays", "arranged", "upload"], "dplda.statistics.gpu_sums"),
+    **dict.fromkeys(["UnitSums", "loop_over_units", "count_eligible"], "dplda.statistics.unit_sums"),
+    **dict.fromkeys(["count_votes", "word_hashes"], "dplda.statistics.word_votes"),
+    "clip_bins": "dplda.statistics.norm_histogram",
+    **dict.fromkeys(["exact_moments", "ExactMoments"], "dplda.statistics.exact_moments"),
+    **dict.fromkeys(["spectral_topics", "whitened_tensor"], "dplda.mechanisms.decompositions"),
+    **dict.fromkeys(["release_decomposition", "release_topics"], "dplda.mechanisms.propose_test_release"),
+    "ExactNoise": "dplda.mechanisms.noise",
+    "Curator": "dplda.mechanisms.curator",
+    "ExactGate": "dplda.mechanisms.exact_gate",
     "counts_for": "dplda.model.words",
 }
 ASKING = {"choose_words", "use_words", "word_frequencies", "size", "clip", "release", "decompose", "final_topics"}
-EXPOSING = {
-    "exact_sum", "exact_words", "exact_frequencies", "exact_size", "exact_decomposition", "exact_final_topics",
-}  # fmt: skip
 
 
 def modules() -> dict[str, ast.Module]:
@@ -184,7 +192,7 @@ def test_what_computes_on_counts_is_named_by_the_curator_and_named_exceptions_on
 
 def test_projecting_counts_is_called_for_passes_only():
     users = {module for module, tree in outside_corpus() if ("dplda.corpus.units", "project") in imported(tree)}
-    assert users == {"dplda.privacy.passes"}
+    assert users == {"dplda.execution.passes"}
 
 
 def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private():
@@ -207,7 +215,7 @@ def test_fitting_hands_the_store_to_the_curator_and_the_keyed_fingerprint_unread
     tree = MODULES["dplda.fitting"]
     handed = [
         argument
-        for function in ("Curator", "fingerprint")
+        for function in ("engine", "fingerprint")
         for call in calls(tree, function)
         for argument in call.args
         if isinstance(argument, ast.Name) and argument.id == "store"
@@ -225,22 +233,40 @@ def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
                 assert node.attr in allowed, module
 
 
-def test_the_curator_has_exactly_these_public_methods():
-    public = {name for name, _ in inspect.getmembers(Curator) if not name.startswith("_")}
-    assert public == ASKING | EXPOSING
+GATES = {"dplda.mechanisms.curator": Curator, "dplda.mechanisms.exact_gate": ExactGate}
 
 
-def test_every_public_method_of_the_curator_charges_before_it_computes():
-    (tree,) = [
-        node
-        for node in ast.walk(MODULES["dplda.privacy.curator"])
-        if isinstance(node, ast.ClassDef) and node.name == "Curator"
+@pytest.mark.parametrize("gate", GATES.values())
+def test_a_gate_has_exactly_these_public_methods(gate):
+    assert {name for name, _ in inspect.getmembers(gate) if not name.startswith("_")} == ASKING
+
+
+def methods_of(module: str) -> dict[str, ast.FunctionDef]:
+    tree = MODULES[module]
+    (gate,) = [
+        node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name == GATES[module].__name__
     ]
-    methods = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    for name in (ASKING | EXPOSING) - {"use_words"}:  # it returns nothing
+    return {node.name: node for node in gate.body if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("module", GATES)
+def test_every_public_method_of_a_gate_charges_before_it_computes(module):
+    methods = methods_of(module)
+    for name in ASKING & set(methods) - {"use_words"}:  # it returns nothing
         body = [node for node in methods[name].body if not _is_docstring(node)]
-        assert calls(body[0], "_charge"), name
-    assert not [node for node in ast.walk(methods["use_words"]) if isinstance(node, ast.Return)]
+        if (module, name) == ("dplda.mechanisms.exact_gate", "clip"):
+            assert [ast.unparse(node) for node in body] == ["return math.inf"]
+        else:
+            assert calls(body[0], "_charge"), name
+    answer = methods_of("dplda.mechanisms.curator")["use_words"]
+    assert not [node for node in ast.walk(answer) if isinstance(node, ast.Return)]
+
+
+def test_the_exact_gate_overrides_every_answer_and_takes_exact_events_alone():
+    methods = methods_of("dplda.mechanisms.exact_gate")
+    assert set(methods) >= ASKING - {"use_words"}
+    charges = [call for method in methods.values() for call in calls(method, "_charge")]
+    assert {ast.unparse(call.args[1]) for call in charges} == {"EXACT"}
 
 
 def _is_docstring(node: ast.stmt) -> bool:
@@ -249,25 +275,20 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 def curator_secrets() -> set[str]:
     """Private attributes and methods of the curator."""
-    tree = MODULES["dplda.privacy.curator"]
+    tree = MODULES["dplda.mechanisms.curator"]
     (curator,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Curator"]
     held = {attribute for base, attribute in attributes(curator) if base == "self" and attribute.startswith("_")}
-    return held | {node.name for node in curator.body if isinstance(node, ast.FunctionDef) and node.name[0] == "_"}
+    own = {node.name for node in curator.body if isinstance(node, ast.FunctionDef) and node.name[0] == "_"}
+    return held | own - {"__init__"}
 
 
 def test_nothing_outside_touches_the_curators_private_parts():
     secrets = curator_secrets()
-    assert {"_store", "_passes", "_norms", "_sum", "_noise", "_charge"} <= secrets
+    assert {"_passes", "_noise", "_charge"} <= secrets
     for module, tree in MODULES.items():
-        if module != "dplda.privacy.curator":
+        if module not in GATES:
             reached = {(base, name) for base, name in attributes(tree) if name in secrets and base != "self"}
             assert not reached, module
-
-
-def test_exact_answers_are_asked_by_the_baseline_only():
-    for module, tree in MODULES.items():
-        exposing = {name for _, name in attributes(tree) if name in EXPOSING}
-        assert not exposing or module == "dplda.placements.none", module
 
 
 def test_no_module_reaches_names_that_this_test_cannot_read():
@@ -285,7 +306,7 @@ def test_no_module_reaches_names_that_this_test_cannot_read():
 
 @pytest.mark.parametrize(
     ("library", "home"),
-    [("opendp", {"dplda.privacy.noise"}), ("dp_accounting", {"dplda.privacy.accountant"})],
+    [("opendp", {"dplda.mechanisms.noise"}), ("dp_accounting", {"dplda.accounting.accountant"})],
 )
 def test_noise_and_accounting_have_one_home_each(library, home):
     users = {m for m, tree in MODULES.items() for name, _ in imported(tree) if name.split(".")[0] == library}

@@ -8,8 +8,8 @@ import killing
 import pytest
 
 import dplda
+from dplda.accounting.accountant import cost
 from dplda.errors import InputError
-from dplda.privacy.accountant import cost
 
 SCRIPT = Path(__file__).with_name("killed_runs.py")
 

@@ -8,7 +8,7 @@ import killing
 import pytest
 
 import dplda
-from dplda.privacy.accountant import capacity, cost
+from dplda.accounting.accountant import capacity, cost
 
 SCRIPT = Path(__file__).with_name("many_fits.py")
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from dplda.compute.arrays import to_numpy
-from dplda.compute.loops import aligned, padded
-from dplda.moments.clipped_sums import _size, _unpad, accumulate
-from dplda.moments.contributions import SECOND, SINGLE, Contribution
-from dplda.moments.kernels import compute_contribution, flat_rows, row_length, scratch_sizes, tensor_runs
-from dplda.moments.on_gpu import GpuSums, arranged, upload
+from dplda.compute.loops import aligned
+from dplda.statistics import Contribution
+from dplda.statistics.gpu_sums import GpuSums, arranged, upload
+from dplda.statistics.second_moment import SECOND_MOMENT
+from dplda.statistics.unit_sums import UnitSums, flat_rows
 
 GPU = None
 
@@ -28,6 +28,10 @@ class Units:
     words: np.ndarray
     counts: np.ndarray
     unit_ptr: np.ndarray
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        return self.indptr, self.words, self.counts, self.unit_ptr
 
     @property
     def n_units(self) -> int:
@@ -55,16 +59,23 @@ def lattice_sum(
     contribution: Contribution, units: Units, clip: float, first: int = 0, last: int | None = None
 ) -> tuple[np.ndarray, int]:
     """Integer sum (n_rows, width) and mass of the units first..last-1."""
-    total = np.zeros(contribution.shape, np.int64)
-    chosen = np.arange(first, units.n_units if last is None else last)
-    return total, int(_accumulate(contribution, units, chosen, clip, total, np.empty(0)))
+    last = units.n_units if last is None else last
+    if GPU is None:
+        return UnitSums(contribution).total(units, np.arange(first, last), clip)
+    sums = GpuSums(GPU, contribution, clip)
+    sums.add(upload(GPU, arranged(*_part(units, first, last), len(contribution.scale))))
+    return sums.result()
 
 
 def norms(contribution: Contribution, units: Units) -> np.ndarray:
     """Unclipped norm of every unit, (n_units,)."""
-    out = np.full(units.n_units, np.nan)
-    _accumulate(contribution, units, np.arange(units.n_units), 1.0, np.zeros(contribution.shape, np.int64), out)
-    return out
+    everyone = np.arange(units.n_units)
+    if GPU is None:
+        return UnitSums(contribution).norms(units, everyone)
+    arrays = units.indptr, units.words, units.counts, units.unit_ptr
+    found = GpuSums(GPU, contribution).norms(upload(GPU, arranged(*arrays, len(contribution.scale))), everyone)
+    GPU.finish()
+    return to_numpy(found)
 
 
 @contextmanager
@@ -74,31 +85,6 @@ def summing_on(gpu):
     GPU, before = gpu, GPU
     yield
     GPU = before
-
-
-def _accumulate(f, units, chosen, clip, total, out):
-    if GPU is not None:
-        return _accumulate_on_gpu(f, units, chosen, clip, total, out)
-    return accumulate(
-        f.kind, units.indptr, units.words, units.counts, units.unit_ptr, chosen,
-        f.scale, f.matrix, f.directions, f.alpha, clip, total, out,
-    )  # fmt: skip
-
-
-def _accumulate_on_gpu(f, units, chosen, clip, total, out):
-    sums = GpuSums(GPU, f, clip)
-    if len(out):
-        on_gpu = upload(GPU, arranged(units.indptr, units.words, units.counts, units.unit_ptr, f.matrix.shape[0]))
-        found = sums.norms(on_gpu, chosen)
-        GPU.finish()
-        out[:] = to_numpy(found)
-        return 0
-    begin, end = (chosen[0], chosen[-1] + 1) if len(chosen) else (0, 0)
-    part = upload(GPU, arranged(*_part(units, begin, end), f.matrix.shape[0]))
-    sums.add(part)
-    found, mass = sums.result()
-    total += found
-    return mass
 
 
 def _part(units, begin, end) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -113,26 +99,23 @@ def contribution_of(contribution: Contribution, entries: Document) -> np.ndarray
     """The exact, unclipped contribution of one document, (n_rows, width)."""
     words = np.array([word for word, _ in entries], np.int32)
     counts = np.array([count for _, count in entries], np.int32)
-    kind, n_words, directions = contribution.kind, len(contribution.matrix), contribution.directions
-    k = contribution.matrix.shape[1] - directions
-    stride, row, starts = padded(k) + padded(directions), row_length(kind, k, directions), tensor_runs(k)
-    out = np.zeros(_size(kind, max(len(words), 1), row), np.float32)
-    n_pairs, n_square = scratch_sizes(kind, k, directions, len(words))
-    compute_contribution(
-        kind, words, counts, 0, len(words), float(counts.sum()), contribution.scale,
-        flat_rows(contribution.matrix, directions), k, directions, stride, starts,
-        np.full(stride, contribution.alpha, np.float32), aligned(stride), aligned(4 * (k + 1)),
-        aligned(n_pairs), aligned(n_square), aligned(stride), aligned(stride), out,
-    )  # fmt: skip
-    if kind == SECOND:
+    f, statistic, directions = contribution, contribution.statistic, contribution.directions
+    k, n_words = f.matrix.shape[1] - directions, len(f.scale)
+    matrix, stride = flat_rows(f.matrix, directions)
+    row = statistic.row(k, directions)
+    shape = k, directions, stride, row, np.float32(f.alpha)
+    out = np.zeros(statistic.layout.size(max(len(words), 1), row), np.float32)
+    room = aligned(statistic.room(k, directions, len(words)))
+    room[:] = np.nan  # not read before it is written
+    statistic.contribution(words, counts, 0, len(words), float(counts.sum()), f.scale, matrix, shape, room, out)
+    if statistic is SECOND_MOMENT:
         return pack_offsets(_dense(words, out, n_words))
-    full = np.zeros(contribution.shape)
-    sums = out.astype(np.float64)
-    if kind not in SINGLE:
-        sums = np.zeros((n_words, row))
-        np.add.at(sums, words, out.reshape(-1, row)[: len(words)])
-    _unpad(kind, k, row, starts, sums.ravel(), full)
-    return full
+    if statistic.layout.one_row:
+        assert statistic.places
+        return out[statistic.places(k, directions)][None].astype(np.float64)
+    sums = np.zeros((n_words, row))
+    np.add.at(sums, words, out.reshape(-1, row)[: len(words)])
+    return sums[:, : f.shape[1]]
 
 
 def _dense(words: np.ndarray, pairs: np.ndarray, n_words: int) -> np.ndarray:

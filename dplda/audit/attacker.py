@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from dplda.moments.contributions import NONNEGATIVE, Contribution
-from dplda.privacy.events import Event
-from dplda.privacy.gate import OutputGate, Release, WordFrequencies
-from dplda.privacy.local_sensitivity import PtrResult
+from dplda.accounting.events import Event
+from dplda.accounting.stages import Stage
+from dplda.mechanisms.gate import OutputGate, Release, WordFrequencies
+from dplda.mechanisms.local_sensitivity import PtrResult
+from dplda.statistics import NONNEGATIVE, Contribution
 
 Numbers = np.ndarray | float
 CERTAIN = 1e6  # the evidence of a word that one corpus alone can release
@@ -71,7 +72,7 @@ class Attacker:
     def size(self) -> float:
         """See `OutputGate`."""
         seen = self._gate.size()
-        self._weigh(seen, *self._once("size"), self._multipliers["size"])
+        self._weigh(seen, *self._once("size"), self._multipliers[Stage.SIZE])
         return seen
 
     def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
@@ -96,7 +97,7 @@ class Attacker:
         """See `OutputGate`."""
         seen, less, more = (gate.final_topics(alpha0, h, r, topics) for gate in (self._gate, self._less, self._more))
         units, fewer, further = (tested.tests[0].bound for tested in (seen, less, more))
-        self._weigh(units, fewer, further, self._multipliers["size lower bound"])
+        self._weigh(units, fewer, further, self._multipliers[Stage.SIZE_LOWER_BOUND])
         return self._weigh_value(seen, less, more)
 
     def _once(self, question: str) -> tuple[Any, Any]:
@@ -120,8 +121,8 @@ class Attacker:
         of_seen, of_less, of_more = (np.array([known[word] for word in shared]) for known in votes)
         self._weigh(of_seen, of_less, of_more, 1.0)
         self.evidence += CERTAIN * sum((word in votes[2]) - (word in votes[1]) for word in seen.words)
-        stage = "frequency" if "frequency" in self._multipliers else "vocabulary"
-        scale = self._votes * self._multipliers[stage] / self._multipliers["vote total"]
+        stage = Stage.FREQUENCY if Stage.FREQUENCY in self._multipliers else Stage.VOCABULARY
+        scale = self._votes * self._multipliers[stage] / self._multipliers[Stage.VOTE_TOTAL]
         self._weigh(scale / seen.std, scale / less.std, scale / more.std, 1.0)
         return seen
 

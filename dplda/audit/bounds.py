@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import beta, norm
 
-from dplda.privacy.accountant import gaussian_epsilon
+from dplda.accounting.accountant import gaussian_epsilon
 
 MIDDLE = 0.0  # the threshold of a log likelihood ratio at which both errors are the same
 TUNING = 0.25  # part of the runs that choose thresholds

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dplda.accounting.accountant import cost, run_epsilon
+from dplda.accounting.events import Event
 from dplda.audit.attacker import Attacker, NoNoise
 from dplda.audit.bounds import Claim
 from dplda.corpus import Corpus
 from dplda.errors import InputError
-from dplda.privacy.accountant import cost, run_epsilon
-from dplda.privacy.curator import Curator
-from dplda.privacy.events import Event
-from dplda.privacy.noise import ExactNoise, Noise, SimulatedNoise
+from dplda.execution.local_passes import LocalPasses
+from dplda.mechanisms.curator import Curator
+from dplda.mechanisms.noise import ExactNoise, Noise, SimulatedNoise
 from dplda.progress import Progress
 
 
@@ -91,7 +92,7 @@ class Game:
         adjacency = self.neighbours.adjacency
 
         def curator(which: int, source: Noise) -> Curator:
-            return Curator(stores[which], 2 * runs * self.events, _unrecorded, source, adjacency=adjacency)
+            return Curator(LocalPasses(stores[which]), 2 * runs * self.events, _unrecorded, source, adjacency=adjacency)
 
         gates = curator(index, noise), curator(0, NoNoise()), curator(1, NoNoise())
         attacker = Attacker(*gates, events=self.events, adjacency=adjacency)

@@ -7,15 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from dplda import statistics
+from dplda.accounting.plan import Share, calibrate
+from dplda.accounting.stages import Stage, clip_of
 from dplda.audit.attacker import Attacker
 from dplda.audit.games import Game, Neighbours
-from dplda.moments import contributions
-from dplda.moments.contributions import Contribution
 from dplda.placements.stage_release import word_shares
-from dplda.privacy.partition_selection import MOST_WORDS
-from dplda.privacy.plan import Share, calibrate
-from dplda.privacy.thresholds import CLIP_GRID
 from dplda.settings import FitSettings
+from dplda.statistics import Contribution
+from dplda.statistics.norm_histogram import CLIP_GRID
+from dplda.statistics.word_votes import MOST_WORDS
 
 WORDS = tuple(f"w{i}" for i in range(6))
 SUM = "sum"  # the stage of whatever is asked by itself: plans of one question are alike
@@ -47,14 +48,14 @@ def _statistics() -> dict[str, tuple[Contribution, dict[int, int], dict[int, int
     first_heavy = np.where(np.arange(len(WORDS)) == 0, 1e3, 1.0)
     one, two, balanced = {1: UNIT}, {2: UNIT}, {1: 1, 2: 1, 5: 1}
     return {
-        "mean": (contributions.first_moment(ones), one, two),
-        "moment": (contributions.second_moment(ones), one, two),
-        "subspace": (contributions.second_moment_times(first_heavy, W), {0: 1, 1: 2}, {0: 1, 2: 2}),
-        "core": (contributions.core(ones, W), one, balanced),
-        "tensor": (contributions.third_moment(W), one, two),
-        "tensor, projected": (contributions.projected_third_moment(ones, W), one, two),
-        "tensor, along a vector": (contributions.third_moment_along(W, np.array([[1.0], [0.0]])), one, two),
-        "refine": (contributions.expected_counts(topics, 0.5), one, two),
+        "mean": (statistics.first_moment(ones), one, two),
+        "moment": (statistics.second_moment(ones), one, two),
+        "subspace": (statistics.second_moment_times(first_heavy, W), {0: 1, 1: 2}, {0: 1, 2: 2}),
+        "core": (statistics.core(ones, W), one, balanced),
+        "tensor": (statistics.third_moment(W), one, two),
+        "tensor, projected": (statistics.projected_third_moment(ones, W), one, two),
+        "tensor, along a vector": (statistics.third_moment_along(W, np.array([[1.0], [0.0]])), one, two),
+        "refine": (statistics.expected_counts(topics, 0.5), one, two),
     }
 
 
@@ -108,7 +109,7 @@ def _sum(
 def _size(settings: FitSettings) -> Game:
     too_short = {1: UNIT - 1}
     neighbours = _neighbours(settings, {1: UNIT}, too_short)
-    return _alone("size", "size", settings, neighbours, Attacker.size)
+    return _alone("size", Stage.SIZE, settings, neighbours, Attacker.size)
 
 
 def _frequency(settings: FitSettings) -> Game:
@@ -138,9 +139,9 @@ def _clip(settings: FitSettings) -> Game:
     neighbours = _neighbours(settings, {0: UNIT}, {1: UNIT})
     (event,) = calibrate((Share(SUM, 1.0),), settings.epsilon, settings.delta)
     quantile = (event.noise_multiplier or 0.0) / len(neighbours.base)
-    statistic = contributions.first_moment(scale)
+    statistic = statistics.first_moment(scale)
 
     def play(attacker: Attacker) -> None:
         attacker.evidence = 1.0 if attacker.clip(SUM, statistic, quantile) == CLIP_GRID[0] else -1.0
 
-    return _alone("clip", f"{SUM} clip", settings, neighbours, play)
+    return _alone("clip", clip_of(SUM), settings, neighbours, play)

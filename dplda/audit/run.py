@@ -8,7 +8,7 @@ from typing import Any
 
 from dplda.audit.bounds import Claim, Shown, show
 from dplda.audit.games import Game
-from dplda.privacy.noise import Noise
+from dplda.mechanisms.noise import Noise
 from dplda.progress import Progress
 
 

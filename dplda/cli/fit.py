@@ -186,7 +186,7 @@ def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[
 
 def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     """The same for a person, and what is left of the budget."""
-    from dplda.privacy.events import at_least
+    from dplda.accounting.events import at_least
 
     statement = model.privacy
     given = "; the word list is assumed to be public" if model.parameters.get("vocabulary") == "public" else ""

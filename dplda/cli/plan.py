@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dplda.accounting.stages import Stage
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import DEFAULTS, adjacency_option, delta_option, epsilon_option, json_option, topic_count
 from dplda.settings import FitSettings
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
     from dplda.placements.reference_corpora import ReferenceCorpus
 
 SIGNALS = {
-    "vocabulary": "documents that hold the rarest word",
-    "frequency": "documents that hold the rarest word",
-    "size": "documents",
-    "mean": "length of the mean direction",
-    "subspace": "eigenvalue of the last topic",
-    "core": "what the subspace found of it",
-    "tensor": "eigenvalue of a topic",
-    "refine": "count of a word that is 1% of its topic",
+    Stage.VOCABULARY: "documents that hold the rarest word",
+    Stage.FREQUENCY: "documents that hold the rarest word",
+    Stage.SIZE: "documents",
+    Stage.MEAN: "length of the mean direction",
+    Stage.SUBSPACE: "eigenvalue of the last topic",
+    Stage.CORE: "what the subspace found of it",
+    Stage.TENSOR: "eigenvalue of a topic",
+    Stage.REFINE: "count of a word that is 1% of its topic",
 }
 
 

@@ -13,8 +13,8 @@ from dplda.cli.console import print_json, say, table
 from dplda.cli.options import json_option, ledger_option, open_ledger
 
 if TYPE_CHECKING:
+    from dplda.accounting.events import Event
     from dplda.ledger import RunRecord
-    from dplda.privacy.events import Event
 
 
 @click.group(invoke_without_command=True)
@@ -75,13 +75,13 @@ def _sound(record: RunRecord) -> str:
 
 def _spent(record: RunRecord) -> float:
     """epsilon of what counts as spent, at the run's delta; infinite if there is no bound."""
-    from dplda.privacy.accountant import gaussian_epsilon
+    from dplda.accounting.accountant import gaussian_epsilon
 
     return gaussian_epsilon(math.sqrt(record.cost.mu_squared), record.delta - record.cost.delta)
 
 
 def _spent_text(record: RunRecord) -> str:
-    from dplda.privacy.events import at_least
+    from dplda.accounting.events import at_least
 
     return at_least(_spent(record))
 
@@ -99,7 +99,7 @@ def _json(record: RunRecord) -> dict[str, Any]:
 
 def _stages(record: RunRecord) -> list[tuple[object, ...]]:
     """A row for each stage: what its events are, how many, and their share of the run's cost."""
-    from dplda.privacy.accountant import cost
+    from dplda.accounting.accountant import cost
 
     total = record.cost.mu_squared
     bounded = 0 < total < math.inf

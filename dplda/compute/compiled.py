@@ -20,17 +20,16 @@ from platformdirs import user_cache_path
 PACKAGE = Path(__file__).resolve().parents[1]
 SOURCES = (
     "compute/*.py",
-    "moments/*.py",
-    "privacy/partition_selection.py",
+    "statistics/*.py",
     "settings.py",
 )  # compiled in, as code or constants
 
 
-def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+def compiled(*, keep: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function for the CPU, without the interpreter lock; `options` are those of ``numba.njit``.
 
-    The result is kept in ``$NUMBA_CACHE_DIR``, else in the user's cache folder; where neither can be written
-    it is compiled again in every process.
+    The result is kept in ``$NUMBA_CACHE_DIR``, else in the user's cache folder; where neither can be written, or
+    without `keep`, it is compiled again in every process.
 
     Whatever compiled code calls is inlined: left a function, it would be compiled alone and once more inside its
     caller, with sums in another order, and which one is called would depend on what came from the cache. So a corpus
@@ -39,7 +38,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     options = {"forceinline": True, **options}
 
     def decorate(function: Callable[..., Any]) -> Any:
-        folder, before = _folder(), numba.config.CACHE_DIR
+        folder, before = _folder() if keep else None, numba.config.CACHE_DIR
         if folder is None:
             return numba.njit(nogil=True, **options)(function)
         numba.config.CACHE_DIR = folder  # read when the decorator runs, and only then

@@ -46,42 +46,42 @@ class UnitCounts:
 
 
 @dataclass(frozen=True)
-class Portion:
-    """The `index`-th of `of` portions of a store's units.
+class Shard:
+    """The `index`-th of `of` shards of a store's units.
 
-    Where every document is a unit these are blocks that lie together, otherwise ranges of unit keys, whose documents
-    may be in any block. Portions one after the other hold the units in the order of the whole.
+    Where every document is a unit these are neighbouring blocks, otherwise ranges of unit keys, whose documents may be
+    in any block. Shards in order hold the units in order.
     """
 
     index: int = 0
     of: int = 1
 
 
-def all_words(store: CountStore, portion: Portion = Portion()) -> UnitCounts:
+def all_words(store: CountStore, shard: Shard = Shard()) -> UnitCounts:
     """The store's counts over its whole (private) dictionary, grouped by unit."""
-    return _grouped(store, None, portion)
+    return _grouped(store, None, shard)
 
 
-def project(store: CountStore, vocabulary: Sequence[str], portion: Portion = Portion()) -> UnitCounts:
+def project(store: CountStore, vocabulary: Sequence[str], shard: Shard = Shard()) -> UnitCounts:
     """The store's counts over `vocabulary` (public or released), grouped by unit; other words are dropped."""
     vocabulary = vocabulary if isinstance(vocabulary, tuple) else tuple(vocabulary)
-    return _grouped(store, store.columns(vocabulary), portion)  # other words' column, behind the last, is empty
+    return _grouped(store, store.columns(vocabulary), shard)  # other words' column, behind the last, is empty
 
 
-def _grouped(store: CountStore, columns: np.ndarray | None, portion: Portion) -> UnitCounts:
+def _grouped(store: CountStore, columns: np.ndarray | None, shard: Shard) -> UnitCounts:
     """The words `columns` (all, if None) of every document, documents of one unit adjacent.
 
     Sparse matrices keep memory at what is returned and one copy: no number is held for each entry on the way.
     """
     by_key = store.unit != DOCUMENT
-    chosen = None if by_key else _share(store.n_blocks, portion)
+    chosen = None if by_key else _share(store.n_blocks, shard)
     width = len(store.dictionary) + 1
     rows, keys = [sparse.csr_array((0, width if columns is None else len(columns)), dtype=np.int32)], []
     for block in store.blocks(chosen):
         matrix = sparse.csr_array((block.counts, block.words, block.indptr), shape=(block.n_documents, width))
         units = np.asarray(block.units)
-        if by_key and portion.of > 1:
-            ours = _in_portion(units, portion)
+        if by_key and shard.of > 1:
+            ours = _in_shard(units, shard)
             matrix, units = matrix[ours], units[ours]
         rows.append(matrix.copy() if columns is None else matrix[:, columns])
         rows[-1].sort_indices()
@@ -96,14 +96,14 @@ def _grouped(store: CountStore, columns: np.ndarray | None, portion: Portion) ->
     return UnitCounts(indptr, words, documents.data, unit_ptr, documents.shape[1] - (columns is None))
 
 
-def _share(n: int, portion: Portion) -> range:
-    """The indices below `n` that are the portion's."""
-    return range(n * portion.index // portion.of, n * (portion.index + 1) // portion.of)
+def _share(n: int, shard: Shard) -> range:
+    """The indices below `n` that are the shard's."""
+    return range(n * shard.index // shard.of, n * (shard.index + 1) // shard.of)
 
 
-def _in_portion(keys: np.ndarray, portion: Portion) -> np.ndarray:
-    """Which of the unit keys (n_documents, 2) are in the portion's range, which their first halves tell."""
-    first, last = (2**64 * i // portion.of for i in (portion.index, portion.index + 1))
+def _in_shard(keys: np.ndarray, shard: Shard) -> np.ndarray:
+    """Which of the unit keys (n_documents, 2) are in the shard's range, which their first halves tell."""
+    first, last = (2**64 * i // shard.of for i in (shard.index, shard.index + 1))
     upper = np.uint64(last - 1)
     return np.flatnonzero((keys[:, 0] >= np.uint64(first)) & (keys[:, 0] <= upper))
 

@@ -13,10 +13,10 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dplda.accounting import accountant
+from dplda.accounting.accountant import NOTHING, Cost
 from dplda.errors import BudgetRefused
 from dplda.ledger.records import AFTER_LOOKING, BASES, FIXED, LISTED, NO_LIMIT, Grant, Guarantee, RunRecord
-from dplda.privacy import accountant
-from dplda.privacy.accountant import NOTHING, Cost
 
 FIRST_GRANT = Grant()
 

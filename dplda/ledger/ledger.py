@@ -17,6 +17,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from dplda.accounting.accountant import NOTHING
+from dplda.accounting.events import Event
 from dplda.errors import InputError, LedgerError
 from dplda.ledger import comparisons, integrity, queries
 from dplda.ledger.comparisons import ComparisonLog
@@ -27,8 +29,6 @@ from dplda.ledger.reservation import Reservation
 from dplda.ledger.schema import Base, ComparisonRow, DatasetRow, EventRow, GrantRow, RunRow
 from dplda.ledger.store import Store, default_path
 from dplda.overlap import Fingerprint
-from dplda.privacy.accountant import NOTHING
-from dplda.privacy.events import Event
 from dplda.settings import ADJACENCIES, DEFAULT_GRANT, RANGES, Range, check_choice
 
 GRANT_RANGES = {

@@ -9,11 +9,11 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from dplda.accounting.events import Event
 from dplda.ledger.filters import LedgerState, total
 from dplda.ledger.records import RESERVED, DatasetRecord, Grant, HistoryRecord, PlannedEvent, RunRecord
 from dplda.ledger.schema import DatasetRow, EventRow, GrantRow, GroupingRow, OverlapRow, RunRow, SketchRow
 from dplda.overlap import Fingerprint, Sketch
-from dplda.privacy.events import Event
 from dplda.text.records import DOCUMENT
 
 

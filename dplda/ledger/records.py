@@ -9,9 +9,9 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any
 
-from dplda.privacy import accountant
-from dplda.privacy.accountant import NOTHING, Cost
-from dplda.privacy.events import Event, at_least
+from dplda.accounting import accountant
+from dplda.accounting.accountant import NOTHING, Cost
+from dplda.accounting.events import Event, at_least
 from dplda.settings import DEFAULT_GRANT
 
 RESERVED = "reserved"

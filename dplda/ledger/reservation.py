@@ -8,6 +8,7 @@ from dataclasses import replace
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from dplda.accounting.events import Event
 from dplda.errors import BudgetRefused, GateError, InputError, LedgerError
 from dplda.ledger import integrity, queries
 from dplda.ledger.filters import LedgerState, admit
@@ -15,7 +16,6 @@ from dplda.ledger.records import ABANDONED, DONE, REFUSED, RESERVED
 from dplda.ledger.schema import Base, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow
 from dplda.ledger.store import Store
 from dplda.overlap import Fingerprint
-from dplda.privacy.events import Event
 
 
 class Reservation:

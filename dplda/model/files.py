@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from dplda.accounting.events import PrivacyStatement
 from dplda.errors import InputError
 from dplda.model.space import RESERVED, prepare_folder
 from dplda.model.topics import TopicModel
-from dplda.privacy.events import PrivacyStatement
 
 FORMAT = "dplda-model"
 FORMAT_VERSION = 1

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dplda.accounting.events import PrivacyStatement
 from dplda.errors import InputError
-from dplda.privacy.events import PrivacyStatement
 
 SIMPLEX_TOLERANCE = 1e-6
 LEAST_PRIOR = 1e-9  # of the prior's sum

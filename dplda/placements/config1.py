@@ -14,14 +14,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from dplda import statistics
+from dplda.accounting.plan import Share
+from dplda.accounting.stages import Stage, clip_of
 from dplda.compute.threads import one_blas_thread
-from dplda.moments import contributions
+from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.placements.result import Learned
 from dplda.placements.stage_release import StageReleaser, clip_quantile, first_shares
 from dplda.placements.tensor_eigenpairs import eigenpairs
 from dplda.placements.whitened import EDGES, moment_shares, whiten
-from dplda.privacy.curator import Gate, WordFrequencies
-from dplda.privacy.plan import Share
 from dplda.settings import FitSettings
 from dplda.tensor.symmetric import unpack
 
@@ -30,7 +31,7 @@ SPLIT = {"e3": 0.4, "e4": 0.3, "e8": 0.3}
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
     """How the run's mu^2 is divided."""
-    tensor = Share("tensor clip", 0.004), Share("tensor", EDGES * split["e3"])
+    tensor = Share(clip_of(Stage.TENSOR), 0.004), Share(Stage.TENSOR, EDGES * split["e3"])
     return *first_shares(public_vocabulary), *moment_shares(split), *tensor
 
 
@@ -39,8 +40,8 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.ran
     """Run every stage after the vocabulary; `rng` draws public starting points only."""
     release = StageReleaser(gate, gate.size())
     whitened = whiten(release, words, settings)
-    E3 = contributions.projected_third_moment(whitened.scale, whitened.whitening.basis)
-    tensor = release("tensor", E3, clip_quantile(*whitened.strength))
+    E3 = statistics.projected_third_moment(whitened.scale, whitened.whitening.basis)
+    tensor = release(Stage.TENSOR, E3, clip_quantile(*whitened.strength))
     T = whitened.corrected(contracted(tensor.mean[0], whitened.whitening.values))
     return whitened.learned(eigenpairs(T, rng))
 

@@ -11,14 +11,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from dplda import statistics
+from dplda.accounting.plan import Share
+from dplda.accounting.stages import Stage, clip_of
 from dplda.compute.threads import one_blas_thread
-from dplda.moments import contributions
+from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.placements.result import Learned
 from dplda.placements.stage_release import StageReleaser, clip_quantile, first_shares
 from dplda.placements.tensor_eigenpairs import eigenpairs
 from dplda.placements.whitened import EDGES, moment_shares, whiten
-from dplda.privacy.curator import Gate, WordFrequencies
-from dplda.privacy.plan import Share
 from dplda.settings import FitSettings
 from dplda.tensor.symmetric import unpack
 
@@ -28,7 +29,7 @@ QUANTILE = 0.95  # of the units' norms, where the tensor is clipped at least: wh
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
     """How the run's mu^2 is divided."""
-    tensor = Share("tensor clip", 0.004), Share("tensor", EDGES * split["e6"])
+    tensor = Share(clip_of(Stage.TENSOR), 0.004), Share(Stage.TENSOR, EDGES * split["e6"])
     return *first_shares(public_vocabulary), *moment_shares(split), *tensor
 
 
@@ -39,6 +40,6 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.ran
     whitened = whiten(release, words, settings)
     W = whitened.whitening.W
     quantile = max(QUANTILE, clip_quantile(*whitened.strength))
-    tensor = release("tensor", contributions.third_moment(whitened.scale[:, None] * W), quantile)
+    tensor = release(Stage.TENSOR, statistics.third_moment(whitened.scale[:, None] * W), quantile)
     T = whitened.corrected(unpack(tensor.mean[0], whitened.k))
     return whitened.learned(eigenpairs(T, rng))

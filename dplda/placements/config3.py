@@ -14,15 +14,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from dplda import statistics
+from dplda.accounting.plan import Share
+from dplda.accounting.stages import Stage, clip_of
 from dplda.compute.threads import one_blas_thread
 from dplda.errors import UnsupportedByData
-from dplda.moments import contributions
+from dplda.mechanisms.curator import WordFrequencies
+from dplda.mechanisms.gate import OutputGate
 from dplda.placements.result import Learned
 from dplda.placements.stage_release import StageReleaser, clip_quantile, first_shares
 from dplda.placements.whitened import EDGES, moment_shares, whiten
-from dplda.privacy.curator import WordFrequencies
-from dplda.privacy.gate import OutputGate
-from dplda.privacy.plan import Share
 from dplda.settings import FitSettings
 from dplda.tensor.power import EigenPairs
 
@@ -35,11 +36,11 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
     """How the run's mu^2 is divided."""
     part = EDGES * split["e7"]
     tensor = (
-        Share("tensor clip", 0.004),
-        Share("mass", 0.004),
-        Share("gap", TESTS * part, may_fail=True),
-        Share("tensor norm", TESTS * part, may_fail=True),
-        Share("decomposition", (1 - 2 * TESTS) * part),
+        Share(clip_of(Stage.TENSOR), 0.004),
+        Share(Stage.MASS, 0.004),
+        Share(Stage.GAP, TESTS * part, may_fail=True),
+        Share(Stage.TENSOR_NORM, TESTS * part, may_fail=True),
+        Share(Stage.DECOMPOSITION, (1 - 2 * TESTS) * part),
     )
     return *first_shares(public_vocabulary), *moment_shares(split), *tensor
 
@@ -54,7 +55,7 @@ def learn(gate: OutputGate, words: WordFrequencies, settings: FitSettings, rng: 
     whitened = whiten(release, words, settings)
     W = whitened.scale[:, None] * whitened.whitening.W
     quantile = max(QUANTILE, clip_quantile(*whitened.strength))
-    clip = release.clip("tensor", contributions.third_moment(W), quantile)
+    clip = release.clip(Stage.TENSOR, statistics.third_moment(W), quantile)
     correction = whitened.corrected(np.zeros((whitened.k,) * 3))
     tested = gate.decompose(W, correction, rng.standard_normal(whitened.k), clip)
     if tested.value is None:

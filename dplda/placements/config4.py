@@ -15,13 +15,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from dplda.accounting.plan import Share
+from dplda.accounting.stages import Stage
 from dplda.compute.threads import one_blas_thread
 from dplda.errors import UnsupportedByData
+from dplda.mechanisms.curator import WordFrequencies
+from dplda.mechanisms.gate import OutputGate
 from dplda.placements.result import Learned, by_prevalence, to_topics
 from dplda.placements.stage_release import word_shares
-from dplda.privacy.curator import WordFrequencies
-from dplda.privacy.gate import OutputGate
-from dplda.privacy.plan import Share
 from dplda.settings import FitSettings
 
 SPLIT = {"e9": 1.0}
@@ -31,11 +32,11 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
     """How the run's mu^2 is divided."""
     return (
         *word_shares(public_vocabulary),
-        Share("size lower bound", 0.01, may_fail=True),
-        Share("spectrum", 0.15 * split["e9"], may_fail=True),
-        Share("norm", 0.15 * split["e9"], may_fail=True),
-        Share("eigenvalue gap", 0.15 * split["e9"], may_fail=True),
-        Share("topics", 0.5 * split["e9"]),
+        Share(Stage.SIZE_LOWER_BOUND, 0.01, may_fail=True),
+        Share(Stage.SPECTRUM, 0.15 * split["e9"], may_fail=True),
+        Share(Stage.NORM, 0.15 * split["e9"], may_fail=True),
+        Share(Stage.EIGENVALUE_GAP, 0.15 * split["e9"], may_fail=True),
+        Share(Stage.TOPICS, 0.5 * split["e9"]),
     )
 
 

@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from dplda import statistics
+from dplda.accounting.accountant import gaussian_budget
+from dplda.accounting.plan import Share
+from dplda.accounting.stages import Stage, clip_of
 from dplda.compute.threads import one_blas_thread
-from dplda.moments import contributions
+from dplda.mechanisms.curator import Gate, Release, WordFrequencies
 from dplda.placements.result import Learned, by_prevalence, to_topics
 from dplda.placements.stage_release import LOW_QUANTILE, StageReleaser, clip_quantile, first_shares
 from dplda.placements.tensor_eigenpairs import eigenpairs
 from dplda.placements.topic_count import most_topics, topic_count
 from dplda.placements.vocabulary import word_scale
-from dplda.privacy.accountant import gaussian_budget
-from dplda.privacy.curator import Gate, Release, WordFrequencies
-from dplda.privacy.plan import Share
 from dplda.refine.variational import variational_rounds
 from dplda.settings import FitSettings
 from dplda.spectral.power import noisy_power_method
@@ -53,14 +54,14 @@ def shares(public_vocabulary: bool, topics: int | str) -> tuple[Share, ...]:
     spectral = 1.0 if topics == "auto" else min(1.0, int(topics) / 20)
     return (
         *first_shares(public_vocabulary),
-        Share("subspace clip", 0.004),
-        Share("subspace", 0.38 * spectral, POWER_ROUNDS),
-        Share("core clip", 0.004),
-        Share("core", 0.07 * spectral),
-        Share("tensor clip", 0.004),
-        Share("tensor", 0.20 * spectral),
-        Share("refine clip", 0.004),
-        Share("refine", 0.50, REFINE_ROUNDS),
+        Share(clip_of(Stage.SUBSPACE), 0.004),
+        Share(Stage.SUBSPACE, 0.38 * spectral, POWER_ROUNDS),
+        Share(clip_of(Stage.CORE), 0.004),
+        Share(Stage.CORE, 0.07 * spectral),
+        Share(clip_of(Stage.TENSOR), 0.004),
+        Share(Stage.TENSOR, 0.20 * spectral),
+        Share(clip_of(Stage.REFINE), 0.004),
+        Share(Stage.REFINE, 0.50, REFINE_ROUNDS),
     )
 
 
@@ -70,11 +71,11 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.ran
     alpha0, s, d = settings.alpha0, word_scale(words), len(words.words)
     documents = gate.size()
     release = StageReleaser(gate, documents)
-    m = release("mean", contributions.first_moment(s), MEAN_QUANTILE).mean[:, 0]
+    m = release(Stage.MEAN, statistics.first_moment(s), MEAN_QUANTILE).mean[:, 0]
 
     most = most_topics(settings)
     X, last = _subspace(release, words, s, m, min(d - 1, most + OVERSAMPLING), rng)
-    core = release("core", contributions.core(s, X), clip_quantile(*_strength(last, most)))
+    core = release(Stage.CORE, statistics.core(s, X), clip_quantile(*_strength(last, most)))
     E2, mx = unpack_matrix(core.mean[0], X.shape[1]), X.T @ m
     values, vectors = leading_eigenvalues(second_moment(E2, mx, alpha0))
     noise = noise_level(core.mean_std, X.shape[1])
@@ -84,7 +85,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.ran
     floor = max(noise, 1e-3 * values[0], 1e-12)
     whitening = Whitening(X @ vectors[:, :k], np.maximum(values[:k], floor))
     W = whitening.W
-    tensor = release("tensor", contributions.third_moment(s[:, None] * W), clip_quantile(values[k - 1], noise))
+    tensor = release(Stage.TENSOR, statistics.third_moment(s[:, None] * W), clip_quantile(values[k - 1], noise))
     A = X.T @ W
     T = third_moment(unpack(tensor.mean[0], k), A.T @ E2 @ A, W.T @ m, alpha0)
     pairs = eigenpairs(T, rng)
@@ -130,7 +131,7 @@ def _subspace(
     answers: list[Release] = []
 
     def multiply(X: np.ndarray) -> np.ndarray:
-        answers.append(release("subspace", contributions.second_moment_times(s, X), LOW_QUANTILE))
+        answers.append(release(Stage.SUBSPACE, statistics.second_moment_times(s, X), LOW_QUANTILE))
         return trusted_rows(answers[-1].mean, answers[-1].mean_std, energy)
 
     start = rng.standard_normal((len(s), p))
@@ -161,7 +162,7 @@ def _refine(
     scale /= scale.mean()
 
     def expected(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        answer = release("refine", contributions.expected_counts(weights, prior, scale), REFINE_QUANTILE)
+        answer = release(Stage.REFINE, statistics.expected_counts(weights, prior, scale), REFINE_QUANTILE)
         return answer.total / scale[:, None], answer.std / scale
 
     start = topics + BACKGROUND * frequencies[:, None]

@@ -24,20 +24,21 @@ from functools import lru_cache
 import numpy as np
 from scipy.stats import norm
 
+from dplda.accounting.accountant import cost
+from dplda.accounting.events import Event
+from dplda.accounting.plan import calibrate
+from dplda.accounting.stages import Stage, base_of, is_clip
 from dplda.compute.lattice import BOUND
-from dplda.moments.contributions import NONNEGATIVE, SIGNED
+from dplda.mechanisms.curator import WordFrequencies
+from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.placements import default, reference_corpora
 from dplda.placements.stage_release import LOW_QUANTILE, clip_quantile
 from dplda.placements.topic_count import most_topics
 from dplda.placements.vocabulary import word_scale
-from dplda.privacy.accountant import cost
-from dplda.privacy.curator import WordFrequencies
-from dplda.privacy.events import Event
-from dplda.privacy.partition_selection import MOST_WORDS
-from dplda.privacy.plan import calibrate
-from dplda.privacy.thresholds import selection_threshold
 from dplda.settings import MINIMUM_LENGTH, FitSettings, Range
 from dplda.spectral.whitening import coefficients, noise_level
+from dplda.statistics import NONNEGATIVE, SIGNED
+from dplda.statistics.word_votes import MOST_WORDS
 
 DOCUMENTS = Range(low=1, high=10**12, unit="documents", integer=True)
 CUBIC = 1.66  # norm of symmetric Gaussian noise (k, k, k) over its std times sqrt(k): the ground state of three spins
@@ -45,7 +46,7 @@ DRAWN = 200  # eigenvalues, at least, over all draws of the core's noise
 
 
 @dataclass(frozen=True)
-class Stage:
+class StageForecast:
     """A stage's noise `multiplier`, and its `noise` beside a typical `signal`, in the same unit."""
 
     name: str
@@ -64,7 +65,7 @@ class Forecast:
 
     words: int
     supported: int
-    stages: tuple[Stage, ...]
+    stages: tuple[StageForecast, ...]
     eigenvalues: tuple[float, ...] = ()
     word_power: float = 0.0  # words are scaled in the refinement by frequency to minus this
 
@@ -98,9 +99,9 @@ class ForecastInputs:
         parts = dict.fromkeys((event.stage for event in events), 0.0)
         for event in events:
             parts[event.stage] += cost([event]).mu_squared / cost(events).mu_squared
-        for stage in [stage for stage in parts if stage.endswith(" clip")]:
-            parts[stage.removesuffix(" clip")] += parts.pop(stage)
-        parts[events[0].stage] += parts.pop("vote total")
+        for stage in [stage for stage in parts if is_clip(stage)]:
+            parts[base_of(stage)] += parts.pop(stage)
+        parts[events[0].stage] += parts.pop(Stage.VOTE_TOTAL)
         return parts
 
     def forecast(self, kind: reference_corpora.ReferenceCorpus) -> Forecast:
@@ -186,24 +187,24 @@ def forecast(outlook: ForecastInputs, kind: reference_corpora.ReferenceCorpus, e
     last = float(np.sort([text.mean, *true])[::-1][k - 1])
     power = default._word_power(outlook.documents, k, settings)
     compared = {
-        "size": (noise.deviation("size", 1.0), float(outlook.documents)),
-        "mean": (mean_noise, math.sqrt(text.mean)),
-        "subspace": (std * (math.sqrt(d) + math.sqrt(len(true))), last),
-        "core": (level, float(values[k - 1])),
-        "tensor": (_tensor_noise(noise, text, values[:k], level), _whitened(k, settings.alpha0)),
-        "refine": _refinement(noise, text, k, power),
+        Stage.SIZE: (noise.deviation(Stage.SIZE, 1.0), float(outlook.documents)),
+        Stage.MEAN: (mean_noise, math.sqrt(text.mean)),
+        Stage.SUBSPACE: (std * (math.sqrt(d) + math.sqrt(len(true))), last),
+        Stage.CORE: (level, float(values[k - 1])),
+        Stage.TENSOR: (_tensor_noise(noise, text, values[:k], level), _whitened(k, settings.alpha0)),
+        Stage.REFINE: _refinement(noise, text, k, power),
     }
-    stages = (Stage(name, multipliers[name], *pair) for name, pair in compared.items())
+    stages = (StageForecast(name, multipliers[name], *pair) for name, pair in compared.items())
     return Forecast(d, supported, (vocabulary, *stages), tuple(float(value) for value in values), power)
 
 
-def _words(noise: _Noise, outlook: ForecastInputs, failure: float) -> tuple[WordFrequencies, Stage]:
+def _words(noise: _Noise, outlook: ForecastInputs, failure: float) -> tuple[WordFrequencies, StageForecast]:
     """The words that are modelled. Noise and signal are documents: what a word must be in, and what the rarest is in.
 
     A public vocabulary needs no threshold; its noise is that of a count.
     """
     wanted = reference_corpora.word_frequencies(outlook.settings.max_vocabulary)
-    stage = "frequency" if outlook.public_vocabulary else "vocabulary"
+    stage = Stage.FREQUENCY if outlook.public_vocabulary else Stage.VOCABULARY
     std = noise.deviation(stage, NONNEGATIVE)
     if outlook.public_vocabulary:
         picked, needed = max(reference_corpora.LENGTH * float(wanted.sum()), 1.0), std
@@ -214,12 +215,12 @@ def _words(noise: _Noise, outlook: ForecastInputs, failure: float) -> tuple[Word
     kept = wanted if outlook.public_vocabulary else wanted[wanted >= needed * per_document]
     found = WordFrequencies((), kept, std * math.sqrt(picked) / noise.documents)
     signal = float(wanted[-1]) * noise.documents
-    return found, Stage(stage, noise.multipliers[stage], needed / reference_corpora.VOTE, signal)
+    return found, StageForecast(stage, noise.multipliers[stage], needed / reference_corpora.VOTE, signal)
 
 
 def _mean_noise(noise: _Noise, text: _Text, d: int) -> float:
     median = math.sqrt(d * text.flat / text.length)
-    return noise.of_mean("mean", median, default.MEAN_QUANTILE, NONNEGATIVE) * math.sqrt(d)
+    return noise.of_mean(Stage.MEAN, median, default.MEAN_QUANTILE, NONNEGATIVE) * math.sqrt(d)
 
 
 def _found(noise: _Noise, text: _Text, d: int, true: np.ndarray) -> tuple[float, np.ndarray]:
@@ -229,7 +230,7 @@ def _found(noise: _Noise, text: _Text, d: int, true: np.ndarray) -> tuple[float,
     found = np.zeros_like(true)
     for _ in range(default.POWER_ROUNDS):
         growth = math.sqrt(1 + found.sum() / random)
-        std = noise.of_mean("subspace", median, LOW_QUANTILE, SIGNED, growth)
+        std = noise.of_mean(Stage.SUBSPACE, median, LOW_QUANTILE, SIGNED, growth)
         found = true**3 / (true**2 + d * std**2)
     return std, found
 
@@ -251,8 +252,8 @@ def _core_quantile(block: np.ndarray, std: float, d: int, topics: int) -> float:
 def _core_noise(noise: _Noise, text: _Text, found: np.ndarray, quantile: float) -> float:
     """Standard deviation of the core's noise, on its diagonal."""
     mean = text.mean + found.sum() + len(found) * text.flat / text.length
-    median = mean * math.exp(-(reference_corpora.SPREADS["core"] ** 2) / 2)  # of a log-normal law
-    return noise.of_mean("core", median, quantile, SIGNED)
+    median = mean * math.exp(-(reference_corpora.SPREADS[Stage.CORE] ** 2) / 2)  # of a log-normal law
+    return noise.of_mean(Stage.CORE, median, quantile, SIGNED)
 
 
 def _counted(values: np.ndarray, std: float) -> int:
@@ -273,10 +274,10 @@ def _tensor_noise(noise: _Noise, text: _Text, values: np.ndarray, level: float) 
     floored = np.maximum(values, max(level, 1e-3 * values[0]))
     square = float(((np.maximum(values, 0.0) + text.flat / text.length) / floored).sum())
     median = square**1.5 * math.exp(
-        -(reference_corpora.SPREADS["tensor"] ** 2) / 3
+        -(reference_corpora.SPREADS[Stage.TENSOR] ** 2) / 3
     )  # of the cube of a log-normal length
     quantile = clip_quantile(float(values[-1]), level)
-    return CUBIC * math.sqrt(len(values)) * noise.of_mean("tensor", median, quantile, SIGNED)
+    return CUBIC * math.sqrt(len(values)) * noise.of_mean(Stage.TENSOR, median, quantile, SIGNED)
 
 
 def _whitened(k: int, alpha0: float) -> float:
@@ -290,6 +291,6 @@ def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float
     median = math.sqrt(
         reference_corpora.WORD_ENERGY * text.held * float(text.proportions @ (scale / scale.mean()) ** 2)
     )
-    std, mass = noise.clipped("refine", median, default.REFINE_QUANTILE, NONNEGATIVE)
+    std, mass = noise.clipped(Stage.REFINE, median, default.REFINE_QUANTILE, NONNEGATIVE)
     top = (reference_corpora.TOP_WORD / k + 1e-5) ** -power / scale.mean()
     return float(std / top), reference_corpora.TOP_WORD * mass * text.held / k

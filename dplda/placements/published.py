@@ -27,14 +27,15 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import scipy.linalg
 
+from dplda import statistics
+from dplda.accounting.plan import Share
+from dplda.accounting.stages import Stage
 from dplda.compute.threads import one_blas_thread
 from dplda.errors import InputError
-from dplda.moments import contributions
+from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.placements.published_noise import EDGES, EdgeNoise, Quantities, edge_budgets, edge_noise
 from dplda.placements.result import Learned, by_prevalence, prevalence
 from dplda.placements.tensor_eigenpairs import eigenpairs
-from dplda.privacy.curator import Gate, WordFrequencies
-from dplda.privacy.plan import Share
 from dplda.refine.variational import project_to_simplex
 from dplda.settings import FitSettings
 from dplda.spectral.whitening import Whitening, second_moment, third_moment
@@ -61,8 +62,8 @@ def shares(public_vocabulary: bool, settings: FitSettings) -> tuple[Share, ...]:
     Raises `InputError` for what the paper's configurations cannot do.
     """
     check(settings)
-    words = Share("frequency", 1.0) if public_vocabulary else Share("vocabulary", 1.0, selects_words=True)
-    return (words, Share("size", 1.0), Share("mean", 1.0), Share("moment", 1.0), Share("tensor", 1.0))
+    words = Share(Stage.FREQUENCY, 1.0) if public_vocabulary else Share(Stage.VOCABULARY, 1.0, selects_words=True)
+    return (words, Share(Stage.SIZE, 1.0), Share(Stage.MEAN, 1.0), Share(Stage.MOMENT, 1.0), Share(Stage.TENSOR, 1.0))
 
 
 def check(settings: FitSettings) -> int:
@@ -103,8 +104,8 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.ran
     k, d, alpha0, ones = check(settings), len(words.words), settings.alpha0, np.ones(len(words.words))
     noise = _Noise(settings, rng)
     documents = gate.size()
-    m = gate.release("mean", contributions.first_moment(ones), math.inf).mean[:, 0]
-    E2 = unpack_offsets(gate.release("moment", contributions.second_moment(ones), math.inf).mean)
+    m = gate.release(Stage.MEAN, statistics.first_moment(ones), math.inf).mean[:, 0]
+    E2 = unpack_offsets(gate.release(Stage.MOMENT, statistics.second_moment(ones), math.inf).mean)
     M2 = second_moment(E2, m, alpha0)
 
     whitening = exact = _whitening(M2, k)
@@ -112,7 +113,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.ran
     if "e4" in noise:
         whitening = _whitening(M2 + symmetric_matrix(noise.normal(noise.std("e4", known), d, d)), k)
     W = whitening.W
-    E3 = unpack(gate.release("tensor", contributions.third_moment(W), math.inf).mean[0], k)
+    E3 = unpack(gate.release(Stage.TENSOR, statistics.third_moment(W), math.inf).mean[0], k)
     T = third_moment(E3, W.T @ E2 @ W, W.T @ m, alpha0)
     if "e3" in noise:
         T = T + contracted_noise(noise.normal(noise.std("e3", known), k, k, k), W)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dplda.accounting.stages import Stage
+
 # Share of the documents that hold the word of a rank; the last is extrapolated.
 _RANKS = (1, 10, 100, 300, 1000, 3000, 10_000, 1_000_000)
 _HELD = (0.098, 0.091, 0.059, 0.035, 0.0155, 0.0053, 0.0011, 2e-6)
@@ -23,7 +25,13 @@ DECAY = 0.5  # eigenvalue j of the scaled second moment, off the mean direction,
 TOP_WORD = 0.01  # probability of a word near the top of its topic
 
 # Standard deviations of the logarithm of the units' norms, which are near normal.
-SPREADS = {"mean": 0.3, "subspace": 0.65, "core": 0.5, "tensor": 1.1, "refine": 0.45}
+SPREADS: dict[str, float] = {
+    Stage.MEAN: 0.3,
+    Stage.SUBSPACE: 0.65,
+    Stage.CORE: 0.5,
+    Stage.TENSOR: 1.1,
+    Stage.REFINE: 0.45,
+}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from dplda.accounting.plan import Share
 from dplda.errors import InputError
+from dplda.mechanisms.curator import WordFrequencies
 from dplda.placements import (
     config1,
     config2,
@@ -21,8 +23,6 @@ from dplda.placements import (
     whitened,
 )
 from dplda.placements.result import Learned
-from dplda.privacy.curator import WordFrequencies
-from dplda.privacy.plan import Share
 from dplda.settings import CALIBRATIONS, FitSettings
 
 SOUND, PUBLISHED = CALIBRATIONS

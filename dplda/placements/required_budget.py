@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
+from dplda.accounting.accountant import gaussian_budget
 from dplda.placements.forecast import DOCUMENTS, ForecastInputs, forecast
 from dplda.placements.reference_corpora import ReferenceCorpus
-from dplda.privacy.accountant import gaussian_budget
 from dplda.settings import RANGES, Range
 
 STEPS = 16  # of bisection: to a thousandth, far below what a forecast can tell apart

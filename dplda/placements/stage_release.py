@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dplda.moments.contributions import Contribution
-from dplda.privacy.curator import Gate, Release
-from dplda.privacy.plan import Share
+from dplda.accounting.plan import Share
+from dplda.accounting.stages import Stage, clip_of
+from dplda.mechanisms.curator import Gate, Release
+from dplda.statistics import Contribution
 
 CLIP_UNITS = 20_000  # expected sample size for estimating a clipping norm
 LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9  # of the units' norms, where a moment is clipped: noise or bias matters more
@@ -16,13 +17,18 @@ NO_NOISE = 100.0  # above this, units beyond the clip count by their part of wha
 
 def word_shares(public_vocabulary: bool) -> tuple[Share, ...]:
     """The first stages of every placement: the words, or the frequencies of public ones, and the sum of all votes."""
-    words = Share("frequency", 0.03) if public_vocabulary else Share("vocabulary", 0.10, selects_words=True)
-    return words, Share("vote total", 0.002)
+    words = Share(Stage.FREQUENCY, 0.03) if public_vocabulary else Share(Stage.VOCABULARY, 0.10, selects_words=True)
+    return words, Share(Stage.VOTE_TOTAL, 0.002)
 
 
 def first_shares(public_vocabulary: bool) -> tuple[Share, ...]:
     """`word_shares`, then the number of units and their mean."""
-    return *word_shares(public_vocabulary), Share("size", 0.001), Share("mean clip", 0.003), Share("mean", 0.03)
+    return (
+        *word_shares(public_vocabulary),
+        Share(Stage.SIZE, 0.001),
+        Share(clip_of(Stage.MEAN), 0.003),
+        Share(Stage.MEAN, 0.03),
+    )
 
 
 @dataclass

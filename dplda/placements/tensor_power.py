@@ -15,14 +15,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from dplda import statistics
+from dplda.accounting.plan import Share
+from dplda.accounting.stages import Stage, clip_of
 from dplda.compute.threads import one_blas_thread
-from dplda.moments import contributions
+from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.placements.result import Learned
 from dplda.placements.stage_release import StageReleaser, clip_quantile, first_shares
 from dplda.placements.topic_count import most_topics
 from dplda.placements.whitened import EDGES, moment_shares, whiten
-from dplda.privacy.curator import Gate, WordFrequencies
-from dplda.privacy.plan import Share
 from dplda.settings import FitSettings
 from dplda.tensor.implicit import Implicit, along_itself
 from dplda.tensor.noisy import noisy_power_method
@@ -35,7 +36,7 @@ ITERATIONS = 8  # R: from a random start, quadratic once a component leads
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
     """How the run's mu^2 is divided: K = k (R + 1) questions of the tensor."""
     questions = most_topics(settings) * (ITERATIONS + 1)
-    power = Share("tensor clip", 0.004), Share("tensor", EDGES * split["power"], questions)
+    power = Share(clip_of(Stage.TENSOR), 0.004), Share(Stage.TENSOR, EDGES * split["power"], questions)
     return *first_shares(public_vocabulary), *moment_shares(split), *power
 
 
@@ -47,11 +48,11 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.ran
     k, correction = whitened.k, whitened.corrected(np.zeros((whitened.k,) * 3))
     scaled = whitened.scale[:, None] * whitened.whitening.W
     quantile = max(QUANTILE, clip_quantile(*whitened.strength))
-    clip = release.clip("tensor", contributions.third_moment(scaled), quantile)
+    clip = release.clip(Stage.TENSOR, statistics.third_moment(scaled), quantile)
 
     def along(U: np.ndarray) -> np.ndarray:
         """T(I, u, u), with noise, for the one column u of U."""
-        E3 = gate.release("tensor", contributions.third_moment_along(scaled, U), clip).mean
+        E3 = gate.release(Stage.TENSOR, statistics.third_moment_along(scaled, U), clip).mean
         u = U[:, 0]
         return np.asarray(E3.T + np.einsum("abc,b,c->a", correction, u, u)[:, None])
 

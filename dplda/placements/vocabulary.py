@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dplda.errors import UnsupportedByData
-from dplda.privacy.curator import WordFrequencies
+from dplda.mechanisms.curator import WordFrequencies
 
 
 def within_limits(found: WordFrequencies, most: int, limit: float) -> WordFrequencies:

@@ -18,14 +18,15 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from dplda.moments import contributions
+from dplda import statistics
+from dplda.accounting.accountant import gaussian_budget
+from dplda.accounting.plan import Share
+from dplda.accounting.stages import Stage, clip_of
+from dplda.mechanisms.curator import WordFrequencies
 from dplda.placements.result import Learned, by_prevalence, prevalence, to_topics
 from dplda.placements.stage_release import StageReleaser, clip_quantile
 from dplda.placements.topic_count import most_topics, topic_count
 from dplda.placements.vocabulary import word_scale
-from dplda.privacy.accountant import gaussian_budget
-from dplda.privacy.curator import WordFrequencies
-from dplda.privacy.plan import Share
 from dplda.settings import FitSettings
 from dplda.spectral.whitening import Whitening, noise_level, second_moment, third_moment
 from dplda.tensor.power import EigenPairs
@@ -41,7 +42,7 @@ FLOOR = 1e-3  # of the largest eigenvalue, under every whitened one
 
 def moment_shares(split: Mapping[str, float]) -> tuple[Share, ...]:
     """The second moment, on edges e4 and e8 together."""
-    return Share("moment clip", 0.004), Share("moment", EDGES * (split.get("e4", 0.0) + split["e8"]))
+    return Share(clip_of(Stage.MOMENT), 0.004), Share(Stage.MOMENT, EDGES * (split.get("e4", 0.0) + split["e8"]))
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,9 @@ def whiten(release: StageReleaser, words: WordFrequencies, settings: FitSettings
     d = len(words.words)
     scale = word_scale(words)
     signal = release.documents * gaussian_budget(settings.epsilon, settings.delta)
-    answer = release("mean", contributions.first_moment(scale), clip_quantile(signal, CLIP_BIAS * math.sqrt(d)))
+    answer = release(Stage.MEAN, statistics.first_moment(scale), clip_quantile(signal, CLIP_BIAS * math.sqrt(d)))
     m = answer.mean[:, 0]
-    answer = release("moment", contributions.second_moment(scale), clip_quantile(signal, CLIP_BIAS * math.sqrt(2 * d)))
+    answer = release(Stage.MOMENT, statistics.second_moment(scale), clip_quantile(signal, CLIP_BIAS * math.sqrt(2 * d)))
     E2 = unpack_offsets(answer.mean)
     noise = noise_level(answer.mean_std, d)
     shown = min(d, most_topics(settings) + 5)

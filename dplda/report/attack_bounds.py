@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from dplda.privacy.accountant import NOTHING, cost, gaussian_epsilon
-from dplda.privacy.events import Event, PrivacyStatement
+from dplda.accounting.accountant import NOTHING, cost, gaussian_epsilon
+from dplda.accounting.events import Event, PrivacyStatement
+from dplda.accounting.stages import base_of
 
 RARE = 0.01  # conclusions that an attacker reaches about fewer units than this share are left to delta
 
@@ -102,12 +103,8 @@ def stage_shares(events: tuple[Event, ...]) -> list[StageShare]:
     total = cost(events).mu_squared
     if not 0 < total < math.inf:
         return []
-    stages = list(dict.fromkeys(_stage(event) for event in events))
-    return [_share(stage, [event for event in events if _stage(event) == stage], total) for stage in stages]
-
-
-def _stage(event: Event) -> str:
-    return event.stage.removesuffix(" clip")
+    stages = list(dict.fromkeys(base_of(event.stage) for event in events))
+    return [_share(stage, [event for event in events if base_of(event.stage) == stage], total) for stage in stages]
 
 
 def _share(stage: str, events: list[Event], total: float) -> StageShare:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import plotly.graph_objects as go
 
+from dplda.accounting.stages import Stage
 from dplda.comparison.records import DONE, Comparison
 from dplda.report.compared import (
     NO_NOISE,
@@ -37,19 +38,7 @@ from dplda.report.pictures import (
 )
 
 DASHES = ("solid", "dash", "dashdot", "dot")  # one for each calibration
-STAGES = (
-    "read",
-    "vocabulary",
-    "frequency",
-    "vote total",
-    "size",
-    "mean",
-    "moment",
-    "subspace",
-    "core",
-    "tensor",
-    "refine",
-)
+STAGES = ("read", *Stage)
 ERRORS = {"type": "log", "dtick": "D2"}  # the good ones differ by factors
 LARGEST_ERROR = math.sqrt(2)  # l2 distance of any two topics is at most this: a larger bound says nothing
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import plotly.graph_objects as go
 
+from dplda.accounting.events import PrivacyStatement
 from dplda.model import TopicModel
-from dplda.privacy.events import PrivacyStatement
 from dplda.report.attack_bounds import detected_at_most, epsilon_curve, gaussian_curve, noise, stage_shares
 from dplda.report.pictures import (
     BLUE,

@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dplda.accounting.events import PrivacyStatement, at_least
 from dplda.comparison.records import Comparison
 from dplda.model import TopicModel
-from dplda.privacy.events import PrivacyStatement, at_least
 from dplda.report import attack_bounds, comparison_page, run_page
 from dplda.report.compared import Method
 from dplda.report.pictures import Table, number, percent, shown

@@ -12,9 +12,9 @@ from functools import lru_cache
 
 from scipy.stats import norm
 
+from dplda.accounting.accountant import gaussian_budget
+from dplda.accounting.events import PURE, Event
 from dplda.errors import InputError
-from dplda.privacy.accountant import gaussian_budget
-from dplda.privacy.events import PURE, Event
 from dplda.settings import RANGES
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from dplda.accounting.events import Event
 from dplda.compute.arrays import Array, like, standard_normal
 from dplda.errors import InputError
-from dplda.privacy.events import Event
 from dplda.settings import check_choice
 from dplda.spectral.calibration import equal_questions
 from dplda.spectral.neighbours import ENTRY, NEIGHBOURS, l1_sensitivity, l2_sensitivity

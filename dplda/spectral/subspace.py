@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dplda.accounting.events import Event
 from dplda.compute.arrays import Array, floats, is_whole, like, namespace
 from dplda.errors import InputError
-from dplda.privacy.events import Event
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +19,7 @@ class Subspace:
     `components` (d, p) has orthonormal columns. `values` (p,) are in descending order: singular values of the last
     product for a power method, eigenvalues for `analyze_gauss`. `residuals` has one number for each of the
     `iterations`: the sine of the largest angle between successive iterates. `events` are what a private method
-    released, empty for any other; ``dplda.privacy.accountant.run_epsilon(events, delta)`` adds them up again for a
+    released, empty for any other; ``dplda.accounting.accountant.run_epsilon(events, delta)`` adds them up again for a
     positive delta, on a grid that counts up to 1e-4 nats more for a question: it tells more than was asked where a
     small epsilon is shared by many rounds. The epsilons of pure events alone simply add up.
     """

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dplda.moments.corrections import coefficients as coefficients
+from dplda.statistics.corrections import coefficients as coefficients
 from dplda.tensor.symmetric import pairings
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dplda.accounting.events import Event
 from dplda.compute.arrays import Array, like, namespace
 from dplda.compute.threads import one_blas_thread
-from dplda.privacy.events import Event
 from dplda.tensor.implicit import Implicit, along_itself, implicit, require_counts, scaled_to_unit
 
 

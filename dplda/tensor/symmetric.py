@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dplda.moments.coordinates import unpack as unpack
-from dplda.moments.coordinates import unpack_matrix as unpack_matrix
+from dplda.statistics.coordinates import unpack as unpack
+from dplda.statistics.coordinates import unpack_matrix as unpack_matrix
 
 
 def unpack_offsets(coordinates: np.ndarray) -> np.ndarray:

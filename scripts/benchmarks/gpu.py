@@ -15,15 +15,14 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.corpora import stored_counts
-from benchmarks.kernels import clip_of, kernels, mixed_topics, size_of, units_of
+from benchmarks.kernels import clip_of, clipped_sum, kernels, mixed_topics, size_of, units_of
 from benchmarks.measuring import least
 from benchmarks.tables import Table
 from dplda.compute.gpu import Gpu, find_gpu
 from dplda.compute.lattice import BOUND
 from dplda.compute.threads import thread_count
-from dplda.moments.contributions import Contribution
-from dplda.moments.on_gpu import GpuSums, UnitArrays, arranged, require_working, upload
-from dplda.privacy.passes import clipped_sum
+from dplda.statistics import Contribution
+from dplda.statistics.gpu_sums import GpuSums, UnitArrays, arranged, require_working, upload
 
 STEPS = 1e-4 * BOUND  # lattice steps that a unit's sums may differ by
 MATRIX, COPIED = 8192, 1 << 30  # rows of the product, float32 of the copy
@@ -78,11 +77,11 @@ def agreed(gpu: Gpu, f: Contribution, matrix: sparse.csr_matrix) -> tuple[float,
     """The median norm of some units, and documents a second on the CPU, whose sum must be the GPU's within `STEPS`."""
     counts, threads = units_of(matrix), thread_count()
     clip = clip_of(f, counts)
-    total, _ = clipped_sum(counts, threads, f, clip)
+    total = clipped_sum(counts, f, clip, threads)
     found, _ = summed(gpu, f, clip, uploaded(gpu, matrix))
     if np.abs(found - total).max() > STEPS * counts.n_units:
         raise SystemExit("The GPU's sums are not the CPU's.")
-    return clip, counts.n_units / least(lambda: clipped_sum(counts, threads, f, clip), 3)
+    return clip, counts.n_units / least(lambda: clipped_sum(counts, f, clip, threads), 3)
 
 
 def product_rate(gpu: Gpu, n: int, repeats: int) -> float:

@@ -25,13 +25,14 @@ from benchmarks.kernel_costs import Cost, Size
 from benchmarks.loops import steps_taken
 from benchmarks.measuring import least
 from benchmarks.tables import Table
-from dplda.compute.threads import one_blas_thread
+from dplda import statistics
+from dplda.compute.threads import one_blas_thread, run_ranges, split
 from dplda.corpus.units import UnitCounts
-from dplda.moments import contributions
-from dplda.moments.contributions import Contribution
 from dplda.placements.default import BACKGROUND
-from dplda.privacy.partition_selection import count_votes, word_hashes
-from dplda.privacy.passes import clipped_sum, unit_norms
+from dplda.statistics import Contribution
+from dplda.statistics.expected_counts import EXPECTED_COUNTS
+from dplda.statistics.unit_sums import UnitSums
+from dplda.statistics.word_votes import count_votes, word_hashes
 
 BLOCK = 5  # columns of the subspace beyond the topics; the core has the mean direction too
 PILOT = 400  # documents that tell how many fit into the seconds wanted
@@ -87,7 +88,7 @@ def _numbers(cost: Cost) -> tuple[float, float, float]:
 def kernels(topics: np.ndarray) -> list[Kernel]:
     """Every pass of a fit, for topics (k, n_words) and random arrays."""
     rng, (k, d) = np.random.default_rng(0), topics.shape
-    scale, p, c = np.ones(d), k + BLOCK, contributions
+    scale, p, c = np.ones(d), k + BLOCK, statistics
     X = rng.standard_normal((d, p + 1)) / np.sqrt(d)
     W, u = X[:, :k], np.linalg.qr(rng.standard_normal((k, 1)))[0]
     along = partial(kernel_costs.third_moment_along, k=k, r=1)
@@ -112,7 +113,7 @@ def units_of(matrix: sparse.csr_matrix) -> UnitCounts:
 def size_of(matrix: sparse.csr_matrix, f: Contribution | None) -> Size:
     """What the models of cost know of the documents."""
     n, d = matrix.shape
-    if f is None or f.kind != contributions.EXPECTED:
+    if f is None or f.statistic is not EXPECTED_COUNTS:
         return Size(n, matrix.nnz, d)
     steps = steps_taken(f, matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
     return Size(n, matrix.nnz, d, int(steps.sum()), int(steps @ np.diff(matrix.indptr)))
@@ -121,12 +122,22 @@ def size_of(matrix: sparse.csr_matrix, f: Contribution | None) -> Size:
 def sum_of(f: Contribution, matrix: sparse.csr_matrix) -> Callable[[], object]:
     """The pass of `f`, clipped at the median norm of some units."""
     counts = units_of(matrix)
-    return partial(clipped_sum, counts, 1, f, clip_of(f, counts))
+    return partial(clipped_sum, counts, f, clip_of(f, counts))
+
+
+def clipped_sum(counts: UnitCounts, f: Contribution, clip: float, threads: int = 1) -> np.ndarray:
+    """The integer sum of the clipped contributions of all units."""
+    sums, everyone = UnitSums(f), np.arange(counts.n_units)
+    parts = run_ranges(
+        lambda first, last: sums.total(counts, everyone[first:last], clip),
+        split(counts.entries_before_unit(), threads),
+    )
+    return np.sum([total for total, _ in parts], axis=0)
 
 
 def clip_of(f: Contribution, counts: UnitCounts) -> float:
     """The median norm of some units."""
-    return float(np.median(unit_norms(counts, 1, f, np.arange(min(counts.n_units, PILOT)))))
+    return float(np.median(UnitSums(f).norms(counts, np.arange(min(counts.n_units, PILOT)))))
 
 
 def votes_of(words: Sequence[str], matrix: sparse.csr_matrix) -> Callable[[], object]:

@@ -21,9 +21,14 @@ from benchmarks.systems import dplda_model
 from benchmarks.tables import Table
 from dplda.compute.lattice import FAST
 from dplda.compute.loops import UNROLLED, aligned, padded
-from dplda.moments.contributions import CORE, EXPECTED, FIRST, SECOND_TIMES, THIRD, Contribution
-from dplda.moments.estep import gather, posterior
-from dplda.moments.kernels import flat_rows
+from dplda.statistics import Contribution
+from dplda.statistics.core import CORE
+from dplda.statistics.estep import gather, posterior
+from dplda.statistics.expected_counts import EXPECTED_COUNTS
+from dplda.statistics.first_moment import FIRST_MOMENT
+from dplda.statistics.second_moment_times import SECOND_MOMENT_TIMES
+from dplda.statistics.third_moment import THIRD_MOMENT
+from dplda.statistics.unit_sums import flat_rows
 
 
 def measure(source: Path, topics: int, repeats: int) -> None:
@@ -34,9 +39,9 @@ def measure(source: Path, topics: int, repeats: int) -> None:
     indptr, words, counts = matrix.indptr.astype(np.int64), matrix.indices, matrix.data
     table = Table("kernel", "shape", "bare loop, seconds", "kernel, seconds", "speed over the bare loop's")
     for name, f, _ in kernels(dplda_model(matrix, topics, simulate_seed=0).topics):
-        if f is None or f.kind not in LOOPS:
+        if f is None or f.statistic not in LOOPS:
             continue
-        steps = steps_taken(f, indptr, words, counts) if f.kind == EXPECTED else None
+        steps = steps_taken(f, indptr, words, counts) if f.statistic is EXPECTED_COUNTS else None
         works: dict[str, Callable[[], object]] = {
             "bare": partial(bare, f, indptr, words, counts, steps),
             "kernel": sum_of(f, matrix),
@@ -50,28 +55,29 @@ def bare(
     f: Contribution, indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, steps: np.ndarray | None = None
 ) -> np.ndarray:
     """The bare loop of the contribution `f` over all documents, in one thread; expected counts need their `steps`."""
-    arrays: tuple[Any, ...] = (f.scale,) if f.kind == FIRST else (f.matrix,)
-    total: np.ndarray = LOOPS[f.kind](indptr, words, counts, *arrays, *(() if steps is None else (steps,)))
+    arrays: tuple[Any, ...] = (f.scale,) if f.statistic is FIRST_MOMENT else (f.matrix,)
+    total: np.ndarray = LOOPS[f.statistic](indptr, words, counts, *arrays, *(() if steps is None else (steps,)))
     return total
 
 
 def steps_taken(f: Contribution, indptr: np.ndarray, words: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """How many steps the kernel of expected counts takes with each document, (n_documents,)."""
-    taken: np.ndarray = _steps(indptr, words, counts, flat_rows(f.matrix), f.matrix.shape[1], np.float32(f.alpha))
+    flat, stride = flat_rows(f.matrix)
+    taken: np.ndarray = _steps(indptr, words, counts, flat, stride, f.matrix.shape[1], np.float32(f.alpha))
     return taken
 
 
 @numba.njit
-def _steps(indptr, words, counts, flat, k, alpha):
-    steps, stride, rows = np.zeros(len(indptr) - 1, np.int64), padded(k), padded(k, 4)
+def _steps(indptr, words, counts, flat, stride, k, alpha):
+    steps, rows = np.zeros(len(indptr) - 1, np.int64), padded(k, 4)
     longest = padded((indptr[1:] - indptr[:-1]).max(), UNROLLED)
-    prior, room, theta, gamma = np.full(stride, alpha), aligned(stride), aligned(stride), aligned(stride)
+    room, theta, gamma = aligned(stride), aligned(stride), aligned(stride)
     table, amounts = aligned(rows * longest), aligned(2 * longest)
     for n in range(len(steps)):
         first, last = indptr[n], indptr[n + 1]
         wide = gather(words, counts, first, last, flat, stride, rows, table, amounts)
         length = np.float64(counts[first:last].sum())
-        steps[n] = posterior(table, amounts, wide, length, k, prior, room, theta, gamma)
+        steps[n] = posterior(table, amounts, wide, length, k, alpha, room, theta, gamma)
     return steps
 
 
@@ -162,4 +168,10 @@ def _expected(indptr, words, counts, topics, steps):
     return total
 
 
-LOOPS = {FIRST: _first, SECOND_TIMES: _second_times, CORE: _core, THIRD: _third, EXPECTED: _expected}
+LOOPS = {
+    FIRST_MOMENT: _first,
+    SECOND_MOMENT_TIMES: _second_times,
+    CORE: _core,
+    THIRD_MOMENT: _third,
+    EXPECTED_COUNTS: _expected,
+}

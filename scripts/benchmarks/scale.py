@@ -27,7 +27,7 @@ from benchmarks.corpora import names, stored_counts
 from benchmarks.measuring import alone, process_status, timed
 from benchmarks.tables import Table
 from dplda.corpus import CountStore
-from dplda.privacy.noise import ExactNoise
+from dplda.mechanisms.noise import ExactNoise
 
 WARM = 4 * 16384  # documents of the fit that compiles in the workers: blocks enough for all
 

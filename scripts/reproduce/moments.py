@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dplda.moments.corrections import coefficients
-from dplda.moments.population import population_moments
 from dplda.placements import published_noise
 from dplda.spectral.whitening import second_moment, third_moment
+from dplda.statistics.corrections import coefficients
+from dplda.statistics.population import population_moments
 from dplda.tensor.symmetric import pairings
 from reproduce.common import curve, exponent, finish, guide, panels, report, table
 

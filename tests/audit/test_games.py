@@ -12,7 +12,7 @@ from dplda.audit.bounds import show
 from dplda.audit.mechanisms import mechanisms
 from dplda.audit.run import play
 from dplda.errors import InputError
-from dplda.privacy.noise import SimulatedNoise
+from dplda.mechanisms.noise import SimulatedNoise
 from dplda.progress import NoProgress
 from dplda.settings import FitSettings
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.stats import norm
 
 from benchmarks.audit import membership
-from dplda.privacy.accountant import gaussian_delta, gaussian_epsilon
+from dplda.accounting.accountant import gaussian_delta, gaussian_epsilon
 
 GRID = np.array([share for share in itertools.product(np.linspace(0, 1, 61), repeat=3) if abs(sum(share) - 1) < 1e-9])
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from dplda.accounting.events import Event
 from dplda.cli.main import main
 from dplda.ledger import Ledger
 from dplda.model import TopicModel
 from dplda.overlap import Fingerprint
-from dplda.privacy.events import Event
 
 EVENTS = (Event(stage="size", noise_multiplier=10.0), Event(stage="M1 clip", mechanism="pure", epsilon=0.1))
 

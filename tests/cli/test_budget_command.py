@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from dplda.accounting.events import Event
 from dplda.ledger import Ledger
-from dplda.privacy.events import Event
 
 
 def test_show_says_guarantee_and_spent_in_words(dplda, saved: str) -> None:

@@ -7,14 +7,14 @@ from types import SimpleNamespace
 import pytest
 from scipy import sparse
 
+from dplda.accounting.accountant import cost
 from dplda.cli.compare import compare
 from dplda.cli.main import main
 from dplda.comparison import grid as grid_module
 from dplda.corpus import synthetic
 from dplda.errors import UnsupportedByData
 from dplda.ledger import Ledger
-from dplda.privacy.accountant import cost
-from dplda.privacy.noise import ExactNoise, SimulatedNoise
+from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.settings import PLACEMENTS
 
 SMALL = ("--epsilons", "0.5,1", "--placements", "default")

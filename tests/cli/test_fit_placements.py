@@ -10,7 +10,7 @@ import pytest
 
 from dplda.corpus import Corpus, synthetic
 from dplda.ledger import Ledger
-from dplda.privacy import accountant
+from dplda.mechanisms import accountant
 
 WORDS = [f"w{i}" for i in range(30)]
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dplda.accounting.events import Event
 from dplda.ledger import Ledger
 from dplda.overlap import Fingerprint
-from dplda.privacy.events import Event
 
 
 def test_an_empty_ledger_says_how_to_start(dplda) -> None:

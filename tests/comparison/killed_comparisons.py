@@ -16,8 +16,8 @@ from grids import Watching, private_grid
 from killing import killed_at
 
 from dplda.ledger import ComparisonLog, Ledger, Reservation
+from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.model import TopicModel
-from dplda.privacy.noise import ExactNoise, SimulatedNoise
 
 STEPS = (
     (ComparisonLog, "begin"),

@@ -9,12 +9,12 @@ import pytest
 from grids import COMMON, Watching, planted_grid, private_grid, public_grid
 
 import dplda
+from dplda.accounting.accountant import cost
 from dplda.comparison import grid as grid_module
 from dplda.comparison.grid import noise_seed
 from dplda.comparison.records import DONE, UNSUPPORTED, Cell
 from dplda.corpus import Corpus
 from dplda.errors import BudgetRefused, InputError, UnsupportedByData
-from dplda.privacy.accountant import cost
 
 
 class Fits:

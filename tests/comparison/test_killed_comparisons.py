@@ -9,8 +9,8 @@ import pytest
 from grids import private_grid
 
 import dplda
+from dplda.accounting.accountant import cost
 from dplda.ledger import Ledger
-from dplda.privacy.accountant import cost
 
 BEGINNING = ("ComparisonLog.begin", "Ledger.reserve", "Reservation.bind")
 SCRIPT = Path(__file__).with_name("killed_comparisons.py")

@@ -13,8 +13,9 @@ import pytest
 
 from dplda.compute import compiled as module
 from dplda.compute.compiled import PACKAGE, SOURCES, compiled, digest
-from dplda.moments.clipped_sums import accumulate
-from dplda.privacy.partition_selection import _votes
+from dplda.statistics.third_moment import THIRD_MOMENT
+from dplda.statistics.unit_sums import loop_over_units
+from dplda.statistics.word_votes import _votes
 
 
 def double(x):
@@ -25,7 +26,7 @@ def sources() -> set[Path]:
     return {path for pattern in SOURCES for path in PACKAGE.glob(pattern)}
 
 
-@pytest.mark.parametrize("function", [accumulate, _votes])
+@pytest.mark.parametrize("function", [loop_over_units(THIRD_MOMENT), _votes])
 def test_caches_are_kept_under_the_digest_of_all_that_is_compiled_in(function):
     assert digest(sources()) in Path(function.stats.cache_path).parts
 

@@ -15,13 +15,13 @@ import scipy.sparse
 from hypothesis import strategies as st
 
 import dplda
+from dplda.accounting import accountant
+from dplda.accounting.events import Event, PrivacyStatement
 from dplda.corpus.fingerprint import fingerprint
 from dplda.ledger import Ledger
 from dplda.ledger.ledger import GRANT_RANGES
 from dplda.model import TopicModel
 from dplda.overlap import Fingerprint
-from dplda.privacy import accountant
-from dplda.privacy.events import Event, PrivacyStatement
 from dplda.settings import FitSettings
 from dplda.text.formats import FORMATS
 from dplda.text.wordlists import read_word_list

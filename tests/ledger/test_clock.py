@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_helpers import gaussian, spend
 
+from dplda.accounting.accountant import capacity
 from dplda.errors import BudgetRefused
 from dplda.ledger import Ledger, ledger
-from dplda.privacy.accountant import capacity
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WHOLE = capacity(10.0, 1e-5).mu_squared

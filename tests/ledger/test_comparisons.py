@@ -9,11 +9,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from ledger_helpers import gaussian, reserve, spend
 
+from dplda.accounting.accountant import NOTHING, capacity, cost
 from dplda.comparison.records import DONE, UNSUPPORTED, Cell, Outcome
 from dplda.errors import BudgetRefused, InputError, LedgerError
 from dplda.ledger import Ledger
 from dplda.overlap import Fingerprint
-from dplda.privacy.accountant import NOTHING, capacity, cost
 
 WHOLE = capacity(10.0, 1e-5)
 ONE = Cell("default", "sound", 0.5, 0)

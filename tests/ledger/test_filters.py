@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ledger_helpers import a_run, gaussian
 
+from dplda.accounting.accountant import Cost, capacity
 from dplda.errors import BudgetRefused
 from dplda.ledger import Grant, Guarantee, PlannedEvent
 from dplda.ledger.filters import LedgerState, admit, total
 from dplda.ledger.records import AFTER_LOOKING, LISTED, NO_LIMIT
-from dplda.privacy.accountant import Cost, capacity
 
 WHOLE = capacity(10.0, 1e-5).mu_squared
 COSTS = st.floats(0.01, 0.6).map(lambda share: share * WHOLE)

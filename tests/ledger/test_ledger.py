@@ -6,10 +6,10 @@ import re
 import pytest
 from ledger_helpers import gaussian, reserve, spend
 
+from dplda.accounting.accountant import capacity
+from dplda.accounting.events import EXACT, Event
 from dplda.errors import BudgetRefused, InputError
 from dplda.ledger import Ledger
-from dplda.privacy.accountant import capacity
-from dplda.privacy.events import EXACT, Event
 
 WHOLE = capacity(10.0, 1e-5).mu_squared
 

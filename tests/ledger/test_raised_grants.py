@@ -14,9 +14,9 @@ from ledger_helpers import a_run
 from scipy.signal import fftconvolve
 from scipy.stats import norm
 
+from dplda.accounting.accountant import capacity
 from dplda.ledger.filters import LedgerState
 from dplda.ledger.records import AFTER_LOOKING, LISTED, Grant, Guarantee
-from dplda.privacy.accountant import capacity
 
 DELTA = 1e-6
 STEP = 0.005

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ledger_helpers import a_run, gaussian, reserve, spend
 
+from dplda.accounting.accountant import capacity, gaussian_delta
+from dplda.accounting.events import at_least
 from dplda.errors import InputError
 from dplda.ledger import PlannedEvent
 from dplda.ledger.records import LISTED, NO_LIMIT
 from dplda.overlap import Fingerprint
-from dplda.privacy.accountant import capacity, gaussian_delta
-from dplda.privacy.events import at_least
 
 PRIVATE = {"created", "seconds", "fingerprint", "fingerprints"}
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from ledger_helpers import gaussian, reserve, spend
 
+from dplda.accounting.accountant import NOTHING
 from dplda.errors import BudgetRefused, GateError, InputError, LedgerError
 from dplda.ledger import Ledger
 from dplda.overlap import Fingerprint
-from dplda.privacy.accountant import NOTHING
 
 PLAN = [gaussian("count", 0.5), gaussian("core", 0.5, count=2), gaussian("core", 0.5, count=2)]
 

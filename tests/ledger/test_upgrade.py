@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from ledger_helpers import gaussian, reserve, sample, spend
 
+from dplda.accounting.accountant import capacity
 from dplda.corpus import Corpus
 from dplda.corpus.fingerprint import fingerprint
 from dplda.errors import BudgetRefused, LedgerError
 from dplda.ledger import Ledger
 from dplda.ledger.schema import SCHEMA_VERSION
 from dplda.overlap import Fingerprint
-from dplda.privacy.accountant import capacity
 
 TABLES = ("cells", "comparisons", "overlaps", "groupings", "sketches")
 ADDED = {1: TABLES, 2: TABLES[2:], 3: ("groupings",)}

@@ -7,9 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from dplda.accounting.plan import exact_events
 from dplda.errors import UnsupportedByData
-from dplda.placements import default, none
-from dplda.privacy.curator import Release, WordFrequencies
+from dplda.mechanisms.curator import Release, WordFrequencies
+from dplda.placements import default
 from dplda.settings import FitSettings
 
 
@@ -82,8 +83,8 @@ def test_few_topics_leave_more_of_the_budget_to_the_refinement():
 
 
 def test_the_baseline_plans_an_exact_event_for_every_sum_and_none_for_clips():
-    stages = Counter(event.stage for event in none.events(default.shares(False, 20)))
+    stages = Counter(event.stage for event in exact_events(default.shares(False, 20)))
     assert stages == Counter({s.stage: s.count for s in default.shares(False, 20) if "clip" not in s.stage}) - Counter(
         ["vote total"]
     )
-    assert all(event.mechanism == "exact" for event in none.events(default.shares(False, 20)))
+    assert all(event.mechanism == "exact" for event in exact_events(default.shares(False, 20)))

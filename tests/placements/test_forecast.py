@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import dplda
+from dplda.accounting.plan import calibrate
 from dplda.corpus import synthetic
 from dplda.errors import InputError
 from dplda.placements import default
 from dplda.placements.forecast import Forecast, ForecastInputs
 from dplda.placements.reference_corpora import KINDS, MANY_SUBJECTS, ONE_SUBJECT, ReferenceCorpus, word_frequencies
-from dplda.privacy.plan import calibrate
 from dplda.settings import FitSettings
 
 SETTINGS = FitSettings(topics=20, epsilon=2.0)

@@ -9,20 +9,23 @@ import numpy as np
 import pytest
 
 import dplda
+from dplda import statistics
+from dplda.accounting.events import Event
+from dplda.accounting.plan import exact_events
 from dplda.comparison.measures import matched_error
 from dplda.corpus import synthetic
 from dplda.corpus.planted import draw_counts
 from dplda.errors import UnsupportedByData
+from dplda.execution.local_passes import LocalPasses
 from dplda.ledger import Ledger
-from dplda.moments import contributions
-from dplda.moments.coordinates import unpack
-from dplda.placements import config1, none, registry
-from dplda.privacy import local_sensitivity
-from dplda.privacy.curator import Curator
-from dplda.privacy.events import Event
-from dplda.privacy.noise import ExactNoise, SimulatedNoise
+from dplda.mechanisms import local_sensitivity
+from dplda.mechanisms.curator import Curator
+from dplda.mechanisms.exact_gate import ExactGate
+from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
+from dplda.placements import config1, registry
 from dplda.progress import NoProgress
 from dplda.settings import FitSettings
+from dplda.statistics.coordinates import unpack
 
 ALWAYS = ("config1", "config2", "tensor-power")  # those that test nothing
 PAPER = (*ALWAYS, "config3", "config4")
@@ -55,15 +58,11 @@ def plain() -> Planted:
     return planted(draw_counts(random, np.full(100_000, 10), proportions, topics), topics)
 
 
-@dataclass(frozen=True)
-class ExactOutputs(none.ExactGate):
-    """The gate without noise, for placements that perturb outputs too."""
-
-    def decompose(self, W, K, theta, clip) -> local_sensitivity.PtrResult:
-        return self.curator.exact_decomposition(W, K, theta)
+class ExactOutputs(ExactGate):
+    """The gate without noise, with the test that configuration 4 reads the number of units off."""
 
     def final_topics(self, alpha0, h, r, topics) -> local_sensitivity.PtrResult:
-        tested = self.curator.exact_final_topics(alpha0, h, r, topics)
+        tested = super().final_topics(alpha0, h, r, topics)
         return replace(tested, tests=(local_sensitivity.StabilityTest("units at least", 100_000.0),))
 
 
@@ -78,9 +77,8 @@ def learned(placement: str, of: Planted, multiplier: float | None, epsilon: floa
         for share in shares
         for _ in range(share.count)
     ]
-    events = none.events(shares) if multiplier is None else noisy
-    curator = Curator(of.corpus.open(NoProgress()), events, lambda event: None, SimulatedNoise(seed))
-    gate = ExactOutputs(curator, d) if multiplier is None else curator
+    made, events = (ExactOutputs, exact_events(shares)) if multiplier is None else (Curator, noisy)
+    gate = made(LocalPasses(of.corpus.open(NoProgress())), events, lambda event: None, SimulatedNoise(seed))
     gate.use_words(of.corpus.public_vocabulary)
     return found.learn(gate, gate.word_frequencies(), settings, np.random.default_rng(seed))
 
@@ -154,9 +152,11 @@ class Contracted:
     def release(self, source) -> np.ndarray:
         """What the run contracts, of a corpus without a document that counts: noise alone."""
         events = [Event(stage="tensor", noise_multiplier=self.multiplier)]
-        gate = Curator(self.nobody.open(NoProgress()), events, lambda event: None, source, adjacency=self.adjacency)
+        gate = Curator(
+            LocalPasses(self.nobody.open(NoProgress())), events, lambda event: None, source, adjacency=self.adjacency
+        )
         gate.use_words([f"w{i}" for i in range(self.d)])
-        answer = gate.release("tensor", contributions.projected_third_moment(self.scale, self.basis), self.clip)
+        answer = gate.release("tensor", statistics.projected_third_moment(self.scale, self.basis), self.clip)
         return config1.contracted(answer.total[0], self.values).ravel()
 
     def per_coordinate(self) -> np.ndarray:
@@ -231,7 +231,7 @@ def test_replacing_takes_the_noise_of_its_sensitivities(placement):
     seen = []
     for adjacency in ("add-remove", "replace"):
         noise = Silence()
-        gate = Curator(few.open(NoProgress()), events, noise.ask, noise, adjacency=adjacency)
+        gate = Curator(LocalPasses(few.open(NoProgress())), events, noise.ask, noise, adjacency=adjacency)
         gate.use_words(few.public_vocabulary)
         words = gate.word_frequencies()
         registry.find(placement, "sound").learn(gate, words, settings, np.random.default_rng(0))

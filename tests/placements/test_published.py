@@ -10,17 +10,20 @@ import pytest
 from population_gate import UNEVEN, PopulationGate, planted_topics, some_words
 
 import dplda
+from dplda.accounting.plan import exact_events
 from dplda.comparison.measures import matched_error
 from dplda.corpus import synthetic
 from dplda.errors import InputError
-from dplda.moments.population import population_moments
-from dplda.placements import none, published
+from dplda.execution.local_passes import LocalPasses
+from dplda.mechanisms.curator import Release
+from dplda.mechanisms.exact_gate import ExactGate
+from dplda.mechanisms.noise import SimulatedNoise
+from dplda.placements import published
 from dplda.placements.published_noise import EDGES, Quantities, edge_noise, gap_floor, sigma_floor
-from dplda.privacy.curator import Curator, Release
-from dplda.privacy.noise import SimulatedNoise
 from dplda.progress import NoProgress
 from dplda.settings import FitSettings
 from dplda.spectral.whitening import Whitening
+from dplda.statistics.population import population_moments
 
 ENOUGH = 1e14  # documents: no noise is left at epsilon 100
 
@@ -208,7 +211,7 @@ ANSWERS = {
 def test_any_answer_gives_topics_and_the_planned_questions(placement, answers, topics):
     gate, settings = Answering(ANSWERS[answers]), asked_for(placement, topics, epsilon=0.01)
     found = published.learn(gate, some_words(12), settings, np.random.default_rng(0))
-    planned = Counter(event.stage for event in none.events(published.shares(True, settings)))
+    planned = Counter(event.stage for event in exact_events(published.shares(True, settings)))
     assert gate.asked == planned - Counter(["frequency"])
     assert set(found.facts["published"]) == set(EDGES[placement])
     assert found.topics.shape == (topics, 12)
@@ -220,7 +223,7 @@ def test_any_answer_gives_topics_and_the_planned_questions(placement, answers, t
 
 def test_all_events_are_exact_and_each_placement_says_why_it_is_not_proven_private():
     for public, words in ((True, "frequency"), (False, "vocabulary")):
-        events = none.events(published.shares(public, asked_for("config2")))
+        events = exact_events(published.shares(public, asked_for("config2")))
         assert [event.stage for event in events] == [words, "size", "mean", "moment", "tensor"]
         assert {event.mechanism for event in events} == {"exact"}
     assert set(published.REASON) == set(EDGES)
@@ -260,8 +263,8 @@ def test_errors_on_small_corpora_are_those_of_the_authors_code(small_corpora, pl
     errors = []
     for seed, (corpus, topics) in enumerate(small_corpora):
         store = corpus.open(NoProgress())
-        planned = none.events(published.shares(True, settings))
-        gate = none.ExactGate(Curator(store, planned, lambda event: None, SimulatedNoise(seed)), 10)
+        planned = exact_events(published.shares(True, settings))
+        gate = ExactGate(LocalPasses(store), planned, lambda event: None, SimulatedNoise(seed))
         gate.use_words(corpus.public_vocabulary)
         found = published.learn(gate, gate.word_frequencies(), settings, np.random.default_rng(seed))
         errors.append(matched_error(found.topics, topics).mean())
@@ -273,10 +276,8 @@ def test_exact_statistics_reach_the_run_through_the_gate(seen):
     c = np.array([2.0, 1.0, 1.0])
     corpus = dplda.Corpus.from_counts(c[None].astype(int), ["a", "b", "c"], public_vocabulary=True)
     settings = asked_for("config4", 2)
-    curator = Curator(
-        corpus.open(NoProgress()), none.events(published.shares(True, settings)), lambda event: None, SimulatedNoise(0)
-    )
-    gate = none.ExactGate(curator, 3)
+    planned = exact_events(published.shares(True, settings))
+    gate = ExactGate(LocalPasses(corpus.open(NoProgress())), planned, lambda event: None, SimulatedNoise(0))
     gate.use_words(corpus.public_vocabulary)
     published.learn(gate, gate.word_frequencies(), settings, np.random.default_rng(0))
     by_hand = (np.outer(c, c) - np.diag(c)) / 12 - np.outer(c, c) / 32

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from dplda.accounting.plan import calibrate
 from dplda.errors import InputError
 from dplda.placements import registry, whitened
 from dplda.placements.topic_count import AUTOMATIC_TOPICS
-from dplda.privacy.plan import calibrate
 from dplda.settings import CALIBRATIONS, PLACEMENTS, FitSettings
 
 STAGES = {  # of the edges of each placement of the paper: what these pay for

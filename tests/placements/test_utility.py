@@ -13,11 +13,11 @@ from population_gate import PopulationGate, some_words
 from scipy.optimize import linear_sum_assignment
 
 from dplda.corpus import synthetic
-from dplda.moments.population import population_moments
 from dplda.placements import published, utility
 from dplda.placements.published_noise import EDGES, Quantities, edge_noise, gaussian_scale
 from dplda.placements.utility import best_split, bound, planted
 from dplda.settings import FitSettings
+from dplda.statistics.population import population_moments
 
 Q = Quantities(
     documents=1e6, words=50, topics=4, alpha0=1.0, sigma_1=0.4, sigma_k=0.2, tensor_1=2.0, gamma_s=0.3

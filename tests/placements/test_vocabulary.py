@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dplda.errors import UnsupportedByData
+from dplda.mechanisms.curator import WordFrequencies
 from dplda.placements.vocabulary import require_words, within_limits, word_scale
-from dplda.privacy.curator import WordFrequencies
 
 
 def found(*frequencies, std=0.001):

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dplda.privacy.accountant import run_epsilon
-from dplda.privacy.events import EXACT, PURE, Event, PrivacyStatement
+from dplda.accounting.accountant import run_epsilon
+from dplda.accounting.events import EXACT, PURE, Event, PrivacyStatement
 from dplda.report import attack_bounds
 
 epsilons = st.floats(0.01, 8)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_data import HOSTILE, comparison, full_comparison, outcome, run_model
 
-from dplda.privacy.events import EXACT, Event
+from dplda.accounting.events import EXACT, Event
 from dplda.report import comparison_of_runs, comparison_page, pictures, run_page
 from dplda.report.attack_bounds import gaussian_curve
 from dplda.report.pictures import Picture

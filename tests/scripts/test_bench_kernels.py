@@ -11,12 +11,11 @@ from scipy import sparse
 from benchmarks import kernel_costs, kernels
 from benchmarks.corpora import planted_topics, stored_counts, write_store
 from benchmarks.kernel_costs import Cost, Size
+from dplda import statistics
 from dplda.compute.lattice import BOUND
 from dplda.corpus.units import UnitCounts
-from dplda.moments import contributions
-from dplda.moments.contributions import Contribution
-from dplda.moments.estep import exp_digamma
-from dplda.privacy.passes import clipped_sum
+from dplda.statistics import Contribution
+from dplda.statistics.estep import exp_digamma
 
 D, P, R = 7, 3, 2
 Document = tuple[list[int], list[int]]  # words and counts
@@ -235,16 +234,16 @@ SIZE = Size(len(DOCUMENTS), 7, D, STEPS * len(DOCUMENTS), STEPS * 7)
 X = np.random.default_rng(0).uniform(0.1, 1.0, (D, P)).astype(np.float32)
 U = np.linalg.qr(np.random.default_rng(1).standard_normal((P, R)))[0]
 CASES: dict[str, tuple[Callable[[Work, np.ndarray], None], Contribution, Cost]] = {
-    "first": (first, contributions.first_moment(X[:, 0]), kernel_costs.first_moment(SIZE)),
+    "first": (first, statistics.first_moment(X[:, 0]), kernel_costs.first_moment(SIZE)),
     "second": (
         second_times,
-        contributions.second_moment_times(np.ones(D), X),
+        statistics.second_moment_times(np.ones(D), X),
         kernel_costs.second_moment_times(SIZE, P),
     ),
-    "core": (core, contributions.core(np.ones(D), X), kernel_costs.core(SIZE, P)),
-    "third": (third, contributions.third_moment(X), kernel_costs.third_moment(SIZE, P)),
-    "along": (along, contributions.third_moment_along(X, U), kernel_costs.third_moment_along(SIZE, P, R)),
-    "expected": (expected, contributions.expected_counts(X, ALPHA), kernel_costs.expected_counts(SIZE, P)),
+    "core": (core, statistics.core(np.ones(D), X), kernel_costs.core(SIZE, P)),
+    "third": (third, statistics.third_moment(X), kernel_costs.third_moment(SIZE, P)),
+    "along": (along, statistics.third_moment_along(X, U), kernel_costs.third_moment_along(SIZE, P, R)),
+    "expected": (expected, statistics.expected_counts(X, ALPHA), kernel_costs.expected_counts(SIZE, P)),
 }
 
 
@@ -266,7 +265,7 @@ def test_costs_are_those_of_a_counted_sum_that_is_the_kernel_s(name: str) -> Non
     assert cost.caches == kernel_costs.NUMBER * tally.gathered + kernel_costs.SUM * tally.touched
 
     clip = 100.0
-    found = clipped_sum(tiny(), 1, f, clip)[0] * (clip / BOUND)
+    found = kernels.clipped_sum(tiny(), f, clip) * (clip / BOUND)
     assert found == pytest.approx(total, abs=0.01 if name == "expected" else 1e-3)  # an E-step ends near its limit
 
 

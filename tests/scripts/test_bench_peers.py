@@ -8,13 +8,12 @@ from scipy import sparse
 
 from benchmarks import recovery, scale
 from benchmarks.corpora import write_store
-from benchmarks.kernels import units_of
+from benchmarks.kernels import clipped_sum, units_of
 from benchmarks.systems import tensorly_topics, whitened_third
+from dplda import statistics
 from dplda.comparison.measures import matched_error
 from dplda.compute.lattice import BOUND
 from dplda.corpus import synthetic
-from dplda.moments import contributions
-from dplda.privacy.passes import clipped_sum
 from dplda.tensor.symmetric import unpack
 
 
@@ -22,7 +21,7 @@ def test_peer_has_the_same_third_moment() -> None:
     random, clip = np.random.default_rng(0), 100.0
     W, counts = random.standard_normal((7, 3)), sparse.csr_matrix(random.poisson(1.0, (9, 7)) + np.eye(9, 7) * 3)
     units = units_of(counts.astype(np.int32))
-    total = clipped_sum(units, 1, contributions.third_moment(W), clip)[0][0] * (clip / BOUND)
+    total = clipped_sum(units, statistics.third_moment(W), clip)[0] * (clip / BOUND)
     found = whitened_third(counts, np.asarray(counts.sum(axis=1)).ravel(), W)
     assert found == pytest.approx(unpack(total, 3) / 9, abs=1e-3)
 

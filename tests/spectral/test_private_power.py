@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from libraries import LIBRARIES, outside, planted
 from scipy import sparse, stats
 
+from dplda.accounting.accountant import gaussian_delta, run_epsilon
+from dplda.accounting.events import GAUSSIAN, PURE
 from dplda.compute.arrays import to_numpy
 from dplda.errors import InputError
-from dplda.privacy.accountant import gaussian_delta, run_epsilon
-from dplda.privacy.events import GAUSSIAN, PURE
 from dplda.spectral import noisy_power_method, private_low_rank, private_power_method, random_basis
 from dplda.spectral.neighbours import ENTRY, NEIGHBOURS, REPLACED_ROW, ROW, SPECTRAL, l1_sensitivity, l2_sensitivity
 

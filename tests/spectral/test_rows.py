@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from libraries import LIBRARIES, random_rows
 from scipy import sparse, stats
 
+from dplda.accounting.accountant import cost, gaussian_budget, gaussian_delta, run_epsilon
+from dplda.accounting.events import PURE
 from dplda.compute.arrays import to_numpy
 from dplda.errors import InputError
-from dplda.privacy.accountant import cost, gaussian_budget, gaussian_delta, run_epsilon
-from dplda.privacy.events import PURE
 from dplda.spectral import adaptive_power_iteration, analyze_gauss, clipped_power_iteration, random_basis
 from dplda.spectral.adaptive import above_threshold
 from dplda.spectral.clipped import _clip

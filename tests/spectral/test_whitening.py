@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dplda.moments.population import population_moments
 from dplda.spectral.whitening import (
     Whitening,
     coefficients,
@@ -14,6 +13,7 @@ from dplda.spectral.whitening import (
     second_moment,
     third_moment,
 )
+from dplda.statistics.population import population_moments
 from dplda.tensor.power import robust_power_method
 
 K, D = 3, 8

@@ -8,8 +8,8 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 from known_tensors import LIBRARIES, planted
 
+from dplda.accounting.accountant import run_epsilon
 from dplda.errors import InputError
-from dplda.privacy.accountant import run_epsilon
 from dplda.tensor import Implicit, private_power_method
 from dplda.tensor.sensitivity import SENSITIVITIES
 

@@ -33,9 +33,9 @@ from dplda.corpus.arrow import ArrowFile
 from dplda.corpus.store import CountStore
 from dplda.corpus.writer import StoreWriter
 from dplda.ledger import Ledger, Reservation
+from dplda.mechanisms.curator import Curator
+from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.model import KINDS, TopicModel
-from dplda.privacy.curator import Curator
-from dplda.privacy.noise import ExactNoise, SimulatedNoise
 from dplda.text.counter import WordCounter
 from dplda.text.tokens import SpacyTokens
 

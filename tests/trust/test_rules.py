@@ -24,7 +24,7 @@ from dplda.cli.main import main
 from dplda.compute.lattice import BOUND
 from dplda.corpus import Corpus
 from dplda.errors import UnsupportedByData
-from dplda.privacy.noise import SimulatedNoise
+from dplda.mechanisms.noise import SimulatedNoise
 
 WORDS = [f"word{i:02d}" for i in range(24)]
 LETTERS = ["".join(pair) for pair in zip("abcdefghijklmnopqrstuvwx", "bcdefghijklmnopqrstuvwxy", strict=True)]

@@ -16,8 +16,8 @@ import pytest
 from canaries import COMMON, MARK, documents, holds_canary
 
 from dplda.cli.main import main
-from dplda.privacy.curator import Curator
-from dplda.privacy.noise import ExactNoise, SimulatedNoise
+from dplda.mechanisms.curator import Curator
+from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.request import Request
 
 SCRIPT = Path(__file__).with_name("leaky_runs.py")

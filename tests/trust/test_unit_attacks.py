@@ -18,14 +18,14 @@ from scipy import sparse
 from sklearn.base import clone
 
 import dplda
+from dplda.accounting.accountant import capacity
+from dplda.accounting.events import Event
 from dplda.cli.main import main
 from dplda.corpus import Corpus
 from dplda.corpus.fingerprint import fingerprint
 from dplda.errors import BudgetRefused, InputError
 from dplda.ledger import Ledger
 from dplda.overlap import Fingerprint
-from dplda.privacy.accountant import capacity
-from dplda.privacy.events import Event
 from dplda.text.counts import whole_counts
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,11 +11,12 @@ import numpy as np
 from dplda.audit import mechanisms, placements
 from dplda.audit.games import Game
 from dplda.compute.lattice import BOUND
-from dplda.moments.contributions import Contribution
-from dplda.privacy import curator
-from dplda.privacy.noise import SimulatedNoise
-from dplda.privacy.thresholds import selection_threshold
+from dplda.execution.passes import Passes
+from dplda.mechanisms import curator
+from dplda.mechanisms.noise import SimulatedNoise
+from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.settings import FitSettings
+from dplda.statistics import Contribution
 
 FAR = 1024  # clips, at which a forgotten clip still stops, so that integers stay within 64 bits
 
@@ -35,13 +36,13 @@ def noise_halved() -> Iterator[None]:
 @contextmanager
 def clip_not_applied() -> Iterator[None]:
     """Sums of contributions as they are, with the noise of clipped ones."""
-    whole = curator.Curator._sum
+    whole = Passes.clipped_sum
 
-    def unclipped(self: curator.Curator, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
+    def unclipped(self: Passes, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
         total, mass = whole(self, contribution, FAR * clip)
         return FAR * total, mass
 
-    with patch.object(curator.Curator, "_sum", unclipped):
+    with patch.object(Passes, "clipped_sum", unclipped):
         yield
 
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from dplda.accounting.events import Event
 from dplda.audit.attacker import NoNoise
 from dplda.audit.bounds import Claim
 from dplda.audit.games import Neighbours
-from dplda.moments.contributions import Contribution
-from dplda.placements.none import ExactGate
-from dplda.privacy.curator import Curator
-from dplda.privacy.events import Event
-from dplda.privacy.gate import Release, WordFrequencies
+from dplda.execution.local_passes import LocalPasses
+from dplda.mechanisms.exact_gate import ExactGate
+from dplda.mechanisms.gate import Release, WordFrequencies
 from dplda.request import Request
 from dplda.settings import FitSettings
+from dplda.statistics import Contribution
 
 WORDS = ("first", "second", "third")
 TOPICS, LENGTH = 2, 3
@@ -95,9 +95,10 @@ def _weight(placement: str, topics: np.ndarray) -> float:
 
 def _exposed(request: Request, runs: int) -> ExactGate:
     """The gate of an ordinary run with the published calibration, with a plan for all runs."""
-    curator = Curator(request.corpus.open(), request.events * runs, _unrecorded, NoNoise(), adjacency="replace")
-    curator.use_words(WORDS)
-    return ExactGate(curator, len(WORDS))
+    passes = LocalPasses(request.corpus.open())
+    gate = ExactGate(passes, request.events * runs, _unrecorded, NoNoise(), adjacency="replace")
+    gate.use_words(WORDS)
+    return gate
 
 
 def _unrecorded(event: Event) -> None:

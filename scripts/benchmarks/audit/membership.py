@@ -19,8 +19,8 @@ from scipy.stats import norm
 
 from benchmarks import results
 from benchmarks.systems import dplda_model, tomotopy_topics
+from dplda.accounting.accountant import gaussian_budget
 from dplda.corpus import synthetic
-from dplda.privacy.accountant import gaussian_budget
 
 DOCUMENTS, WORDS, TOPICS, LENGTH, ALPHA0 = 4000, 2000, 20, 25, 1.0
 CANARIES, TARGETS = 40, 400  # targets that repeat a word of their own, and ordinary ones

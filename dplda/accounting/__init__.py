@@ -1,0 +1,1 @@
+"""What a run plans to charge, and what its charges add up to."""

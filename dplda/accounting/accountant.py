@@ -1,0 +1,128 @@
+"""Composition of events: exact within a run, by a Gaussian-DP filter across runs.
+
+Within a run all multipliers are fixed beforehand, so Gaussian composition, and where there are pure tests the numerical
+composition of dp_accounting, is valid and tight. Across runs whose parameters depend on earlier outputs it is not
+(docs/privacy.md, section 4.3 has the counterexample); there a filter fixed at the start is used: the sum of squared GDP
+parameters may not exceed the capacity of the grant (Smith and Thakurta 2022, Theorem 3), and failure probabilities are
+added apart. For Gaussian events this sum is twice the zCDP parameter, that is the Renyi filter at every order at once,
+converted without loss.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from typing import Any
+
+from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.pld.common import DifferentialPrivacyParameters
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from dplda.accounting.events import EXACT, PURE, Event, merged
+
+# Share of any delta kept for failure probabilities of single stages (T7's threshold): runs and grants convert
+# their Gaussian part at the rest, so that one run asking for a whole grant fits into it exactly.
+FAILURE_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The charge of a list of events to a filter: the sum of squared GDP parameters, and the sum of deltas."""
+
+    mu_squared: float
+    delta: float
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.mu_squared + other.mu_squared, self.delta + other.delta)
+
+    def fits(self, capacity: Cost) -> bool:
+        """Whether this total stays within `capacity` in both currencies."""
+        return self.mu_squared <= capacity.mu_squared and self.delta <= capacity.delta
+
+
+NOTHING = Cost(0.0, 0.0)
+
+
+def cost(events: Iterable[Event]) -> Cost:
+    """The filter cost of `events` (docs/privacy.md, section 4.1); infinite if one of them is exact.
+
+    A Gaussian of multiplier s is 1/s-GDP; a pure epsilon-DP test is dominated by mu-GDP with
+    mu = 2 Phi^-1(e^eps / (1 + e^eps)).
+    """
+    total = NOTHING
+    for event in events:
+        if event.mechanism == EXACT:
+            mu = math.inf
+        elif event.mechanism == PURE:
+            mu = -2 * float(ndtri(1 / (1 + math.exp(event.epsilon or 0.0))))
+        else:
+            mu = 1 / (event.noise_multiplier or 0.0)
+        total += Cost(event.count * mu * mu, event.count * event.delta)
+    return total
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """delta of a mu-GDP mechanism at epsilon (Balle and Wang 2018, Theorem 8)."""
+    if mu == 0:
+        return 0.0
+    if math.isinf(mu):
+        return 1.0
+    return float(ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu)))
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The least epsilon (nats) at which a mu-GDP mechanism meets `delta`."""
+    if mu == 0 or gaussian_delta(mu, 0.0) <= delta:
+        return 0.0
+    if math.isinf(mu) or delta <= 0:
+        return math.inf
+    high = 1.0
+    while gaussian_delta(mu, high) > delta:
+        high *= 2
+    return float(brentq(lambda eps: gaussian_delta(mu, eps) - delta, 0.0, high, xtol=1e-12, rtol=1e-12))
+
+
+def capacity(epsilon: float, delta: float) -> Cost:
+    """The filter's capacity for a grant of (epsilon, delta), rounded down."""
+    kept = FAILURE_SHARE * delta
+    low, high = 1e-9, 1.0
+    while gaussian_delta(high, epsilon) < delta - kept:
+        high *= 2
+    mu = brentq(lambda m: gaussian_delta(m, epsilon) - (delta - kept), low, high, xtol=1e-15, rtol=1e-13)
+    return Cost(mu * mu * (1 - 1e-9), kept)
+
+
+def run_epsilon(events: Iterable[Event], delta: float) -> float:
+    """epsilon of one run at `delta` (docs/privacy.md, section 4.2); infinite for exact events.
+
+    Failure probabilities are taken off `delta` first; infinite, too, if nothing is left. Gaussian mechanisms with fixed
+    multipliers, adaptive or not, compose to exactly one Gaussian mechanism (Dong, Roth and Su 2022, Corollary 3.3),
+    whose epsilon has a closed form; with pure events, privacy-loss distributions are composed (dp_accounting).
+    """
+    events = tuple(events)
+    if not events:
+        return 0.0
+    left = delta - math.fsum(event.count * event.delta for event in events)
+    if left <= 0 or any(event.mechanism == EXACT for event in events):
+        return math.inf
+    mu = math.sqrt(cost(event for event in events if event.mechanism != PURE).mu_squared)
+    pure = merged(event for event in events if event.mechanism == PURE)
+    return float(_composed(mu, pure).get_epsilon_for_delta(left)) if pure else gaussian_epsilon(mu, left)
+
+
+@lru_cache(maxsize=4)  # a run's events are added up when they are planned and again when they are stated
+def _composed(mu: float, pure: tuple[Event, ...]) -> Any:
+    """The privacy-loss distribution of a `mu`-GDP Gaussian mechanism and the `pure` events together."""
+    parts = [pld.from_gaussian_mechanism(1 / mu)] if mu else []
+    for event in pure:
+        one = pld.from_privacy_parameters(DifferentialPrivacyParameters(event.epsilon, 0.0))
+        parts.append(one.self_compose(event.count) if event.count > 1 else one)
+    return reduce(lambda total, part: total.compose(part), parts)
+
+
+def gaussian_budget(epsilon: float, delta: float) -> float:
+    """The total GDP parameter mu that a run may spend for (epsilon, delta), before the accountant's rounding."""
+    return math.sqrt(capacity(epsilon, delta).mu_squared)

@@ -1,0 +1,102 @@
+"""Frozen events, which anyone can compose again, and the privacy statement of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from decimal import ROUND_CEILING, Context
+from typing import Any
+
+GAUSSIAN = "gaussian"
+GAUSSIAN_THRESHOLD = "gaussian-threshold"
+PURE = "pure"
+EXACT = "exact"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """One charged stage; never changed once reserved (docs/privacy.md, rule 8).
+
+    `noise_multiplier` is the noise's standard deviation over the l2 sensitivity under the run's adjacency
+    (no unit); `epsilon` replaces it for a pure test (nats). `delta` is the stage's own failure probability,
+    `count` how often the stage asks with these numbers. An ``exact`` event has no noise: epsilon is infinite.
+    """
+
+    stage: str
+    mechanism: str = GAUSSIAN
+    noise_multiplier: float | None = None
+    epsilon: float | None = None
+    delta: float = 0.0
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stage", str(self.stage))
+        given = {GAUSSIAN: (1, 0), GAUSSIAN_THRESHOLD: (1, 0), PURE: (0, 1), EXACT: (0, 0)}
+        has = (self.noise_multiplier is not None, self.epsilon is not None)
+        if given.get(self.mechanism) != has:
+            raise ValueError(f"event {self.stage!r}: {self.mechanism!r} with multiplier, epsilon given: {has}")
+        for value in (self.noise_multiplier, self.epsilon):
+            if value is not None and not 0 < value < float("inf"):
+                raise ValueError(f"event {self.stage!r}: scale must be positive and finite, got {value!r}")
+        if not 0 <= self.delta < 1 or self.count < 1:
+            raise ValueError(f"event {self.stage!r}: delta={self.delta!r}, count={self.count!r}")
+
+    def to_json(self) -> dict[str, Any]:
+        """The event as plain JSON; absent fields are left out."""
+        return {k: v for k, v in asdict(self).items() if v is not None and (k != "delta" or v)}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Event:
+        """The inverse of `to_json`."""
+        return cls(**record)
+
+
+def merged(events: Iterable[Event]) -> tuple[Event, ...]:
+    """`events` with equal ones merged into one of the summed count, in the order of first appearance."""
+    counts: dict[Event, int] = {}
+    for event in events:
+        one = replace(event, count=1)
+        counts[one] = counts.get(one, 0) + event.count
+    return tuple(replace(event, count=count) for event, count in counts.items())
+
+
+def at_least(epsilon: float) -> str:
+    """`epsilon` in four digits, rounded up: what is told is never less than what holds."""
+    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(epsilon)):.4g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyStatement:
+    """A run's guarantee: (epsilon, delta) for one `unit` under `adjacency`, and the events behind it.
+
+    `sound` is False for a run that is not private or not proven private; `reason` then says why and
+    `epsilon` is infinite. `epsilon` is that of all `events` together (docs/privacy.md, section 4.2).
+    """
+
+    epsilon: float
+    delta: float
+    unit: str
+    adjacency: str
+    sound: bool
+    events: tuple[Event, ...]
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON; an infinite epsilon is written as null."""
+        finite = self.epsilon < float("inf")
+        return {
+            "epsilon": self.epsilon if finite else None,
+            "delta": self.delta,
+            "unit": self.unit,
+            "adjacency": self.adjacency,
+            "sound": self.sound,
+            "events": [event.to_json() for event in self.events],
+            **({"reason": self.reason} if self.reason else {}),
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> PrivacyStatement:
+        """The inverse of `to_json`."""
+        epsilon = record["epsilon"]
+        events = tuple(Event.from_json(event) for event in record["events"])
+        return cls(**{**record, "epsilon": float("inf") if epsilon is None else epsilon, "events": events})

@@ -1,0 +1,53 @@
+"""Where a run makes its passes over the documents: on this machine's cores, on its GPU, or on a cluster."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from dplda.compute.arrays import computing_with
+from dplda.compute.gpu import Gpu, find_gpu
+from dplda.corpus.store import CountStore
+from dplda.errors import InputError
+from dplda.execution.cluster_passes import ClusterPasses, connected
+from dplda.execution.gpu_passes import GpuPasses
+from dplda.execution.local_passes import LocalPasses
+from dplda.execution.passes import Passes
+from dplda.statistics.gpu_sums import require_working
+
+Engine = Callable[[CountStore], Passes]
+
+
+@contextmanager
+def running_engine(engine: str, scheduler: str | None, device: str) -> Iterator[Engine]:
+    """Passes of the engine ``local`` or ``dask`` on the device ``cpu``, ``cuda`` or, if it works, ``auto``.
+
+    Raises `InputError` for a scheduler or a GPU that cannot be had. ``auto`` says in one warning why there is no GPU.
+    """
+    if engine == "local":
+        gpu = _gpu(device)
+        if gpu is None:
+            yield LocalPasses
+            return
+        with computing_with(gpu.xp):
+            yield lambda store: GpuPasses(store, gpu)
+        return
+    if device == "cuda":
+        raise InputError("device cuda is for --engine local: the workers of a cluster compute on their CPUs.")
+    with connected(scheduler) as client:
+        yield lambda store: ClusterPasses(store, client)
+
+
+def _gpu(device: str) -> Gpu | None:
+    if device == "cpu":
+        return None
+    try:
+        gpu = find_gpu()
+        require_working(gpu)
+        return gpu
+    except InputError as error:
+        if device == "cuda":
+            raise
+        logging.getLogger("dplda").warning("device auto computes on the CPU: %s", error)
+        return None

@@ -1,0 +1,150 @@
+"""Passes over the private counts: sums over all units. Only the curator makes passes.
+
+A pass maps one shard of the units to integer sums, which are added across shards. Integer addition makes the result
+independent of how units are divided into shards.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dplda.compute.threads import add, run_ranges, split
+from dplda.corpus.store import CountStore
+from dplda.corpus.units import Shard, UnitCounts, all_words, project
+from dplda.statistics import Contribution
+from dplda.statistics.exact_moments import ExactMoments, exact_moments
+from dplda.statistics.norm_histogram import clip_bins
+from dplda.statistics.unit_sums import UnitSums, count_eligible
+from dplda.statistics.word_votes import count_votes, word_hashes
+
+SPENT = "What was charged before stays spent."  # ends the messages of passes that fail
+SHARD_BYTES = 2**26  # approximate size of a shard of a large store
+Sums = tuple[Any, ...]  # whole numbers and arrays of them
+Pass = Callable[..., Sums]  # of the counts of a shard, a number of threads, and more
+
+
+class Passes(ABC):
+    """Passes over the counts of one store. All results are exact and private.
+
+    Subclasses say where shards lie and who computes; shards in order hold the units in order.
+    """
+
+    def __init__(self, store: CountStore) -> None:
+        self._store = store
+        self._words: tuple[str, ...] | None = None
+        self._sizes: list[int] = []
+
+    @property
+    def dictionary(self) -> list[str]:
+        """All words of the store."""
+        return self._store.dictionary
+
+    def use_words(self, words: tuple[str, ...]) -> None:
+        """Project the counts on these words; before, all words of the store count."""
+        self._words, self._sizes = words, []
+
+    def count_votes(self) -> tuple[np.ndarray, int]:
+        """Votes for each word (n_words,), and the votes that a word of all documents would have."""
+        votes, full = self._added(count_votes, word_hashes(self.dictionary if self._words is None else self._words))
+        return votes, full
+
+    def count_units(self) -> int:
+        """The number of units that have an eligible document."""
+        return int(self._added(_count_eligible)[0])
+
+    def n_units(self) -> int:
+        """The number of units, eligible or not."""
+        return sum(self._shard_sizes())
+
+    def clip_histogram(self, contribution: Contribution, entering: np.ndarray) -> np.ndarray:
+        """The lattice histogram, see `clip_bins`, of the unclipped norms of the units `entering` (int64, rising)."""
+        first = np.cumsum([0, *self._shard_sizes()])
+        cuts = pairwise(np.searchsorted(entering, first))
+        chosen = [entering[a:b] - start for start, (a, b) in zip(first, cuts, strict=False)]
+        return np.asarray(self._histogram(contribution, chosen))
+
+    def largest_norm(self, contribution: Contribution) -> float:
+        """The largest unclipped norm of a unit; 0 if no unit is eligible."""
+        return max(self._each(_largest_norm, contribution), default=0.0)
+
+    def clipped_sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
+        """The integer sum of clipped contributions, (n_rows, width), and that of their mass coordinates."""
+        total, mass = self._added(_clipped_sum, contribution, clip)
+        return total, mass
+
+    @abstractmethod
+    def exact_moments(self, h: np.ndarray) -> ExactMoments:
+        """The unclipped moments over all words that configuration 4 decomposes; `h` (n_words,) in [0, 1] is public."""
+
+    @abstractmethod
+    def _each(self, work: Callable[..., Any], *shared: Any, own: Sequence[Any] | None = None) -> list[Any]:
+        """``work(counts, threads, *shared)`` of each shard, in order; `own` holds one more argument for each."""
+
+    @abstractmethod
+    def _added(self, work: Pass, *shared: Any, own: Sequence[Any] | None = None) -> Sums:
+        """The sum of `_each` over all shards."""
+
+    def _histogram(self, contribution: Contribution, chosen: Sequence[np.ndarray]) -> np.ndarray:
+        """The histogram of the units `chosen` of each shard."""
+        return np.asarray(self._added(_clip_histogram, contribution, own=chosen)[0])
+
+    def _shard_sizes(self) -> list[int]:
+        """The number of units of each shard."""
+        self._sizes = self._sizes or self._each(_n_units)
+        return self._sizes
+
+
+def read_shard(store: CountStore, words: Sequence[str] | None, shard: Shard) -> UnitCounts:
+    """The counts of the shard's units over `words`, or the whole dictionary."""
+    return all_words(store, shard) if words is None else project(store, words, shard)
+
+
+def moments_of(counts: UnitCounts, h: np.ndarray) -> ExactMoments:
+    """`exact_moments` of all units."""
+    c = counts
+    return exact_moments(c.indptr, c.words, c.counts, c.unit_ptr, h)
+
+
+def _n_units(counts: UnitCounts, threads: int) -> int:
+    return counts.n_units
+
+
+def _count_eligible(counts: UnitCounts, threads: int) -> tuple[int]:
+    c = counts
+    ranges = split(c.entries_before_unit(), threads)
+    return (sum(run_ranges(lambda a, b: int(count_eligible(c.indptr, c.counts, c.unit_ptr, a, b)), ranges)),)
+
+
+def _clipped_sum(counts: UnitCounts, threads: int, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
+    sums = UnitSums(contribution)
+    everyone = np.arange(counts.n_units)
+    nothing = np.zeros(contribution.shape, np.int64), 0
+    parts = run_ranges(
+        lambda first, last: sums.total(counts, everyone[first:last], clip),
+        split(counts.entries_before_unit(), threads),
+    )
+    total, mass = add([nothing, *parts])
+    return total, mass
+
+
+def _clip_histogram(
+    counts: UnitCounts, threads: int, contribution: Contribution, chosen: np.ndarray
+) -> tuple[np.ndarray]:
+    return (clip_bins(_norms(counts, threads, contribution, chosen)),)
+
+
+def _largest_norm(counts: UnitCounts, threads: int, contribution: Contribution) -> float:
+    return float(_norms(counts, threads, contribution, np.arange(counts.n_units)).max(initial=0.0))
+
+
+def _norms(counts: UnitCounts, threads: int, contribution: Contribution, chosen: np.ndarray) -> np.ndarray:
+    """Unclipped norms of the units `chosen`, -1 where no document is eligible."""
+    sums, before = UnitSums(contribution), counts.entries_before_unit()
+    entries = np.concatenate([[0], np.cumsum(before[chosen + 1] - before[chosen])])
+    parts = run_ranges(lambda first, last: sums.norms(counts, chosen[first:last]), split(entries, threads))
+    return np.concatenate([np.zeros(0), *parts])

@@ -1,0 +1,205 @@
+"""The single gate: private counts enter here and leave only as charged, noisy sums.
+
+Algorithms hold a `Gate` and ask it for sums of bounded contributions; they never see counts. Each question is
+one planned event: it is recorded (on disk, before anything is computed) and may be asked once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from dplda import statistics
+from dplda.accounting.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event
+from dplda.accounting.stages import Stage, clip_of
+from dplda.compute.lattice import BOUND, MASS_SHARE
+from dplda.errors import GateError
+from dplda.execution.passes import Passes
+from dplda.mechanisms import noisy_values, propose_test_release
+from dplda.mechanisms.decompositions import spectral_topics
+from dplda.mechanisms.gate import Gate as Gate
+from dplda.mechanisms.gate import Release as Release
+from dplda.mechanisms.gate import WordFrequencies as WordFrequencies
+from dplda.mechanisms.local_sensitivity import PtrResult
+from dplda.mechanisms.noise import Noise, lattice_scale
+from dplda.mechanisms.partition_selection import selection_threshold
+from dplda.progress import NoProgress, Progress
+from dplda.settings import ADJACENCIES
+from dplda.statistics import NONNEGATIVE, Contribution
+from dplda.statistics.exact_moments import ExactMoments
+from dplda.statistics.norm_histogram import clip_at_quantile
+from dplda.statistics.word_votes import MOST_WORDS
+
+
+class Curator:
+    """The gate. The only object that ever makes passes over private counts; also holds planned events and the noise.
+
+    `charge` is called with each event before its answer is computed and must make it durable (the ledger's
+    reservation); it raises to refuse. Under ``replace`` adjacency sensitivities are those of T1.
+    """
+
+    def __init__(
+        self,
+        passes: Passes,
+        events: Sequence[Event],
+        charge: Callable[[Event], None],
+        noise: Noise,
+        *,
+        adjacency: str = "add-remove",
+        progress: Progress | None = None,
+    ) -> None:
+        if adjacency not in ADJACENCIES:
+            raise GateError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
+        self._passes = passes
+        self._planned = list(events)
+        self._make_durable = charge
+        self._noise = noise
+        self._replace = adjacency == "replace"
+        self._progress: Progress = progress or NoProgress()
+        self._names: tuple[str, ...] | None = None
+
+    def choose_words(self) -> WordFrequencies:
+        """Select words privately from an unknown key set (T7) and make nothing else known.
+
+        Charges the events ``vocabulary`` (weighted Gaussian with threshold) and ``vote total`` (the sum of vote
+        weights, which turns votes into document frequencies). Words come ordered by (noisy value, word).
+        """
+        event = self._charge(Stage.VOCABULARY, GAUSSIAN_THRESHOLD)
+        total_event = self._charge(Stage.VOTE_TOTAL)
+        names = self._passes.dictionary
+        votes, full = self._passes.count_votes()
+        scale = self._scale(event, NONNEGATIVE)
+        failure = event.delta / 2 if self._replace else event.delta
+        candidates = {int(index): int(votes[index]) for index in np.flatnonzero(votes)}  # picked by some unit
+        passed = self._noise.above_threshold(candidates, scale, selection_threshold(scale, failure, MOST_WORDS))
+        ranked = sorted((-value, names[index]) for index, value in passed.items())
+        vote_total = max(self._noisy(full, self._scale(total_event)), BOUND)
+        values = np.array([-value for value, _ in ranked], np.float64)
+        return WordFrequencies(tuple(word for _, word in ranked), values / vote_total, scale / vote_total)
+
+    def use_words(self, words: Sequence[str]) -> None:
+        """Project the counts on public or already released words; every later question is about these."""
+        self._names = tuple(words)
+        self._passes.use_words(self._names)
+
+    def word_frequencies(self) -> WordFrequencies:
+        """Noisy document frequencies of the words in use (a known key set: no threshold); event ``frequency``."""
+        event = self._charge(Stage.FREQUENCY)
+        total_event = self._charge(Stage.VOTE_TOTAL)
+        names = self._in_use()
+        votes, full = self._passes.count_votes()
+        scale = self._scale(event, NONNEGATIVE)
+        noisy = votes + self._noise.gaussian(scale, len(votes))
+        vote_total = max(self._noisy(full, self._scale(total_event)), BOUND)
+        return WordFrequencies(names, noisy / vote_total, scale / vote_total)
+
+    def size(self) -> float:
+        """Noisy number of eligible units, at least 1; sensitivity 1 under both adjacencies (section 0, N)."""
+        event = self._charge(Stage.SIZE)
+        self._in_use()
+        return max(self._noisy(self._passes.count_units() * BOUND, self._scale(event)) / BOUND, 1.0)
+
+    def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
+        """A clip from the noisy histogram of unit norms (section 2.1); charges the event ``<stage> clip``.
+
+        Each unit enters the histogram by a coin of its own, with probability `share`.
+        """
+        event = self._charge(clip_of(stage))
+        contribution = self._about_words(contribution)
+        entering = np.flatnonzero(self._noise.coins(share, self._passes.n_units()))
+        bins = self._passes.clip_histogram(contribution, entering)
+        return clip_at_quantile(bins + self._noise.gaussian(self._scale(event, NONNEGATIVE), len(bins)), quantile)
+
+    def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
+        """The clipped sum with exact noise; `clip` may depend on earlier releases only. Charges the event `stage`."""
+        event = self._charge(stage)
+        multiplier = event.noise_multiplier or 0.0
+        sensitivity = self._sensitivity(contribution.replace_factor)
+        with ThreadPoolExecutor(1) as beside:  # the noise depends on no data: drawn while the pass runs
+            noise = beside.submit(self._column_noise, contribution, multiplier, sensitivity)
+            total, mass = self._passes.clipped_sum(self._about_words(contribution), clip)
+            noisy = total + noise.result()
+        step = clip / BOUND
+        noisy_mass = self._noisy(mass, lattice_scale(multiplier, sensitivity)) / (MASS_SHARE * BOUND)
+        return Release(noisy * step, max(noisy_mass, 1.0), multiplier * sensitivity * step)
+
+    def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
+        """The columns T(v_i, v_i, .), (k, k), of T = clipped mean of E3(W, W, W) + K, by falling eigenvalue (T5).
+
+        W (n_words, k) absorbs the word scale; v_i are the eigenvectors of T(., ., theta). W, K (k, k, k) symmetric,
+        theta (k,) and `clip` may depend on earlier releases only. Charges the events ``mass``, ``gap``, ``tensor norm``
+        and, if the gap is large enough, ``decomposition``.
+        """
+        event = self._charge(Stage.MASS)
+        asked = statistics.third_moment(W)
+        total, mass = self._passes.clipped_sum(self._about_words(asked), clip)
+        size = max(self._noisy(mass * round(1 / MASS_SHARE), self._scale(event)) / BOUND, 1.0)
+        step = clip / BOUND / size
+        change = self._sensitivity(asked.replace_factor) * step
+        return propose_test_release.release_decomposition(self._answer, total[0] * step, K, theta, change)
+
+    def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
+        """The columns w_i (r . mu_i) mu_i, (n_words, topics), of the exact moments of all eligible units (T6).
+
+        h (n_words,) in [0, 1] and r (n_words,) are public; 2 <= topics < n_words. Charges the events ``size lower
+        bound``, ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics``, each if the tests before have passed.
+        """
+        event = self._charge(Stage.SIZE_LOWER_BOUND)
+        moments = self._exact_moments(h, r, topics)
+        units = noisy_values.release_values(event, self._noise, np.array([float(moments.units)]), 1.0)
+        return propose_test_release.release_topics(
+            self._answer, units, spectral_topics(*moments.corrected(alpha0, h), r, topics), alpha0
+        )
+
+    def _charge(self, stage: str, mechanism: str = GAUSSIAN) -> Event:
+        """Take the planned event of `stage` off the frozen list and make it durable before anything is computed."""
+        for position, event in enumerate(self._planned):
+            if (event.stage, event.mechanism) == (stage, mechanism):
+                del self._planned[position]
+                self._progress.start(stage)
+                self._make_durable(event)
+                return event
+        raise GateError(f"no planned {mechanism} event is left for stage {stage!r}")
+
+    def _sensitivity(self, replace_factor: float) -> float:
+        """l2-sensitivity in lattice units of a sum of contributions bounded by B (T1)."""
+        return BOUND * (replace_factor if self._replace else 1.0)
+
+    def _scale(self, event: Event, replace_factor: float = 1.0) -> float:
+        return lattice_scale(event.noise_multiplier or 0.0, self._sensitivity(replace_factor))
+
+    def _noisy(self, value: int, scale: float) -> float:
+        return float(value + int(self._noise.gaussian(scale, 1)[0]))
+
+    def _column_noise(self, contribution: Contribution, multiplier: float, sensitivity: float) -> np.ndarray:
+        """Independent noise for each lattice coordinate, variance divided by its column's weight (section 5)."""
+        n_rows, width = contribution.shape
+        noise = np.empty((n_rows, width), np.int64)
+        for weight in np.unique(contribution.weights):
+            columns = np.flatnonzero(contribution.weights == weight)
+            scale = lattice_scale(multiplier, sensitivity, int(weight))
+            noise[:, columns] = self._noise.gaussian(scale, n_rows * len(columns)).reshape(n_rows, -1)
+        return noise
+
+    def _answer(self, stage: str, values: np.ndarray, sensitivity: float) -> noisy_values.NoisyValues:
+        return noisy_values.release_values(self._charge(stage), self._noise, values, sensitivity)
+
+    def _exact_moments(self, h: np.ndarray, r: np.ndarray, topics: int) -> ExactMoments:
+        n_words = len(self._in_use())
+        public = len(h) == len(r) == n_words and h.min() >= 0 and h.max() <= 1 and r.any()
+        if not (public and 2 <= topics < n_words):
+            raise GateError("final topics need h in [0, 1] and r not 0 for each word, and 2 <= topics < words")
+        return self._passes.exact_moments(h)
+
+    def _in_use(self) -> tuple[str, ...]:
+        if self._names is None:
+            raise GateError("no words are in use yet")
+        return self._names
+
+    def _about_words(self, contribution: Contribution) -> Contribution:
+        f, n_words = contribution, len(self._in_use())
+        if not len(f.scale) == len(f.matrix) == n_words or f.n_rows not in (1, n_words):
+            raise GateError("the contribution is not about the words in use")  # compiled loops check no bounds
+        return f

@@ -1,0 +1,74 @@
+"""The gate without noise, for baselines and the paper's published calibrations: runs through it are not private."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dplda import statistics
+from dplda.accounting.events import EXACT
+from dplda.accounting.stages import Stage
+from dplda.compute.lattice import BOUND, MARGIN, MASS_SHARE
+from dplda.mechanisms.curator import Curator
+from dplda.mechanisms.decompositions import decompose, spectral_topics
+from dplda.mechanisms.gate import Release, WordFrequencies
+from dplda.mechanisms.local_sensitivity import PtrResult
+from dplda.statistics import Contribution
+from dplda.statistics.coordinates import unpack
+
+
+class ExactGate(Curator):
+    """A curator that answers exactly and clips nothing, where the plan says ``exact``, which marks the run.
+
+    `exact_events` makes such a plan; a private plan holds no exact event, and is refused.
+    """
+
+    def choose_words(self) -> WordFrequencies:
+        """The words that some unit votes for, by falling document frequency."""
+        self._charge(Stage.VOCABULARY, EXACT)
+        names = self._passes.dictionary
+        votes, full = self._passes.count_votes()
+        ranked = sorted((-int(votes[index]), names[index]) for index in np.flatnonzero(votes))
+        values = np.array([-value for value, _ in ranked], np.float64)
+        return WordFrequencies(tuple(word for _, word in ranked), values / max(full, 1), 0.0)
+
+    def word_frequencies(self) -> WordFrequencies:
+        """The document frequencies of the words in use."""
+        self._charge(Stage.FREQUENCY, EXACT)
+        votes, full = self._passes.count_votes()
+        return WordFrequencies(self._in_use(), votes / max(full, 1), 0.0)
+
+    def size(self) -> float:
+        """The number of eligible units, at least 1."""
+        self._charge(Stage.SIZE, EXACT)
+        self._in_use()
+        return float(max(self._passes.count_units(), 1))
+
+    def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
+        """No clip, and no charge."""
+        return math.inf
+
+    def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
+        """The sum of whole contributions and their number, whatever the `clip`."""
+        self._charge(stage, EXACT)
+        return self._unclipped(contribution)
+
+    def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
+        """`Curator.decompose` of the unclipped mean, without tests."""
+        self._charge(Stage.DECOMPOSITION, EXACT)
+        T = unpack(self._unclipped(statistics.third_moment(W)).mean[0], len(K)) + K
+        return PtrResult(decompose(T, theta, math.inf).columns, 0.0, ())
+
+    def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
+        """`Curator.final_topics` without tests."""
+        self._charge(Stage.TOPICS, EXACT)
+        moments = self._exact_moments(h, r, topics).corrected(alpha0, h)
+        return PtrResult(spectral_topics(*moments, r, topics).topics, 0.0, ())
+
+    def _unclipped(self, contribution: Contribution) -> Release:
+        largest = self._passes.largest_norm(self._about_words(contribution)) or 1.0
+        unclipped = largest / math.sqrt(1 - MASS_SHARE**2)  # with the mass coordinate included
+        clip = unclipped / (1 - MARGIN / BOUND) * (1 + 1e-9)
+        total, mass = self._passes.clipped_sum(contribution, clip)
+        return Release(total * (clip / BOUND), max(mass / (MASS_SHARE * BOUND), 1.0), 0.0)

@@ -1,0 +1,120 @@
+"""How far one unit can move a decomposition or the topics, given what tests have shown (docs/privacy.md, T4 to T6).
+
+Every argument that is a fact of the data is a one-sided bound: what follows is monotone in each.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dplda.statistics.corrections import coefficients
+
+KAPPA = 2 / math.sqrt(3)  # T5 (1): an eigenvalue gap of T(., ., theta) moves at most so much of a change of T
+ROOT2 = math.sqrt(2)
+
+
+@dataclass(frozen=True)
+class StabilityTest:
+    """One released `bound` of a private quantity; with a threshold `above`, the test passes if the bound exceeds it."""
+
+    name: str
+    bound: float
+    above: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the run may continue."""
+        return self.above is None or self.bound > self.above
+
+    def __str__(self) -> str:
+        needed = "" if self.above is None else f" (needed: more than {self.above:.3g})"
+        return f"{self.name} {self.bound:.3g}{needed}"
+
+
+@dataclass(frozen=True)
+class PtrResult:
+    """An output that is released only if its tests pass: `value`, or None; `std` of the noise in each entry.
+
+    `tests` come in the order in which they were made; the last one failed where there is no value. All of it is
+    released.
+    """
+
+    value: np.ndarray | None
+    std: float
+    tests: tuple[StabilityTest, ...]
+
+    @property
+    def findings(self) -> str:
+        """What was tested and found, in one line."""
+        return "; ".join(map(str, self.tests))
+
+
+def decomposition_sensitivity(gap: float, norm: float, change: float) -> float:
+    """LS of T5: how far the columns T(v_i, v_i, .) can move, in Frobenius norm, if T moves by at most `change`.
+
+    `gap` is at most the least eigenvalue gap of T(., ., theta), `norm` at least the operator norm of the (k, k^2)
+    unfolding of T. Infinite unless `gap` exceeds `KAPPA` times `change`.
+    """
+    closing = KAPPA * change / gap if gap > 0 else math.inf
+    if closing >= 1:
+        return math.inf
+    turned = -math.log1p(-closing) / KAPPA
+    return (1 - 2 / KAPPA) * change + (2 * norm + 2 * gap / KAPPA) * turned
+
+
+def moment_changes(alpha0: float, units: float) -> tuple[float, float]:
+    """(Delta2, Delta3) of T6: how far one of at least `units` units moves M and B = M3(., ., h), in Frobenius norm."""
+    a, b, c3 = coefficients(alpha0)
+    return ROOT2 * (1 + 2 * a) / units, (ROOT2 + abs(b) * (5 * ROOT2 + 1) + c3 * (2 * ROOT2 + 1)) / units
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicStability:
+    """The constants of T6 from bounds of the eigenvalues l_1 >= l_2 >= ... of M and of the norm of B.
+
+    `first` is at least l_1; `least` is at most and `most` at least l_k; `gap` is at most l_k - l_(k+1); `norm` is at
+    least the operator norm of B; `change2` and `change3` are how far M and B can move.
+    """
+
+    first: float
+    least: float
+    most: float
+    gap: float
+    norm: float
+    change2: float
+    change3: float
+
+    @property
+    def separated(self) -> bool:
+        """Whether the k topics' space stays apart from the rest for every neighbour; needed by all that follows."""
+        return self._least > 0 and self._gap > 0
+
+    @property
+    def gap_change(self) -> float:
+        """sqrt(2) L_H: how far the eigenvalue gaps of H = R B R can move, R = M^(-1/2) on the topics' space."""
+        root, norm = math.sqrt(self._least), self.norm + self.change3
+        turned = max(0.5 / (self._least * root), 1 / (ROOT2 * root * self._gap))
+        return ROOT2 * (2 * norm / root * turned * self.change2 + self.change3 / self._least)
+
+    def sensitivity(self, gap: float) -> float:
+        """LS of T6: how far the topics (r . x_i) x_i can move, in Frobenius norm.
+
+        `gap` is at most the least eigenvalue gap of H. Infinite unless it exceeds `gap_change`.
+        """
+        left = gap - self.gap_change
+        if left <= 0:
+            return math.inf
+        first, most = math.sqrt(self.first + self.change2), math.sqrt((self.most + self.change2) / 2)
+        stretched = max(0.5 / math.sqrt(self._least), most / self._gap)
+        return 2 * first * (stretched * self.change2 + first * self.gap_change / ROOT2 / left)
+
+    @property
+    def _least(self) -> float:
+        return self.least - self.change2
+
+    @property
+    def _gap(self) -> float:
+        return self.gap - ROOT2 * self.change2

@@ -1,0 +1,39 @@
+"""The threshold above which a word of an unknown key set may be released (docs/privacy.md, T7')."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from scipy.stats import norm
+
+from dplda.compute.lattice import BOUND
+
+
+@lru_cache(maxsize=16)
+def selection_threshold(scale: float, delta: float, most_words: int) -> int:
+    """The least lattice value at which a word may be released (T7', with the discrete tail of rule 9).
+
+    A unit alone on at most `most_words` words gives them weights of norm at most B. The chance that one is
+    released is largest for one word of weight sqrt(y) B and equal weights on all others (T7'); the least threshold
+    at which that chance is at most `delta` for every y is found by bisection. The discrete Gaussian of parameter
+    `scale` has P(Z >= z) <= 1 - Phi((z - 1) / scale), hence the extra step. It is at least
+    2 B, where T7' holds.
+    """
+    low, high = 0.0, 2.0 * BOUND + 40.0 * scale
+    while high - low > max(1.0, 1e-9 * high):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _leak(middle, scale, most_words) > delta else (low, middle)
+    return max(math.ceil(high), 2 * BOUND) + 2
+
+
+def _leak(threshold: float, scale: float, most_words: int) -> float:
+    """Upper bound over y of the chance that a unit alone on its words has one released (T7').
+
+    On each cell [y, y'] of a grid both terms are replaced by their larger ends.
+    """
+    y = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 2000)])
+    one = norm.logcdf((threshold - BOUND * np.sqrt(y[1:])) / scale)
+    others = norm.logcdf((threshold - BOUND * np.sqrt((1 - y[:-1]) / max(most_words - 1, 1))) / scale)
+    return float(-np.expm1((one + (most_words - 1) * others).min()))

@@ -1,1 +1,0 @@
-"""What one document contributes to each statistic, in closed form."""

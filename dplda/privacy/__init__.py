@@ -1,1 +1,0 @@
-"""The gate: the curator, its mechanisms and the accounting of what it releases."""

@@ -1,0 +1,40 @@
+"""The statistics that the curator can release, as sums of bounded contributions of units; one module each.
+
+Section numbers are those of docs/privacy.md, section 2. With counts c, length l, scale s, h = s * c:
+
+    (i)    first moment            h / l
+    (ii)   second moment           (h h' - diag(s^2 c)) / (l (l - 1))
+    (iii)  second moment times X   rows (h_i y - s_i^2 c_i x_i) / (l (l - 1)),  y = X'h
+    (iii') core                    (y y' - sum s^2 c x x') / (l (l - 1))
+    (iv)   whitened third moment   (y^3 - P(R, y) + 2 Q) / (l (l - 1) (l - 2)),  y = sum c w, R, Q its diagonal parts
+    (iv')  the same along u        (y (y'u)^2 - 2 (y'u) R u - (u'R u) y + 2 Q(., u, u)) / (l (l - 1) (l - 2))
+    (v)    projected third moment  (iv) for rows w_i = s_i q_i, clipped by the norm of the whole tensor, w_i = s_i e_i
+    (vi)   expected counts         s_i c_i phi_iz from a fixed E-step
+
+`statistic` says what a statistic must state; `unit_sums` is the loop over units that all of them share.
+"""
+
+from dplda.statistics.core import core
+from dplda.statistics.expected_counts import expected_counts
+from dplda.statistics.first_moment import first_moment
+from dplda.statistics.projected_third_moment import projected_third_moment
+from dplda.statistics.second_moment import second_moment
+from dplda.statistics.second_moment_times import second_moment_times
+from dplda.statistics.statistic import NONNEGATIVE, SIGNED, Contribution, Statistic
+from dplda.statistics.third_moment import third_moment
+from dplda.statistics.third_moment_along import third_moment_along
+
+__all__ = [
+    "NONNEGATIVE",
+    "SIGNED",
+    "Contribution",
+    "Statistic",
+    "core",
+    "expected_counts",
+    "first_moment",
+    "projected_third_moment",
+    "second_moment",
+    "second_moment_times",
+    "third_moment",
+    "third_moment_along",
+]

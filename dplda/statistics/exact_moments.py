@@ -1,0 +1,105 @@
+"""Exact moments over all words without clip or word scale, for configuration 4, which releases topics computed from
+them.
+
+Each document gives its shares of m, E2 and E3(., ., h) (docs/privacy.md, section 2, with s = 1), divided by the number
+of its unit's eligible documents, rounded down to whole steps of 2^-32 and summed in integers. Rounding down keeps a
+unit's arrays nonnegative, with entries that sum to at most 1, which is all that T6 asks of them; integer sums
+depend neither on order nor on threads. There is room for 2^31 units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dplda.compute.compiled import compiled
+from dplda.compute.threads import run_ranges, split, thread_count
+from dplda.settings import MINIMUM_LENGTH
+from dplda.statistics.corrections import coefficients
+from dplda.statistics.unit_sums import length_of
+
+STEPS = 2.0**32
+ROUNDED = STEPS * (1 - 2.0**-40)  # the floating-point error of an entry never lifts it above its value
+
+
+@dataclass(frozen=True, repr=False)  # a traceback that shows values must not show these
+class ExactMoments:
+    """Exact means over the eligible `units`: `m` (d,), `E2` and `E3h` = E3(., ., h), (d, d); 0 where there are none."""
+
+    units: int
+    m: np.ndarray
+    E2: np.ndarray
+    E3h: np.ndarray
+
+    def corrected(self, alpha0: float, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(M, B): LDA's second moment, and its third contracted with h (d,), both (d, d) and symmetric."""
+        a, b, c3 = coefficients(alpha0)
+        mm, q, mh = np.outer(self.m, self.m), np.outer(self.E2 @ h, self.m), float(self.m @ h)
+        return self.E2 - a * mm, self.E3h + b * (mh * self.E2 + q + q.T) + c3 * mh * mm
+
+
+def exact_moments(
+    indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, unit_ptr: np.ndarray, h: np.ndarray
+) -> ExactMoments:
+    """Exact means of units given as `dplda.corpus.units.UnitCounts` holds them; `h` (n_words,) in [0, 1] is public.
+
+    Takes 16 d^2 bytes, and as much a core.
+    """
+    d = len(h)
+
+    def work(first: int, last: int) -> tuple[int, list[np.ndarray]]:
+        sums = [np.zeros(d, np.int64), np.zeros((d, d), np.int64), np.zeros((d, d), np.int64)]
+        return int(_add(indptr, words, counts, unit_ptr, first, last, h, *sums)), sums
+
+    units, (m, E2, E3h) = work(0, 0)
+    for found, part in run_ranges(work, split(indptr[unit_ptr], thread_count())):
+        units += found
+        for total, sums in zip((m, E2, E3h), part, strict=True):
+            total += sums
+    scale = 1 / (STEPS * max(units, 1))
+    return ExactMoments(units, m * scale, _mirrored(E2) * scale, _mirrored(E3h) * scale)
+
+
+def _mirrored(upper: np.ndarray) -> np.ndarray:
+    return np.asarray(upper + np.triu(upper, 1).T)
+
+
+@compiled()
+def _add(
+    indptr: np.ndarray,
+    words: np.ndarray,
+    counts: np.ndarray,
+    unit_ptr: np.ndarray,
+    first: int,
+    last: int,
+    h: np.ndarray,
+    m: np.ndarray,
+    E2: np.ndarray,
+    E3h: np.ndarray,
+) -> int:
+    """Add the units first..last-1 to the integers m and to the upper triangles of E2 and E3h; returns the eligible."""
+    units = 0
+    for u in range(first, last):
+        eligible = 0
+        for n in range(unit_ptr[u], unit_ptr[u + 1]):
+            eligible += length_of(counts, indptr[n], indptr[n + 1]) >= MINIMUM_LENGTH
+        units += eligible > 0
+        for n in range(unit_ptr[u], unit_ptr[u + 1]):
+            length = float(length_of(counts, indptr[n], indptr[n + 1]))
+            if length < MINIMUM_LENGTH or counts[indptr[n] : indptr[n + 1]].min() < 0:
+                continue
+            share = ROUNDED / eligible
+            along = 0.0
+            for e in range(indptr[n], indptr[n + 1]):
+                along += counts[e] * h[words[e]]
+            for e in range(indptr[n], indptr[n + 1]):
+                i, c = words[e], counts[e] / length
+                m[i] += np.int64(share * c)
+                for f in range(e, indptr[n + 1]):
+                    j = words[f]
+                    pair = share * c * ((counts[f] - (e == f)) / (length - 1.0))
+                    third = pair * (max(along - h[i] - h[j], 0.0) / (length - 2.0))
+                    E2[min(i, j), max(i, j)] += np.int64(pair)
+                    E3h[min(i, j), max(i, j)] += np.int64(third)
+    return units

@@ -1,0 +1,274 @@
+"""Clipped sums and norms of contributions on a GPU, by the kernels of unit_sums.cu; on the CPU, see
+`dplda.statistics.unit_sums`.
+
+Both round a unit once to the same lattice and verify its norm in exact arithmetic; their sums of one corpus differ
+where the float32 arithmetic of a unit falls on another side of half a lattice step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from dplda import statistics
+from dplda.compute.arrays import to_numpy
+from dplda.compute.gpu import Gpu
+from dplda.compute.lattice import BOUND, MARGIN, MASS_SHARE
+from dplda.errors import InputError
+from dplda.settings import MINIMUM_LENGTH
+from dplda.statistics import Contribution
+from dplda.statistics.estep import E_STEPS, LEAST, TOLERANCE
+
+TILE = 4  # coordinates a side of what one thread adds up
+STAGED = 64  # rows of words that a block shares at a time, at most,
+SHARED = 2**15  # in so many bytes
+THREADS = 256  # of a block at most
+RESIDENT = 1024  # threads of a multiprocessor that get room for a unit each block
+ROOM = 0.25  # of the free memory at most, for the units in work
+N_TRIED = 4  # words of the corpus that a GPU is tried on
+PLACES = 2**32 - 1  # of one unit's contribution, at most
+
+
+@dataclass(frozen=True, repr=False)  # a traceback that shows values must not show these
+class UnitArrays:
+    """Private counts in the kernels' layout, NumPy's or the GPU's: `UnitCounts`, entries of one word merged.
+
+    `lengths` (n_documents,) are tokens, `slots` (nnz,) the place of an entry's word among its unit's words,
+    `union_words` from union_ptr[u] on, in rising order; `most` is the largest number of words of a unit.
+    """
+
+    indptr: Any
+    words: Any
+    counts: Any
+    unit_ptr: Any
+    lengths: Any
+    slots: Any
+    union_ptr: Any
+    union_words: Any
+    most: int
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """In the order of the kernels' arguments."""
+        own = self.indptr, self.words, self.counts, self.unit_ptr
+        return *own, self.lengths, self.slots, self.union_ptr, self.union_words
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory they take."""
+        return sum(int(array.nbytes) for array in self.arrays)
+
+
+def arranged(
+    indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, unit_ptr: np.ndarray, n_words: int
+) -> UnitArrays:
+    """The counts of `UnitCounts`, in NumPy's arrays."""
+    documents = _merged(indptr, words, counts, n_words)
+    begin, entries, place = documents.indptr, documents.indices, np.arange(documents.nnz)
+    first = begin[unit_ptr]  # of each unit's entries, and the end
+    lengths = np.diff(np.concatenate([[0], np.cumsum(documents.data, dtype=np.int64)])[begin])
+    unit = np.repeat(np.arange(len(first) - 1), np.diff(first))
+    if len(unit_ptr) == len(begin):  # a document each, whose entries are its words
+        slots, union_ptr, union_words = place - first[unit], begin, entries
+    else:
+        union = _merged(first, entries, documents.data, n_words)
+        owner = np.repeat(np.arange(len(first) - 1), np.diff(union.indptr))
+        at = np.searchsorted(owner * n_words + union.indices, unit * n_words + entries)
+        slots, union_ptr, union_words = at - union.indptr[unit], union.indptr, union.indices
+    return UnitArrays(
+        begin.astype(np.int64),
+        entries.astype(np.int32),
+        documents.data.astype(np.int32),
+        unit_ptr.astype(np.int64),
+        lengths,
+        slots.astype(np.int32),
+        union_ptr.astype(np.int64),
+        union_words.astype(np.int32),
+        int(np.diff(union_ptr).max(initial=0)),
+    )
+
+
+def upload(gpu: Gpu, units: UnitArrays) -> UnitArrays:
+    """The same on the GPU."""
+    brought = {field.name: getattr(units, field.name) for field in fields(units)}
+    return UnitArrays(**{name: gpu.xp.asarray(x) if isinstance(x, np.ndarray) else x for name, x in brought.items()})
+
+
+def _merged(indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, n_words: int) -> sparse.csr_array:
+    """The entries of each row by word, one a word."""
+    matrix = sparse.csr_array((counts, words, indptr), shape=(len(indptr) - 1, n_words))
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+class GpuSums:
+    """One statistic on the GPU: its sum over units, or their norms."""
+
+    def __init__(self, gpu: Gpu, contribution: Contribution, clip: float = 1.0) -> None:
+        f, twin, xp = contribution, contribution.statistic.cuda, gpu.xp
+        if twin is None:
+            raise InputError(f"the statistic {f.statistic.name} has no CUDA kernel: use --device cpu.")
+        self._gpu, self._f, self._twin, self._clip = gpu, f, twin, clip
+        k = f.matrix.shape[1] - f.directions
+        matrix = np.hstack([_padded(f.matrix[:, :k]), _padded(f.matrix[:, k:])])
+        pairs, tiles = _tiles(k, 2), _tiles(k, max(twin.sides, 2))
+        places, weights = _places(k, tiles) if twin.sides else (None, np.zeros(0, np.int8))
+        self._stride, self._places = int(matrix.shape[1]), places
+        self._row: int = len(weights) or len(f.weights)  # places in all, or a word
+        self._threads = _threads(twin.threads or (len(tiles) if twin.sides else k))
+        staged = max(1, min(STAGED, SHARED // (4 * self._stride)))
+        behind = staged * (1 + self._stride) if twin.sides else 0
+        self._shared = 4 * (self._stride * twin.vectors + behind)
+        self._given = (
+            *(xp.asarray(f.scale), xp.asarray(matrix)),
+            *(np.int32(n) for n in (len(f.matrix), k, f.directions, self._stride)),
+            np.float32(f.alpha),
+            *(xp.asarray(_packed(tiles)), np.int32(len(tiles)), xp.asarray(_packed(pairs)), np.int32(len(pairs))),
+            *(np.int32(staged), xp.asarray(weights)),
+        )
+        shape = f.shape if places is None else (1, len(weights))
+        self._total, self._mass = xp.zeros(shape, xp.int64), xp.zeros(1, xp.int64)
+        gpu.finish()
+
+    def add(self, units: UnitArrays) -> None:
+        """Add the clipped contributions of all units."""
+        self._run(units, self._gpu.xp.arange(len(units.unit_ptr) - 1, dtype=self._gpu.xp.int64), None)
+
+    def norms(self, units: UnitArrays, chosen: np.ndarray) -> Any:
+        """Exact unclipped norms of the units `chosen` (int64), -1 where no document is eligible; on the GPU."""
+        found = self._gpu.xp.empty(len(chosen))
+        self._run(units, self._gpu.xp.asarray(chosen), found)
+        return found
+
+    def result(self) -> tuple[np.ndarray, int]:
+        """Exact integer sum (n_rows, width) of all that was added, and of the mass coordinates."""
+        self._gpu.finish()
+        total, mass = to_numpy(self._total), int(self._mass[0])
+        return (total if self._places is None else np.ascontiguousarray(total[:, self._places])), mass
+
+    def _run(self, units: UnitArrays, chosen: Any, norms: Any) -> None:
+        if not len(chosen):
+            return
+        size = self._room(max(units.most, 1))
+        if size > PLACES:
+            raise MemoryError("a unit has too many words for this statistic on a GPU")
+        side_by_side = self._gpu.multiprocessors * RESIDENT // self._threads
+        blocks = max(1, min(len(chosen), side_by_side, int(ROOM * self._gpu.free()) // (4 * size)))
+        room = self._gpu.xp.empty(blocks * size, self._gpu.xp.float32)
+        kernel = self._gpu.kernel(source(), self._twin.kernel)
+        measured = self._gpu.xp.empty(0) if norms is None else norms
+        more = np.float64(self._clip), np.int32(norms is not None), room, np.int64(size)
+        sums = self._total, self._mass, measured
+        arguments = *units.arrays, *self._given, chosen, np.int64(len(chosen)), *more, *sums
+        kernel((blocks,), (self._threads,), arguments, shared_mem=self._shared)
+
+    def _room(self, most: int) -> int:
+        """Numbers that a unit of `most` words takes while it is in work."""
+        if self._twin.sides:
+            return self._row + (self._stride**2 if self._twin.sides == 3 else 0)
+        return int(self._f.statistic.layout.size(most, self._row))
+
+
+def require_working(gpu: Gpu) -> None:
+    """Sum a tiny made-up corpus by every kernel, so that a GPU that cannot fails before anything is spent.
+
+    Raises `InputError`.
+    """
+    xp = gpu.xp
+    try:
+        working = bool(xp.argsort(xp.eye(3) @ xp.arange(3.0))[2] == 2)  # what decompositions use besides
+        working = working and all(_tried(gpu, contribution) for contribution in _examples())
+    except Exception as error:
+        raise InputError(
+            f"device cuda fails on a small example ({type(error).__name__}): CuPy, CUDA and the driver do not fit "
+            "together, or the GPU is taken. pip install 'dplda[cuda]' brings CuPy and CUDA 12; for another CUDA, "
+            "pip install its CuPy with [ctk]."
+        ) from None
+    if not working:
+        raise InputError("device cuda gives wrong sums on a small example: do not use this GPU.")
+
+
+def _tried(gpu: Gpu, contribution: Contribution) -> bool:
+    """Whether documents as units, people, and no documents at all can be summed and measured."""
+    indptr, words, counts = np.array([0, 2, 5, 8]), np.array([0, 3, 0, 1, 2, 1, 2, 3]), np.full(8, 2, np.int32)
+    start, nothing = np.zeros(1, np.int64), np.zeros(0, np.int32)
+    sums, found = GpuSums(gpu, contribution, 0.1), list[Any]()
+    for unit_ptr in (np.arange(4), np.array([0, 2, 3])):
+        with gpu.turn(len(found)):
+            units = upload(gpu, arranged(indptr, words.astype(np.int32), counts, unit_ptr, N_TRIED))
+            sums.add(units)
+            found.append(sums.norms(units, np.arange(len(unit_ptr) - 1)))
+    with gpu.turn(len(found)):
+        sums.add(upload(gpu, arranged(start, nothing, nothing, start, N_TRIED)))
+    total, mass = sums.result()
+    alone, twice = (to_numpy(norms) for norms in found)
+    return bool(total.any() and mass > 0 and (alone > 0).all() and alone[2] == twice[1])
+
+
+def _examples() -> Iterator[Contribution]:
+    """A contribution for each kernel, on `N_TRIED` words."""
+    scale, X = np.linspace(1.0, 2.0, N_TRIED), np.arange(1.0, 3 * N_TRIED + 1).reshape(N_TRIED, 3) % 7 + 1
+    yield statistics.first_moment(scale)
+    yield statistics.second_moment(scale)
+    yield statistics.second_moment_times(scale, X)
+    yield statistics.core(scale, X)
+    yield statistics.third_moment(X)
+    yield statistics.projected_third_moment(scale, X)
+    yield statistics.third_moment_along(X, np.eye(3))
+    yield statistics.expected_counts(X, 0.1)
+
+
+@cache
+def source() -> str:
+    """The kernels, with the constants that they share with the CPU's."""
+    constants = {
+        **{"BOUND": float(BOUND), "MARGIN": float(MARGIN), "MASS_SHARE": MASS_SHARE},
+        **{"MINIMUM_LENGTH": MINIMUM_LENGTH, "E_STEPS": E_STEPS, "TOLERANCE": TOLERANCE},
+        "LEAST": f"{float(LEAST)}f",
+    }
+    given = "".join(f"#define {name} {value}\n" for name, value in constants.items())
+    return given + files("dplda.statistics").joinpath("unit_sums.cu").read_text()
+
+
+def _padded(matrix: np.ndarray) -> np.ndarray:
+    """Zeros behind the columns, to whole tiles."""
+    return np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % TILE)))
+
+
+def _threads(width: int) -> int:
+    """The least power of two that is at least `width`, a warp at least and `THREADS` at most."""
+    return min(THREADS, max(32, 1 << (max(width, 1) - 1).bit_length()))
+
+
+def _tiles(k: int, sides: int) -> np.ndarray:
+    """Tiles of the coordinates below k, (n, sides), in rising order; that the last moves fastest keeps reads near."""
+    n = -(-k // TILE)
+    grid = np.indices((n,) * sides, np.int32).reshape(sides, -1).T
+    return grid[(np.diff(grid, axis=1) >= 0).all(axis=1)]
+
+
+def _packed(tiles: np.ndarray) -> np.ndarray:
+    return np.asarray(tiles @ (1 << 10 * np.arange(tiles.shape[1])), np.int32)
+
+
+def _places(k: int, tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where the coordinates a <= b (<= c) of `Contribution` are among a unit's places, and each place's weight.
+
+    Places go with the coordinates of a tile first, then with tiles, so that threads side by side write side by side.
+    """
+    sides = tiles.shape[1]
+    local = np.indices((TILE,) * sides, np.int32).reshape(sides, -1).T
+    at = (local[:, None, :] + TILE * tiles[None, :, :]).reshape(-1, sides)
+    own = (np.diff(at, axis=1) >= 0).all(axis=1) & (at[:, -1] < k)
+    equal = (np.diff(at, axis=1) == 0).sum(axis=1)
+    weights = np.where(own, np.array({2: [2, 1], 3: [6, 3, 1]}[sides])[equal], 0).astype(np.int8)
+    mine = np.flatnonzero(own)
+    return mine[np.lexsort(at[mine].T[::-1])], weights

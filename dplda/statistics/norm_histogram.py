@@ -1,0 +1,29 @@
+"""The histogram of unit norms, from which a clipping norm is chosen (docs/privacy.md, section 2.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dplda.compute.lattice import BOUND
+
+# Candidate clips: a public geometric grid, four steps an octave, from 2^-12 to 2^24.
+CLIP_GRID = 2.0 ** np.arange(-12, 24.25, 0.25)
+
+
+def clip_bins(norms: np.ndarray) -> np.ndarray:
+    """Lattice histogram of unit norms over `CLIP_GRID`: bin j counts units with norm in (grid[j-1], grid[j]].
+
+    The last bin takes everything above the grid. Units without an eligible document (norm < 0) are in no bin.
+    One unit changes one bin by B: l2-sensitivity B, or sqrt(2) B when a unit is replaced.
+    """
+    eligible = norms[norms >= 0]
+    index = np.searchsorted(CLIP_GRID, eligible, side="left")
+    return np.bincount(index, minlength=len(CLIP_GRID) + 1).astype(np.int64) * BOUND
+
+
+def clip_at_quantile(noisy_bins: np.ndarray, quantile: float) -> float:
+    """The least grid value below which an estimated share `quantile` of the units lies (post-processing)."""
+    below = np.cumsum(noisy_bins[:-1])
+    total = max(float(noisy_bins.sum()), 1.0)
+    reached = np.flatnonzero(below >= quantile * total)
+    return float(CLIP_GRID[reached[0] if len(reached) else -1])

@@ -1,0 +1,130 @@
+"""(iv) The whitened third moment: (y^3 - P(R, y) + 2 Q) / (l (l - 1) (l - 2)) with y = sum of c w.
+
+A tensor is kept in runs: run c holds the coordinates a <= b <= c, ordered by (b, a), and padding to whole `LANES`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dplda.compute.compiled import compiled
+from dplda.compute.lattice import FAST
+from dplda.compute.loops import LANES, add_four, add_scaled, clear, multiply_pairs, padded
+from dplda.statistics.core import four_pairs, pairs_length
+from dplda.statistics.layouts import ONE_ROW
+from dplda.statistics.statistic import SIGNED, Contribution, CudaTwin, Statistic, as_float32
+
+
+@compiled()
+def _run(c):
+    """Length of run `c`."""
+    return padded((c + 1) * (c + 2) // 2)
+
+
+@compiled()
+def tensor_room(k, directions, longest):
+    """Room for the contribution of a document."""
+    return padded(k) + padded(4 * (k + 1)) + 6 * pairs_length(k) + k * padded(k)
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def tensor_contribution(words, counts, first, last, length, scale, matrix, shape, room, out):
+    """The one row of a document."""
+    k, _, stride, size, _ = shape
+    n, begin = pairs_length(k), stride + padded(4 * (k + 1))
+    y, factors, pairs, square = room[:stride], room[stride:begin], room[begin : begin + 6 * n], room[begin + 6 * n :]
+    clear(y, 0, stride)
+    clear(pairs, 4 * n, n)
+    clear(out, 0, size)
+    for e in range(first, last, 4):
+        four_pairs(words, e, last, matrix, k, stride, pairs, n)
+        clear(factors, 0, 4 * (k + 1))
+        for i in range(min(4, last - e)):
+            share, at = np.float32(counts[e + i] / length), words[e + i] * stride
+            add_scaled(share, matrix, at, y, 0, stride)
+            _tensor_factors(share / np.float32(length), np.float32(length), matrix, at, k, i, factors)
+        to = 0
+        for c in range(k):
+            x, t = factors, 4 * c
+            add_four(x[t], 0, x[t + 1], n, x[t + 2], 2 * n, x[t + 3], 3 * n, pairs, out, to, _run(c))
+            to += _run(c)
+        x, t = factors, 4 * k
+        add_four(x[t], 0, x[t + 1], n, x[t + 2], 2 * n, x[t + 3], 3 * n, pairs, pairs, 4 * n, n)
+    _assemble(np.float32(length / (length - 1.0) * (length / (length - 2.0))), k, stride, n, y, pairs, square, out)
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _tensor_factors(share, length, matrix, at, k, i, factors):
+    """What entry i of four gives its pairs: share / length times its row for Q, and share, the last, for R."""
+    at, i = np.uint64(at), np.uint64(i)
+    for c in range(np.uint64(k)):
+        factors[np.uint64(4) * c + i] = share / length * matrix[at + c]
+    factors[np.uint64(4 * k) + i] = share
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _assemble(norm, k, stride, n, y, pairs, square, out):
+    """norm (y^3 - P(R, y) + 2 Q): `out` holds Q and receives it, the fifth part of `pairs` holds R."""
+    R, products = np.uint64(4 * n), np.uint64(5 * n)
+    at = R
+    for b in range(k):
+        for a in range(b + 1):
+            square[a * stride + b] = square[b * stride + a] = pairs[at]
+            at += np.uint64(1)
+    multiply_pairs(y, 0, k, pairs, 0)
+    to = np.uint64(0)
+    for c in range(k):
+        _mixed_pairs(square, c * stride, y, c + 1, pairs, products)
+        yc, run = y[c], np.uint64(_run(c))
+        for t in range(run):
+            out[to + t] = norm * (yc * (pairs[t] - pairs[R + t]) - pairs[products + t] + np.float32(2.0) * out[to + t])
+        to += run
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _mixed_pairs(x, at, y, k, pairs, to):
+    """x_a y_b + x_b y_a of x from `at` on, a <= b < k, in the order of `multiply_pairs`, with zeros behind."""
+    at, first = np.uint64(at), np.uint64(to)
+    for b in range(np.uint64(k)):
+        yb, xb = y[b], x[at + b]
+        for a in range((b | np.uint64(LANES - 1)) + np.uint64(1)):
+            pairs[first + a] = x[at + a] * yb + xb * y[a]
+        first += b + np.uint64(1)
+    for i in range(np.uint64(2 * LANES)):
+        pairs[first + i] = 0.0
+
+
+def tensor_row(k: int, directions: int) -> int:
+    """Length of all runs."""
+    return sum(_run(c) for c in range(k))
+
+
+def tensor_places(k: int, directions: int) -> np.ndarray:
+    """Where the coordinates a <= b <= c, row-major, lie in the runs."""
+    starts = np.cumsum([0, *(_run(c) for c in range(k))])
+    rising = ((a, b, c) for a in range(k) for b in range(a, k) for c in range(b, k))
+    return np.array([starts[c] + b * (b + 1) // 2 + a for a, b, c in rising])
+
+
+THIRD_MOMENT = Statistic(
+    name=f"{__name__}:THIRD_MOMENT",
+    layout=ONE_ROW,
+    contribution=tensor_contribution,
+    row=tensor_row,
+    room=tensor_room,
+    places=tensor_places,
+    cuda=CudaTwin("add_third_moment", sides=3),
+)
+
+
+def third_moment(W: np.ndarray) -> Contribution:
+    """(iv): E3(W, W, W) for W (n_words, k) with the scale absorbed, as its coordinates a <= b <= c, row-major."""
+    W = as_float32(W)
+    return Contribution(THIRD_MOMENT, np.ones(len(W), np.float32), W, symmetric_weights(W.shape[1]), 1, SIGNED)
+
+
+def symmetric_weights(k: int) -> np.ndarray:
+    """Multiplicities 1, 3, 6 of the coordinates a <= b <= c of a symmetric (k, k, k) tensor (T2)."""
+    return np.array(
+        [(6, 3, 1)[(a == b) + (b == c)] for a in range(k) for b in range(a, k) for c in range(b, k)], np.int64
+    )

@@ -1,0 +1,92 @@
+"""(iv') The whitened third moment along vectors u, on two of its three sides:
+(y (y'u)^2 - 2 (y'u) R u - (u'R u) y + 2 Q(., u, u)) / (l (l - 1) (l - 2))."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dplda.compute.compiled import compiled
+from dplda.compute.lattice import FAST
+from dplda.compute.loops import add_four, add_scaled, clear, padded
+from dplda.statistics.layouts import ONE_ROW
+from dplda.statistics.statistic import SIGNED, Contribution, CudaTwin, Statistic, as_float32, equal_weights
+
+
+@compiled()
+def _room(k, directions, longest):
+    return padded(k) + 2 * padded(directions)
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _contribution(words, counts, first, last, length, scale, matrix, shape, room, out):
+    """y (y_u^2 - r_u) - 2 y_u R u + 2 Q(., u, u), over l (l - 1) (l - 2), in a run of padded(k) for each u.
+
+    Rows of `matrix` are a word's row w of W, and its products w_u with the vectors; `diagonals` are the r_u, one for
+    each vector. With shares x = c / l, what is linear in w is the sum of 2 x (w_u / l) (w_u / l - y_u) w.
+    """
+    k, directions, stride, _, _ = shape
+    y, diagonals = room[:stride], room[stride:]
+    run, part = padded(k), np.float32(1.0 / length)
+    clear(y, 0, stride)
+    clear(diagonals, 0, directions)
+    clear(out, 0, directions * run)
+    for e in range(first, last):
+        share, at = np.float32(counts[e] / length), words[e] * stride
+        add_scaled(share, matrix, at, y, 0, stride)
+        for j in range(directions):
+            diagonals[j] += share * part * matrix[at + run + j] * matrix[at + run + j]
+    norm = np.float32(length / (length - 1.0) * (length / (length - 2.0)))
+    for j in range(directions):
+        _add_words(words, counts, first, last, length, matrix, run, stride, j, y, out)
+        along, to = y[run + j], np.uint64(j * run)
+        outside = norm * (along * along - diagonals[j])
+        for a in range(np.uint64(run)):
+            out[to + a] = outside * y[a] + norm * out[to + a]
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _add_words(words, counts, first, last, length, matrix, run, stride, j, y, out):
+    """Add what is linear in the words' rows to run `j` of `out`, four entries at a time."""
+    for e in range(first, last, 4):
+        a, at_a = _factor(words, counts, e, last, length, matrix, run, stride, j, y)
+        b, at_b = _factor(words, counts, e + 1, last, length, matrix, run, stride, j, y)
+        c, at_c = _factor(words, counts, e + 2, last, length, matrix, run, stride, j, y)
+        d, at_d = _factor(words, counts, e + 3, last, length, matrix, run, stride, j, y)
+        add_four(a, at_a, b, at_b, c, at_c, d, at_d, matrix, out, j * run, run)
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _factor(words, counts, e, last, length, matrix, run, stride, j, y):
+    """The factor of entry `e` and where its row begins; behind the last entry, zero of that one's."""
+    at = words[min(e, last - 1)] * stride
+    if e >= last:
+        return np.float32(0.0), at
+    along = matrix[at + run + j] * np.float32(1.0 / length)
+    return np.float32(2.0) * np.float32(counts[e] / length) * along * (along - y[run + j]), at
+
+
+def _places(k: int, directions: int) -> np.ndarray:
+    return np.asarray(padded(k) * np.arange(directions)[:, None] + np.arange(k)).ravel()
+
+
+THIRD_MOMENT_ALONG = Statistic(
+    name=f"{__name__}:THIRD_MOMENT_ALONG",
+    layout=ONE_ROW,
+    contribution=_contribution,
+    row=lambda k, directions: directions * padded(k),
+    room=_room,
+    places=_places,
+    cuda=CudaTwin("add_third_moment_along"),
+)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def third_moment_along(W: np.ndarray, U: np.ndarray) -> Contribution:
+    """(iv'): E3(W, W, W)(I, u, u) for `W` (n_words, k), scale absorbed, and each column u of `U` (k, r).
+
+    The sum is of shape (1, r k), one run of k for each u.
+    """
+    k, r = U.shape
+    matrix = as_float32(np.hstack([W, W @ U]))
+    scale = np.ones(len(W), np.float32)
+    return Contribution(THIRD_MOMENT_ALONG, scale, matrix, equal_weights(r * k), 1, SIGNED, directions=r)

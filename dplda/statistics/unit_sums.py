@@ -1,0 +1,213 @@
+"""Clipped sums and norms of a contribution over units, on the CPU, in one pass over the counts.
+
+A unit's contribution is the mean over its eligible documents, formed over the union of their words before it is
+clipped (docs/privacy.md, rule 1). The loop over units is written once and compiled for each statistic.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from dplda.compute.compiled import PACKAGE, compiled
+from dplda.compute.lattice import quantise, squared_norm
+from dplda.compute.loops import aligned, padded
+from dplda.corpus.units import UnitCounts
+from dplda.settings import MINIMUM_LENGTH
+from dplda.statistics.statistic import Contribution, Statistic
+
+
+class UnitSums:
+    """Sums over units, and norms of units, of one contribution. Threads may share it."""
+
+    def __init__(self, contribution: Contribution) -> None:
+        f, statistic = contribution, contribution.statistic
+        k = f.matrix.shape[1] - f.directions
+        matrix, stride = flat_rows(f.matrix, f.directions)
+        row, weights = statistic.row(k, f.directions), np.zeros(0)
+        self._places = slice(len(f.weights)) if statistic.places is None else statistic.places(k, f.directions)
+        if statistic.places is not None and (f.weights > 1).any():
+            weights = np.zeros(row)
+            weights[self._places] = f.weights
+        self._sums = f.n_rows, max(row, len(f.weights))
+        self._given = read_only(f.scale), read_only(matrix), weights
+        self._shape = k, f.directions, stride, row, np.float32(f.alpha)
+        self._loop = loop_over_units(statistic)
+
+    def total(self, counts: UnitCounts, chosen: np.ndarray, clip: float) -> tuple[np.ndarray, int]:
+        """Exact integer sum (n_rows, width) of the clipped contributions of the units `chosen` (int64), and the sum of
+        their mass coordinates."""
+        sums = np.zeros(self._sums, np.int64)
+        mass = self._run(counts, chosen, clip, sums.reshape(-1), np.empty(0))
+        return sums[:, self._places], int(mass)
+
+    def norms(self, counts: UnitCounts, chosen: np.ndarray) -> np.ndarray:
+        """Exact unclipped norms of the units `chosen` (int64), -1 where no document is eligible."""
+        norms = np.empty(len(chosen))
+        self._run(counts, chosen, 1.0, np.zeros(0, np.int64), norms)
+        return norms
+
+    def _run(self, counts: UnitCounts, chosen: np.ndarray, clip: float, sums: np.ndarray, norms: np.ndarray) -> Any:
+        arrays = tuple(map(read_only, counts.arrays))
+        return self._loop(arrays, read_only(chosen), self._given, self._shape, clip, sums, norms)
+
+
+def flat_rows(matrix: np.ndarray, directions: int = 0) -> tuple[np.ndarray, int]:
+    """`matrix` (n_words, k + directions) as flat rows on cache lines, and their stride.
+
+    A row is padded(k) and then padded(directions) numbers, with zeros behind the true ones.
+    """
+    n_words, k = matrix.shape[0], matrix.shape[1] - directions
+    begin, stride = padded(k), padded(k) + padded(directions)
+    flat = aligned(n_words * stride)
+    rows = flat.reshape(n_words, stride)
+    rows[:, :k], rows[:, begin : begin + directions] = matrix[:, :k], matrix[:, k:]
+    return flat, stride
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A read-only view. Arrays from a network are read-only, and a second kind of array would be compiled again."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+@cache
+def loop_over_units(statistic: Statistic) -> Any:
+    """`_loop` compiled for one statistic; kept on disk if it is one of this package, whose sources name the cache."""
+    module, _, name = statistic.name.partition(":")
+    parts = {
+        "_contribution": statistic.contribution,
+        "_room": statistic.room,
+        "_norm_bound": statistic.norm_bound or _no_bound,
+        "_BOUNDED": statistic.norm_bound is not None,
+        "_ONE_ROW": statistic.layout.one_row,
+        "_size": statistic.layout.size,
+        "_merge": statistic.layout.merge,
+        "_add": statistic.layout.add,
+        "_layout_weights": statistic.layout.weights,
+    }
+    own = FunctionType(_loop.__code__, {**_loop.__globals__, **parts}, _loop.__name__)
+    own.__qualname__ = f"loop_{name.lower()}"
+    own.__module__ = __name__
+    return compiled(keep=module.startswith(f"{PACKAGE.name}."), error_model="numpy")(own)
+
+
+@compiled()
+def _no_bound(words, counts, first, last, length, scale, amounts):
+    return 0.0
+
+
+# The parts of `_loop` that are a statistic's own, see `loop_over_units`.
+_contribution = _room = _norm_bound = _size = _merge = _add = _layout_weights = _no_bound
+_BOUNDED = _ONE_ROW = False
+
+
+def _loop(arrays, units, given, shape, clip, sums, norms):
+    """Add the clipped lattice contributions of `units` (int64) to the flat `sums` (int64), a row after the other.
+
+    With as many `norms` as units nothing is summed, and each receives the unclipped norm of its unit, -1 where no
+    document is eligible. Returns the sum of the mass coordinates.
+    """
+    indptr, words, counts, unit_ptr = arrays
+    scale, matrix, row_weights = given
+    k, directions, _, row, _ = shape
+    n_words = len(scale)
+    longest, most = _largest(indptr, unit_ptr, units, n_words)
+    rows, one = aligned(_size(most, row)), aligned(_size(longest, row))
+    room = aligned(_room(k, directions, longest))
+    slots, row_of = np.zeros(most, np.int32), np.full(n_words, -1, np.int32)
+    amounts = np.zeros(n_words if _BOUNDED else 0, np.int64)
+    weights = row_weights if _ONE_ROW else _layout_weights(most)
+    mass_total = np.int64(0)
+    for i in range(len(units)):
+        used, bound, whole, eligible = 0, 0.0, False, _eligible(indptr, counts, unit_ptr, units[i])
+        for n in range(unit_ptr[units[i]], unit_ptr[units[i] + 1]):
+            first, last = indptr[n], indptr[n + 1]
+            length = length_of(counts, first, last)
+            if length < MINIMUM_LENGTH:
+                continue
+            whole = eligible == 1 and (_ONE_ROW or _increasing(words, first, last))  # nothing to merge with
+            _contribution(words, counts, first, last, float(length), scale, matrix, shape, room, rows if whole else one)
+            if whole:
+                used = 1 if _ONE_ROW else _take(words, first, last, slots)
+            else:
+                used = _merge(words, first, last, 1.0 / eligible, one, row, row_of, slots, used, rows)
+            if _BOUNDED:
+                bound += _norm_bound(words, counts, first, last, float(length), scale, amounts) / eligible
+        size = _size(used, row)
+        if len(norms):
+            norms[i] = np.maximum(np.sqrt(squared_norm(rows, size, weights)), bound) if eligible else -1.0
+        elif eligible:
+            mass = quantise(rows, size, weights, clip, bound)
+            if mass >= 0:
+                mass_total += mass
+                _add(rows, slots, used, row, n_words, sums)
+        if not (_ONE_ROW or whole):
+            _forget(slots, used, row_of)
+    return mass_total
+
+
+@compiled()
+def count_eligible(indptr, counts, unit_ptr, first, last):
+    """How many of the units first..last-1 have a document that may contribute."""
+    found = 0
+    for u in range(first, last):
+        found += _eligible(indptr, counts, unit_ptr, u) > 0
+    return found
+
+
+@compiled()
+def length_of(counts, first, last):
+    """Tokens of the document of the entries first..last-1."""
+    length, at = np.int64(0), np.uint64(first)
+    for e in range(np.uint64(last - first)):
+        length += counts[at + e]
+    return length
+
+
+@compiled()
+def _eligible(indptr, counts, unit_ptr, u):
+    """Number of documents of unit `u` that may contribute."""
+    eligible = 0
+    for n in range(unit_ptr[u], unit_ptr[u + 1]):
+        if length_of(counts, indptr[n], indptr[n + 1]) >= MINIMUM_LENGTH:
+            eligible += 1
+    return eligible
+
+
+@compiled()
+def _largest(indptr, unit_ptr, units, n_words):
+    """The most entries of a document, and the most words that a unit may have."""
+    longest, most = 1, 1
+    for u in units:
+        most = max(most, min(n_words, indptr[unit_ptr[u + 1]] - indptr[unit_ptr[u]]))
+        for n in range(unit_ptr[u], unit_ptr[u + 1]):
+            longest = max(longest, indptr[n + 1] - indptr[n])
+    return longest, most
+
+
+@compiled()
+def _increasing(words, first, last):
+    falls, at = 0, np.uint64(first)
+    for e in range(np.uint64(max(last - first, 1) - 1)):
+        falls += words[at + e] >= words[at + e + np.uint64(1)]
+    return falls == 0
+
+
+@compiled()
+def _take(words, first, last, slots):
+    """Let the rows of a unit be those of its only document; returns the number of its words."""
+    at = np.uint64(first)
+    for e in range(np.uint64(last - first)):
+        slots[e] = words[at + e]
+    return last - first
+
+
+@compiled()
+def _forget(slots, used, row_of):
+    for i in range(used):
+        row_of[slots[i]] = -1

@@ -1,0 +1,104 @@
+"""Votes of a unit for words, by a rule that looks at that unit alone (docs/privacy.md, section 4.4)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from dplda.compute.compiled import compiled
+from dplda.compute.lattice import BOUND
+from dplda.compute.threads import add, run_ranges, split
+from dplda.corpus.units import UnitCounts
+from dplda.settings import MINIMUM_LENGTH
+
+MOST_WORDS = 200  # m: the most words a unit may pick
+
+
+def word_hashes(words: Sequence[str]) -> np.ndarray:
+    """Public 64-bit hash of each word, uint64; the unit's coins are drawn from these."""
+    digests = b"".join(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words)
+    return np.frombuffer(digests, np.uint64)
+
+
+@compiled()
+def _mix(x: np.uint64) -> np.uint64:
+    """Finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@compiled()
+def _pick(union, size, salt, hashes, most):
+    """The at most `most` words of union[:size] with the least priorities, drawn from the unit's own coins."""
+    picked = union[:size]
+    if size <= most:
+        return picked
+    priority = np.empty(size, np.uint64)
+    for e in range(size):
+        priority[e] = _mix(hashes[picked[e]] ^ salt)
+    # strictly below the cut: words whose priorities tie are all left out, whatever their order
+    return picked[priority < np.partition(priority, most)[most]]
+
+
+@compiled()
+def _votes(indptr, words, counts, unit_ptr, first, last, hashes, most, votes):
+    """Add each unit's votes to `votes` (n_words,); returns the sum over units of the weight of a full vote."""
+    unit_of = np.full(len(hashes), -1, np.int64)
+    document_of = np.full(len(hashes), -1, np.int64)
+    holding = np.zeros(len(hashes), np.int64)  # documents of the unit that hold the word
+    weight_total = np.int64(0)
+    for u in range(first, last):
+        union = np.empty(indptr[unit_ptr[u + 1]] - indptr[unit_ptr[u]], np.int32)
+        size = 0
+        eligible = 0
+        salt = np.uint64(0)
+        for n in range(unit_ptr[u], unit_ptr[u + 1]):
+            if counts[indptr[n] : indptr[n + 1]].sum() < MINIMUM_LENGTH:
+                continue
+            eligible += 1
+            for e in range(indptr[n], indptr[n + 1]):
+                w = words[e]
+                salt += _mix(hashes[w] + np.uint64(counts[e]))
+                if unit_of[w] != u:
+                    unit_of[w] = u
+                    holding[w] = 0
+                    union[size] = w
+                    size += 1
+                if document_of[w] != n:
+                    document_of[w] = n
+                    holding[w] += 1
+        picked = _pick(union, size, salt, hashes, most)
+        if len(picked) == 0:
+            continue
+        squares = np.int64(0)
+        for w in picked:
+            squares += holding[w] * holding[w]
+        # votes are holding / eligible, scaled down to norm B where they exceed it; B (1 - 2^-40) absorbs rounding
+        full = BOUND * (1 - 2.0**-40) * min(1.0, eligible / np.sqrt(float(squares)))
+        for w in picked:
+            votes[w] += np.int64(np.floor(full * holding[w] / eligible))
+        weight_total += np.int64(np.floor(full))
+    return weight_total
+
+
+def count_votes(counts: UnitCounts, threads: int, hashes: np.ndarray, most: int = MOST_WORDS) -> tuple[np.ndarray, int]:
+    """Each unit picks at most `most` of its words and votes for each with the share of its documents that hold it.
+
+    `hashes` (n_words,) are those of the words. A unit's votes are scaled down to norm B where they exceed it. Returns
+    the votes (n_words,) int64, whose l2-sensitivity is B, and the sum over units of what a word held by all documents
+    receives, of sensitivity B as well: their quotient is a document frequency in which every unit counts once. Both are
+    private.
+    """
+
+    def work(first: int, last: int) -> tuple[np.ndarray, int]:
+        votes = np.zeros(counts.n_words, np.int64)
+        c = counts
+        weight = _votes(c.indptr, c.words, c.counts, c.unit_ptr, first, last, hashes, most, votes)
+        return votes, int(weight)
+
+    nothing = np.zeros(counts.n_words, np.int64), 0
+    votes, weight = add([nothing, *run_ranges(work, split(counts.entries_before_unit(), threads))])
+    return votes, weight

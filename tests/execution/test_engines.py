@@ -1,0 +1,230 @@
+"""Fits on a GPU: the curator's passes there, shards that stay or stream, and what happens without one."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from emulated import EmulatedGpu
+from gpus import GPUS, emulated
+from small_store import COUNTS, WORDS, D
+
+import dplda
+from dplda import statistics
+from dplda.compute.gpu import find_gpu
+from dplda.compute.lattice import BOUND
+from dplda.errors import DeviceError, InputError
+from dplda.execution import engines, gpu_passes, local_passes
+from dplda.execution.engines import running_engine
+from dplda.execution.gpu_passes import GpuPasses
+from dplda.execution.local_passes import LocalPasses, in_threads
+
+ASKED = statistics.second_moment_times(np.ones(D), np.eye(D)[:, :4])
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("config1", "config3", "tensor-power")]
+
+
+def answers(passes):
+    """Votes, units, eligible units, and the sum, largest norm and histogram of norms of a contribution."""
+    votes, full = passes.count_votes()
+    passes.use_words(WORDS[::-1])
+    total, mass = passes.clipped_sum(ASKED, 0.05)
+    histogram = passes.clip_histogram(ASKED, np.arange(0, passes.n_units(), 2))
+    return [votes, full, passes.n_units(), passes.count_units(), total, mass, passes.largest_norm(ASKED), histogram]
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+@pytest.mark.parametrize("read", [None, 900])
+def test_a_curators_passes_are_those_of_the_cpu(store, gpu, read, monkeypatch):
+    if read:
+        monkeypatch.setattr(local_passes, "IN_MEMORY", 0)
+        monkeypatch.setattr(local_passes, "SHARD_BYTES", read)
+    passes = GpuPasses(store, gpu)
+    found = answers(passes)
+    local = answers(LocalPasses(store, passes.n_shards))
+    assert (passes.n_shards > 3) == bool(read)
+    for index in range(4):
+        np.testing.assert_array_equal(found[index], local[index])
+    np.testing.assert_allclose(found[4], local[4], rtol=0, atol=2 * COUNTS.shape[0])
+    assert found[5] == pytest.approx(local[5], abs=COUNTS.shape[0])
+    assert found[6] == pytest.approx(local[6], rel=1e-5)
+    assert np.abs(found[7] - local[7]).sum() <= 4 * BOUND  # a norm within rounding of the end of a bin
+    assert found[7].sum() == local[7].sum()
+
+
+@emulated
+@pytest.mark.parametrize(("memory", "held"), [(2**30, "all"), (20_000, "some"), (0, "none")])
+def test_shards_stay_on_the_gpu_as_far_as_there_is_room(store, memory, held, monkeypatch):
+    monkeypatch.setattr(local_passes, "IN_MEMORY", 0)
+    monkeypatch.setattr(local_passes, "SHARD_BYTES", store.n_bytes // 8)
+    read, projected = [], LocalPasses.shard
+    monkeypatch.setattr(LocalPasses, "shard", lambda self, index: read.append(index) or projected(self, index))
+    gpu = EmulatedGpu(memory)
+    passes = GpuPasses(store, gpu)
+    passes.use_words(WORDS)
+    first = passes.clipped_sum(ASKED, 0.05)
+    n = len(read)
+    second = passes.clipped_sum(ASKED, 0.05)
+    np.testing.assert_array_equal(first[0], second[0])
+    again = len(read) - n
+    assert {"all": again == 0, "some": 0 < again < n, "none": again == n}[held]
+    assert gpu.turns == [*range(n), *range(n)]
+    passes.use_words(WORDS[:5])
+    assert passes._room == gpu_passes.HELD * memory
+    short = statistics.first_moment(np.ones(5))
+    np.testing.assert_allclose(
+        passes.clipped_sum(short, 0.5)[0], words_used(store, short), rtol=0, atol=2 * COUNTS.shape[0]
+    )
+
+
+def words_used(store, contribution):
+    local = LocalPasses(store)
+    local.use_words(WORDS[:5])
+    return local.clipped_sum(contribution, 0.5)[0]
+
+
+def test_no_more_is_read_ahead_than_there_are_threads(monkeypatch):
+    monkeypatch.setattr("dplda.execution.local_passes.thread_count", lambda: 3)
+    begun = []
+    results = iter(in_threads(lambda index: begun.append(index) or index, 20))
+    for expected in range(20):
+        assert next(results) == expected
+        assert len(begun) <= expected + 4
+
+
+@emulated
+@pytest.mark.parametrize("store", ["people"], indirect=True)
+@pytest.mark.parametrize("placement", ["default", "none", *OTHERS])
+def test_a_fit_on_a_gpu_learns_what_it_learns_on_the_cpu(store, placement, monkeypatch):
+    gpu = EmulatedGpu()
+    monkeypatch.setattr(engines, "find_gpu", lambda: gpu)
+    monkeypatch.setattr(
+        engines, "computing_with", lambda xp: nullcontext()
+    )  # its arrays are NumPy's to array_api_compat
+
+    def fit(device):
+        return dplda.fit(
+            dplda.read_corpus(store.path), n_topics=2, vocabulary=WORDS, epsilon=60, placement=placement, device=device,
+            ledger=False, simulate_seed=1,
+        )  # fmt: skip
+
+    def outcome(device):
+        try:
+            return fit(device).topics
+        except dplda.errors.UnsupportedByData:
+            return np.zeros((2, D))
+
+    on_cpu = outcome("cpu")
+    assert not gpu.launched
+    np.testing.assert_allclose(outcome("cuda"), on_cpu, atol=0.02)
+    assert {name for name, _, _ in gpu.launched} >= {"add_first_moment"}
+    launched = len(gpu.launched)
+    outcome("auto")
+    assert len(gpu.launched) > launched
+
+
+@emulated
+def test_a_gpu_that_fails_ends_the_run_and_tells_no_numbers(store, tmp_path, monkeypatch):
+    class Broken(EmulatedGpu):
+        def kernel(self, source, name):
+            def fail(*arguments, shared_mem):
+                raise MemoryError("12345678 bytes for 400 documents")
+
+            tried = "add_expected_counts" in {name for name, _, _ in self.launched}
+            broken = name == "add_second_moment_times" and tried
+            return fail if broken else super().kernel(source, name)
+
+    monkeypatch.setattr(engines, "find_gpu", Broken)
+    ledger = dplda.Ledger(tmp_path / "ledger.db")
+    with pytest.raises(DeviceError, match=r"The GPU failed \(MemoryError\).* stays spent\.$") as caught:
+        dplda.fit(
+            dplda.read_corpus(store.path), n_topics=2, vocabulary=WORDS, device="cuda", ledger=ledger, dataset="things"
+        )
+    assert caught.value.exit_code == 6
+    assert caught.value.__suppress_context__
+    assert ledger.dataset("things").spent_so_far != ""
+    assert [run.status for run in ledger.runs()] == ["cancelled"]
+
+
+@pytest.fixture
+def without_cupy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+
+
+@pytest.fixture
+def without_a_gpu(monkeypatch):
+    cupy = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: False))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+
+
+def test_cuda_without_cupy_says_how_to_get_it(without_cupy):
+    with pytest.raises(InputError, match=r"^device cuda needs CuPy: pip install 'dplda\[cuda\]'\.$"):
+        find_gpu()
+
+
+def test_cuda_without_a_gpu_is_refused_and_nothing_is_spent(without_a_gpu, store, tmp_path):
+    ledger = dplda.Ledger(tmp_path / "ledger.db")
+    with pytest.raises(InputError, match="needs an NVIDIA GPU and its driver, and CuPy finds none"):
+        dplda.fit(dplda.read_corpus(store.path), n_topics=2, vocabulary=WORDS, device="cuda", ledger=ledger)
+    assert ledger.runs() == []
+
+
+def test_a_gpu_is_tried_before_anything_is_spent(store, tmp_path, monkeypatch):
+    class Uncompiled(EmulatedGpu):
+        def kernel(self, source, name):
+            raise RuntimeError("nvrtc: error at a place")
+
+    monkeypatch.setattr(engines, "find_gpu", Uncompiled)
+    ledger = dplda.Ledger(tmp_path / "ledger.db")
+    with pytest.raises(InputError, match=r"^device cuda fails on a small example \(RuntimeError\)"):
+        dplda.fit(dplda.read_corpus(store.path), n_topics=2, vocabulary=WORDS, device="cuda", ledger=ledger)
+    assert ledger.runs() == []
+
+
+def test_a_gpu_whose_kernels_do_nothing_is_found_out(monkeypatch):
+    class Idle(EmulatedGpu):
+        def kernel(self, source, name):
+            return lambda *arguments, shared_mem: None
+
+    monkeypatch.setattr(engines, "find_gpu", Idle)
+    with pytest.raises(InputError, match="wrong sums on a small example"), running_engine("local", None, "cuda"):
+        pass
+
+
+def test_a_gpu_that_is_taken_is_told_in_one_line(monkeypatch, caplog):
+    def taken(*_):
+        raise RuntimeError("cudaErrorDevicesUnavailable")
+
+    runtime = SimpleNamespace(getDeviceProperties=taken)
+    cuda = SimpleNamespace(is_available=lambda: True, runtime=runtime, Device=lambda: SimpleNamespace(id=0))
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
+    with pytest.raises(InputError, match=r"^device cuda cannot use the GPU \(RuntimeError\)"):
+        find_gpu()
+    with caplog.at_level(logging.WARNING), running_engine("local", None, "auto") as engine:
+        assert engine is LocalPasses
+    assert len(caplog.messages) == 1
+
+
+def test_auto_without_a_gpu_computes_on_the_cpu_and_says_so_in_one_line(without_a_gpu, caplog):
+    with caplog.at_level(logging.WARNING), running_engine("local", None, "auto") as engine:
+        assert engine is LocalPasses
+    (line,) = caplog.messages
+    assert line.startswith("device auto computes on the CPU: device cuda needs an NVIDIA GPU")
+
+
+def test_the_cpu_asks_for_no_gpu(monkeypatch, caplog):
+    monkeypatch.setattr(engines, "find_gpu", lambda: pytest.fail("asked"))
+    with running_engine("local", None, "cpu") as engine:
+        assert engine is LocalPasses
+    assert not caplog.messages
+
+
+def test_a_cluster_takes_no_gpu():
+    with (
+        pytest.raises(InputError, match="device cuda is for --engine local"),
+        running_engine("dask", "tcp://x:1", "cuda"),
+    ):
+        pass
