@@ -60,7 +60,7 @@ def fits() -> Iterator[tuple[str, str]]:
         for public in (True, False):
             for unit in ("document", "person"):
                 for adjacency in ("add-remove", "replace"):
-                    units = {} if unit == "document" else {"units": people, "unit": "person"}
+                    units: dict[str, Any] = {} if unit == "document" else {"units": people, "unit": "person"}
                     corpus = dplda.Corpus.from_counts(counts, words, **units)
                     case = f"{placement} {calibration} {'public' if public else 'private'} {unit} {adjacency}"
                     try:

@@ -131,6 +131,7 @@ def load(source: str) -> ctypes.CDLL:
         file = Path(room) / "kernels.cpp"
         file.write_text(text)
         library = Path(room) / "kernels.so"
+        assert COMPILER, "tests that compile are skipped without a compiler"
         subprocess.run(
             [
                 COMPILER,
@@ -153,7 +154,9 @@ def load(source: str) -> ctypes.CDLL:
 def translated(source: str) -> str:
     """C++ of `source`, with a function that launches each kernel."""
     source = source.replace("extern __shared__ float4 dynamic[];", "float4 *dynamic = emulated::room;")
-    parameters = " ".join(SIGNATURE.search(source)[1].replace("\\", " ").split())
+    signature = SIGNATURE.search(source)
+    assert signature, "a kernel has a signature"
+    parameters = " ".join(signature[1].replace("\\", " ").split())
     given = ", ".join(parameter.split()[-1].lstrip("*") for parameter in parameters.split(","))
     launches = (
         f'extern "C" void launch_{name}(int backwards, int blocks, int threads, size_t shared, {parameters}) {{\n'

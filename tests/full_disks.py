@@ -25,7 +25,7 @@ STEP = 4096
 def main(folder: Path) -> None:
     """Fork a fit for every limit until one comes to its end."""
     counts = synthetic(n_documents=300, n_words=12, n_topics=2, mean_length=30, seed=1)[0]
-    ExactNoise.gaussian = SimulatedNoise(0).gaussian  # fast: noise is tested elsewhere
+    ExactNoise.gaussian = SimulatedNoise(0).gaussian  # type: ignore[assignment]  # fast: noise is tested elsewhere
     fit(counts, folder / "warm")
     size = (folder / "warm" / "ledger.db").stat().st_size
     limits = [*range(size - 14 * STEP, size + STEP, STEP), 1 << 21]
@@ -49,7 +49,7 @@ def limited(counts: object, folder: Path, limit: int) -> dict[str, object]:
         answered, message = [], ""
         ask = Reservation.charge
         Reservation.charge = lambda self, event: (ask(self, event), answered.append(event.stage))[0]
-        dplda.fitting.reserve_space = lambda place, _: place.mkdir(parents=True)  # so that it begins at all
+        dplda.fitting.reserve_space = lambda place, _: place.mkdir(parents=True)  # type: ignore[assignment]  # so that it begins at all
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         try:
             fit(counts, folder)

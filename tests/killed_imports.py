@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 from killing import killed_at
@@ -39,7 +40,7 @@ def main(corpus: Path, folder: Path) -> None:
         place = folder / str(number)
         place.mkdir(parents=True)
         shutil.copy2(corpus, place / corpus.name)
-        step, survived = killed_at(number, STEPS, lambda place=place: take(place / corpus.name, place / "store"))
+        step, survived = killed_at(number, STEPS, partial(take, place / corpus.name, place / "store"))
         print(json.dumps({"number": number, "step": step, "survived": survived}), flush=True)
         number += 1
 

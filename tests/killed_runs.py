@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 from killing import killed_at
@@ -32,11 +33,11 @@ STEPS = (
 def main(folder: Path) -> None:
     """Fork a run for every step until one survives."""
     counts = synthetic(n_documents=300, n_words=12, n_topics=2, mean_length=30, seed=1)[0]
-    ExactNoise.gaussian = SimulatedNoise(0).gaussian  # fast: noise is tested elsewhere
+    ExactNoise.gaussian = SimulatedNoise(0).gaussian  # type: ignore[assignment]  # fast: noise is tested elsewhere
     run(counts, folder / "warm")  # compile and calibrate once, before forking
     number, survived = 0, False
     while not survived:
-        step, survived = killed_at(number, STEPS, lambda number=number: run(counts, folder / str(number)))
+        step, survived = killed_at(number, STEPS, partial(run, counts, folder / str(number)))
         print(json.dumps({"number": number, "step": step, "survived": survived}), flush=True)
         number += 1
 

@@ -23,7 +23,7 @@ EPSILON = 4.0  # of one run: two of them fit into the first grant of epsilon 10,
 def main(folder: Path, fits: int, names: list[str]) -> None:
     """Fork the fits when everything is compiled and calibrated, and let them begin together."""
     counts = synthetic(n_documents=300, n_words=12, n_topics=2, mean_length=30, seed=1)[0]
-    ExactNoise.gaussian = SimulatedNoise(0).gaussian  # fast: noise is tested elsewhere
+    ExactNoise.gaussian = SimulatedNoise(0).gaussian  # type: ignore[assignment]  # fast: noise is tested elsewhere
     fit(counts, folder / "warm.db", "warm")
     reader, writer = os.pipe()
     children = {_forked(counts, folder / "ledger.db", names[i % len(names)], reader, writer): i for i in range(fits)}

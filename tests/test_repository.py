@@ -6,7 +6,9 @@ import ast
 import os
 import re
 import subprocess
+import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -26,12 +28,13 @@ def project() -> dict[str, object]:
     return found
 
 
-def requirements() -> list[str]:
+def requirements(*chosen: str) -> list[str]:
+    """The dependencies, and those of the `chosen` extras, or of all."""
     facts = project()
     extras = facts["optional-dependencies"]
     assert isinstance(extras, dict)
     assert isinstance(facts["dependencies"], list)
-    return [*facts["dependencies"], *(line for lines in extras.values() for line in lines)]
+    return [*facts["dependencies"], *(line for extra in chosen or extras for line in extras[extra])]
 
 
 def repository_files() -> list[Path]:
@@ -52,6 +55,37 @@ def repository_files() -> list[Path]:
 @pytest.mark.parametrize("requirement", requirements())
 def test_requirements_have_a_lower_bound_and_nothing_else(requirement: str) -> None:
     assert re.fullmatch(r"[\w.-]+(\[[\w,]+\])?>=\d+(\.\d+)*", requirement)
+
+
+def imported(folder: str) -> set[str]:
+    """Top-level names of the libraries that the modules in a folder import."""
+    found: set[str] = set()
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / folder).rglob("*.py")]
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module)
+    own = {path.stem for place in (".", "scripts", "tests", "docs/figures") for path in (ROOT / place).iterdir()}
+    return {name.split(".")[0] for name in found} - own - set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize(
+    ("folder", "extras"), [("dplda", ["cuda", "dask"]), ("scripts", ["bench"]), ("tests", ["test"])]
+)
+def test_what_is_imported_is_declared(folder: str, extras: list[str]) -> None:
+    declared = {name for line in requirements(*extras) for name in re.findall(r"[\w-]+", line.split(">")[0])}
+    distributions = packages_distributions()  # of what is installed; others are named as they are imported
+    missing = {
+        name
+        for name in imported(folder)
+        if not any(
+            one == normal or one.startswith(f"{normal}-")  # as in cupy-cuda12x
+            for one in declared
+            for normal in (found.lower().replace("_", "-") for found in distributions.get(name, [name]))
+        )
+    }
+    assert missing == set()
 
 
 def test_extras_are_those_documented() -> None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import killing
 import numpy as np
@@ -311,7 +312,7 @@ def test_killed_at_any_step_an_import_goes_on(killed: tuple[Path, list[dict[str,
 
 
 def test_an_import_killed_once_its_store_is_there_leaves_no_more_than_the_next_removes(
-    killed: tuple[Path, list[dict[str, object]]],
+    killed: tuple[Path, list[dict[str, Any]]],
 ) -> None:
     from killed_imports import take
 
@@ -597,13 +598,23 @@ def test_a_corpus_beside_half_a_store_of_its_name_is_read(tmp_path: Path) -> Non
 # The command.
 
 
+def command_line(words: list[str], status: list[int]) -> Take:
+    """An import by its command, which leaves its exit status."""
+
+    def take(_: Path) -> list[str]:
+        status.append(main(words))
+        return []
+
+    return take
+
+
 def test_the_command_says_what_is_kept_and_from_where_it_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made(tmp_path / "corpus")
     command = ["corpus", "import", str(tmp_path / "corpus" / "c.jsonl"), str(tmp_path / "s")]
     status: list[int] = []
-    assert not stopped(lambda _: status.append(main(command)), tmp_path / "s", 7)
+    assert not stopped(command_line(command, status), tmp_path / "s", 7)
     told = capsys.readouterr().err
     assert status == [130]
     assert f"What was read is kept in {tmp_path}/.s.partial: the same command resumes there." in told
@@ -613,7 +624,7 @@ def test_the_command_says_what_is_kept_and_from_where_it_goes_on(
     told = capsys.readouterr().err
     assert "Resuming after document 14, where an import into" in told
     assert "22 documents read." in told
-    assert not stopped(lambda _: main([*command[:3], str(tmp_path / "t")]), tmp_path / "t", 7)
+    assert not stopped(command_line([*command[:3], str(tmp_path / "t")], []), tmp_path / "t", 7)
     assert main([*command[:3], str(tmp_path / "t"), "--restart"]) == 0
     assert "Resuming" not in capsys.readouterr().err.split("kept in")[-1]
     assert content(tmp_path / "s") == content(tmp_path / "t")

@@ -131,46 +131,46 @@ def test_a_sketch_knows_the_units_of_each_document_unless_they_are_a_crowd(held)
 PEOPLE = np.arange(2000) // 20 + 1
 ALONE = np.arange(2000) + 1
 RANDOM = np.random.default_rng(0)
-HASHES = RANDOM.integers(0, 2**64, 2000, np.uint64)
+DOCUMENTS = RANDOM.integers(0, 2**64, 2000, np.uint64)
 OTHERS = RANDOM.integers(0, 2**64, 60_000, np.uint64)
 GROUPINGS = {
-    "each document alone": (HASHES, ALONE, True),
-    "two people in one": (HASHES, PEOPLE // 2 + 1, True),
-    "at random": (HASHES, RANDOM.permutation(PEOPLE), True),
-    "all in one": (HASHES, np.ones(2000, int), True),
-    "each alone, and copies of all in one more unit": (np.tile(HASHES, 2), np.append(ALONE, [9999] * 2000), True),
+    "each document alone": (DOCUMENTS, ALONE, True),
+    "two people in one": (DOCUMENTS, PEOPLE // 2 + 1, True),
+    "at random": (DOCUMENTS, RANDOM.permutation(PEOPLE), True),
+    "all in one": (DOCUMENTS, np.ones(2000, int), True),
+    "each alone, and copies of all in one more unit": (np.tile(DOCUMENTS, 2), np.append(ALONE, [9999] * 2000), True),
     "each alone, and copies of all in a crowd": (
-        np.tile(HASHES, 11), np.append(ALONE, np.repeat(range(9000, 9010), 2000)), True,
+        np.tile(DOCUMENTS, 11), np.append(ALONE, np.repeat(range(9000, 9010), 2000)), True,
     ),
     "each alone, and one unit of twenty times as many": (
-        np.append(HASHES, OTHERS[:40_000]), np.append(ALONE, [9999] * 40_000), True,
+        np.append(DOCUMENTS, OTHERS[:40_000]), np.append(ALONE, [9999] * 40_000), True,
     ),
     "one document in twenty split off everybody": (
-        HASHES, np.where(np.arange(2000) % 20 == 0, 5000 + ALONE, PEOPLE), True,
+        DOCUMENTS, np.where(np.arange(2000) % 20 == 0, 5000 + ALONE, PEOPLE), True,
     ),
-    "other names": (HASHES, 5000 - PEOPLE, False),
+    "other names": (DOCUMENTS, 5000 - PEOPLE, False),
     "other names, and copies of all in one more unit": (
-        np.tile(HASHES, 2), np.append(5000 - PEOPLE, [9999] * 2000), False,
+        np.tile(DOCUMENTS, 2), np.append(5000 - PEOPLE, [9999] * 2000), False,
     ),
-    "every fiftieth document moved": (HASHES, np.where(np.arange(2000) % 50 == 0, PEOPLE + 1, PEOPLE), False),
-    "some accounts united": (HASHES, np.where(PEOPLE < 9, PEOPLE // 2 + 1, PEOPLE), False),
-    "grown": (np.append(HASHES, OTHERS[:2000]), np.append(PEOPLE, RANDOM.integers(1, 200, 2000)), False),
-    "few documents shared": (np.append(HASHES[:300], OTHERS[:4000]), np.append(ALONE[:300], PEOPLE.repeat(2)), None),
+    "every fiftieth document moved": (DOCUMENTS, np.where(np.arange(2000) % 50 == 0, PEOPLE + 1, PEOPLE), False),
+    "some accounts united": (DOCUMENTS, np.where(PEOPLE < 9, PEOPLE // 2 + 1, PEOPLE), False),
+    "grown": (np.append(DOCUMENTS, OTHERS[:2000]), np.append(PEOPLE, RANDOM.integers(1, 200, 2000)), False),
+    "few documents shared": (np.append(DOCUMENTS[:300], OTHERS[:4000]), np.append(ALONE[:300], PEOPLE.repeat(2)), None),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", GROUPINGS)
 def test_another_grouping_of_shared_documents_is_told_from_the_same(name):
     hashes, units, otherwise = GROUPINGS[name]
-    people, others = of(HASHES, PEOPLE), of(hashes, units)
+    people, others = of(DOCUMENTS, PEOPLE), of(hashes, units)
     assert people.regroups(others) is others.regroups(people) is otherwise
     if otherwise is not None:
-        assert of(HASHES[400:], PEOPLE[400:]).regroups(others) is otherwise
+        assert of(DOCUMENTS[400:], PEOPLE[400:]).regroups(others) is otherwise
 
 
 def test_sketches_that_hold_no_two_documents_of_a_unit_cannot_tell():
-    alone = of(HASHES, ALONE)
-    assert alone.regroups(of(HASHES, ALONE[::-1])) is None
+    alone = of(DOCUMENTS, ALONE)
+    assert alone.regroups(of(DOCUMENTS, ALONE[::-1])) is None
     assert Sketch().regroups(alone) is None
 
 

@@ -72,7 +72,8 @@ def norms(contribution: Contribution, units: Units) -> np.ndarray:
     everyone = np.arange(units.n_units)
     if GPU is None:
         return UnitSums(contribution).norms(units, everyone)
-    found = GpuSums(GPU, contribution).norms(upload(GPU, arranged(*units.arrays, len(contribution.scale))), everyone)
+    arrays = units.indptr, units.words, units.counts, units.unit_ptr
+    found = GpuSums(GPU, contribution).norms(upload(GPU, arranged(*arrays, len(contribution.scale))), everyone)
     GPU.finish()
     return to_numpy(found)
 
@@ -86,7 +87,7 @@ def summing_on(gpu):
     GPU = before
 
 
-def _part(units, begin, end):
+def _part(units, begin, end) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The arrays of the units begin..end-1."""
     unit_ptr = units.unit_ptr[begin : end + 1]
     indptr = units.indptr[unit_ptr[0] : unit_ptr[-1] + 1]
@@ -110,7 +111,8 @@ def contribution_of(contribution: Contribution, entries: Document) -> np.ndarray
     if statistic is SECOND_MOMENT:
         return pack_offsets(_dense(words, out, n_words))
     if statistic.layout.one_row:
-        return out[None, statistic.places(k, directions)].astype(np.float64)
+        assert statistic.places
+        return out[statistic.places(k, directions)][None].astype(np.float64)
     sums = np.zeros((n_words, row))
     np.add.at(sums, words, out.reshape(-1, row)[: len(words)])
     return sums[:, : f.shape[1]]

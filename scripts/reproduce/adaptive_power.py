@@ -1,7 +1,4 @@
-#!/usr/bin/env python
 """Nguyen, Ene and Nguyen, Table 1: adaptive power iteration against its rivals on random matrices of low coherence.
-
-    python scripts/reproduce/adaptive_power.py
 
 Rows are Gaussian, scaled to length at most 1, with sigma_2 = sigma_1 / 2 and all further singular values equal, as in
 the paper's example. Error: sin^2 to the exact first right singular vector, one row added or removed, delta 1e-6. The
@@ -14,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from common import curve, exponent, finish, guide, median, options, panels, report, table
 
 from dplda.spectral import (
     adaptive_power_iteration,
@@ -25,6 +22,7 @@ from dplda.spectral import (
     private_power_method,
     random_basis,
 )
+from reproduce.common import curve, exponent, finish, guide, median, panels, report, table
 
 DELTA = 1e-6
 METHODS = ("adaptive", "clipped", "Analyze Gauss", "private power method")
@@ -58,10 +56,9 @@ SIZES = {
 }
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(quick: bool, seed: int, figure: Path) -> None:
     """Measure, print and draw."""
-    asked = options(__doc__, "adaptive-power", argv)
-    sizes, random = SIZES["quick" if asked.quick else "full"], np.random.default_rng(asked.seed)
+    sizes, random = SIZES["quick" if quick else "full"], np.random.default_rng(seed)
     sweeps = measure(sizes, random)
     n, d, epsilon = sizes.base
     print(
@@ -69,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     for i, (name, found) in enumerate(sweeps.items()):
         print(sweep_table(name, found, i))
-    draw(sweeps, asked.figure)
+    draw(sweeps, figure)
 
 
 def measure(sizes: Sizes, random: np.random.Generator) -> dict[str, dict[float, Errors]]:
@@ -108,7 +105,7 @@ def one_trial(
 ) -> Errors:
     """sin^2 of each method from one start."""
     start = random_basis(random, A.shape[1], 1)
-    asked = {"epsilon": epsilon, "delta": DELTA, "rng": random, "neighbours": "row"}
+    asked: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "rng": random, "neighbours": "row"}
     found = {
         "adaptive": adaptive_power_iteration(A, start, rounds, **asked),
         "clipped": clipped_power_iteration(A, start, rounds, **asked),
@@ -148,7 +145,3 @@ def draw(sweeps: dict[str, dict[float, Errors]], path: Path) -> None:
         ax.legend(fontsize=6.5, frameon=False)
     axes[0].set_ylabel("sin² to the first singular vector")
     finish(figure, path)
-
-
-if __name__ == "__main__":
-    main()

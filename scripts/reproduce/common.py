@@ -1,8 +1,7 @@
-"""What the reproductions share: their command line, Markdown tables, fitted exponents and SVG figures."""
+"""What the reproductions share: Markdown tables, fitted exponents and SVG figures."""
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 from collections.abc import Iterable, Sequence
@@ -10,23 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from benchmarks.figures import STYLE
+from benchmarks.tables import markdown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-FIGURES = Path(__file__).resolve().parents[2] / "docs" / "figures"
-STYLE = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "dplda"}
 COLOURS = ("#0072B2", "#D55E00", "#117733", "#882E72", "#E69F00", "#666666")  # told apart by the colour-blind
 MARKS = ("o", "s", "^", "D", "v", "")
-
-
-def options(description: str | None, name: str, argv: Sequence[str] | None) -> argparse.Namespace:
-    """`quick`, `seed` and `figure`, the file that the picture `name` is drawn into."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="small sizes, a minute or so")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--figure", type=Path, default=FIGURES / f"papers-{name}.svg")
-    return parser.parse_args(argv)
 
 
 def report(line: str) -> None:
@@ -36,8 +29,7 @@ def report(line: str) -> None:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A Markdown table; numbers with three digits."""
-    lines = [header, ["---"] * len(header), *([cell(value) for value in row] for row in rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return markdown(header, ([cell(value) for value in row] for row in rows))
 
 
 def cell(value: object) -> str:
@@ -45,7 +37,7 @@ def cell(value: object) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def exponent(x: Sequence[float], y: Sequence[float]) -> float:
+def exponent(x: ArrayLike, y: ArrayLike) -> float:
     """The slope of log y against log x: b where y goes with x^b."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
@@ -55,7 +47,7 @@ def median(values: Iterable[float]) -> float:
     return float(statistics.median(float(value) for value in values))
 
 
-def curve(ax: Axes, x: Sequence[float], y: Sequence[float], i: int, label: str) -> None:
+def curve(ax: Axes, x: ArrayLike, y: ArrayLike, i: int, label: str) -> None:
     """The i-th curve of a picture."""
     ax.plot(x, y, color=COLOURS[i % 6], marker=MARKS[i % 6], markersize=4, linewidth=1.3, label=label)
 
@@ -65,7 +57,7 @@ def guide(ax: Axes, x: Sequence[float], at: float, power: float, label: str) -> 
     ax.plot(x, [at * (value / x[0]) ** power for value in x], color="#999999", linestyle=":", linewidth=1, label=label)
 
 
-def panels(columns: int, rows: int = 1, width: float = 3.4, height: float = 2.8) -> tuple:
+def panels(columns: int, rows: int = 1, width: float = 3.4, height: float = 2.8) -> tuple[Figure, list[Axes]]:
     """A figure and its flat list of axes, in the project's style."""
     import matplotlib
 
@@ -77,7 +69,7 @@ def panels(columns: int, rows: int = 1, width: float = 3.4, height: float = 2.8)
     return figure, list(axes.flat)
 
 
-def finish(figure, path: Path) -> None:
+def finish(figure: Figure, path: Path) -> None:
     """Write the figure as an SVG without a date, so that the same numbers give the same file."""
     import matplotlib.pyplot as plt
     from matplotlib.ticker import LogLocator, NullFormatter

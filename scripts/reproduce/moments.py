@@ -1,7 +1,4 @@
-#!/usr/bin/env python
 """DeCarolis et al.: are the moments unbiased (Lemmas 24 to 26), and are the sensitivities what is printed?
-
-    python scripts/reproduce/moments.py
 
 Unbiased: the mean of estimates over many small corpora of a known LDA against its exact moments, for the corrected
 U-statistics, for the plug-in averages that `dplda` releases, and for what the lemmas print. Sensitivities: the largest
@@ -18,18 +15,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from common import curve, exponent, finish, guide, options, panels, report, table
 
-from dplda.moments.corrections import coefficients
-from dplda.moments.population import population_moments
 from dplda.placements import published_noise
 from dplda.spectral.whitening import second_moment, third_moment
+from dplda.statistics.corrections import coefficients
+from dplda.statistics.population import population_moments
 from dplda.tensor.symmetric import pairings
+from reproduce.common import curve, exponent, finish, guide, panels, report, table
 
 ALPHA = np.array([0.4, 0.8])
 TOPICS = np.array([[0.6, 0.2, 0.1, 0.1], [0.05, 0.15, 0.3, 0.5]])
 DOCUMENTS = 8  # of each small corpus, few so that a bias of order 1 / N shows
 NEIGHBOURS = 40  # documents of the corpora whose neighbours are searched
+
+
+Rows = Sequence[tuple[float, ...]]
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,9 @@ SIZES = {
 }
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(quick: bool, seed: int, figure: Path) -> None:
     """Measure, print and draw."""
-    asked = options(__doc__, "moments", argv)
-    sizes, random = SIZES["quick" if asked.quick else "full"], np.random.default_rng(asked.seed)
+    sizes, random = SIZES["quick" if quick else "full"], np.random.default_rng(seed)
     report("bias")
     bias = biases(sizes.corpora, random)
     report("Theorem 4")
@@ -67,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     ties = [near_tie(n, sizes.angles) for n in sizes.ties]
     rare = [rare_document(n) for n in sizes.rare]
     print_tables(bias, changes, ties, rare)
-    draw(bias, changes, ties, rare, asked.figure)
+    draw(bias, changes, ties, rare, figure)
 
 
 def document_moments(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -192,7 +191,9 @@ def corrected_delta_3(documents: float, alpha0: float) -> float:
     return (2 - 12 * b + 6 * c3) / documents
 
 
-def whitened(counts: np.ndarray, times: np.ndarray, k: int, W: np.ndarray | None = None) -> tuple:
+def whitened(
+    counts: np.ndarray, times: np.ndarray, k: int, W: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """T = E3(W, W, W), W and the eigenvalues of E2, at alpha0 = 0; W whitens E2 unless it is given."""
     s = sums(counts, times)
     values, vectors = np.linalg.eigh(s.two / s.N)
@@ -258,7 +259,7 @@ def rare_document(N: int) -> tuple[float, float, float]:
     return N, abs(gamma(1) - gamma(2)), N * abs(sigma(0) - sigma(1))
 
 
-def print_tables(bias: dict[str, dict[int, float]], changes: list, ties: list, rare: list) -> None:
+def print_tables(bias: dict[str, dict[int, float]], changes: Rows, ties: Rows, rare: Rows) -> None:
     """One table for each claim."""
     marks = sorted(next(iter(bias.values())))
     shown = marks[:: max(1, len(marks) // 4)]
@@ -282,7 +283,7 @@ def theorem_4_row(alpha0: float, most2: float, most3: float) -> list[float]:
     return [alpha0, most2, bounds[0], most3, *bounds[1:]]
 
 
-def draw(bias: dict[str, dict[int, float]], changes: list, ties: list, rare: list, path: Path) -> None:
+def draw(bias: dict[str, dict[int, float]], changes: Rows, ties: Rows, rare: Rows, path: Path) -> None:
     """One panel for each claim."""
     figure, (a, b, c, d) = panels(2, 2)
     for i, (name, errors) in enumerate(bias.items()):
@@ -306,7 +307,3 @@ def draw(bias: dict[str, dict[int, float]], changes: list, ties: list, rare: lis
     for ax in (a, b, c, d):
         ax.legend(fontsize=6.5, frameon=False)
     finish(figure, path)
-
-
-if __name__ == "__main__":
-    main()

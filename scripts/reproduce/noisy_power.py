@@ -1,7 +1,4 @@
-#!/usr/bin/env python
 """Hardt and Price 2014: streaming in the spiked covariance model (Corollary 3.3), coherence (Theorem 1.4).
-
-    python scripts/reproduce/noisy_power.py
 
 Streaming: k spikes of size lambda in d dimensions of unit noise, n samples cut into equal rounds; the error is
 sin of the largest angle to the spikes, which should go with n^(-1/2), depend on n / (d k) alone, and be no worse for
@@ -12,18 +9,23 @@ error should go with (mu log d)^(1/2) whatever d, and not with d^(1/2).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
-from common import curve, exponent, finish, guide, median, options, panels, report, table
 from scipy.linalg import hadamard
 
 from dplda.spectral import private_power_method, random_basis, streaming_power_method
+from reproduce.common import curve, exponent, finish, guide, median, panels, report, table
 
 LAMBDA, NOISE = 1.5, 1.0
-PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
+EPSILON, DELTA = 1.0, 1e-6
 LEADING, COLUMNS, STRENGTH = 2, 4, 3000.0  # of the coherent matrices: leading eigenvalues, p, their size
+
+
+Streams = dict[tuple[int, int, int], list[list[float]]]  # by (d, k, p): for each number of samples, one error a trial
+Coherent = dict[tuple[int, int], dict[str, float]]  # by dimension and coherence
 
 
 @dataclass(frozen=True)
@@ -44,17 +46,16 @@ SIZES = {
 }
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(quick: bool, seed: int, figure: Path) -> None:
     """Measure, print and draw."""
-    asked = options(__doc__, "noisy-power", argv)
-    sizes, random = SIZES["quick" if asked.quick else "full"], np.random.default_rng(asked.seed)
+    sizes, random = SIZES["quick" if quick else "full"], np.random.default_rng(seed)
     streams = streaming(sizes, random)
     by_coherence = coherent(sizes, random)
     print("**Streaming power method, spiked covariance**: median (and 90th percentile) of sin of the largest angle\n")
     print(stream_table(sizes, streams))
     print("**Private power method, entries, epsilon 1, delta 1e-6**: median sin of the largest angle\n")
     print(coherence_table(by_coherence))
-    draw(sizes, streams, by_coherence, asked.figure)
+    draw(sizes, streams, by_coherence, figure)
 
 
 def outside(X: np.ndarray, U: np.ndarray) -> float:
@@ -69,9 +70,9 @@ def spiked(U: np.ndarray, random: np.random.Generator, block: int = 2000) -> Ite
         yield LAMBDA * random.standard_normal((block, k)) @ U.T + NOISE * random.standard_normal((block, d))
 
 
-def streaming(sizes: Sizes, random: np.random.Generator) -> dict[tuple[int, int, int], list[list[float]]]:
+def streaming(sizes: Sizes, random: np.random.Generator) -> Streams:
     """Errors by (d, k, p) for each number of samples, one for each trial."""
-    found: dict[tuple[int, int, int], list[list[float]]] = {}
+    found: Streams = {}
     for d, k in sizes.shapes:
         for p in (k, 2 * k):
             report(f"streaming d={d} k={k} p={p}")
@@ -99,19 +100,27 @@ def with_coherence(d: int, mu: int, random: np.random.Generator) -> tuple[np.nda
     return (V * values) @ V.T, V[:, :LEADING]
 
 
-def coherent(sizes: Sizes, random: np.random.Generator) -> dict[tuple[int, int], dict[str, float]]:
+def coherent(sizes: Sizes, random: np.random.Generator) -> Coherent:
     """Median errors of both scalings, and the largest entry of the iterate, by dimension and coherence."""
     found = {}
     for d in sizes.dimensions:
         for mu in [4**i for i in range(6) if 4**i <= d]:
             report(f"coherence d={d} mu={mu}")
-            entries, rows, largest = [], [], []
+            entries: list[float] = []
+            rows: list[float] = []
+            largest: list[float] = []
             for _ in range(sizes.trials):
                 A, U = with_coherence(d, mu, random)
                 for errors, by_entry in ((entries, True), (rows, False)):
                     start = random_basis(random, d, COLUMNS)
                     run = private_power_method(
-                        A, start, sizes.private_rounds, **PRIVACY, rng=random, by_largest_entry=by_entry
+                        A,
+                        start,
+                        sizes.private_rounds,
+                        epsilon=EPSILON,
+                        delta=DELTA,
+                        rng=random,
+                        by_largest_entry=by_entry,
                     )
                     errors.append(outside(run.components, U))
                 largest.append(np.abs(run.components).max() * np.sqrt(d))
@@ -119,7 +128,7 @@ def coherent(sizes: Sizes, random: np.random.Generator) -> dict[tuple[int, int],
     return found
 
 
-def stream_table(sizes: Sizes, streams: dict[tuple[int, int, int], list[list[float]]]) -> str:
+def stream_table(sizes: Sizes, streams: Streams) -> str:
     """One line for each (d, k, p), with the exponent of n."""
     header = ["d", "k", "p", *(f"n = {ratio} d k" for ratio in sizes.samples), "exponent of n"]
     rows = []
@@ -131,13 +140,13 @@ def stream_table(sizes: Sizes, streams: dict[tuple[int, int, int], list[list[flo
     return table(header, rows)
 
 
-def coherence_table(found: dict[tuple[int, int], dict[str, float]]) -> str:
+def coherence_table(found: Coherent) -> str:
     """One line for each dimension and coherence."""
     rows = [(d, mu, f["entries"], f["rows"], f["largest"]) for (d, mu), f in found.items()]
     return table(["d", "coherence mu", "noise by largest entry", "noise by two rows", "sqrt(d) max abs X"], rows)
 
 
-def draw(sizes: Sizes, streams: dict, found: dict, path) -> None:
+def draw(sizes: Sizes, streams: Streams, found: Coherent, path: Path) -> None:
     """Errors against samples, against coherence, and against dimension."""
     figure, (left, middle, right) = panels(3)
     for i, ((d, k, p), errors) in enumerate(streams.items()):
@@ -157,7 +166,3 @@ def draw(sizes: Sizes, streams: dict, found: dict, path) -> None:
     for ax in (left, middle, right):
         ax.legend(fontsize=6.5, frameon=False)
     finish(figure, path)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,4 @@
-#!/usr/bin/env python
 """Wang and Anandkumar 2016, Figure 1: how much noise the robust tensor power method bears.
-
-    python scripts/reproduce/tensor_noise.py
 
 T = v1^3 + 0.75 v2^3 + 0.5 v3^3 along the first three axes, plus noise E of operator norm sigma: Gaussian (symmetrized),
 adversarial (v2 x I, symmetrized) or weakly correlated (the cubes of all other axes). A trial fails unless every found
@@ -12,16 +9,16 @@ here L = 10, R = 15. Transitions should line up at sigma ~ d^(-1/2), 1 / d and 1
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from common import curve, exponent, finish, options, panels, report, table
 
 from dplda.compute.threads import one_blas_thread
 from dplda.tensor import Implicit, robust_power_method
 from dplda.tensor.implicit import implicit
+from reproduce.common import curve, exponent, finish, panels, report, table
 
 VALUES = np.array([1.0, 0.75, 0.5])
 STARTS, STEPS, SETTLED = 10, 15, 1e-3
@@ -49,13 +46,12 @@ SIZES = {"full": Sizes((25, 50, 100, 200), (25, 50, 100, 200), 7, 20), "quick": 
 
 
 @one_blas_thread()
-def main(argv: Sequence[str] | None = None) -> None:
+def main(quick: bool, seed: int, figure: Path) -> None:
     """Measure, print and draw."""
-    asked = options(__doc__, "tensor-noise", argv)
-    found = sweep(SIZES["quick" if asked.quick else "full"], np.random.default_rng(asked.seed))
+    found = sweep(SIZES["quick" if quick else "full"], np.random.default_rng(seed))
     print("**Noise at which half of the trials fail**, and how well it lines up under each scaling\n")
     print(transition_table(found))
-    draw(found, asked.figure)
+    draw(found, figure)
 
 
 def gaussian(d: int, random: np.random.Generator) -> Implicit:
@@ -146,7 +142,7 @@ def transition(sigmas: np.ndarray, failed: np.ndarray) -> float:
     return float(np.exp(np.log(sigmas[i - 1]) + part * np.log(sigmas[i] / sigmas[i - 1])))
 
 
-def slope(dimensions: Sequence[float], at: Sequence[float]) -> str:
+def slope(dimensions: Sequence[float], at: Iterable[float]) -> str:
     """The exponent of d among the transitions that were found."""
     known = [(d, value) for d, value in zip(dimensions, at, strict=True) if np.isfinite(value)]
     return f"{exponent(*zip(*known, strict=True)):.2f}" if len(known) > 1 else "–"
@@ -179,7 +175,3 @@ def draw(found: Failures, path: Path) -> None:
             ax.set_ylabel(f"{name}\nfailure probability")
     axes[-1].legend(fontsize=6.5, frameon=False)
     finish(figure, path)
-
-
-if __name__ == "__main__":
-    main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,7 @@ def test_every_question_is_one_event_that_cannot_be_changed():
     assert [event.stage for event in events] == ["a", "round", "round", "round"]
     assert all(event.count == 1 for event in events)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        events[0].noise_multiplier = 1.0
+        events[0].noise_multiplier = 1.0  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
@@ -42,7 +43,7 @@ parts = st.lists(st.tuples(st.floats(0.001, 1.0), st.integers(1, 4)), min_size=1
 def test_squared_gdp_parameters_follow_the_shares(parts, epsilon):
     asked = tuple(Share(f"s{i}", part, count) for i, (part, count) in enumerate(parts))
     events = calibrate(asked, epsilon, 1e-6)
-    spent = {s.stage: sum(e.noise_multiplier**-2 for e in events if e.stage == s.stage) for s in asked}
+    spent = {s.stage: math.fsum(e.noise_multiplier**-2 for e in events if e.stage == s.stage) for s in asked}
     per_part = [spent[share.stage] / share.weight for share in asked]
     assert max(per_part) == pytest.approx(min(per_part), rel=1e-9)
     assert run_epsilon(events, 1e-6) <= epsilon

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from broken import BROKEN, mechanism
-from counterexample import claim, evidence
 
+from benchmarks.audit.broken import BROKEN, mechanism
+from benchmarks.audit.counterexample import claim, evidence
 from dplda.audit import placements
 from dplda.audit.bounds import show
 from dplda.audit.mechanisms import mechanisms

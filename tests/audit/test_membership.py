@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import membership
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.stats import norm
 
+from benchmarks.audit import membership
 from dplda.accounting.accountant import gaussian_delta, gaussian_epsilon
 
 GRID = np.array([share for share in itertools.product(np.linspace(0, 1, 61), repeat=3) if abs(sum(share) - 1) < 1e-9])

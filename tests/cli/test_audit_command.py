@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broken import noise_halved
 
+from benchmarks.audit.broken import noise_halved
 from dplda.audit import placements
 from dplda.audit import run as dplda_run
 from dplda.audit.bounds import Claim, Shown

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dplda.accounting import accountant
 from dplda.corpus import Corpus, synthetic
 from dplda.ledger import Ledger
-from dplda.mechanisms import accountant
 
 WORDS = [f"w{i}" for i in range(30)]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 from grids import Watching, private_grid
@@ -30,14 +31,14 @@ STEPS = (
 
 def main(folder: Path) -> None:
     """Fork a comparison for every step until one survives; another process continues each."""
-    ExactNoise.gaussian = SimulatedNoise(0).gaussian  # fast: noise is tested elsewhere
+    ExactNoise.gaussian = SimulatedNoise(0).gaussian  # type: ignore[assignment]  # fast: noise is tested elsewhere
     run(folder / "first", epsilons=[0.5])  # the first cell, before forking
     number, survived = 0, False
     while not survived:
         place = shutil.copytree(folder / "first", folder / str(number))
-        step, survived = killed_at(number, STEPS, lambda place=place: run(place))
+        step, survived = killed_at(number, STEPS, partial(run, place))
         ended = len(Ledger(place / "ledger.db").comparison(key(place)).outcomes())
-        killed_at(0, (), lambda place=place: run(place))
+        killed_at(0, (), partial(run, place))
         print(json.dumps({"number": number, "step": step, "survived": survived, "ended": ended}), flush=True)
         number += 1
 

@@ -27,6 +27,7 @@ def model_of(topics, words, **changes):
 def test_the_truth_has_no_error_in_any_order_of_topics_and_words():
     corpus, judge = planted(**SIZES)
     order = np.random.default_rng(0).permutation(12)
+    assert corpus.public_vocabulary
     model = model_of(TRUE[::-1][:, order], [corpus.public_vocabulary[i] for i in order])
     assert judge.measure(model)["error"] == pytest.approx(0.0)
     other = model_of(np.full((3, 12), 1 / 12), list(corpus.public_vocabulary))

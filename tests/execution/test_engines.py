@@ -90,7 +90,7 @@ def words_used(store, contribution):
 def test_no_more_is_read_ahead_than_there_are_threads(monkeypatch):
     monkeypatch.setattr("dplda.execution.local_passes.thread_count", lambda: 3)
     begun = []
-    results = in_threads(lambda index: begun.append(index) or index, 20)
+    results = iter(in_threads(lambda index: begun.append(index) or index, 20))
     for expected in range(20):
         assert next(results) == expected
         assert len(begun) <= expected + 4

@@ -1,14 +1,14 @@
-"""The attacks of scripts/fuzz, a few inputs of each kind at every run of the tests; the script tries thousands."""
+"""A few inputs for each target; `python tests/fuzz` tries thousands."""
 
 from __future__ import annotations
 
 import pytest
-from fuzz import attack
-from malformed import SAMPLES
-from targets import TARGETS, Target
 
 from dplda.errors import InputError
 from dplda.text.formats import FORMATS
+from fuzz.attack import attack
+from fuzz.malformed import SAMPLES
+from fuzz.targets import TARGETS, Target
 
 FEW = {"command line": 12, "ledger calls": 10, "prepared stores": 15}
 

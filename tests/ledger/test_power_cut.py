@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import random
 import shutil
+from functools import partial
+from operator import le
 from pathlib import Path
 
 import pytest
@@ -150,9 +152,9 @@ def test_a_disk_that_is_full_at_any_write_ends_in_one_line_and_loses_nothing(use
     before, number, survived = contents(used.path.parent), 0, False
     while not survived:
         ledger = left_behind(tmp_path / "full", before)
-        disk = Disk(refuse=lambda asked, number=number: asked >= number)
+        disk = Disk(refuse=partial(le, number))
         with watched(disk):
-            survived = survives(lambda ledger=ledger, disk=disk: run(ledger, disk))
+            survived = survives(partial(run, ledger, disk))
         check(Ledger(ledger.path), happened(disk, len(disk.steps)))
         number += 1 if number < 12 else 5
     assert number > 50
@@ -161,7 +163,7 @@ def test_a_disk_that_is_full_at_any_write_ends_in_one_line_and_loses_nothing(use
 def test_a_disk_that_is_full_while_a_ledger_is_created_ends_in_one_line(tmp_path):
     number, survived = 0, False
     while not survived:
-        disk, path = Disk(refuse=lambda asked, number=number: asked >= number), tmp_path / str(number) / "ledger.db"
+        disk, path = Disk(refuse=partial(le, number)), tmp_path / str(number) / "ledger.db"
         path.parent.mkdir()
         with watched(disk):
             survived = survives(lambda path=path: Ledger(path))

@@ -72,7 +72,7 @@ def test_no_change_of_the_tensor_moves_its_decomposition_beyond_t5(kind):
             bound = decomposition_sensitivity(before.gap, before.norm, change)
             worst["gap"] = max(worst["gap"], abs(after.gap - before.gap) / (KAPPA * change))
             worst["norm"] = max(worst["norm"], abs(after.norm - before.norm) / change)
-            worst["columns"] = max(worst["columns"], np.linalg.norm(after.columns - before.columns) / bound)
+            worst["columns"] = max(worst["columns"], float(np.linalg.norm(after.columns - before.columns)) / bound)
     assert max(worst.values()) <= 1 + 1e-6
     assert worst["gap"] > 0.9  # the search is near what can be reached
     assert worst["columns"] > 0.1

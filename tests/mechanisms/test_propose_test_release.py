@@ -44,7 +44,7 @@ def exact_plan():
     return [Event(stage=stage, mechanism=EXACT) for stage in ("decomposition", "topics")]
 
 
-def corpus(n, seed=0, per_unit=1):
+def corpus(n, seed=0, per_unit=1) -> tuple[np.ndarray, list[str]]:
     """Counts (n, 5) of a planted corpus of two topics, and the unit of each document."""
     random = np.random.default_rng(seed)
     topics = np.array([[0.5, 0.3, 0.2, 0.0, 0.0], [0.0, 0.0, 0.1, 0.3, 0.6]])

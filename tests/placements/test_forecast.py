@@ -89,7 +89,9 @@ def test_topics_grow_from_none_to_all_with_epsilon_and_with_documents(kind, publ
 
 
 def test_replacing_a_unit_takes_more_noise_than_adding_one():
-    replaced = replace(PUBLIC, settings=replace(SETTINGS, adjacency="replace")).forecast(ONE_SUBJECT)
+    replaced = replace(
+        PUBLIC, settings=replace(SETTINGS, privacy=replace(SETTINGS.privacy, adjacency="replace"))
+    ).forecast(ONE_SUBJECT)
     added = PUBLIC.forecast(ONE_SUBJECT)
     ratios = {s.name: s.noise / stage(added, s.name).noise for s in replaced.stages}
     assert ratios["size"] == 1

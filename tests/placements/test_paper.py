@@ -68,10 +68,10 @@ class ExactOutputs(ExactGate):
 
 def learned(placement: str, of: Planted, multiplier: float | None, epsilon: float = 100.0, seed: int = 0):
     """What the placement learns with noise of `multiplier` in every stage; from exact statistics for None."""
-    k, d = of.topics.shape
-    settings = FitSettings.of(placement=placement, topics=k, epsilon=epsilon)
+    words = of.corpus.public_vocabulary
+    settings = FitSettings.of(placement=placement, topics=len(of.topics), epsilon=epsilon, words=words)
     found = registry.find(placement, "sound")
-    shares = found.plan(d, settings)
+    shares = found.plan(settings)
     noisy = [
         Event(stage=share.stage, noise_multiplier=multiplier or 1.0, delta=1e-9 if share.may_fail else 0.0)
         for share in shares
@@ -119,7 +119,8 @@ class OneCoordinate:
 def symmetriser(n: int) -> np.ndarray:
     """The projector (n^3, n^3) on symmetric tensors."""
     order = np.arange(n**3).reshape(n, n, n)
-    return sum(np.eye(n**3)[order.transpose(p).ravel()] for p in itertools.permutations(range(3))) / 6
+    orders = [np.eye(n**3)[order.transpose(p).ravel()] for p in itertools.permutations(range(3))]
+    return np.mean(orders, axis=0)
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,8 @@ class Silence:
 def test_replacing_takes_the_noise_of_its_sensitivities(placement):
     """Root two where arrays are nonnegative, two where they are projected or whitened, none for the size (T1)."""
     few, settings = planted(*synthetic(500, 6, 2)[:2]).corpus, FitSettings.of(placement=placement, topics=2)
-    shares = registry.find(placement, "sound").plan(6, settings)
+    words = replace(settings.vocabulary, words=few.public_vocabulary)
+    shares = registry.find(placement, "sound").plan(replace(settings, vocabulary=words))
     events = [Event(stage=share.stage, noise_multiplier=2.0) for share in shares for _ in range(share.count)]
     seen = []
     for adjacency in ("add-remove", "replace"):

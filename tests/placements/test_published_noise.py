@@ -79,7 +79,7 @@ def test_proposition_22_prints_too_little_noise_by_a_root_of_two(epsilon, known)
 def test_edges_share_the_budget_by_simple_composition(epsilon, delta, first):
     split = {"e3": first, "e4": 0.6 * (1 - first), "e8": 0.4 * (1 - first)}
     budgets = edge_budgets("config1", epsilon, delta, split)
-    assert budgets["e3"] == (pytest.approx(first * epsilon), pytest.approx(first * delta))
+    assert budgets["e3"] == pytest.approx((first * epsilon, first * delta))
     assert np.sum(list(budgets.values()), axis=0) == pytest.approx([epsilon, delta])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from dp_accounting import GaussianDpEvent
@@ -41,7 +42,13 @@ CASES = [  # placement, split, public words, topics, epsilon, delta
 
 
 def plan(asked: FitSettings, public: bool = True):
-    return registry.find(asked.placement, "sound").plan(100 if public else None, asked)
+    return registry.find(asked.model.placement, "sound").plan(with_words(asked, 100 if public else None))
+
+
+def with_words(asked: FitSettings, n: int | None) -> FitSettings:
+    """With a public vocabulary of `n` words, or a private one (None)."""
+    words = None if n is None else tuple(f"w{i}" for i in range(n))
+    return replace(asked, vocabulary=replace(asked.vocabulary, words=words))
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
@@ -59,7 +66,7 @@ def test_planned_events_cost_what_is_claimed(placement, split, public, topics, e
     for event in set(events):
         accountant.compose(GaussianDpEvent(event.noise_multiplier), events.count(event))
     assert 0.97 * epsilon < accountant.get_epsilon(left) <= epsilon
-    mu = math.sqrt(sum(event.noise_multiplier**-2 for event in events))
+    mu = math.sqrt(math.fsum(event.noise_multiplier**-2 for event in events))
     assert gaussian_delta(mu, epsilon) <= left <= delta
 
 
@@ -101,8 +108,8 @@ def test_multipliers_follow_the_split():
 
     def spent(part: float) -> float:
         events = calibrate(plan(FitSettings.of(placement="config2", split={"e6": part, "e8": 1 - part})), 0.1, 1e-6)
-        stage = sum(event.noise_multiplier**-2 for event in events if event.stage == "tensor")
-        return stage / sum(event.noise_multiplier**-2 for event in events)
+        stage = math.fsum(event.noise_multiplier**-2 for event in events if event.stage == "tensor")
+        return stage / math.fsum(event.noise_multiplier**-2 for event in events)
 
     assert spent(0.9) / spent(0.1) == pytest.approx(9)
 
@@ -155,12 +162,12 @@ def test_what_a_placement_cannot_do_is_refused_when_it_is_planned(placement, ask
 def test_dense_moments_end_at_their_most_words_public_or_private(placement):
     found, most = registry.find(placement, "sound"), whitened.MOST_WORDS
     asked = [FitSettings.of(placement=placement, max_vocabulary=words) for words in (most, most + 1)]
-    found.plan(most, asked[1])
-    found.plan(None, asked[0])
+    found.plan(with_words(asked[1], most))
+    found.plan(with_words(asked[0], None))
     for words in (most + 1, None):
         with pytest.raises(InputError, match=f"at most {most} words, got {most + 1}"):
-            found.plan(words, asked[1])
+            found.plan(with_words(asked[1], words))
 
 
 def test_the_default_placement_takes_any_number_of_words():
-    assert registry.find("default", "sound").plan(1_000_000, FitSettings())
+    assert registry.find("default", "sound").plan(with_words(FitSettings(), 1_000_000))

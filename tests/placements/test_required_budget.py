@@ -23,8 +23,8 @@ def test_what_is_said_to_be_enough_is_enough_and_less_is_not(kind):
     epsilon, documents = least_epsilon(PUBLIC, kind), least_documents(PUBLIC, kind)
     assert epsilon is not None
     assert documents is not None
-    assert all_survive(replace(PUBLIC, settings=replace(SETTINGS, epsilon=1.03 * epsilon)))
-    assert not all_survive(replace(PUBLIC, settings=replace(SETTINGS, epsilon=0.9 * epsilon)))
+    assert all_survive(replace(PUBLIC, settings=FitSettings.of(topics=20, epsilon=1.03 * epsilon)))
+    assert not all_survive(replace(PUBLIC, settings=FitSettings.of(topics=20, epsilon=0.9 * epsilon)))
     assert all_survive(replace(PUBLIC, documents=documents))
     assert not all_survive(replace(PUBLIC, documents=round(0.95 * documents)))
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def all_pictures() -> list[Picture]:
     ]
 
 
-def trace(picture: Picture, name: str | None = None) -> dict[str, object]:
+def trace(picture: Picture, name: str | None = None) -> dict[str, Any]:
     return next(t for t in json.loads(picture.json)["data"] if name in (None, t.get("name")))
 
 

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import bench_reading
 import pytest
+
+from benchmarks import reading
 
 
 def test_all_read_the_same_records(capsys: pytest.CaptureFixture[str]) -> None:
-    root = Path(bench_reading.__file__).parents[1]
-    bench_reading.main(["--megabytes", "0.3", "--repeats", "1", "--before", str(root)])
+    root = Path(reading.__file__).parents[2]
+    reading.measure(megabytes=0.3, repeats=1, before=root)
     header, _, *rows = [
         [cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()
     ]

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
-from types import SimpleNamespace
 
-import bench_utility
-import benchmark_corpora
+import click
 import numpy as np
 import pytest
-import utility_report
+
+from benchmarks import corpora, figures, systems, utility, utility_report
+from benchmarks.commands import cli
 
 SMALL = {"n_documents": 400, "n_words": 60, "n_topics": 3, "alpha0": 1.0, "mean_length": 30.0}
 
 
 @pytest.fixture
 def results(tmp_path, monkeypatch):
-    monkeypatch.setattr(benchmark_corpora, "PLANTED", SMALL)
-    bench_utility._planted.cache_clear()
+    monkeypatch.setattr(corpora, "PLANTED", SMALL)
+    utility._planted.cache_clear()
     yield tmp_path / "results.jsonl"
-    bench_utility._planted.cache_clear()
+    utility._planted.cache_clear()
 
 
 def run(results, *arguments):
     """Measure the planted corpus at two epsilons and without noise; the records there are afterwards."""
-    bench_utility.main(["--results", str(results), "--corpora", "synthetic", *arguments])
+    cli(["utility", "--results", str(results), "--corpus", "synthetic", *arguments], standalone_mode=False)
     return [json.loads(line) for line in results.read_text().splitlines()]
 
 
@@ -36,7 +36,8 @@ def record(system, epsilon, seed, error, settings="now"):
 
 
 def test_private_systems_are_measured_at_every_epsilon_and_the_others_once(results):
-    found = run(results, "--systems", "dplda", "variational", "random", "--epsilons", "1", "none", "--seeds", "2")
+    chosen = "--system dplda --system variational --system random"
+    found = run(results, *chosen.split(), "--epsilons", "1,none", "--seeds", "2")
     told = [(entry["seed"], entry["system"], entry["epsilon"]) for entry in found]
     systems = [("dplda", 1.0), ("dplda", None), ("variational", 1.0), ("variational", None), ("random", None)]
     assert told == [(seed, *system) for seed in (0, 1) for system in systems]
@@ -44,14 +45,14 @@ def test_private_systems_are_measured_at_every_epsilon_and_the_others_once(resul
 
 
 def test_an_interrupted_benchmark_measures_only_what_is_missing(results):
-    first = run(results, "--systems", "random", "--seeds", "1")
-    again = run(results, "--systems", "random", "--seeds", "3")
+    first = run(results, "--system", "random", "--seeds", "1")
+    again = run(results, "--system", "random", "--seeds", "3")
     assert again[0] == first[0]
     assert [entry["seed"] for entry in again] == [0, 1, 2]
 
 
 def test_other_settings_are_measured_anew(results):
-    peer = ["--systems", "variational", "--epsilons", "1", "--seeds", "1"]
+    peer = ["--system", "variational", "--epsilons", "1", "--seeds", "1"]
     for settings, known in ((["--clip", "1"], 1), (["--clip", "2"], 2), (["--clip", "2", "--rounds", "3"], 3)):
         assert len(run(results, *peer, *settings)) == known
     assert len(run(results, *peer, "--clip", "1")) == known
@@ -59,43 +60,41 @@ def test_other_settings_are_measured_anew(results):
 
 
 def test_settings_of_dplda_follow_its_source_and_its_noise(tmp_path, monkeypatch):
-    monkeypatch.setattr(bench_utility.dplda, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(utility.dplda, "__file__", str(tmp_path / "__init__.py"))
     seen = []
     for source, exact in (("a = 1", False), ("a = 2", False), ("a = 2", True)):
         (tmp_path / "module.py").write_text(source)
-        seen.append(bench_utility.dplda_settings(SimpleNamespace(exact=exact)))
+        seen.append(utility.dplda_settings(utility.Options([], [], exact=exact)))
     assert len(set(seen)) == 3
 
 
 @pytest.mark.parametrize("arguments", [["--exact"], []])
 def test_dplda_is_fitted_with_the_noise_asked_for(results, arguments, monkeypatch):
     asked = []
-    fit = bench_utility.dplda.fit
-    monkeypatch.setattr(bench_utility.dplda, "fit", lambda *a, **k: asked.append(fit(*a, **k)) or asked[-1])
-    run(results, "--systems", "dplda", "--epsilons", "8", "--seeds", "1", *arguments)
+    fit = systems.dplda.fit
+    monkeypatch.setattr(systems.dplda, "fit", lambda *a, **k: asked.append(fit(*a, **k)) or asked[-1])
+    run(results, "--system", "dplda", "--epsilons", "8", "--seeds", "1", *arguments)
     privacy = asked[0].privacy
     assert privacy.sound is bool(arguments)
     assert (privacy.delta, privacy.adjacency) == (1e-6, "add-remove")
 
 
 def test_random_words_are_ten_a_topic_and_new_with_each_seed():
-    case = SimpleNamespace(n_topics=4, words=["w"] * 50)
-    one, other = (bench_utility.fit_random(case, None, seed, None) for seed in (0, 1))
+    one, other = (systems.random_words(4, 50, seed) for seed in (0, 1))
     np.testing.assert_allclose(one.sum(axis=1), 1.0)
     assert ((one > 0).sum(axis=1) == 10).all()
     assert not np.array_equal(one, other)
 
 
 def test_a_missing_raw_file_is_named(results):
-    with pytest.raises(SystemExit, match="--imdb must name the raw file"):
-        bench_utility.main(["--results", str(results), "--corpora", "imdb"])
+    with pytest.raises(click.UsageError, match="--imdb must name the raw file"):
+        utility.measure(results, utility.Options(["imdb"], ["random"]))
 
 
 def test_newsgroups_are_never_tuned_on(results, tmp_path):
-    with pytest.raises(SystemExit, match="for reporting"):
-        bench_utility.main(
-            ["--results", str(results), "--corpora", "news", "--half", "tune", "--news", str(tmp_path / "x")]
-        )
+    options = utility.Options(["news"], ["random"], half="tune", files={"news": tmp_path / "x"})
+    with pytest.raises(click.UsageError, match="for reporting"):
+        utility.measure(results, options)
 
 
 def test_tables_hold_mean_and_spread_over_seeds_of_the_latest_settings():
@@ -127,8 +126,8 @@ def test_the_figure_is_the_same_for_the_same_results_and_other_for_others(tmp_pa
 
 
 def test_drawing_writes_only_corpora_that_were_measured(results, tmp_path, capsys):
-    run(results, "--systems", "random", "--seeds", "2")
-    bench_utility.main(["--results", str(results), "--draw", str(tmp_path / "figures")])
+    run(results, "--system", "random", "--seeds", "2")
+    cli(["utility", "--results", str(results), "--draw", str(tmp_path / "figures")], standalone_mode=False)
     assert [path.name for path in (tmp_path / "figures").iterdir()] == ["utility-synthetic.svg"]
     assert "| random words |" in capsys.readouterr().out
 
@@ -139,7 +138,7 @@ def test_labels_keep_their_distance_and_stay_inside():
     axes = Figure().subplots()
     axes.set_ylim(0, 1)
     ends = {"dplda": 0.3, "random": 0.31, "tomotopy": 0.97, "variational": 0.97, "gensim": 0.99}
-    utility_report.label(axes, {name: (name, "#000000", end) for name, end in ends.items()})
+    figures.label(axes, {name: (name, "#000000", end) for name, end in ends.items()})
     heights = sorted(text.get_position()[1] for text in axes.texts)
     assert min(np.diff(heights)) > 0.06
     assert heights[-1] <= 1.0

@@ -6,12 +6,12 @@ import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
-import draw_placements
 import pytest
-from draw_placements import BOX, GRAPHS, HEIGHT
 
+import draw_placements
 from dplda.config import PLACEMENTS
 from dplda.placements import registry
+from draw_placements import BOX, GRAPHS, HEIGHT
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -62,7 +62,7 @@ def test_nothing_overlaps_or_leaves_the_picture(name):
 
 
 def test_figures_of_the_documentation_are_up_to_date(tmp_path, pytestconfig):
-    draw_placements.main([str(tmp_path)])
+    draw_placements.write(tmp_path)
     kept = pytestconfig.rootpath / "docs" / "figures"
     drawn = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
     assert drawn == {path.name: path.read_text(encoding="utf-8") for path in kept.glob("placement-*.svg")}

@@ -5,13 +5,11 @@ from __future__ import annotations
 import itertools
 import xml.etree.ElementTree as ElementTree
 
-import adaptive_power
-import bench_power
-import common
-import moments
-import noisy_power
 import numpy as np
 import pytest
+
+from benchmarks import power
+from reproduce import adaptive_power, common, moments, noisy_power
 
 TINY = {
     adaptive_power: adaptive_power.Sizes((500, 1000), (4, 8), (2.0, 4.0), (1000, 5, 2.0), 3, 2),
@@ -24,7 +22,7 @@ TINY = {
 def test_a_reproduction_prints_tables_and_draws(script, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(script.SIZES, "quick", TINY[script])
     figure = tmp_path / "new" / "figure.svg"
-    script.main(["--quick", "--figure", str(figure)])
+    script.main(quick=True, seed=0, figure=figure)
     lines = capsys.readouterr().out.splitlines()
     rows = [line for line in lines if line.startswith("|")]
     assert len(rows) > 6
@@ -33,22 +31,8 @@ def test_a_reproduction_prints_tables_and_draws(script, tmp_path, capsys, monkey
 
 
 def test_the_benchmark_prints_every_method(capsys):
-    sizes = [
-        "--documents",
-        "200",
-        "--words",
-        "30",
-        "--length",
-        "5",
-        "--columns",
-        "2",
-        "--repeats",
-        "1",
-        "--block",
-        "40",
-    ]
-    bench_power.main(sizes)
-    assert len(capsys.readouterr().out.splitlines()) == 2 + 4
+    power.measure(200, 30, length=5, columns=[2], block=40, rounds=4, repeats=1)
+    assert len(capsys.readouterr().out.splitlines()) == 2 + 5
 
 
 def test_document_moments_are_averages_over_distinct_tokens():

@@ -5,20 +5,18 @@ from __future__ import annotations
 import itertools
 import xml.etree.ElementTree as ElementTree
 
-import bench_tensor
 import numpy as np
-import online_tensor
-import private_tensor
 import pytest
-import tensor_noise
 
+from benchmarks import tensor
 from dplda.tensor.implicit import implicit
 from dplda.tensor.symmetric import unpack
+from reproduce import tensor_noise, tensor_online, tensor_private
 
 TINY = {
     tensor_noise: tensor_noise.Sizes((6, 8), (6,), 4, 2),
-    online_tensor: online_tensor.Sizes((8,), (0.5, 4, 16), 2),
-    private_tensor: private_tensor.Sizes((8, 16), (8, 16), (0.02, 50.0), 2),
+    tensor_online: tensor_online.Sizes((8,), (0.5, 4, 16), 2),
+    tensor_private: tensor_private.Sizes((8, 16), (8, 16), (0.02, 50.0), 2),
 }
 
 
@@ -26,7 +24,7 @@ TINY = {
 def test_a_reproduction_prints_tables_and_draws(script, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(script.SIZES, "quick", TINY[script])
     figure = tmp_path / "new" / "figure.svg"
-    script.main(["--quick", "--figure", str(figure)])
+    script.main(quick=True, seed=0, figure=figure)
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
     assert len(rows) >= 3
     assert ElementTree.fromstring(figure.read_bytes()).tag.endswith("svg")
@@ -34,10 +32,9 @@ def test_a_reproduction_prints_tables_and_draws(script, tmp_path, capsys, monkey
 
 def test_the_benchmark_prints_every_method(capsys):
     pytest.importorskip("tensorly")
-    sizes = "--dimension 12 --rank 2 --documents 200 --words 30 --columns 2 --repeats 1"
-    bench_tensor.main(sizes.split())
+    tensor.measure(dimension=12, rank=2, noise=0.002, repeats=1)
     printed = capsys.readouterr().out
-    assert printed.count("\n|") == 2 * 2 + 4 + 1
+    assert printed.count("\n|") == 2 + 4
     assert "robust, same rule" in printed
 
 
@@ -76,11 +73,11 @@ def test_a_transition_is_where_half_is_first_reached(rates, at):
 
 def test_samples_of_the_stream_have_the_third_moment_that_is_claimed():
     V = np.eye(8)[:, :3]
-    blocks = itertools.islice(online_tensor.stream(V, np.random.default_rng(0)), 25)
+    blocks = itertools.islice(tensor_online.stream(V, np.random.default_rng(0)), 25)
     X = np.concatenate(list(blocks)).astype(np.float64)
     moment = np.einsum("na,nb,nc->abc", X, X, X, optimize=True) / len(X)
     wanted = np.zeros((8, 8, 8))
-    wanted[range(3), range(3), range(3)] = online_tensor.VALUES
+    wanted[range(3), range(3), range(3)] = tensor_online.VALUES
     np.testing.assert_allclose(moment, wanted, atol=0.1)
 
 
@@ -89,12 +86,12 @@ def test_noise_on_the_whole_tensor_has_independent_isometric_coordinates():
     random = np.random.default_rng(0)
     U = random.standard_normal((8, 3))
     U /= np.linalg.norm(U, axis=0)
-    values = [(U * private_tensor.isotropic(8, random).along(U)).sum(axis=0) for _ in range(200)]
+    values = [(U * tensor_private.isotropic(8, random).along(U)).sum(axis=0) for _ in range(200)]
     np.testing.assert_allclose(np.std(values, axis=0), 1.0, rtol=0.2)
     assert unpack(np.arange(4.0), 2)[0, 0, 1] == 1.0  # coordinates are in the order i <= j <= k
 
 
 def test_hadamard_components_have_coherence_one():
-    T, v = private_tensor.planted(16, np.random.default_rng(0))
+    T, v = tensor_private.planted(16, np.random.default_rng(0))
     np.testing.assert_allclose(np.abs(v), 0.25)
-    np.testing.assert_allclose(T.along(v[:, None])[:, 0], private_tensor.VALUES[0] * v, atol=1e-9)
+    np.testing.assert_allclose(T.along(v[:, None])[:, 0], tensor_private.VALUES[0] * v, atol=1e-9)

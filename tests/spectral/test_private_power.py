@@ -39,7 +39,7 @@ def entry_changes(d: int) -> list[np.ndarray]:
 def norms(X: np.ndarray, changes: list[np.ndarray]) -> tuple[float, float]:
     """Largest l2 and l1 norms of the changes of A X."""
     moved = [change @ X for change in changes]
-    return max(np.linalg.norm(Y) for Y in moved), max(np.abs(Y).sum() for Y in moved)
+    return max(float(np.linalg.norm(Y)) for Y in moved), max(float(np.abs(Y).sum()) for Y in moved)
 
 
 @settings(max_examples=40, deadline=None)

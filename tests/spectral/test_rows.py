@@ -200,8 +200,8 @@ def test_a_row_moves_a_sum_by_at_most_the_threshold(method, p, monkeypatch):
         a *= random.uniform(0, 1.5) / np.linalg.norm(a)
         moves.append(sums(method, np.vstack([A, a]), X, monkeypatch, j) - base)
     moves.append(-moves[int(np.argmax([np.linalg.norm(move) for move in moves]))])
-    worst = max(np.linalg.norm(move) for move in moves)
-    worst_pair = max(np.linalg.norm(move - other) for move in moves for other in moves)
+    worst = max(float(np.linalg.norm(move)) for move in moves)
+    worst_pair = max(float(np.linalg.norm(move - other)) for move in moves for other in moves)
     assert 0.9 * threshold(j) < worst <= threshold(j) * (1 + 1e-9)
     assert worst_pair <= 2 * threshold(j) * (1 + 1e-9)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,10 @@ from dplda.compute.lattice import BOUND
 from dplda.tensor.symmetric import unpack, unpack_matrix, unpack_offsets
 
 D = 5
-FLOAT32 = {"rtol": 2e-5, "atol": 2e-4}  # the kernels' numbers; the largest here is about 100, and some cancel
+FLOAT32: dict[str, Any] = {
+    "rtol": 2e-5,
+    "atol": 2e-4,
+}  # the kernels' numbers; the largest here is about 100, and some cancel
 
 documents = st.lists(st.integers(0, D - 1), min_size=3, max_size=7).map(lambda tokens: np.bincount(tokens, minlength=D))
 seeds = st.integers(0, 2**32 - 1)

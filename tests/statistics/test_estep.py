@@ -108,7 +108,8 @@ def test_an_e_step_ends_where_another_step_moves_little(seed, k, n, prior):
 
 def test_expected_counts_of_a_corpus_are_those_of_fifty_plain_steps_within_half_a_percent():
     counts, topics = synthetic(600, 300, 8, mean_length=60, seed=4)[:2]
-    f, many, few, found = expected_counts(topics.T, 0.1), 0.0, 0.0, 0.0
+    f = expected_counts(topics.T, 0.1)
+    many, few, found = np.zeros((3, *topics.T.shape))
     for row in counts.toarray().astype(np.int64):
         words = np.flatnonzero(row)
         if row.sum() < 3:

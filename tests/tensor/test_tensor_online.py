@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -56,8 +57,12 @@ def test_every_step_reads_the_next_samples():
     np.testing.assert_allclose(found.vectors, wanted.vectors, atol=1e-9)
 
 
+def _one_block(library, X):
+    return [library(X)]
+
+
 KINDS = {
-    **{name: lambda X, library=library: [library(X)] for name, library in LIBRARIES.items()},
+    **{name: partial(_one_block, library) for name, library in LIBRARIES.items()},
     "single samples": list,
     "sparse": lambda X: [sparse.csr_matrix(X[:13]), sparse.coo_array(X[13:])],
     "whole numbers": lambda X: [X.astype(np.int64)],

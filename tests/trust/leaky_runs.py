@@ -162,7 +162,7 @@ def _limiting(size: int) -> Callable[[], None]:
 def _small_chunks() -> None:
     """Count words in processes of their own, one of which dies over a document."""
     dplda.text.pool.CHUNK_DOCUMENTS = 40
-    dplda.text.pool._count_here = _dying
+    dplda.text.pool._count_here = _dying  # type: ignore[assignment]
 
 
 def _dying(texts: list[str]) -> None:
@@ -211,7 +211,7 @@ def prove(folder: Path, everywhere: bool) -> None:
     corpora = folder / "corpora"
     corpora.mkdir()
     write_corpora(corpora)
-    ExactNoise.gaussian = SimulatedNoise(0).gaussian  # type: ignore[method-assign]  # fast: tested elsewhere
+    ExactNoise.gaussian = SimulatedNoise(0).gaussian  # type: ignore[assignment]  # fast: tested elsewhere
     everything = list(cases(corpora, everywhere))
     (folder / "warm").mkdir()
     os.environ["DPLDA_CACHE"], os.environ["DPLDA_LEDGER"] = str(folder / "warm"), str(folder / "warm" / "ledger.db")

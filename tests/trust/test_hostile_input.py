@@ -168,13 +168,13 @@ def test_an_npz_that_unpacks_to_gigabytes_is_refused_before_it_is_unpacked(tmp_p
 @pytest.mark.parametrize("kind", ["coo", "dia", "bsr", "csc"])
 def test_an_npz_that_claims_a_trillion_documents_is_refused(tmp_path: Path, kind: str) -> None:
     one, none = np.ones(1, np.int64), np.zeros(1, np.int64)
-    rest: dict[str, Any] = {
+    rest: dict[str, dict[str, Any]] = {
         "coo": {"row": none, "col": none, "data": one},
         "dia": {"offsets": none, "data": np.ones((1, 3))},
         "bsr": {"indices": none, "indptr": np.array([0, 1]), "data": np.ones((1, 1, 1))},
         "csc": {"indices": none, "indptr": np.array([0, 1, 1, 1]), "data": one},
-    }[kind]
-    path = npz(tmp_path / "c.npz", format=kind.encode(), shape=[10**12, 3], **rest)
+    }
+    path = npz(tmp_path / "c.npz", format=kind.encode(), shape=[10**12, 3], **rest[kind])
     with pytest.raises(InputError):
         dplda.read_corpus(path, cache=tmp_path).open()
 

@@ -1,0 +1,1 @@
+"""Benchmarks of dplda: `python scripts/benchmarks --help` lists what can be measured."""

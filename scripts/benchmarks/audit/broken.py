@@ -1,0 +1,90 @@
+"""The product, broken on purpose: what an audit that is worth anything must refute. Nothing of this is ever shipped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from unittest.mock import patch
+
+import numpy as np
+
+from dplda.audit import mechanisms, placements
+from dplda.audit.games import Game
+from dplda.compute.lattice import BOUND
+from dplda.config import PrivacySettings
+from dplda.execution.passes import Passes
+from dplda.mechanisms import curator
+from dplda.mechanisms.noise import SimulatedNoise
+from dplda.mechanisms.partition_selection import selection_threshold
+from dplda.statistics import Contribution
+
+FAR = 1024  # clips, at which a forgotten clip still stops, so that integers stay within 64 bits
+
+
+@contextmanager
+def noise_halved() -> Iterator[None]:
+    """Half of the standard deviation that was charged."""
+    draw = SimulatedNoise.gaussian
+
+    def gaussian(self: SimulatedNoise, scale: float, size: int) -> np.ndarray:
+        return draw(self, scale / 2, size)
+
+    with patch.object(SimulatedNoise, "gaussian", gaussian):
+        yield
+
+
+@contextmanager
+def clip_not_applied() -> Iterator[None]:
+    """Sums of contributions as they are, with the noise of clipped ones."""
+    whole = Passes.clipped_sum
+
+    def unclipped(self: Passes, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
+        total, mass = whole(self, contribution, FAR * clip)
+        return FAR * total, mass
+
+    with patch.object(Passes, "clipped_sum", unclipped):
+        yield
+
+
+@contextmanager
+def replacement_forgotten() -> Iterator[None]:
+    """Noise for a unit that is added, where one may be replaced by its opposite."""
+    with patch.object(curator.Curator, "_sensitivity", lambda self, replace_factor: float(BOUND)):
+        yield
+
+
+@contextmanager
+def threshold_lowered() -> Iterator[None]:
+    """Words of one unit alone are released: the threshold is a quarter of what it must be."""
+    with patch.object(curator, "selection_threshold", lambda *arguments: selection_threshold(*arguments) // 4):
+        yield
+
+
+def mechanism(name: str, settings: PrivacySettings) -> Game:
+    """The game of one mechanism."""
+    (found,) = [game for game in mechanisms.mechanisms(settings) if game.name == name]
+    return found
+
+
+Broken = tuple[str, Callable[[], AbstractContextManager[None]], Callable[[float], Game]]
+
+
+def _of(name: str, adjacency: str = "add-remove") -> Callable[[float], Game]:
+    def game(epsilon: float) -> Game:
+        settings = PrivacySettings(epsilon=epsilon, adjacency=adjacency)
+        kind, _, which = name.partition(" ")
+        return placements.game(which, settings) if kind == "placement" else mechanism(name, settings)
+
+    return game
+
+
+BROKEN: tuple[Broken, ...] = (  # what is broken, how, and the game that shows it at an epsilon
+    ("noise halved", noise_halved, _of("mean")),
+    ("noise halved", noise_halved, _of("size")),
+    ("noise halved", noise_halved, _of("placement default")),
+    ("clip not applied", clip_not_applied, _of("refine")),
+    ("clip not applied", clip_not_applied, _of("placement config2")),
+    ("sensitivity of one edge forgotten", replacement_forgotten, _of("tensor", "replace")),
+    ("sensitivity of one edge forgotten", replacement_forgotten, _of("core", "replace")),
+    ("vocabulary threshold lowered", threshold_lowered, _of("vocabulary, unknown words")),
+)

@@ -1,0 +1,61 @@
+"""What `dplda plan` foresees beside what fits show, on film reviews and 20 newsgroups.
+
+The plan sees the number of documents and settings only. Columns are the noise level of the core, its 20th eigenvalue
+(the fit's with noise) and how many of its 26 stand above the noise; fits are medians over seeds. Noise is simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+import dplda
+from benchmarks import corpora
+from benchmarks.corpora import Case
+from benchmarks.tables import Table
+from dplda.config import FitSettings
+from dplda.placements import reference_corpora
+from dplda.placements.forecast import ForecastInputs
+
+EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+TOPICS = 20
+
+
+def measure(imdb: Path, news: Path, seeds: int) -> None:
+    """Print a row for each corpus and epsilon."""
+    columns = ("noise level: plan", "fit", "20th eigenvalue: plan", "fit", "above the noise: plan", "fit")
+    table = Table("corpus", "ε", *columns)
+    for name, case, kind in _corpora(imdb, news):
+        corpus = dplda.Corpus.from_counts(case.counts, case.words, public_vocabulary=True)
+        for epsilon in EPSILONS:
+            foreseen, seen = _plan(case, kind, epsilon), _fits(corpus, epsilon, seeds)
+            cells = (f"{value:.2g}" for pair in zip(foreseen, seen, strict=True) for value in pair)
+            table.row(name, f"{epsilon:g}", *cells)
+
+
+def _corpora(imdb: Path, news: Path) -> Iterator[tuple[str, Case, reference_corpora.ReferenceCorpus]]:
+    """Each corpus with the kind that stands for it in the plan."""
+    yield "film reviews", corpora.lines(imdb), reference_corpora.ONE_SUBJECT
+    yield "20 newsgroups", corpora.newsgroups(news), reference_corpora.MANY_SUBJECTS
+
+
+def _plan(case: Case, kind: reference_corpora.ReferenceCorpus, epsilon: float) -> tuple[float, float, float]:
+    """Noise level, eigenvalue and count that the plan foresees."""
+    settings = FitSettings.of(epsilon=epsilon, topics=TOPICS, max_vocabulary=len(case.words))
+    outlook = ForecastInputs(settings, documents=case.counts.shape[0], public_vocabulary=True)
+    expected = outlook.forecast(kind)
+    core = next(stage for stage in expected.stages if stage.name == "core")
+    return core.noise, expected.eigenvalues[TOPICS - 1], expected.supported
+
+
+def _fits(corpus: dplda.Corpus, epsilon: float, seeds: int) -> tuple[float, ...]:
+    """Medians of the same three numbers over `seeds` fits."""
+    found = []
+    for seed in range(seeds):
+        model = dplda.fit(corpus, n_topics=TOPICS, epsilon=epsilon, ledger=False, simulate_seed=seed)
+        core = (model.parameters[name] for name in ("core_noise_level", "core_eigenvalues", "supported_topics"))
+        noise, eigenvalues, supported = core
+        found.append((noise, eigenvalues[TOPICS - 1], supported))
+    return tuple(np.median(found, axis=0).tolist())

@@ -1,0 +1,94 @@
+"""Comparisons and models for the tests of the report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from handmade import make_model
+
+from dplda.accounting.events import PrivacyStatement, merged
+from dplda.accounting.plan import calibrate
+from dplda.comparison.records import DONE, Cell, Comparison, Outcome
+from dplda.model import TopicModel
+from dplda.placements.default import shares
+
+# Words that try to become markup, script, templates, or to turn the text around.
+HOSTILE = [
+    "</script><script>document.title='owned'</script>",
+    "<img src=x onerror=document.title='owned'>",
+    "<b>bold</b>",
+    "\"'&amp;",
+    "{{ 7 * 7 }}",
+    "%{x}",
+    "<!--",
+    "a\u202eb\x00\ud800",
+    "javascript:alert(1)",
+    "<a href='https://example.org/'>link</a>",
+    "\u2028",
+    "ordinary",
+]
+
+
+def outcome(
+    placement: str, epsilon: float, repeat: int, *, calibration: str = "sound", status: str = DONE, **numbers: Any
+) -> Outcome:
+    cell = Cell(placement, calibration, epsilon, repeat)
+    run = f"{placement}-{calibration}-{epsilon:g}-{repeat}"
+    return Outcome(cell=cell, status=status, run=run, sound=placement != "none" and calibration == "sound", **numbers)
+
+
+def comparison(*outcomes: Outcome, kind: str = "planted") -> Comparison:
+    return Comparison(name="toy", corpus="corpus", kind=kind, parameters={"topics": 3}, outcomes=outcomes)
+
+
+def run_model(run: str = "toy-aaaaaa", *, seed: int = 0, words: list[str] | None = None, **privacy: Any) -> TopicModel:
+    """A model with everything that a run of the default placement releases."""
+    model = make_model(3, 12, seed)
+    events = merged(calibrate(shares(False, 3), 1.0, 1e-6))
+    statement = PrivacyStatement(
+        **{
+            "epsilon": 1.0,
+            "delta": 1e-6,
+            "unit": "document",
+            "adjacency": "add-remove",
+            "sound": True,
+            "events": events,
+        }
+        | privacy
+    )
+    facts = {"core_eigenvalues": [0.4, 0.2, 0.1, 0.02, -0.01], "core_noise_level": 0.05, "supported_topics": 3}
+    parameters = dict(model.parameters) | facts | {"run": run, "dataset": "toys", "vocabulary": "private"}
+    return replace(model, vocabulary=words or model.vocabulary, privacy=statement, parameters=parameters)
+
+
+def full_comparison(kind: str = "planted") -> Comparison:
+    """Four methods at three budgets, each repeated, one of them without some answers."""
+    random = np.random.default_rng(0)
+    cells = [
+        (placement, calibration, epsilon, repeat)
+        for placement, calibration in (
+            ("default", "sound"),
+            ("config1", "sound"),
+            ("config1", "published"),
+            ("none", "sound"),
+        )
+        for epsilon in (0.5, 1.0, 4.0)
+        for repeat in (0, 1)
+    ]
+    outcomes = []
+    for placement, calibration, epsilon, repeat in cells:
+        level = {"default": 0.2, "config1": 0.9, "none": 0.05}[placement] * random.uniform(0.8, 1.2)
+        measures: dict[str, dict[str, Any]] = {
+            "planted": {"error": level, "bound": 9 * level if placement == "config1" else None},
+            "public": {"coherence": 0.2 - 0.1 * level, "diversity": 1 - 0.2 * level},
+            "private": {},
+        }
+        measured = measures[kind]
+        if placement == "config1" and epsilon == 0.5:
+            ended: dict[str, Any] = {"status": "unsupported", "message": "too few documents"}
+        else:
+            ended = {**measured, "seconds": {"read": 0.5, "core": 1.25}}
+        outcomes.append(outcome(placement, epsilon, repeat, calibration=calibration, **ended))
+    return comparison(*outcomes, kind=kind)
