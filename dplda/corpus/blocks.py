@@ -20,7 +20,6 @@ SCHEMA = pa.schema(
     ]
 )
 
-
 WORDS = pa.schema([pa.field("word", pa.large_string(), nullable=False)])  # there may be more than 2 GiB of them
 
 

@@ -22,7 +22,7 @@ import pytest
 
 import dplda
 from dplda.cli.main import main
-from dplda.corpus.store import DICTIONARY
+from dplda.corpus.shards import shard_files
 from dplda.errors import InputError
 from dplda.model import TopicModel, load
 from dplda.model.export import csv_text
@@ -356,6 +356,29 @@ def test_arrays_that_unpack_to_gigabytes_are_refused_unread(model: TopicModel, t
         load(tmp_path / "m")
 
 
+@pytest.mark.parametrize("name", shard_files(0))
+def test_a_store_that_unpacks_to_gigabytes_is_refused_before_it_is_unpacked(tmp_path: Path, name: str) -> None:
+    (tmp_path / "c.jsonl").write_bytes(lines(GOOD))
+    dplda.read_corpus(tmp_path / "c.jsonl", cache=tmp_path).write(tmp_path / "forged")
+    shard = tmp_path / "forged" / name
+    there = pa.ipc.open_file(shard.read_bytes())
+    if there.schema.names == ["word"]:
+        batch = pa.record_batch([pa.array(["a" * 2**28], pa.large_string())], schema=there.schema)
+    else:
+        zeros = pa.py_buffer(bytes(2**28))
+        units = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), 2**24, [None, zeros])
+        lists = [pa.ListArray.from_buffers(there.schema.field(place).type, 2**24, [None, zeros], children=[
+            pa.array([], pa.int32())]) for place in (0, 1)]  # fmt: skip
+        ids = pa.StringArray.from_buffers(2**24, zeros, pa.py_buffer(b""))
+        batch = pa.RecordBatch.from_arrays([*lists, units, ids], schema=there.schema)
+    with pa.ipc.new_file(str(shard), there.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as arrow:
+        arrow.write_batch(batch)
+    assert shard.stat().st_size < 2**17
+    told = took(tmp_path / "forged", tmp_path)
+    assert told["error"] == f"{tmp_path / 'forged'} is a damaged corpus store. Import the corpus again."
+    assert told["megabytes"] < 100
+
+
 def test_an_arrow_extension_type_in_a_store_runs_nothing(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_bytes(lines(GOOD))
     dplda.read_corpus(tmp_path / "c.jsonl", cache=tmp_path).write(tmp_path / "store")
@@ -364,7 +387,7 @@ def test_an_arrow_extension_type_in_a_store_runs_nothing(tmp_path: Path) -> None
         b"ARROW:extension:metadata": pickle.dumps(Payload(tmp_path / "owned")),
     }
     schema = pa.schema([pa.field("word", pa.large_string(), nullable=False, metadata=metadata)])
-    with pa.OSFile(str(tmp_path / "store" / DICTIONARY), "wb") as sink, pa.ipc.new_file(sink, schema) as file:
+    with pa.OSFile(str(tmp_path / "store" / shard_files(0)[0]), "wb") as sink, pa.ipc.new_file(sink, schema) as file:
         file.write_batch(
             pa.record_batch([pa.array(["apple", "banana", "cherry", "date"], pa.large_string())], schema=schema)
         )
