@@ -205,7 +205,7 @@ def test_a_model_that_cannot_be_saved_leaves_no_space_taken(planted, ledger, mon
 
 
 def test_a_run_that_fails_before_it_asks_costs_nothing(planted, ledger, monkeypatch, tmp_path):
-    def fail(self, progress=None):
+    def fail(self, progress=None, key=None):
         raise OSError("a private word")
 
     monkeypatch.setattr(dplda.Corpus, "open", fail)
