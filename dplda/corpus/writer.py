@@ -205,20 +205,23 @@ def as_chunks(store: CountStore, skip: int = 0) -> Iterator[CountedDocuments]:
     A chunk brings the words that it uses and those that come before them in the dictionary, so that they keep their
     numbers, and the last one all the others.
     """
+    place = np.empty(len(store.dictionary), np.int64)  # of a word in the chunk
     n_brought = 0
     for index, block in enumerate(store.blocks(), 1):
         if skip > 0:
             skip -= block.n_documents
             continue
-        used = np.unique(block.words)
-        end = len(store.dictionary) if index == store.n_blocks else max(n_brought, int(used.max(initial=-1)) + 1)
-        numbers = np.concatenate([used[used < n_brought], np.arange(n_brought, end)])
+        end = len(place) if index == store.n_blocks else max(n_brought, int(block.words.max(initial=-1)) + 1)
+        needed = np.zeros(len(place), np.bool_)
+        needed[block.words] = needed[n_brought:end] = True
+        numbers = np.flatnonzero(needed)
+        place[numbers] = np.arange(len(numbers))
         n_brought = end
         raw = np.ascontiguousarray(block.units).tobytes()
         yield CountedDocuments(
-            words=[store.dictionary[number] for number in numbers],
+            words=[store.dictionary[number] for number in numbers.tolist()],
             indptr=block.indptr.astype(np.int64),
-            indices=np.searchsorted(numbers, block.words).astype(np.int64),
+            indices=place[block.words],
             counts=block.counts.astype(np.int64),
             ids=block.ids.to_pylist(),
             units=[raw[start : start + UNIT_BYTES] for start in range(0, len(raw), UNIT_BYTES)],

@@ -24,6 +24,7 @@ from typing import Any
 from canaries import SECRET, write_corpora
 
 import dplda.cli.fit
+import dplda.corpus.writer
 import dplda.fitting
 import dplda.report
 import dplda.text.jsonlines
@@ -48,7 +49,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (StoreWriter, "_flush"),
     (StoreWriter, "_finish"),
     (PartialStore, "add"),
-    (PartialStore, "finish"),
+    (dplda.corpus.writer, "sealed"),
     (CountStore, "blocks"),
     (dplda.fitting, "fingerprint"),
     (Reservation, "bind"),
@@ -62,7 +63,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (Reservation, "finish"),
     (dplda.cli.fit, "show_topics"),
 )
-KILLED = ("append", "finish", "charge", "save")
+KILLED = ("append", "sealed", "charge", "save")
 
 
 def _interrupted() -> None:
