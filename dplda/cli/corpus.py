@@ -35,12 +35,10 @@ def import_(
     STORE keeps the fingerprint of its documents under the ledger's key, so that `dplda fit` with this ledger need not
     take it.
     """
-    from dplda.corpus import import_corpus
-
     found = read(source, options)
     key = _ledger_key(ledger_path)
     with following(quiet=as_json) as progress:
-        import_corpus(found, destination, progress, restart=restart, notice=_note, key=key)
+        found.write(destination, progress, restart=restart, notice=_note, key=key)
     private_notes(found.notes)
     if as_json:
         print_json({"store": str(destination), "name": found.name, "unit": found.unit})

@@ -17,10 +17,9 @@ SCHEMA = pa.schema(
         pa.field("counts", pa.list_(pa.field("item", pa.int32(), nullable=False)), nullable=False),
         pa.field("unit", pa.binary(16), nullable=False),
         pa.field("id", pa.string(), nullable=False),
+        pa.field("new_words", pa.list_(pa.field("item", pa.large_string(), nullable=False)), nullable=False),
     ]
 )
-
-WORDS = pa.schema([pa.field("word", pa.large_string(), nullable=False)])  # there may be more than 2 GiB of them
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Block:
 
 
 def read_block(batch: Any, n_words: int) -> Block:
-    """The block an Arrow record batch of `SCHEMA` holds, without copying unless a document is damaged."""
+    """The block that an Arrow record batch of `SCHEMA` holds, without copying unless a document is damaged."""
     words, counts = batch.column(0), batch.column(1)
     indptr, others = _view(words.offsets, np.int32), _view(counts.offsets, np.int32)
     block = Block(

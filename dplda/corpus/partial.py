@@ -20,7 +20,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from dplda.corpus.shards import Checkpoint, Shard, shard_files, sync_folder, whole_shards, write_shard, write_whole
+from dplda.corpus.shards import Checkpoint, Shard, shard_name, sync_folder, whole_shards, write_shard, write_whole
 from dplda.corpus.store import INSIDE, ORIGIN, is_store, partial_folder
 from dplda.errors import InputError
 
@@ -50,9 +50,9 @@ class Origin:
 class PartialStore:
     """The partial store of `destination`, held by this process until `close`.
 
-    `shards` are on disk already if the import can resume: the same `origin`, and not `restart`. An import with other
+    `shards` were on disk already if the import can resume: the same `origin`, and not `restart`. An import with other
     options is refused; one of a corpus that has changed starts over with a `notice`. Without an origin nothing is kept.
-    Raises `InputError`, `StoreLocked` and `OSError`.
+    `n_shards` counts those that are on disk. Raises `InputError`, `StoreLocked` and `OSError`.
     """
 
     def __init__(self, destination: Path, origin: Origin | None, *, restart: bool, notice: Notice) -> None:
@@ -61,7 +61,7 @@ class PartialStore:
         self.folder = partial_folder(destination)
         self.inside = self.folder / INSIDE
         self.shards: list[Shard] = []
-        self._n_shards = 0
+        self.n_shards = 0
         self._lock = _locked(self.folder, destination)
         try:
             self._settle(restart, notice)
@@ -72,12 +72,14 @@ class PartialStore:
     @property
     def is_kept(self) -> bool:
         """Whether the next import finds something to resume from."""
-        return self._n_shards > 0 and os.path.isfile(self.folder / ORIGIN)
+        return self.n_shards > 0 and os.path.isfile(self.folder / ORIGIN)
 
-    def add(self, words: Sequence[str], batches: Sequence[Any], reached: Checkpoint) -> None:
+    def add(self, batches: Sequence[Any], reached: Checkpoint) -> Shard:
         """Write the next shard."""
-        write_shard(self.inside, self._n_shards, words, batches, reached)
-        self._n_shards += 1
+        path = self.inside / shard_name(self.n_shards)
+        write_shard(path, batches, reached)
+        self.n_shards += 1
+        return Shard(path)
 
     def finish(self, files: Mapping[str, bytes]) -> None:
         """Make the store whole by writing `files`, and move it to its destination. Not to be called twice."""
@@ -85,7 +87,7 @@ class PartialStore:
             _write_bytes(self.inside / name, content)
         os.rename(self.inside, self._destination)
         sync_folder(self._destination.parent)
-        self._n_shards = 0
+        self.n_shards = 0
 
     def close(self) -> None:
         """Release the folder, and remove it if there is nothing to resume from."""
@@ -101,21 +103,21 @@ class PartialStore:
         there = _read_origin(self.folder / ORIGIN)
         if there is not None:
             self.shards = whole_shards(self.inside)
-            self._n_shards = len(self.shards)
+            self.n_shards = len(self.shards)
         if os.path.exists(self._destination):
             taken = StoreLocked if is_store(self._destination) else InputError
             raise taken(f"{self._destination} exists already. Choose another folder, or remove it.")
         if there is None or not self.shards or restart or self._changed(there, notice):
             self._begin()
             return
-        whole = {name for number in range(len(self.shards)) for name in shard_files(number)}
+        whole = set(map(shard_name, range(self.n_shards)))
         for place in self.inside.iterdir():
             if place.name not in whole:
                 place.unlink()
 
     def _begin(self) -> None:
         """Start over."""
-        self.shards, self._n_shards = [], 0
+        self.shards, self.n_shards = [], 0
         self._clear()
         self.inside.mkdir(mode=0o700)
         if self._origin is not None:

@@ -173,19 +173,6 @@ def read_corpus(
     return Corpus(name, source.unit, _Raw(place, name, source, reading, tokenization, cache))
 
 
-def import_corpus(
-    corpus: Corpus,
-    destination: str | Path,
-    progress: Progress | None = None,
-    *,
-    restart: bool = False,
-    notice: Notice = silent,
-    key: bytes | None = None,
-) -> CountStore:
-    """`Corpus.write`, for the command line."""
-    return corpus.write(destination, progress, restart=restart, notice=notice, key=key)
-
-
 def describe(store: CountStore) -> list[str]:
     """How many documents were read, and how many contribute nothing and why. Private."""
     absent = sum(count for name, count in store.defects.items() if name != Defect.NO_WORDS.name)

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,9 +14,9 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from dplda.corpus.blocks import SCHEMA, WORDS
+from dplda.corpus.blocks import SCHEMA
 
-SHARD_FILE = re.compile(r"(part|words)-\d{5,}\.arrow")
+SHARD_NAME = re.compile(r"part-\d{5,}\.arrow")
 _CHECKPOINT = b"dplda"  # key of a shard's checkpoint in the metadata of its schema
 _MAGIC = 8  # bytes before the messages of an Arrow file
 _HEADER, _COMPRESSION = 2, 3  # fields of the tables `Message` and `RecordBatch` in Arrow's flatbuffers
@@ -31,81 +31,70 @@ class Checkpoint:
     defects: dict[str, int]
 
 
-class ArrowFile:
-    """A mapped Arrow file of record batches of `schema`, which stay where they are: none is compressed.
+class Shard:
+    """Documents in an Arrow file, which is mapped: their record batches stay where they are, and none is compressed.
 
     Raises `pa.ArrowException` or `OSError` for any other file. Arrow unpacks a compressed batch as soon as it reads it,
     and a few kilobytes may become gigabytes. So the messages are looked at first, and only these are read.
     """
 
-    def __init__(self, path: Path, schema: Any) -> None:
+    def __init__(self, path: Path) -> None:
         with pa.memory_map(str(path)) as source:
             content = source.read_buffer()  # stays mapped while it is referred to; the descriptor is closed
         file = pa.ipc.open_file(content)
         messages = list(pa.ipc.MessageReader.open_stream(content.slice(_MAGIC)))[1:]  # behind the schema
-        if not file.schema.equals(schema) or len(messages) != file.num_record_batches:
+        if not file.schema.equals(SCHEMA) or len(messages) != file.num_record_batches:
             raise pa.ArrowInvalid("another schema, or other batches than the footer says")
         if not all(_is_plain(message) for message in messages):
             raise pa.ArrowInvalid("a compressed batch")
-        self._schema, self._messages = schema, messages
+        self._messages, self._metadata = messages, file.schema.metadata or {}
         self.n_bytes = content.size
-        self.metadata = file.schema.metadata or {}
 
     def __len__(self) -> int:
         return len(self._messages)
 
     def batch(self, index: int) -> Any:
         """A batch whose arrays lie where they say, whoever wrote the file."""
-        batch = pa.ipc.read_record_batch(self._messages[index], self._schema)
-        batch.validate()
-        for column in batch.columns:
-            if column.null_count:
-                raise pa.ArrowInvalid("a null")
-            if not pa.types.is_nested(column.type):
-                column.validate(full=True)
+        batch = self._read(index)
+        batch.column("id").validate(full=True)
         return batch
 
-
-class Shard:
-    """The `number`-th shard in `folder`. Raises `pa.ArrowException` or `OSError` if it is not whole."""
-
-    def __init__(self, folder: Path, number: int) -> None:
-        names = shard_files(number)
-        self.words, self.documents = (ArrowFile(folder / name, kind) for name, kind in zip(names, _KINDS, strict=True))
-
-    def new_words(self) -> list[Any]:
-        """The words that it adds to the dictionary, as Arrow string arrays."""
-        return [self.words.batch(index).column(0) for index in range(len(self.words))]
-
-    def batches(self) -> Iterator[Any]:
-        """Its documents."""
-        return map(self.documents.batch, range(len(self.documents)))
+    def new_words(self) -> Any:
+        """The words that it adds to the dictionary, an Arrow string array: its first document brings them."""
+        if not self._messages:
+            return pa.array([], pa.large_string())
+        column = self._read(0).column("new_words")
+        column.validate(full=True)
+        words = column.flatten()
+        if words.null_count:
+            raise pa.ArrowInvalid("a word that is null")
+        return words
 
     def checkpoint(self) -> Checkpoint:
         """Where an import can resume. Raises `ValueError`, `KeyError` or `TypeError` if it does not say."""
-        return Checkpoint(**json.loads(self.documents.metadata[_CHECKPOINT]))
+        return Checkpoint(**json.loads(self._metadata[_CHECKPOINT]))
+
+    def _read(self, index: int) -> Any:
+        batch = pa.ipc.read_record_batch(self._messages[index], SCHEMA)
+        batch.validate()
+        return batch
 
 
-_KINDS = WORDS, SCHEMA
+def shard_name(number: int) -> str:
+    """The file name of a store's shard."""
+    return f"part-{number:05}.arrow"
 
 
-def shard_files(number: int) -> tuple[str, str]:
-    """Names of the files of a shard: its words, and its documents."""
-    return f"words-{number:05}.arrow", f"part-{number:05}.arrow"
+def write_shard(path: Path, batches: Sequence[Any], reached: Checkpoint) -> None:
+    """Write `batches` of `SCHEMA`, forced to disk."""
+    schema = SCHEMA.with_metadata({_CHECKPOINT: json.dumps(asdict(reached)).encode()})
 
+    def write(file: BinaryIO) -> None:
+        with pa.ipc.new_file(file, schema) as arrow:
+            for batch in batches:
+                arrow.write_batch(batch)
 
-def write_shard(folder: Path, number: int, words: Sequence[str], batches: Sequence[Any], reached: Checkpoint) -> None:
-    """Write a shard, forced to disk: the words that it adds to the dictionary, then its documents."""
-    noted = SCHEMA.with_metadata({_CHECKPOINT: json.dumps(asdict(reached)).encode()})
-    added = pa.record_batch([pa.array(words, WORDS.field(0).type)], schema=WORDS)
-    for name, schema, content in zip(shard_files(number), (WORDS, noted), ([added], batches), strict=True):
-
-        def write(file: BinaryIO, schema: Any = schema, content: Sequence[Any] = content) -> None:
-            with pa.ipc.new_file(file, schema) as arrow:
-                for batch in content:
-                    arrow.write_batch(batch)
-
-        write_whole(folder / name, write)
+    write_whole(path, write)
 
 
 def whole_shards(folder: Path) -> list[Shard]:
@@ -113,8 +102,8 @@ def whole_shards(folder: Path) -> list[Shard]:
     found: list[Shard] = []
     with suppress(OSError, pa.ArrowException, ValueError, KeyError, TypeError, RecursionError):
         while True:
-            shard = Shard(folder, len(found))
-            shard.new_words(), list(shard.batches()), shard.checkpoint()
+            shard = Shard(folder / shard_name(len(found)))
+            shard.new_words(), shard.checkpoint(), [shard.batch(index) for index in range(len(shard))]
             found.append(shard)
     return found
 

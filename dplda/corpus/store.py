@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dplda.corpus.blocks import Block, freeze, read_block, sound_documents
-from dplda.corpus.shards import SHARD_FILE, Shard, shard_files
+from dplda.corpus.shards import SHARD_NAME, Shard, shard_name
 from dplda.errors import InputError
 from dplda.text.records import DOCUMENT, Defect
 
@@ -82,26 +82,27 @@ class CountStore:
         folder = Path(path)
         meta = _read_meta(folder)
         with _intact(folder):
-            shards = [Shard(folder, number) for number in range(meta["shards"])]
+            shards = [Shard(folder / shard_name(number)) for number in range(meta["shards"])]
+            if os.path.exists(folder / shard_name(len(shards))):
+                raise pa.ArrowInvalid("a shard too many")
             identity = store_identity(folder, meta)
-        places = [(shard.documents, index) for shard in shards for index in range(len(shard.documents))]
+        places = [(shard, index) for shard in shards for index in range(len(shard))]
 
         def words() -> Any:
             with _intact(folder):
-                parts = [part for shard in shards for part in shard.new_words()]
-                return pa.chunked_array(parts, pa.large_string()).combine_chunks()
+                return pa.chunked_array([shard.new_words() for shard in shards], pa.large_string()).combine_chunks()
 
         def blocks(n_words: int, chosen: range) -> Iterator[Block]:
-            for file, index in (places[place] for place in chosen):
+            for shard, index in (places[place] for place in chosen):
                 with _intact(folder):
-                    batch = file.batch(index)
+                    batch = shard.batch(index)
                 yield read_block(batch, n_words)
 
         return cls(
             words=words,
             blocks=blocks,
             n_blocks=len(places),
-            n_bytes=sum(shard.documents.n_bytes for shard in shards),
+            n_bytes=sum(shard.n_bytes for shard in shards),
             path=folder,
             unit=meta["unit"],
             n_documents=meta["documents"],
@@ -162,11 +163,10 @@ def is_store(path: Path) -> bool:
     `InputError` for a store with other files in it, or some of its own missing.
     """
     names = _visible(path)
-    shards = {name for name in names if SHARD_FILE.fullmatch(name)}
+    shards = {name for name in names if SHARD_NAME.fullmatch(name)}
     if META not in names or not (shards or names & (_EARLIER - {META})):
         return False
-    whole = {META, *(name for number in range(len(shards) // 2) for name in shard_files(number))}
-    if names - {FINGERPRINT} != whole and names != _EARLIER:
+    if names - {FINGERPRINT} != {META, *map(shard_name, range(len(shards)))} and names != _EARLIER:
         raise InputError(
             f"{path} holds files of a corpus store, but not them alone. Move other files elsewhere, or import the "
             "corpus again; --format folder reads each file as one document."
@@ -226,8 +226,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
 
 def store_identity(folder: Path, meta: dict[str, Any]) -> str:
     """A digest of what was written last, with a random number in it, and of the names and sizes of all shards."""
-    names = [name for number in range(meta["shards"]) for name in shard_files(number)]
-    sizes = {name: (folder / name).stat().st_size for name in names}
+    sizes = {name: (folder / name).stat().st_size for name in map(shard_name, range(meta["shards"]))}
     return hashlib.sha256(json.dumps([meta, sizes], sort_keys=True).encode()).hexdigest()
 
 

@@ -7,9 +7,9 @@ import json
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 from dplda.corpus.blocks import BLOCK_DOCUMENTS, SCHEMA, read_block
 from dplda.corpus.fingerprint import Fingerprinter, sealed
 from dplda.corpus.partial import Notice, Origin, PartialStore, silent
-from dplda.corpus.shards import Checkpoint
+from dplda.corpus.shards import Checkpoint, Shard
 from dplda.corpus.store import FINGERPRINT, FORMAT, META, VERSION, CountStore, store_identity
 from dplda.errors import InputError
 from dplda.text.records import DOCUMENT, MAX_COUNT, UNIT_BYTES, CountedDocuments, Defect
 
 SHARD_BLOCKS = 4  # of BLOCK_DOCUMENTS: what a stop loses at most, seconds of work
 SHARD_ENTRIES = 1 << 22  # long documents make a shard before there are SHARD_BLOCKS
+_DOCUMENTS = SCHEMA.remove(SCHEMA.get_field_index("new_words"))  # until a shard is written
 Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]  # indptr, words, counts
 
 
@@ -63,7 +64,7 @@ class StoreWriter:
         self._key = key
         self._fingerprinter = None if key is None else Fingerprinter(key, unit)
         self._numbers: dict[str, int] = {}
-        self._n_words_written = self._n_shards = 0
+        self._n_words_written = 0
         self._waiting: list[Any] = []
         self._n_waiting = self._n_entries = 0
         self.n_documents = self.n_read = 0
@@ -125,36 +126,37 @@ class StoreWriter:
     def _resume(self) -> None:
         """Take over the shards that are on disk."""
         for shard in self._partial.shards:
-            words = [word for part in shard.new_words() for word in part.to_pylist()]
-            self._numbers |= zip(words, range(len(self._numbers), len(self._numbers) + len(words)), strict=True)
-            self._count_shard(words, shard.batches())
+            self._take(shard)
             reached = shard.checkpoint()
             self.n_read, self.n_documents = reached.n_read, reached.n_documents
             self.carry_over(reached.defects)
 
     def _flush(self) -> None:
         """Write what waits as a shard, in whole chunks, so that reading can begin behind it."""
-        table = pa.Table.from_batches(self._waiting, SCHEMA)
-        n_parts = max(1, table.num_rows // BLOCK_DOCUMENTS)
-        bounds = [table.num_rows * part // n_parts for part in range(n_parts + 1)]
-        parts = [table.slice(first, last - first).combine_chunks() for first, last in pairwise(bounds) if last > first]
-        batches = [batch for part in parts for batch in part.to_batches()]
-        new = list(islice(reversed(self._numbers), len(self._numbers) - self._n_words_written))[::-1]
-        self._partial.add(new, batches, Checkpoint(self.n_read, self.n_documents, self._named_defects()))
-        self._count_shard(new, batches)
+        table = pa.Table.from_batches(self._waiting, _DOCUMENTS)
+        new = pa.array(islice(self._numbers, self._n_words_written, None), pa.large_string())
+        bounds = np.minimum(np.arange(table.num_rows + 1), 1) * len(new)  # all with the first document
+        kind = SCHEMA.field("new_words")
+        table = table.append_column(kind, pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), new, kind.type))
+        n_blocks = max(1, table.num_rows // BLOCK_DOCUMENTS)
+        batches = table.combine_chunks().to_batches(max_chunksize=max(1, -(-table.num_rows // n_blocks)))
+        reached = Checkpoint(self.n_read, self.n_documents, self._named_defects())
+        self._take(self._partial.add(batches, reached))
         self._waiting, self._n_waiting, self._n_entries = [], 0, 0
 
-    def _count_shard(self, words: list[str], batches: Iterable[Any]) -> None:
+    def _take(self, shard: Shard) -> None:
         """Account for a shard that is on disk."""
-        self._n_shards += 1
-        self._n_words_written = len(self._numbers)
+        words = shard.new_words().to_pylist()
+        for word in words:
+            self._numbers.setdefault(word, len(self._numbers))
+        self._n_words_written += len(words)
         if self._fingerprinter is not None:
             self._fingerprinter.add_words(words)
-            for batch in batches:
-                self._fingerprinter.add(read_block(batch, len(self._numbers)))
+            for index in range(len(shard)):
+                self._fingerprinter.add(read_block(shard.batch(index), self._n_words_written))
 
     def _finish(self) -> None:
-        if self._n_waiting or not self._n_shards:
+        if self._n_waiting or not self._partial.n_shards:
             self._flush()
         meta = {
             "format": FORMAT,
@@ -165,7 +167,7 @@ class StoreWriter:
             "reading": self._reading,
             "documents": self.n_documents,
             "defects": self._named_defects(),
-            "shards": self._n_shards,
+            "shards": self._partial.n_shards,
         }
         files = {META: json.dumps(meta).encode()}
         if self._fingerprinter is not None and self._key is not None:
@@ -196,7 +198,7 @@ def _batch(rows: Rows, units: list[bytes], ids: list[str]) -> Any:
         pa.ListArray.from_arrays(offsets, pa.array(values), type=SCHEMA.field(name).type)
         for name, values in (("words", words), ("counts", counts))
     ]
-    return pa.record_batch([*lists, pa.array(units, pa.binary(16)), pa.array(ids, pa.string())], schema=SCHEMA)
+    return pa.record_batch([*lists, pa.array(units, pa.binary(16)), pa.array(ids, pa.string())], schema=_DOCUMENTS)
 
 
 def as_chunks(store: CountStore, skip: int = 0) -> Iterator[CountedDocuments]:

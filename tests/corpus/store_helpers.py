@@ -2,13 +2,13 @@ from pathlib import Path
 
 import numpy as np
 
-from dplda.corpus.shards import shard_files
+from dplda.corpus.shards import shard_name
 from dplda.corpus.store import CountStore
 from dplda.corpus.writer import StoreWriter
 from dplda.text.records import CountedDocuments, document_key
 
 Documents = list[dict[str, int]]
-WORDS_FILE, PART_FILE = shard_files(0)
+SHARD = shard_name(0)
 
 
 def chunk_of(documents: Documents, first: int = 0) -> CountedDocuments:

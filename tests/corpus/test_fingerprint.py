@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from store_helpers import PART_FILE, WORDS_FILE, documents_of, written
+from store_helpers import SHARD, documents_of, written
 
 from dplda.corpus import Corpus, CountStore
 from dplda.corpus.fingerprint import _document_hashes, _word_hashes, fingerprint
@@ -216,8 +216,7 @@ def test_a_fingerprint_that_was_not_sealed_for_this_store_is_not_believed(tmp_pa
 def test_a_shard_put_into_a_store_ends_its_fingerprint(tmp_path: Path) -> None:
     written(tmp_path / "one", [{"a": 3, "b": 1}, {"a": 1, "b": 3}])
     store = Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "two", key=KEY)
-    for name in (WORDS_FILE, PART_FILE):
-        shutil.copy(tmp_path / "one" / name, tmp_path / "two" / name)
+    shutil.copy(tmp_path / "one" / SHARD, tmp_path / "two" / SHARD)
     found = CountStore.open(tmp_path / "two")
     assert found.identity != store.identity
     assert fingerprint(found, KEY).code == fingerprint(CountStore.open(tmp_path / "one"), KEY).code
