@@ -27,7 +27,7 @@ from dplda.corpus.store import FINGERPRINT, FORMAT, META, VERSION, CountStore, s
 from dplda.errors import InputError
 from dplda.text.records import DOCUMENT, MAX_COUNT, UNIT_BYTES, CountedDocuments, Defect
 
-SHARD_BLOCKS = 4  # of BLOCK_DOCUMENTS: what a stop loses at most, seconds of work
+SHARD_BLOCKS = 2  # of BLOCK_DOCUMENTS: what a stop loses at most, seconds of work
 SHARD_ENTRIES = 1 << 22  # long documents make a shard before there are SHARD_BLOCKS
 _DOCUMENTS = SCHEMA.remove(SCHEMA.get_field_index("new_words"))  # until a shard is written
 Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]  # indptr, words, counts
