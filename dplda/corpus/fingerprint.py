@@ -70,6 +70,17 @@ class Fingerprinter:
             return Fingerprint(code, self._sketch)
         return Fingerprint(code, self._sketch, _code(self._key, _DOMAIN + b" grouping", *self._units.sums(), code))
 
+    def sealed(self, identity: str) -> bytes:
+        """The result as a file of the store of this `identity`, which nobody without the key can make."""
+        found = self.result()
+        entry = {
+            "code": found.code,
+            "documents": found.sketch.to_text(),
+            "members": found.sketch.members_to_text(),
+            "grouping": found.grouping,
+        }
+        return json.dumps(entry | {"seal": _seal(entry, self._key, identity)}).encode()
+
 
 def fingerprint(store: CountStore, key: bytes) -> Fingerprint:
     """The fingerprint of `store` under `key`: the one that it was written with, or else from a pass over it."""
@@ -81,17 +92,6 @@ def fingerprint(store: CountStore, key: bytes) -> Fingerprint:
     for block in store.blocks():
         taken.add(block)
     return taken.result()
-
-
-def sealed(found: Fingerprint, key: bytes, identity: str) -> bytes:
-    """The fingerprint as a file of the store of this `identity`, which nobody without `key` can make."""
-    entry = {
-        "code": found.code,
-        "documents": found.sketch.to_text(),
-        "members": found.sketch.members_to_text(),
-        "grouping": found.grouping,
-    }
-    return json.dumps(entry | {"seal": _seal(entry, key, identity)}).encode()
 
 
 def _kept(store: CountStore, key: bytes) -> Fingerprint | None:

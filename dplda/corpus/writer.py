@@ -20,7 +20,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dplda.corpus.blocks import BLOCK_DOCUMENTS, SCHEMA, read_block
-from dplda.corpus.fingerprint import Fingerprinter, sealed
+from dplda.corpus.fingerprint import Fingerprinter
 from dplda.corpus.partial import Notice, Origin, PartialStore, silent
 from dplda.corpus.shards import Checkpoint, Shard
 from dplda.corpus.store import FINGERPRINT, FORMAT, META, VERSION, CountStore, store_identity
@@ -61,7 +61,6 @@ class StoreWriter:
         self._name = name
         self._reading = reading or {}
         self._origin, self._restart, self._notice = origin, restart, notice
-        self._key = key
         self._fingerprinter = None if key is None else Fingerprinter(key, unit)
         self._numbers: dict[str, int] = {}
         self._n_words_written = 0
@@ -170,9 +169,8 @@ class StoreWriter:
             "shards": self._partial.n_shards,
         }
         files = {META: json.dumps(meta).encode()}
-        if self._fingerprinter is not None and self._key is not None:
-            identity = store_identity(self._partial.inside, meta)
-            files = {FINGERPRINT: sealed(self._fingerprinter.result(), self._key, identity)} | files
+        if self._fingerprinter is not None:
+            files = {FINGERPRINT: self._fingerprinter.sealed(store_identity(self._partial.inside, meta))} | files
         self._partial.finish(files)
 
     def _named_defects(self) -> dict[str, int]:

@@ -24,12 +24,12 @@ from typing import Any
 from canaries import SECRET, write_corpora
 
 import dplda.cli.fit
-import dplda.corpus.writer
 import dplda.fitting
 import dplda.report
 import dplda.text.jsonlines
 import dplda.text.pool
 from dplda.cli.main import main
+from dplda.corpus.fingerprint import Fingerprinter
 from dplda.corpus.partial import PartialStore
 from dplda.corpus.store import CountStore
 from dplda.corpus.writer import StoreWriter
@@ -49,7 +49,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (StoreWriter, "_flush"),
     (StoreWriter, "_finish"),
     (PartialStore, "add"),
-    (dplda.corpus.writer, "sealed"),
+    (Fingerprinter, "sealed"),
     (CountStore, "blocks"),
     (dplda.fitting, "fingerprint"),
     (Reservation, "bind"),
