@@ -1,9 +1,10 @@
-"""The corpus store: a folder of memory-mapped shards, or the same blocks in memory. Private (mode 0700).
+"""The corpus store: a folder of memory-mapped shards, or the same blocks in memory.
 
-meta.json           written last: what was imported, and how many shards there are
-words-00000.arrow   the words that the first shard adds to the dictionary
-part-00000.arrow    its documents; further shards follow
-fingerprint.json    the fingerprint of the documents under a ledger's key, if one was known
+    meta.json          written last: what was imported, and how many shards there are
+    part-00000.arrow   the first shard: documents, and the words that they add to the dictionary
+    fingerprint.json   the fingerprint of the documents under a ledger's key, if one was known
+
+The folder is private (mode 0700).
 """
 
 from __future__ import annotations
