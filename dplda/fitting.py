@@ -147,7 +147,7 @@ def _learn(
 ) -> TopicModel:
     settings, charged = request.settings, list[Event]()
     watch.start("read")
-    store = request.corpus.open(watch)
+    store = request.corpus.open(watch, key=None if ledger is False else ledger.key)
     if ledger is not False:
         recorder.bind(fingerprint(store, ledger.key))
 

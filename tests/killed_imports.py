@@ -17,19 +17,22 @@ from killing import killed_at
 
 import dplda
 import dplda.corpus.partial
+import dplda.corpus.shards
 import dplda.corpus.writer
 import dplda.text.counts
 
 STEPS = (
     (os, "mkdir"),
-    (os, "ftruncate"),
+    (os, "open"),
     (os, "fsync"),
     (os, "rename"),
+    (os, "unlink"),
     (os, "rmdir"),
-    (dplda.corpus.partial, "_cut"),
-    (dplda.corpus.partial, "_write"),
+    (dplda.corpus.shards, "write_whole"),
+    (dplda.corpus.partial, "write_whole"),
 )
 BLOCK, CHUNK = 4, 2
+KEY = b"k" * 32
 
 
 def main(corpus: Path, folder: Path) -> None:
@@ -48,8 +51,9 @@ def main(corpus: Path, folder: Path) -> None:
 def take(corpus: Path, store: Path) -> list[str]:
     """One import in small blocks; what was told meanwhile."""
     dplda.corpus.writer.BLOCK_DOCUMENTS, dplda.text.counts.CHUNK_DOCUMENTS = BLOCK, CHUNK
+    dplda.corpus.writer.SHARD_BLOCKS = 1
     told: list[str] = []
-    dplda.read_corpus(corpus).write(store, notice=told.append)
+    dplda.read_corpus(corpus).write(store, notice=told.append, key=KEY)
     return told
 
 

@@ -2,11 +2,13 @@ from pathlib import Path
 
 import numpy as np
 
+from dplda.corpus.shards import shard_name
 from dplda.corpus.store import CountStore
 from dplda.corpus.writer import StoreWriter
 from dplda.text.records import CountedDocuments, document_key
 
 Documents = list[dict[str, int]]
+SHARD = shard_name(0)
 
 
 def chunk_of(documents: Documents, first: int = 0) -> CountedDocuments:

@@ -12,7 +12,8 @@ from dp_accounting.pld import PLDAccountant
 import dplda
 from dplda.accounting.accountant import cost, run_epsilon
 from dplda.accounting.events import at_least
-from dplda.corpus import synthetic
+from dplda.corpus import CountStore, synthetic
+from dplda.corpus.fingerprint import Fingerprinter
 from dplda.errors import BudgetRefused, InputError, UnsupportedByData
 
 WORDS = [f"word{i}" for i in range(80)]
@@ -204,8 +205,50 @@ def test_a_model_that_cannot_be_saved_leaves_no_space_taken(planted, ledger, mon
     assert ledger.runs()[0].status == "cancelled"
 
 
+def test_a_fit_takes_no_fingerprint_of_a_store_that_has_its_ledgers_already(planted, ledger, monkeypatch, tmp_path):
+    taken, read = [], []
+    add, blocks = Fingerprinter.add, CountStore.blocks
+    monkeypatch.setattr(Fingerprinter, "add", lambda self, block: taken.append(block) or add(self, block))
+    monkeypatch.setattr(CountStore, "blocks", lambda self, *chosen: read.append(0) or blocks(self, *chosen))
+    source = corpus_of(planted[0][:3000])
+    ledger.grant("public", unbounded=True)
+    source.write(tmp_path / "ours", key=ledger.key)
+    source.write(tmp_path / "theirs", key=b"another")
+    passes = []
+    for name, of in (("ours", ledger), ("theirs", ledger), ("ours", False)):
+        taken.clear(), read.clear()
+        corpus = dplda.read_corpus(tmp_path / name)
+        dplda.fit(corpus, "public", n_topics=2, vocabulary=WORDS, ledger=of, simulate_seed=1)
+        passes.append((len(taken), len(read)))
+    assert passes == [(0, passes[2][1]), (1, passes[2][1] + 1), (0, passes[2][1])]
+    assert len({run.fingerprint for run in ledger.runs()}) == 1
+
+
+def test_a_fit_of_raw_text_takes_the_fingerprint_while_it_reads(ledger, monkeypatch, tmp_path):
+    lines = [json.dumps({"text": "apple banana cherry " * 5}) for _ in range(300)]
+    (tmp_path / "c.jsonl").write_text("\n".join(lines))
+    monkeypatch.setattr(Fingerprinter, "add_words", _once(Fingerprinter.add_words))
+    ledger.grant("c", unbounded=True)
+    for _ in range(2):
+        corpus = dplda.read_corpus(tmp_path / "c.jsonl", tokenizer="fast", cache=tmp_path / "cache")
+        dplda.fit(corpus, "c", n_topics=2, vocabulary=["apple", "banana"], ledger=ledger, simulate_seed=1)
+    assert len({run.fingerprint for run in ledger.runs()}) == 1
+
+
+def _once(method):
+    """`method`, which fails when it is called again."""
+    calls = []
+
+    def call(*arguments):
+        assert not calls
+        calls.append(0)
+        return method(*arguments)
+
+    return call
+
+
 def test_a_run_that_fails_before_it_asks_costs_nothing(planted, ledger, monkeypatch, tmp_path):
-    def fail(self, progress=None):
+    def fail(self, progress=None, key=None):
         raise OSError("a private word")
 
     monkeypatch.setattr(dplda.Corpus, "open", fail)

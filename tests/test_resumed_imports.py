@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import re
+import stat
 import threading
 import time
 from collections.abc import Callable
@@ -25,10 +26,11 @@ from hypothesis import strategies as st
 
 import dplda
 from dplda.cli.main import main
-from dplda.corpus import arrow, prepare, writer
 from dplda.corpus import partial as partial_module
-from dplda.corpus.fingerprint import fingerprint
+from dplda.corpus import prepare, shards, writer
+from dplda.corpus.fingerprint import Fingerprinter, fingerprint
 from dplda.corpus.partial import StoreLocked
+from dplda.corpus.shards import whole_shards
 from dplda.corpus.store import CountStore
 from dplda.corpus.writer import StoreWriter
 from dplda.errors import InputError
@@ -36,6 +38,7 @@ from dplda.text import counts, matrix, parquet, pool, triples
 
 SCRIPT = Path(__file__).with_name("killed_imports.py")
 FIND_TOKENS = cache(pool.find_tokens)
+KEY = b"k" * 32
 N = 23
 TEXTS = [" ".join(f"word{'abcdefgh'[(number * step) % 8]}" for step in range(1, 4 + number % 3)) for number in range(N)]
 Take = Callable[..., list[str]]
@@ -43,9 +46,10 @@ Take = Callable[..., list[str]]
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Chunks of two documents, blocks of at least five, one process."""
+    """Chunks of two documents, shards of one block of at least five, one process."""
     monkeypatch.setenv("DPLDA_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(writer, "BLOCK_DOCUMENTS", 5)
+    monkeypatch.setattr(writer, "SHARD_BLOCKS", 1)
     for module in (counts, matrix, triples, pool):
         monkeypatch.setattr(module, "CHUNK_DOCUMENTS", 2)
     monkeypatch.setattr(parquet, "BATCH_ROWS", 3)
@@ -147,7 +151,7 @@ def made(folder: Path, name: str = "c.jsonl") -> Take:
 
 def taken(corpus: Path, store: Path, *, restart: bool = False, **options: object) -> list[str]:
     told: list[str] = []
-    dplda.read_corpus(corpus, **options).write(store, restart=restart, notice=told.append)  # type: ignore[arg-type]
+    dplda.read_corpus(corpus, **options).write(store, restart=restart, notice=told.append, key=KEY)  # type: ignore[arg-type]
     return told
 
 
@@ -174,11 +178,12 @@ def stopped(take: Take, store: Path, chunks: int, by: BaseException | None = Non
     return False
 
 
-def content(store: Path) -> tuple[bytes, bytes, dict[str, object]]:
-    """All of a store but the random number that tells it from others."""
-    meta = json.loads((store / "meta.json").read_text())
-    del meta["id"]
-    return (store / "documents.arrow").read_bytes(), (store / "dictionary.arrow").read_bytes(), meta
+def content(store: Path) -> dict[str, object]:
+    """All of a store but the random number that tells it from others, and what was signed with it."""
+    files: dict[str, object] = {path.name: path.read_bytes() for path in store.iterdir()}
+    for name, once in (("meta.json", "id"), ("fingerprint.json", "seal")):
+        files[name] = {**json.loads((store / name).read_text()), once: None}
+    return files
 
 
 def gone_on_behind(told: list[str]) -> int:
@@ -213,9 +218,9 @@ def test_every_format_goes_on_wherever_it_was_stopped(tmp_path: Path, name: str)
         assert content(tmp_path / f"s{chunks}") == whole
         assert not partial_of(tmp_path / f"s{chunks}").exists()
         chunks += 1
-    blocks = CountStore.open(tmp_path / "whole").n_blocks
+    n_shards = len(whole_shards(tmp_path / "whole"))
     assert behind == sorted(behind)
-    assert len({*behind}) == blocks  # from the beginning, or behind every block but the last
+    assert len({*behind}) == n_shards  # from the beginning, or behind every shard but the last
     assert (behind[0], behind[-1] > N // 2) == (0, True)
 
 
@@ -250,9 +255,9 @@ def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert content(tmp_path / "s") == content(tmp_path / "whole")
 
 
-def test_long_documents_make_blocks_of_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_documents_make_shards_of_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "BLOCK_DOCUMENTS", 1000)
-    monkeypatch.setattr(writer, "BLOCK_ENTRIES", 10)
+    monkeypatch.setattr(writer, "SHARD_ENTRIES", 10)
     take = made(tmp_path / "corpus")
     stopped(take, tmp_path / "s", 9)
     assert gone_on_behind(take(tmp_path / "s")) >= 14
@@ -261,9 +266,13 @@ def test_long_documents_make_blocks_of_few(tmp_path: Path, monkeypatch: pytest.M
 def test_a_store_being_copied_goes_on_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made(tmp_path / "corpus")(tmp_path / "whole")
     take = partial(taken, tmp_path / "whole")
+    take(tmp_path / "copy")
     assert stopped(take, tmp_path / "s", 2)
     assert gone_on_behind(take(tmp_path / "s")) > 0
-    assert content(tmp_path / "s") == content(tmp_path / "whole")
+    assert content(tmp_path / "s") == content(tmp_path / "copy")
+    whole, copy = CountStore.open(tmp_path / "whole"), CountStore.open(tmp_path / "s")
+    assert fingerprint(copy, KEY) == fingerprint(whole, KEY)
+    assert copy.dictionary == whole.dictionary
 
 
 def test_counts_in_memory_leave_nothing_and_never_go_on(tmp_path: Path) -> None:
@@ -298,9 +307,8 @@ def test_killed_at_any_step_an_import_goes_on(killed: tuple[Path, list[dict[str,
         if (place / "store").exists():
             assert content(place / "store") == whole
             continue
-        with pytest.raises(
-            InputError, match="not whole" if (place / ".store.partial/notes").exists() else "not a corp"
-        ):
+        begun = (place / ".store.partial/origin.json").exists()
+        with pytest.raises(InputError, match="not whole" if begun else "not a corpus store"):
             CountStore.open(place / "store")
         behind.append(gone_on_behind(take(place / "c.ldac", place / "store")))
         assert content(place / "store") == whole, line
@@ -308,7 +316,7 @@ def test_killed_at_any_step_an_import_goes_on(killed: tuple[Path, list[dict[str,
     assert len(lines) > 60
     assert lines[-1] == {"number": len(lines) - 1, "step": "end", "survived": True}
     assert behind == sorted(behind)
-    assert len({*behind}) == CountStore.open(folder / "whole").n_blocks
+    assert len({*behind}) == len(whole_shards(folder / "whole")) + 1
 
 
 def test_an_import_killed_once_its_store_is_there_leaves_no_more_than_the_next_removes(
@@ -324,57 +332,55 @@ def test_an_import_killed_once_its_store_is_there_leaves_no_more_than_the_next_r
     assert {path.name for path in place.iterdir()} == {"c.ldac", "store"}
 
 
-def test_after_a_power_cut_every_note_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each file no more is there than was forced to disk, and garbage behind it."""
-    take, forced, folders = made(tmp_path / "corpus"), {}, []
-    fsync, checkpoint = os.fsync, partial_module.PartialStore.checkpoint
-    cuts: list[tuple[dict[Path, bytes], int]] = []
+def test_whatever_has_its_name_was_forced_to_disk_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that after a power cut a shard is whole or not there."""
+    forced: dict[int, bytes] = {}
+    named: list[tuple[Path, bool]] = []
+    fsync, rename = os.fsync, os.rename
 
     def forcing(descriptor: int) -> None:
         fsync(descriptor)
-        for path in (tmp_path, *partial_of(tmp_path / "s").rglob("*"), partial_of(tmp_path / "s")):
-            if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
-                if path.is_dir():
-                    folders.append(path)
-                else:
-                    forced[path.relative_to(tmp_path / ".s.partial")] = path.read_bytes()
+        there = os.fstat(descriptor)
+        is_file = stat.S_ISREG(there.st_mode)
+        forced[there.st_ino] = Path(f"/proc/self/fd/{descriptor}").read_bytes() if is_file else b""
+        if not is_file:
+            named[:] = [(path, known or path.parent.stat().st_ino == there.st_ino) for path, known in named]
 
-    def noting(self: partial_module.PartialStore, n_read: int, *more: object) -> None:
-        checkpoint(self, n_read, *more)  # type: ignore[arg-type]
-        cuts.append((dict(forced), n_read))
+    def naming(source: Path, target: Path) -> None:
+        for path in source.iterdir() if source.is_dir() else [source]:
+            assert path.read_bytes() == forced[path.stat().st_ino]
+        assert all(known for _, known in named)
+        rename(source, target)
+        named.append((Path(target), False))
 
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", forcing)
-        patch.setattr(partial_module.PartialStore, "checkpoint", noting)
-        take(tmp_path / "s")
-    assert {tmp_path, tmp_path / ".s.partial", tmp_path / ".s.partial/store"} <= {*folders[:3]}
-    for path, bytes_forced in forced.items():
-        if path.parent.name == "store":
-            assert (tmp_path / "s" / path.name).read_bytes() == bytes_forced
-    assert len(cuts) == 3
-    for number, (files, n_read) in enumerate(cuts):
-        for garbage in (b"", b"\0" * 100, b'{"n_read": 5}\n'):
-            store = tmp_path / f"s{number}{len(garbage)}"
-            for path, there in files.items():
-                (partial_of(store) / path).parent.mkdir(parents=True, exist_ok=True)
-                (partial_of(store) / path).write_bytes(there + garbage)
-            assert gone_on_behind(take(store)) == n_read
-            assert content(store) == content(tmp_path / "s")
+    monkeypatch.setattr(os, "fsync", forcing)
+    monkeypatch.setattr(os, "rename", naming)
+    take = made(tmp_path / "corpus")
+    take(tmp_path / "s")
+    names = [path.name for path, _ in named]
+    assert names[0] == "origin.json"
+    assert names[1] == "part-00000.arrow"
+    assert names[-3:] == ["fingerprint.json", "meta.json", "s"]
 
 
-def test_a_disk_full_at_any_write_is_one_line_and_the_import_goes_on(
+def test_a_disk_full_at_any_file_is_one_line_and_the_import_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take = made(tmp_path / "corpus")
     take(tmp_path / "whole")
-    write, left = partial_module._write, 0
+    write_whole, left = shards.write_whole, 0
 
-    def full(file: object, more: bytes) -> None:
+    def full(path: Path, write: Callable[[object], object]) -> None:
         nonlocal left
         left -= 1
-        write(file, more if left else more[: len(more) // 2])  # type: ignore[arg-type]
-        if not left:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        def half(file: object) -> None:
+            write(file)
+            if left == 0:
+                file.truncate(file.tell() // 2)  # type: ignore[attr-defined]
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        write_whole(path, half)
 
     behind: list[int] = []
     message: str | None = ""
@@ -382,7 +388,8 @@ def test_a_disk_full_at_any_write_is_one_line_and_the_import_goes_on(
         left = len(behind) + 1
         store = tmp_path / f"s{left}"
         with monkeypatch.context() as patch:
-            patch.setattr(partial_module, "_write", full)
+            for module in (shards, partial_module):
+                patch.setattr(module, "write_whole", full)
             message = failure(take, store)
         if message is not None:
             assert (
@@ -392,7 +399,7 @@ def test_a_disk_full_at_any_write_is_one_line_and_the_import_goes_on(
             behind.append(gone_on_behind(take(store)))
             assert content(store) == content(tmp_path / "whole")
     assert behind == sorted(behind)
-    assert len({*behind}) == 4
+    assert len({*behind}) == len(whole_shards(tmp_path / "whole")) + 1
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -404,33 +411,44 @@ def test_damage_costs_what_is_behind_it_and_nothing_else(
     take = made(folder / "corpus", "c.ldac")
     take(folder / "whole")
     stopped(take, folder / "s", data.draw(st.integers(3, 10)))
-    notes = partial_of(folder / "s") / "notes"
-    before = [json.loads(line.rpartition(" ")[0]) for line in notes.read_text().splitlines()]
-    file = data.draw(st.sampled_from(["notes", "store/documents.arrow", "store/dictionary.arrow"]))
-    there = bytearray((partial_of(folder / "s") / file).read_bytes())
+    left = partial_of(folder / "s") / "store"
+    reached = [0, *(shard.checkpoint().n_read for shard in whole_shards(left))]
+    file = data.draw(st.sampled_from(sorted(left.iterdir())))
+    there = file.read_bytes()
     place = data.draw(st.integers(0, 9999)) * len(there) // 10000
-    kind = data.draw(st.sampled_from(["cut", "changed", "zeros", "more"]))
-    if kind == "changed":
-        there[place] ^= data.draw(st.integers(1, 255))
+    kind = data.draw(st.sampled_from(["cut", "zeros", "compressed", "gone"]))
+    if kind == "gone":
+        file.unlink()
+    elif kind == "compressed":
+        arrow = pa.ipc.open_file(there)
+        with pa.ipc.new_file(str(file), arrow.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as again:
+            again.write_batch(arrow.get_batch(0))
     else:
-        there[place:] = {"cut": b"", "zeros": bytes(len(there) - place), "more": bytes(there[place:]) * 2}[kind]
-    (partial_of(folder / "s") / file).write_bytes(there)
+        file.write_bytes(there[:place] + (bytes(len(there) - place) if kind == "zeros" else b""))
     behind = gone_on_behind(take(folder / "s"))
     assert content(folder / "s") == content(folder / "whole")
-    assert behind in [0, *(entry["n_read"] for entry in before[1:])]
-    if file.startswith("store"):
-        which = ["store/documents.arrow", "store/dictionary.arrow"].index(file)
-        whole = [entry["n_read"] for entry in before[1:] if entry["ends"][which] <= place]
-        assert behind >= max(whole, default=0)
+    assert behind == reached[int(file.stem[-5:])]
 
 
-def test_notes_behind_a_torn_one_count(tmp_path: Path) -> None:
+def test_an_origin_that_cannot_be_read_starts_over(tmp_path: Path) -> None:
     take = made(tmp_path / "corpus")
-    assert stopped(take, tmp_path / "s", 4)
-    with open(partial_of(tmp_path / "s") / "notes", "a") as notes:
-        notes.write('{"n_read": 9')
-    assert stopped(take, tmp_path / "s", 4)
-    assert gone_on_behind(take(tmp_path / "s")) >= 12
+    take(tmp_path / "whole")
+    for number, there in enumerate([b"", b"[]", b'{"asked": {}}', b'{"asked": 1, "found": 2}', b"[" * 200_000]):
+        store = tmp_path / f"s{number}"
+        stopped(take, store, 7)
+        (partial_of(store) / "origin.json").write_bytes(there)
+        assert take(store) == []
+        assert content(store) == content(tmp_path / "whole")
+
+
+def test_what_an_earlier_version_left_is_thrown_away(tmp_path: Path) -> None:
+    take = made(tmp_path / "corpus")
+    (partial_of(tmp_path / "s") / "store").mkdir(parents=True)
+    for name in ("notes", "store/documents.arrow", "store/dictionary.arrow"):
+        (partial_of(tmp_path / "s") / name).write_bytes(b"{}")
+    assert take(tmp_path / "s") == []
+    assert not partial_of(tmp_path / "s").exists()
+    assert len(content(tmp_path / "s")) == 2 + len(whole_shards(tmp_path / "s"))
 
 
 def test_stopped_again_and_again_an_import_comes_to_its_end(tmp_path: Path) -> None:
@@ -441,8 +459,23 @@ def test_stopped_again_and_again_an_import_comes_to_its_end(tmp_path: Path) -> N
         stops += 1
     assert stops == 3
     assert content(tmp_path / "s") == content(tmp_path / "whole")
+
+
+def test_a_resumed_import_takes_the_fingerprint_of_all_documents(tmp_path: Path) -> None:
+    take = made(tmp_path / "corpus")
+    stopped(take, tmp_path / "s", 9)
+    take(tmp_path / "s")
     store = CountStore.open(tmp_path / "s")
-    assert fingerprint(store, b"k").code == fingerprint(CountStore.open(tmp_path / "whole"), b"k").code
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CountStore, "blocks", None)
+        kept = fingerprint(store, KEY)
+    taken = Fingerprinter(KEY, store.unit)
+    taken.add_words(store.dictionary)
+    for block in store.blocks():
+        taken.add(block)
+    assert kept == taken.result()
+    assert np.array_equal(kept.sketch.hashes, taken.result().sketch.hashes)
+    assert np.array_equal(kept.sketch.members, taken.result().sketch.members)
 
 
 # What has changed meanwhile.
@@ -473,16 +506,6 @@ def test_another_version_starts_over(tmp_path: Path, monkeypatch: pytest.MonkeyP
     stopped(take, tmp_path / "s", 7)
     monkeypatch.setattr(prepare.metadata, "version", lambda name: "99")
     assert "the version of dplda or of what it reads with changed" in take(tmp_path / "s")[0]
-
-
-def test_an_arrow_that_writes_otherwise_starts_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    take = made(tmp_path / "corpus")
-    stopped(take, tmp_path / "s", 7)
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    monkeypatch.setattr(arrow.pa.ipc, "new_file", partial(pa.ipc.new_file, options=options))
-    assert take(tmp_path / "s") == []
-    take(tmp_path / "whole")
-    assert content(tmp_path / "s") == content(tmp_path / "whole")
 
 
 @pytest.mark.parametrize(

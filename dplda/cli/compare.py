@@ -123,7 +123,7 @@ def compare(corpus: str | None, as_json: bool, ledger_path: Path | None, **optio
     repeats it runs only what is new.
     """
     _check_usage(corpus, options)
-    grid = _grid(corpus, options, quiet=as_json)
+    grid = _grid(corpus, options, ledger_path, quiet=as_json)
     ledger = open_ledger(ledger_path)
     with ledger.lock(grid.key(ledger)):
         comparison, quote = _compared(grid, ledger, options, quiet=as_json)
@@ -166,7 +166,7 @@ def _check_usage(corpus: str | None, options: dict[str, Any]) -> None:
             raise InputError(f"the folder of {options['output']} is not there. Make it, or choose another file.")
 
 
-def _grid(path: str | None, options: dict[str, Any], *, quiet: bool) -> Grid:
+def _grid(path: str | None, options: dict[str, Any], ledger_path: Path | None, *, quiet: bool) -> Grid:
     from dplda.comparison import grid, public
     from dplda.request import UNNAMED
 
@@ -187,7 +187,10 @@ def _grid(path: str | None, options: dict[str, Any], *, quiet: bool) -> Grid:
             words = list(corpus.public_vocabulary)
         if options["public"]:
             with following(quiet=quiet) as progress:
-                chosen = {"kind": grid.PUBLIC, "judge": public.Documents(corpus, progress)}
+                chosen = {
+                    "kind": grid.PUBLIC,
+                    "judge": public.Documents(corpus, progress, open_ledger(ledger_path).key),
+                }
         else:
             columns = {name: options[name] for name in READING_NAMES}
             source = json.dumps([os.path.realpath(path), columns], sort_keys=True)

@@ -9,7 +9,8 @@ import click
 
 from dplda.cli.bars import following
 from dplda.cli.console import print_json, private_notes, say, table
-from dplda.cli.options import json_option, read, reading_options
+from dplda.cli.options import json_option, ledger_option, open_ledger, read, reading_options
+from dplda.errors import LedgerError
 
 
 @click.group()
@@ -23,22 +24,40 @@ def corpus() -> None:
 @reading_options
 @click.option("--restart", is_flag=True, help="Discard what a stopped import left, and start over.")
 @json_option
-def import_(source: str, destination: Path, restart: bool, as_json: bool, **options: Any) -> None:
+@ledger_option
+def import_(
+    source: str, destination: Path, restart: bool, as_json: bool, ledger_path: Path | None, **options: Any
+) -> None:
     """Read CORPUS once and write it as a prepared store, a new folder that every command takes as CORPUS.
 
     The store is as private as the documents: only its owner may read it. Where this command was stopped, by Ctrl-C, a
     full disk or a power cut, the same command resumes from what it left in the folder .STORE.partial beside STORE.
+    STORE keeps the fingerprint of its documents under the ledger's key, so that `dplda fit` with this ledger need not
+    take it.
     """
-    from dplda.corpus import import_corpus
-
     found = read(source, options)
+    key = _ledger_key(ledger_path)
     with following(quiet=as_json) as progress:
-        import_corpus(found, destination, progress, restart=restart, notice=_note)
+        found.write(destination, progress, restart=restart, notice=_note, key=key)
     private_notes(found.notes)
     if as_json:
         print_json({"store": str(destination), "name": found.name, "unit": found.unit})
     else:
         say(f"Prepared {found.name} in {destination}. It is as private as the documents themselves.")
+
+
+def _ledger_key(path: Path | None) -> bytes | None:
+    """The key of the ledger at `path`, or of the default one, which is made if absent; None if that cannot be used.
+
+    Nobody asked for the default ledger, and an import can do without. Raises `LedgerError` for one that was named.
+    """
+    try:
+        return open_ledger(path).key
+    except LedgerError as error:
+        if path is not None:
+            raise
+        _note(f"{error} The store will hold no fingerprint: every fit of it takes its own.")
+        return None
 
 
 def _note(line: str) -> None:

@@ -33,10 +33,13 @@ class Judge(Protocol):
 
 
 class Documents:
-    """Measures models against the documents of `corpus`, which its owner declared public; reads them when made."""
+    """Measures models against the documents of `corpus`, which its owner declared public; reads them when made.
 
-    def __init__(self, corpus: Corpus, progress: Progress) -> None:
-        self._store = corpus.open(progress)
+    `key` is that of the ledger that will be asked about them, if it is known.
+    """
+
+    def __init__(self, corpus: Corpus, progress: Progress, key: bytes | None = None) -> None:
+        self._store = corpus.open(progress, key=key)
 
     def identity(self, key: bytes) -> Fingerprint:
         """See `Judge`."""

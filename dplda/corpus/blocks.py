@@ -17,11 +17,9 @@ SCHEMA = pa.schema(
         pa.field("counts", pa.list_(pa.field("item", pa.int32(), nullable=False)), nullable=False),
         pa.field("unit", pa.binary(16), nullable=False),
         pa.field("id", pa.string(), nullable=False),
+        pa.field("new_words", pa.list_(pa.field("item", pa.large_string(), nullable=False)), nullable=False),
     ]
 )
-
-
-WORDS = pa.schema([pa.field("word", pa.large_string(), nullable=False)])  # there may be more than 2 GiB of them
 
 
 @dataclass(frozen=True)
@@ -60,14 +58,14 @@ class Block:
 
 
 def read_block(batch: Any, n_words: int) -> Block:
-    """The block an Arrow record batch of `SCHEMA` holds, without copying unless a document is damaged."""
+    """The block that an Arrow record batch of `SCHEMA` holds, without copying unless a document is damaged."""
     words, counts = batch.column(0), batch.column(1)
     indptr, others = _view(words.offsets, np.int32), _view(counts.offsets, np.int32)
     block = Block(
         indptr=indptr,
         words=_view(words.values, np.int32),
         counts=_view(counts.values, np.int32),
-        units=_units(batch.column(2)),
+        units=_view(batch.column(2), np.uint64, 2).reshape(-1, 2),
         ids=batch.column(3),
     )
     ranges = _sound_ranges(indptr, others, min(len(block.words), len(block.counts)))
@@ -108,10 +106,7 @@ def _sound_ranges(starts: NDArray[np.int32], others: NDArray[np.int32], size: in
     return np.asarray(same & (first >= 0) & (first <= last) & (last <= size) & (first >= reached))
 
 
-def _view(array: Any, dtype: type[np.int32]) -> NDArray[np.int32]:
-    return np.asarray(np.frombuffer(array.buffers()[1] or b"", dtype=dtype)[array.offset : array.offset + len(array)])
-
-
-def _units(column: Any) -> NDArray[np.uint64]:
-    raw = np.frombuffer(column.buffers()[1] or b"", dtype=np.uint64).reshape(-1, 2)
-    return raw[column.offset : column.offset + len(column)]
+def _view(array: Any, dtype: type[np.int32] | type[np.uint64], width: int = 1) -> NDArray[Any]:
+    """The values of a validated Arrow array, `width` numbers each."""
+    n = width * (array.offset + len(array))  # a forged buffer may be longer, and of no whole number
+    return np.frombuffer(array.buffers()[1] or b"", dtype, count=n)[width * array.offset :]

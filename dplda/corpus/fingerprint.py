@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from dplda.config import MINIMUM_LENGTH
 from dplda.corpus.blocks import Block
-from dplda.corpus.store import CountStore
+from dplda.corpus.store import FINGERPRINT, META_BYTES, CountStore
 from dplda.overlap import Fingerprint, Sketch
 from dplda.text.records import DOCUMENT
 
@@ -21,8 +22,8 @@ _FEW_DOCUMENTS = 1 << 20  # are held before they are added to their units
 Hashes = NDArray[np.uint64]
 
 
-def fingerprint(store: CountStore, key: bytes) -> Fingerprint:
-    """Codes of the documents in `store` and of how they form units, and a sketch of the documents.
+class Fingerprinter:
+    """Takes the fingerprint of a corpus from its blocks, under a ledger's `key`.
 
     A document is its multiset of words. It is eligible with at least `MINIMUM_LENGTH` words, counted with repetition:
     shorter ones contribute nothing to any statistic, and anyone can add any number of them. A unit is its multiset of
@@ -31,24 +32,85 @@ def fingerprint(store: CountStore, key: bytes) -> Fingerprint:
     the dictionary, or on what units are called. All are private: whoever holds `key` can test a guess of the corpus, or
     of a document in the sketch.
     """
-    lanes = [_word_hashes(store.dictionary, key, lane) for lane in range(_LANES)]
-    secret, unit_secret = (hmac.digest(key, _DOMAIN + part, hashlib.sha256) for part in (b" documents", b" units"))
-    sums = np.zeros(_LANES, dtype=np.uint64)
-    grouped = store.unit != DOCUMENT
-    documents, sketch, units = 0, Sketch(), _Units()
-    for block in store.blocks():
-        documents += block.n_documents
-        hashes = np.stack([_document_hashes(block, words) for words in lanes], axis=1)
-        sums += hashes.sum(axis=0, dtype=np.uint64)
+
+    def __init__(self, key: bytes, unit: str) -> None:
+        self._key = key
+        self._secret, self._unit_secret = (
+            hmac.digest(key, _DOMAIN + part, hashlib.sha256) for part in (b" documents", b" units")
+        )
+        self._words = [np.zeros(0, np.uint64)] * _LANES
+        self._sums = np.zeros(_LANES, dtype=np.uint64)
+        self._documents, self._sketch = 0, Sketch()
+        self._units = None if unit == DOCUMENT else _Units()
+
+    def add_words(self, words: Sequence[str]) -> None:
+        """Add to the dictionary, (n,)."""
+        self._words = [
+            np.concatenate([known, _word_hashes(words, self._key, lane)]) for lane, known in enumerate(self._words)
+        ]
+
+    def add(self, block: Block) -> None:
+        """Add documents over the dictionary so far."""
+        hashes = np.stack([_document_hashes(block, words) for words in self._words], axis=1)
+        self._documents += block.n_documents
+        self._sums += hashes.sum(axis=0, dtype=np.uint64)
         eligible = np.flatnonzero(_lengths(block) >= MINIMUM_LENGTH)
-        codes = _keyed(hashes[eligible], secret)
-        near = codes <= np.uint64(sketch.bound)
-        owners = _keyed(block.units[eligible[near]], unit_secret) if grouped else None
-        sketch = sketch.with_documents(codes[near], owners)
-        if grouped:
-            units.add(block.units[eligible], hashes[eligible])
-    code = _code(key, _DOMAIN, sums, documents)
-    return Fingerprint(code, sketch, _code(key, _DOMAIN + b" grouping", *units.sums(), code) if grouped else None)
+        codes = _keyed(hashes[eligible], self._secret)
+        near = codes <= np.uint64(self._sketch.bound)
+        owners = None
+        if self._units is not None:
+            owners = _keyed(block.units[eligible[near]], self._unit_secret)
+            self._units.add(block.units[eligible], hashes[eligible])
+        self._sketch = self._sketch.with_documents(codes[near], owners)
+
+    def result(self) -> Fingerprint:
+        """The fingerprint of all that was added."""
+        code = _code(self._key, _DOMAIN, self._sums, self._documents)
+        if self._units is None:
+            return Fingerprint(code, self._sketch)
+        return Fingerprint(code, self._sketch, _code(self._key, _DOMAIN + b" grouping", *self._units.sums(), code))
+
+    def sealed(self, identity: str) -> bytes:
+        """The result as a file of the store of this `identity`, which nobody without the key can make."""
+        found = self.result()
+        entry = {
+            "code": found.code,
+            "documents": found.sketch.to_text(),
+            "members": found.sketch.members_to_text(),
+            "grouping": found.grouping,
+        }
+        return json.dumps(entry | {"seal": _seal(entry, self._key, identity)}).encode()
+
+
+def fingerprint(store: CountStore, key: bytes) -> Fingerprint:
+    """The fingerprint of `store` under `key`: the one that it was written with, or else from a pass over it."""
+    kept = _kept(store, key)
+    if kept is not None:
+        return kept
+    taken = Fingerprinter(key, store.unit)
+    taken.add_words(store.dictionary)
+    for block in store.blocks():
+        taken.add(block)
+    return taken.result()
+
+
+def _kept(store: CountStore, key: bytes) -> Fingerprint | None:
+    """The fingerprint in the store's folder, if it was sealed under `key` for this very store."""
+    if store.path is None:
+        return None
+    try:
+        with open(store.path / FINGERPRINT, "rb") as file:
+            entry = json.loads(file.read(META_BYTES))
+        if not hmac.compare_digest(entry.pop("seal"), _seal(entry, key, store.identity)):
+            return None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    return Fingerprint(entry["code"], Sketch.from_text(entry["documents"], entry["members"]), entry["grouping"])
+
+
+def _seal(entry: dict[str, str | None], key: bytes, identity: str) -> str:
+    message = _DOMAIN + b" seal" + json.dumps([identity, entry], sort_keys=True).encode()
+    return hmac.new(key, message, hashlib.sha256).hexdigest()
 
 
 class _Units:

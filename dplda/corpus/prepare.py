@@ -37,10 +37,10 @@ class Preparation(Protocol):
     def reading(self) -> dict[str, Any]:
         """How text becomes words; empty for counts. Public."""
 
-    def open(self, progress: Progress) -> CountStore:
+    def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """The counts, prepared if need be."""
 
-    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice) -> None:
+    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
         """Write the counts as a store at `destination`, or what of them is not there yet."""
 
 
@@ -92,13 +92,15 @@ class Corpus:
     def __repr__(self) -> str:
         return f"Corpus(name={self.name!r}, unit={self.unit!r})"
 
-    def open(self, progress: Progress | None = None) -> CountStore:
+    def open(self, progress: Progress | None = None, *, key: bytes | None = None) -> CountStore:
         """The counts: prepared now, or found prepared.
 
-        Raises `InputError` for a damaged file, a full disk, or counts whose unit is not this corpus's.
+        If they are prepared now, the store keeps its fingerprint under `key`, that of a ledger, which saves each `fit`
+        with this ledger a pass over the documents. Raises `InputError` for a damaged file, a full disk, or counts whose
+        unit is not this corpus's.
         """
         if self._store is None:
-            self._store = self._preparation.open(progress or NoProgress())
+            self._store = self._preparation.open(progress or NoProgress(), key)
         if self._store.unit != self.unit:
             raise InputError(f"This corpus's unit is {self.unit!r}, and its counts are of unit {self._store.unit!r}.")
         return self._store
@@ -110,15 +112,16 @@ class Corpus:
         *,
         restart: bool = False,
         notice: Notice = silent,
+        key: bytes | None = None,
     ) -> CountStore:
         """Write the counts as a store, a folder that must not exist yet, and open it. Raises `InputError`.
 
         If writing the same corpus there was stopped before, for whatever reason, this resumes; `restart` starts over.
         `notice` is called with one line when it resumes, starts over because files or versions have changed, or leaves
-        something to resume from; the line may be private.
+        something to resume from; the line may be private. `key` is as in `open`.
         """
         place = Path(destination).expanduser()
-        self._preparation.write(place, progress or NoProgress(), restart=restart, notice=notice)
+        self._preparation.write(place, progress or NoProgress(), restart=restart, notice=notice, key=key)
         self._store = CountStore.open(place)
         return self._store
 
@@ -170,18 +173,6 @@ def read_corpus(
     return Corpus(name, source.unit, _Raw(place, name, source, reading, tokenization, cache))
 
 
-def import_corpus(
-    corpus: Corpus,
-    destination: str | Path,
-    progress: Progress | None = None,
-    *,
-    restart: bool = False,
-    notice: Notice = silent,
-) -> CountStore:
-    """`Corpus.write`, for the command line."""
-    return corpus.write(destination, progress, restart=restart, notice=notice)
-
-
 def describe(store: CountStore) -> list[str]:
     """How many documents were read, and how many contribute nothing and why. Private."""
     absent = sum(count for name, count in store.defects.items() if name != Defect.NO_WORDS.name)
@@ -204,10 +195,10 @@ class _Prepared:
     def reading(self) -> dict[str, Any]:
         return self.store.reading
 
-    def open(self, progress: Progress) -> CountStore:
+    def open(self, progress: Progress, key: bytes | None) -> CountStore:
         return self.store
 
-    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice) -> None:
+    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
         with StoreWriter(
             destination,
             unit=self.store.unit,
@@ -216,6 +207,7 @@ class _Prepared:
             origin=self._origin(),
             restart=restart,
             notice=notice,
+            key=key,
         ) as writer:
             progress.start(STAGE, self.store.n_documents)
             progress.advance(writer.n_read)
@@ -246,16 +238,16 @@ class _Raw:
     def reading(self) -> dict[str, Any]:
         return asdict(self.tokenization) if isinstance(self.source, TextSource) else {}
 
-    def open(self, progress: Progress) -> CountStore:
+    def open(self, progress: Progress, key: bytes | None) -> CountStore:
         prepared = cache_folder(self.cache) / source_key(self.path, self.source.files, self.options | self.reading)
         while not is_store(prepared):
             try:
-                self.write(prepared, progress, restart=False, notice=silent)
+                self.write(prepared, progress, restart=False, notice=silent, key=key)
             except StoreLocked:  # it is being made for another run
                 time.sleep(_POLL_SECONDS)
         return CountStore.open(prepared)
 
-    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice) -> None:
+    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
         asked = {"corpus": os.path.realpath(self.path), **self.options, **self.reading}
         with StoreWriter(
             destination,
@@ -265,6 +257,7 @@ class _Raw:
             origin=_origin(asked, source_key(self.path, self.source.files, {})),
             restart=restart,
             notice=notice,
+            key=key,
         ) as writer:
             progress.start(STAGE, self.source.total)
             progress.advance(writer.n_read)

@@ -1,4 +1,11 @@
-"""The corpus store: a folder of memory-mapped Arrow blocks, or the same blocks in memory. Private (mode 0700)."""
+"""The corpus store: a folder of memory-mapped shards, or the same blocks in memory.
+
+    meta.json          written last: what was imported, and how many shards there are
+    part-00000.arrow   the first shard: documents, and the words that they add to the dictionary
+    fingerprint.json   the fingerprint of the documents under a ledger's key, if one was known
+
+The folder is private (mode 0700).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +13,8 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +22,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dplda.corpus.blocks import SCHEMA, WORDS, Block, freeze, read_block, sound_documents
+from dplda.corpus.blocks import Block, freeze, read_block, sound_documents
+from dplda.corpus.shards import SHARD_NAME, Shard, shard_name
 from dplda.errors import InputError
 from dplda.text.records import DOCUMENT, Defect
 
 FORMAT = "dplda corpus store"
-VERSION = 2  # 1 may hold records that were torn apart at line breaks inside quoted fields
-META, DICTIONARY, DOCUMENTS = "meta.json", "dictionary.arrow", "documents.arrow"
+VERSION = 3
+META, FINGERPRINT = "meta.json", "fingerprint.json"
 META_BYTES = 1 << 20
-NOTES, INSIDE = "notes", "store"  # of the folder in which a store is while it is written
+ORIGIN, INSIDE = "origin.json", "store"  # of the folder in which a store is while it is written
+_EARLIER = {META, "dictionary.arrow", "documents.arrow"}  # the files of versions 1 and 2
 
 __all__ = ["Block", "CountStore", "is_store"]
 
@@ -72,25 +82,35 @@ class CountStore:
         """Map the store at `path`. Raises `InputError` if it is damaged or of another version."""
         folder = Path(path)
         meta = _read_meta(folder)
-        documents = _map(folder / DOCUMENTS)
-        words = _map(folder / DICTIONARY)
+        with _intact(folder):
+            shards = [Shard(folder / shard_name(number)) for number in range(meta["shards"])]
+            if os.path.exists(folder / shard_name(len(shards))):
+                raise pa.ArrowInvalid("a shard too many")
+            identity = store_identity(folder, meta)
+        places = [(shard, index) for shard in shards for index in range(len(shard))]
+
+        def words() -> Any:
+            with _intact(folder):
+                return pa.chunked_array([shard.new_words() for shard in shards], pa.large_string()).combine_chunks()
 
         def blocks(n_words: int, chosen: range) -> Iterator[Block]:
-            for index in chosen:
-                yield read_block(_intact(folder, partial(_batch, documents, index)), n_words)
+            for shard, index in (places[place] for place in chosen):
+                with _intact(folder):
+                    batch = shard.batch(index)
+                yield read_block(batch, n_words)
 
         return cls(
-            words=lambda: _intact(folder, lambda: _dictionary(words)),
+            words=words,
             blocks=blocks,
-            n_blocks=documents.num_record_batches,
-            n_bytes=(folder / DOCUMENTS).stat().st_size,
+            n_blocks=len(places),
+            n_bytes=sum(shard.n_bytes for shard in shards),
             path=folder,
             unit=meta["unit"],
             n_documents=meta["documents"],
             defects=meta["defects"],
             name=meta["name"],
             reading=meta.get("reading"),
-            identity=_identity(folder, meta),
+            identity=identity,
         )
 
     @classmethod
@@ -144,9 +164,10 @@ def is_store(path: Path) -> bool:
     `InputError` for a store with other files in it, or some of its own missing.
     """
     names = _visible(path)
-    if META not in names or names.isdisjoint((DOCUMENTS, DICTIONARY)):
+    shards = {name for name in names if SHARD_NAME.fullmatch(name)}
+    if META not in names or not (shards or names & (_EARLIER - {META})):
         return False
-    if names != {META, DOCUMENTS, DICTIONARY}:
+    if names - {FINGERPRINT} != {META, *map(shard_name, range(len(shards)))} and names != _EARLIER:
         raise InputError(
             f"{path} holds files of a corpus store, but not them alone. Move other files elsewhere, or import the "
             "corpus again; --format folder reads each file as one document."
@@ -170,7 +191,7 @@ def is_partial(path: Path) -> bool:
     """Whether `path` is, or would be, a store of which only a part is there."""
     places = (path, path.parent) if os.path.exists(path) else (partial_folder(path),)
     partial = (place for place in places if place.name.startswith(".") and place.name.endswith(".partial"))
-    return any(os.path.isfile(place / NOTES) for place in partial)
+    return any(os.path.isfile(place / ORIGIN) for place in partial)
 
 
 def _checked(block: Block, n_words: int) -> Block:
@@ -196,44 +217,24 @@ def _read_meta(folder: Path) -> dict[str, Any]:
                 "`dplda corpus import` command again."
             ) from None
         raise InputError(f"{folder} is not a corpus store. Write one with `dplda corpus import`.") from None
-    if version != VERSION or not fine:
-        raise InputError(f"{folder} was written by another version of dplda. Import the corpus again.")
+    if version != VERSION or not fine or not isinstance(meta.get("shards"), int):
+        raise InputError(
+            f"{folder} was written by another version of dplda. Import its corpus again, into another folder: "
+            "dplda corpus import CORPUS STORE."
+        )
     return dict(meta)
 
 
-def _identity(folder: Path, meta: dict[str, Any]) -> str:
-    """A digest of what was written last, with a random number in it, and of how large the rest is."""
-    sizes = [(folder / name).stat().st_size for name in (DICTIONARY, DOCUMENTS)]
+def store_identity(folder: Path, meta: dict[str, Any]) -> str:
+    """A digest of what was written last, with a random number in it, and of the names and sizes of all shards."""
+    sizes = {name: (folder / name).stat().st_size for name in map(shard_name, range(meta["shards"]))}
     return hashlib.sha256(json.dumps([meta, sizes], sort_keys=True).encode()).hexdigest()
 
 
-def _map(path: Path) -> Any:
+@contextmanager
+def _intact(folder: Path) -> Iterator[None]:
+    """One line for a damaged shard."""
     try:
-        return pa.ipc.open_file(pa.memory_map(str(path)))
-    except (OSError, pa.ArrowException):
-        raise InputError(f"{path.parent} is a damaged corpus store. Import the corpus again.") from None
-
-
-def _intact(folder: Path, read: Callable[[], Any]) -> Any:
-    try:
-        return read()
+        yield
     except (OSError, pa.ArrowException):
         raise InputError(f"{folder} is a damaged corpus store. Import the corpus again.") from None
-
-
-def _batch(file: Any, index: int) -> Any:
-    """A batch whose arrays lie where they say, whoever wrote the file: what reads them checks no more than the rows."""
-    batch = file.get_batch(index)
-    if not batch.schema.equals(SCHEMA):
-        raise pa.ArrowInvalid("another schema")
-    batch.validate()
-    batch.column("id").validate(full=True)
-    return batch
-
-
-def _dictionary(file: Any) -> Any:
-    table = file.read_all()
-    if not table.schema.equals(WORDS) or table.column(0).null_count:
-        raise pa.ArrowInvalid("another schema")
-    table.validate(full=True)
-    return table.column(0).combine_chunks()

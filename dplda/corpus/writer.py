@@ -9,7 +9,7 @@ import secrets
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain, islice, pairwise
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,25 +19,29 @@ import pyarrow as pa
 import scipy.sparse
 from numpy.typing import NDArray
 
-from dplda.corpus.arrow import ArrowFile
-from dplda.corpus.blocks import BLOCK_DOCUMENTS, SCHEMA, WORDS
+from dplda.corpus.blocks import BLOCK_DOCUMENTS, SCHEMA, read_block
+from dplda.corpus.fingerprint import Fingerprinter
 from dplda.corpus.partial import Notice, Origin, PartialStore, silent
-from dplda.corpus.store import DICTIONARY, DOCUMENTS, FORMAT, VERSION, CountStore
+from dplda.corpus.shards import Checkpoint, Shard
+from dplda.corpus.store import FINGERPRINT, FORMAT, META, VERSION, CountStore, store_identity
 from dplda.errors import InputError
 from dplda.text.records import DOCUMENT, MAX_COUNT, UNIT_BYTES, CountedDocuments, Defect
 
-BLOCK_ENTRIES = 1 << 22  # long documents make a block before there are BLOCK_DOCUMENTS of them
+SHARD_BLOCKS = 2  # of BLOCK_DOCUMENTS: what a stop loses at most, seconds of work
+SHARD_ENTRIES = 1 << 22  # long documents make a shard before there are SHARD_BLOCKS
+_DOCUMENTS = SCHEMA.remove(SCHEMA.get_field_index("new_words"))  # until a shard is written
 Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]  # indptr, words, counts
 
 
 class StoreWriter:
     """Context manager that writes a store beside `destination` and moves it there when it is complete.
 
-    Whatever ends an import of a known `origin` leaves the blocks that were on disk, in a folder that cannot be taken
+    Whatever ends an import of a known `origin` leaves the shards that were on disk, in a folder that cannot be taken
     for a store, and the next import of the same origin resumes from them: `n_read` documents of the source, defective
     ones included, are to be left out. `restart` throws them away. `notice` gets one line about either, a local
-    diagnostic. Memory holds the dictionary and one block. Raises `InputError` if the folder cannot be written, for
-    example because the disk is full, and `StoreLocked` while another process writes the same store.
+    diagnostic. With the `key` of a ledger the store holds its own fingerprint. Memory holds the dictionary and one
+    shard. Raises `InputError` if the folder cannot be written, for example because the disk is full, and `StoreLocked`
+    while another process writes the same store.
     """
 
     def __init__(
@@ -50,18 +54,16 @@ class StoreWriter:
         origin: Origin | None = None,
         restart: bool = False,
         notice: Notice = silent,
+        key: bytes | None = None,
     ) -> None:
         self._destination = Path(destination)
         self._unit = unit
         self._name = name
         self._reading = reading or {}
         self._origin, self._restart, self._notice = origin, restart, notice
-        self._begin()
-
-    def _begin(self) -> None:
-        self._documents, self._dictionary = ArrowFile(SCHEMA), ArrowFile(WORDS)
+        self._fingerprinter = None if key is None else Fingerprinter(key, unit)
         self._numbers: dict[str, int] = {}
-        self._n_words_written = self._n_blocks = 0
+        self._n_words_written = 0
         self._waiting: list[Any] = []
         self._n_waiting = self._n_entries = 0
         self.n_documents = self.n_read = 0
@@ -71,9 +73,7 @@ class StoreWriter:
         with _writing(self._destination):
             self._partial = PartialStore(self._destination, self._origin, restart=self._restart, notice=self._notice)
             try:
-                if self._partial.notes and not self._resume():
-                    self._partial.clear()
-                    self._begin()
+                self._resume()
             except BaseException:
                 self._partial.close()
                 raise
@@ -99,10 +99,9 @@ class StoreWriter:
         self._n_entries += len(rows[1])
         self.n_documents += len(chunk.ids)
         self.n_read += len(chunk.ids) + chunk.defects.total()
-        if self._n_waiting >= BLOCK_DOCUMENTS or self._n_entries >= BLOCK_ENTRIES:
+        if self._n_waiting >= SHARD_BLOCKS * BLOCK_DOCUMENTS or self._n_entries >= SHARD_ENTRIES:
             with _writing(self._destination):
                 self._flush()
-                self._partial.checkpoint(self.n_read, self.n_documents, self._n_blocks, self._named_defects())
 
     def carry_over(self, defects: dict[str, int]) -> None:
         """Take over the defects that another store recorded of the documents appended here."""
@@ -116,44 +115,48 @@ class StoreWriter:
                 with _writing(self._destination):
                     self._finish()
         finally:
-            if self._partial.notes:
+            if self._partial.is_kept:
                 self._notice(
                     f"What was read is kept in {self._partial.folder}: the same command resumes there. Remove "
                     "that folder to throw it away."
                 )
             self._partial.close()
 
-    def _resume(self) -> bool:
-        """Take over what is on disk; False if Arrow would write it otherwise now, so that nothing can be added."""
-        last = self._partial.notes[-1]
-        documents = self._documents.again(self._partial.inside / DOCUMENTS, last.n_blocks)
-        words = self._dictionary.again(self._partial.inside / DICTIONARY, len(self._partial.notes))
-        if documents is None or words is None:
-            return False
-        names = chain.from_iterable(batch.column(0).to_pylist() for batch in words)
-        self._numbers = {name: number for number, name in enumerate(names)}
-        self._n_words_written, self._n_blocks = len(self._numbers), last.n_blocks
-        self.n_documents, self.n_read = last.n_documents, last.n_read
-        self.carry_over(last.defects)
-        return True
+    def _resume(self) -> None:
+        """Take over the shards that are on disk."""
+        for shard in self._partial.shards:
+            self._take(shard)
+            reached = shard.checkpoint()
+            self.n_read, self.n_documents = reached.n_read, reached.n_documents
+            self.carry_over(reached.defects)
 
     def _flush(self) -> None:
-        """Write what waits, in whole chunks, so that reading can begin behind it."""
-        table = pa.Table.from_batches(self._waiting, SCHEMA)
-        n_parts = max(1, table.num_rows // BLOCK_DOCUMENTS)
-        bounds = [table.num_rows * part // n_parts for part in range(n_parts + 1)]
-        parts = [table.slice(first, last - first).combine_chunks() for first, last in pairwise(bounds) if last > first]
-        batches = [batch for part in parts for batch in part.to_batches()]
-        new = list(islice(reversed(self._numbers), len(self._numbers) - self._n_words_written))[::-1]
-        words = pa.record_batch([pa.array(new, WORDS.field(0).type)], schema=WORDS)
-        self._partial.append(b"".join(map(self._documents.add, batches)), self._dictionary.add(words))
-        self._n_blocks += len(batches)
-        self._n_words_written = len(self._numbers)
+        """Write what waits as a shard, in whole chunks, so that reading can begin behind it."""
+        table = pa.Table.from_batches(self._waiting, _DOCUMENTS)
+        new = pa.array(islice(self._numbers, self._n_words_written, None), pa.large_string())
+        bounds = np.minimum(np.arange(table.num_rows + 1), 1) * len(new)  # all with the first document
+        kind = SCHEMA.field("new_words")
+        table = table.append_column(kind, pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), new, kind.type))
+        n_blocks = max(1, table.num_rows // BLOCK_DOCUMENTS)
+        batches = table.combine_chunks().to_batches(max_chunksize=max(1, -(-table.num_rows // n_blocks)))
+        reached = Checkpoint(self.n_read, self.n_documents, self._named_defects())
+        self._take(self._partial.add(batches, reached))
         self._waiting, self._n_waiting, self._n_entries = [], 0, 0
 
+    def _take(self, shard: Shard) -> None:
+        """Account for a shard that is on disk."""
+        words = shard.new_words().to_pylist()
+        for word in words:
+            self._numbers.setdefault(word, len(self._numbers))
+        self._n_words_written += len(words)
+        if self._fingerprinter is not None:
+            self._fingerprinter.add_words(words)
+            for index in range(len(shard)):
+                self._fingerprinter.add(read_block(shard.batch(index), self._n_words_written))
+
     def _finish(self) -> None:
-        self._flush()
-        self._partial.append(self._documents.close(), self._dictionary.close())
+        if self._n_waiting or not self._partial.n_shards:
+            self._flush()
         meta = {
             "format": FORMAT,
             "version": VERSION,
@@ -163,8 +166,12 @@ class StoreWriter:
             "reading": self._reading,
             "documents": self.n_documents,
             "defects": self._named_defects(),
+            "shards": self._partial.n_shards,
         }
-        self._partial.finish(json.dumps(meta).encode())
+        files = {META: json.dumps(meta).encode()}
+        if self._fingerprinter is not None:
+            files = {FINGERPRINT: self._fingerprinter.sealed(store_identity(self._partial.inside, meta))} | files
+        self._partial.finish(files)
 
     def _named_defects(self) -> dict[str, int]:
         return {defect.name: count for defect, count in self.defects.items() if count}
@@ -189,20 +196,32 @@ def _batch(rows: Rows, units: list[bytes], ids: list[str]) -> Any:
         pa.ListArray.from_arrays(offsets, pa.array(values), type=SCHEMA.field(name).type)
         for name, values in (("words", words), ("counts", counts))
     ]
-    return pa.record_batch([*lists, pa.array(units, pa.binary(16)), pa.array(ids, pa.string())], schema=SCHEMA)
+    return pa.record_batch([*lists, pa.array(units, pa.binary(16)), pa.array(ids, pa.string())], schema=_DOCUMENTS)
 
 
 def as_chunks(store: CountStore, skip: int = 0) -> Iterator[CountedDocuments]:
-    """The documents of `store` behind the first `skip`, which end a block, to be written again."""
-    for block in store.blocks():
+    """The documents of `store` behind the first `skip`, which end a block, to be written again.
+
+    A chunk brings the words that it uses and those that come before them in the dictionary, so that they keep their
+    numbers, and the last one all the others.
+    """
+    place = np.empty(len(store.dictionary), np.int64)  # of a word in the chunk
+    n_brought = 0
+    for index, block in enumerate(store.blocks(), 1):
         if skip > 0:
             skip -= block.n_documents
             continue
+        end = len(place) if index == store.n_blocks else max(n_brought, int(block.words.max(initial=-1)) + 1)
+        needed = np.zeros(len(place), np.bool_)
+        needed[block.words] = needed[n_brought:end] = True
+        numbers = np.flatnonzero(needed)
+        place[numbers] = np.arange(len(numbers))
+        n_brought = end
         raw = np.ascontiguousarray(block.units).tobytes()
         yield CountedDocuments(
-            words=store.dictionary,
+            words=[store.dictionary[number] for number in numbers.tolist()],
             indptr=block.indptr.astype(np.int64),
-            indices=block.words.astype(np.int64),
+            indices=place[block.words],
             counts=block.counts.astype(np.int64),
             ids=block.ids.to_pylist(),
             units=[raw[start : start + UNIT_BYTES] for start in range(0, len(raw), UNIT_BYTES)],

@@ -4,6 +4,10 @@ import gzip
 import json
 from pathlib import Path
 
+from dplda.corpus import CountStore
+from dplda.corpus.fingerprint import _kept
+from dplda.ledger import Ledger
+
 
 def test_sample_writes_readable_documents(dplda, home: Path) -> None:
     record = dplda("corpus", "sample", home / "s", "--documents", 30, "--seed", 4, "--json").json
@@ -24,6 +28,31 @@ def test_an_imported_store_is_a_corpus_with_the_same_public_facts(dplda, home: P
     facts = dplda("corpus", "info", home / "store", "--json").json
     assert facts["unit"] == "user"
     assert facts["public_vocabulary"] is None
+
+
+def test_an_imported_store_keeps_its_fingerprint_under_the_key_of_the_ledger(dplda, home: Path) -> None:
+    dplda("corpus", "sample", home / "s", "--documents", 30)
+    command = ["corpus", "import", home / "s" / "sample.jsonl.gz", "--text-field", "text", "--tokenizer", "fast"]
+    assert dplda(*command, home / "one").status == 0
+    assert dplda(*command, home / "two", "--ledger", home / "other.db").status == 0
+    for name, path in (("one", home / "ledger.db"), ("two", home / "other.db")):
+        store = CountStore.open(home / name)
+        assert _kept(store, Ledger(path).key) is not None
+        assert _kept(store, b"another") is None
+
+
+def test_an_import_does_without_a_default_ledger_and_not_without_one_that_was_named(dplda, home: Path) -> None:
+    dplda("corpus", "sample", home / "s", "--documents", 30)
+    command = ["corpus", "import", home / "s" / "sample.jsonl.gz", "--text-field", "text", "--tokenizer", "fast"]
+    (home / "ledger.db").write_text("damaged " * 1000)
+    answer = dplda(*command, home / "store", "--ledger", home / "ledger.db")
+    assert answer.status != 0
+    assert not (home / "store").exists()
+    answer = dplda(*command, home / "store")
+    assert answer.status == 0
+    assert "is not a ledger" in answer.err
+    assert "The store will hold no fingerprint: every fit of it takes its own." in " ".join(answer.err.split())
+    assert not (home / "store" / "fingerprint.json").exists()
 
 
 def test_info_tells_people_public_facts_only(dplda, home: Path) -> None:

@@ -37,7 +37,7 @@ def test_leftovers_of_killed_imports_are_removed_after_a_day(tmp_path: Path) -> 
     for name, age in (("old", 2 * 86_400), ("new", 60)):
         partial = folder / f".{name}.partial-x"
         partial.mkdir()
-        (partial / "documents.arrow").write_bytes(b"private")
+        (partial / "part-00000.arrow").write_bytes(b"private")
         os.utime(partial, times=(time.time() - age,) * 2)
     cache_folder(tmp_path)
     assert [path.name for path in folder.iterdir()] == [".new.partial-x"]
@@ -47,12 +47,10 @@ def test_what_an_import_is_at_or_added_to_today_stays(tmp_path: Path) -> None:
     folder, long_ago = cache_folder(tmp_path), (time.time() - 2 * 86_400,) * 2
     with StoreWriter(folder / "live"):
         for name in ("young", "old"):
-            (folder / f".{name}.partial").mkdir()
-            (folder / f".{name}.partial" / "notes").write_text("")
+            (folder / f".{name}.partial" / "store").mkdir(parents=True)
         for path in folder.rglob("*"):
             os.utime(path, times=long_ago)
-        (folder / ".young.partial" / "notes").write_text("more")
-        os.utime(folder / ".young.partial", times=long_ago)
+        (folder / ".young.partial" / "store" / "part-00000.arrow").write_text("more")
         cache_folder(tmp_path)
         assert {path.name for path in folder.iterdir()} == {".live.partial", ".young.partial"}
 

@@ -1,12 +1,14 @@
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from store_helpers import documents_of, written
+from store_helpers import SHARD, documents_of, written
 
-from dplda.corpus import Corpus
+from dplda.corpus import Corpus, CountStore
 from dplda.corpus.fingerprint import _document_hashes, _word_hashes, fingerprint
 from dplda.corpus.matrix import store_from_matrix
 from dplda.overlap import Fingerprint, Sketch
@@ -146,3 +148,75 @@ def test_documents_that_contribute_nothing_may_belong_to_anybody() -> None:
 
 def test_a_corpus_of_nobody_has_a_grouping() -> None:
     assert grouped(PEOPLE, slice(0, 0)).grouping is not None
+
+
+# Fingerprints that were taken while a store was written.
+
+
+def same(one: Fingerprint, other: Fingerprint) -> bool:
+    """Whether they are equal in every part."""
+    sketches = one.sketch, other.sketch
+    return one == other and all(
+        np.array_equal(*(getattr(sketch, name) for sketch in sketches)) for name in ("hashes", "members")
+    )
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Filled with an entry for each pass over the blocks of a store."""
+    seen: list[str] = []
+    blocks = CountStore.blocks
+    monkeypatch.setattr(CountStore, "blocks", lambda self, *chosen: seen.append("pass") or blocks(self, *chosen))
+    return seen
+
+
+@pytest.mark.parametrize("units", [None, PEOPLE])
+def test_a_store_keeps_the_fingerprint_that_a_pass_over_it_would_give(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passes: list[str], units: np.ndarray | None
+) -> None:
+    monkeypatch.setattr("dplda.corpus.writer.BLOCK_DOCUMENTS", 7)
+    store = Corpus.from_counts(DOCUMENTS, NAMES, units=units).write(tmp_path / "store", key=KEY)
+    passes.clear()
+    kept = fingerprint(store, KEY)
+    assert not passes
+    assert same(kept, grouped(units))
+
+
+def test_under_another_key_or_none_the_pass_is_made_and_the_store_stays_as_it_is(
+    tmp_path: Path, passes: list[str]
+) -> None:
+    corpus = Corpus.from_counts(DOCUMENTS, NAMES, units=PEOPLE)
+    for name, key in (("none", None), ("other", b"other"), ("cut", KEY[:-1])):
+        store = corpus.write(tmp_path / name, key=key)
+        files = {path.name: path.read_bytes() for path in store.path.iterdir()}
+        passes.clear()
+        assert same(fingerprint(store, KEY), grouped(PEOPLE))
+        assert len(passes) == 2  # of the store, and of the one in memory
+        assert files == {path.name: path.read_bytes() for path in store.path.iterdir()}
+
+
+def test_a_fingerprint_that_was_not_sealed_for_this_store_is_not_believed(tmp_path: Path) -> None:
+    """Of no change to it, to the store, or between stores of one ledger."""
+    corpus = Corpus.from_counts(DOCUMENTS, NAMES, units=PEOPLE)
+    other = Corpus.from_counts(DOCUMENTS[:30], NAMES, units=PEOPLE[:30]).write(tmp_path / "other", key=KEY)
+    assert other.path is not None
+    theirs = json.loads((other.path / "fingerprint.json").read_text())
+    ours = json.loads((corpus.write(tmp_path / "ours", key=KEY).path / "fingerprint.json").read_text())
+    forged: list[object] = [{**ours, name: theirs[name]} for name in ours] + [theirs, [], "", {}, {**ours, "seal": "é"}]
+    forged += [{**ours, "seal": None}, {**ours, "grouping": None}, {**ours, "more": 1}]
+    for number, entry in enumerate(forged):
+        store = corpus.write(tmp_path / str(number), key=KEY)
+        (tmp_path / str(number) / "fingerprint.json").write_text(json.dumps(entry))
+        assert same(fingerprint(store, KEY), grouped(PEOPLE)), entry
+    for number, content in enumerate([b"", b"[" * 200_000, b"\xff"]):
+        (tmp_path / str(number) / "fingerprint.json").write_bytes(content)
+        assert same(fingerprint(CountStore.open(tmp_path / str(number)), KEY), grouped(PEOPLE))
+
+
+def test_a_shard_put_into_a_store_ends_its_fingerprint(tmp_path: Path) -> None:
+    written(tmp_path / "one", [{"a": 3, "b": 1}, {"a": 1, "b": 3}])
+    store = Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "two", key=KEY)
+    shutil.copy(tmp_path / "one" / SHARD, tmp_path / "two" / SHARD)
+    found = CountStore.open(tmp_path / "two")
+    assert found.identity != store.identity
+    assert fingerprint(found, KEY).code == fingerprint(CountStore.open(tmp_path / "one"), KEY).code

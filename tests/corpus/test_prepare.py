@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from store_helpers import documents_of
 
-from dplda.corpus import Corpus, import_corpus, read_corpus
+from dplda.corpus import Corpus, read_corpus
 from dplda.corpus.fingerprint import fingerprint
 from dplda.errors import InputError
 
@@ -130,7 +130,7 @@ def test_an_edited_file_is_read_again(path: Path) -> None:
 
 def test_an_imported_store_is_a_corpus_with_the_same_fingerprint(path: Path, tmp_path: Path, cache: Path) -> None:
     corpus = read_corpus(path, unit_field="who")
-    store = import_corpus(corpus, tmp_path / "prepared")
+    store = corpus.write(tmp_path / "prepared")
     assert not cache.exists()  # no second private copy
     again = read_corpus(tmp_path / "prepared")
     assert (again.name, again.unit) == ("talk", "who")
@@ -141,20 +141,20 @@ def test_an_imported_store_is_a_corpus_with_the_same_fingerprint(path: Path, tmp
 
 def test_a_store_can_be_imported_again_with_its_notes(path: Path, tmp_path: Path) -> None:
     corpus = read_corpus(path, unit_field="who")
-    import_corpus(corpus, tmp_path / "one")
+    corpus.write(tmp_path / "one")
     other = read_corpus(tmp_path / "one")
-    import_corpus(other, tmp_path / "two")
+    other.write(tmp_path / "two")
     assert read_corpus(tmp_path / "two").name == "talk"
     assert other.notes == corpus.notes
 
 
 def test_an_import_writes_over_nothing(path: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="exists already"):
-        import_corpus(read_corpus(path), tmp_path)
+        read_corpus(path).write(tmp_path)
 
 
 def test_a_store_has_no_columns_left_to_choose(path: Path, tmp_path: Path) -> None:
-    import_corpus(read_corpus(path), tmp_path / "s")
+    read_corpus(path).write(tmp_path / "s")
     with pytest.raises(InputError, match="prepared store"):
         read_corpus(tmp_path / "s", unit_field="who")
 

@@ -1,4 +1,6 @@
 import json
+import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -6,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from store_helpers import documents_of, written
+from store_helpers import SHARD, documents_of, written
 
 from dplda.corpus.blocks import SCHEMA, Block
 from dplda.corpus.prepare import read_corpus
@@ -27,7 +29,8 @@ def damaged(folder: Path, words: list[int], counts: list[int], starts: list[int]
         for kind, offsets, child in zip(kinds, (starts, others), values, strict=True)
     ]
     columns = [*lists, pa.array([bytes(16)] * n, pa.binary(16)), pa.array(["d"] * n, pa.string())]
-    with pa.ipc.new_file(str(folder / "documents.arrow"), SCHEMA) as file:
+    columns.append(pa.array([["a", "b", "c"], *[[]] * (n - 1)], SCHEMA.field(4).type))
+    with pa.ipc.new_file(str(folder / SHARD), SCHEMA) as file:
         file.write_batch(pa.record_batch(columns, schema=SCHEMA))
     return CountStore.open(folder)
 
@@ -111,7 +114,7 @@ def test_in_memory_too_a_document_is_whole_or_empty(rows: list[list[tuple[int, i
 
 def test_the_names_of_a_folders_files_say_whether_it_is_a_store(tmp_path: Path) -> None:
     assert not is_store(tmp_path)
-    (tmp_path / "meta.json").write_text('{"format": "dplda corpus store", "version": 2}')
+    (tmp_path / "meta.json").write_text('{"format": "dplda corpus store", "version": 3}')
     assert not is_store(tmp_path)  # one document among others, whatever it claims
     written(tmp_path / "s", DOCUMENTS)
     assert is_store(tmp_path / "s")
@@ -121,15 +124,28 @@ def test_the_names_of_a_folders_files_say_whether_it_is_a_store(tmp_path: Path) 
         CountStore.open(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "documents.arrow", "dictionary.arrow"])
+@pytest.mark.parametrize("name", ["notes.txt", "part-00003.arrow", "part-1.arrow", "documents.arrow", SHARD])
 def test_a_store_with_a_file_too_many_or_too_few_is_refused(tmp_path: Path, name: str) -> None:
     written(tmp_path / "s", DOCUMENTS)
+    (tmp_path / "s" / "part-00001.arrow").write_bytes(b"")
     file = tmp_path / "s" / name
     file.unlink() if file.exists() else file.write_text("one more")
     with pytest.raises(InputError, match="not them alone"):
         is_store(tmp_path / "s")
     with pytest.raises(InputError, match="not them alone"):
         read_corpus(tmp_path / "s")
+
+
+def test_a_store_with_other_shards_than_it_says_is_damaged(tmp_path: Path) -> None:
+    written(tmp_path / "s", DOCUMENTS)
+    shutil.copy(tmp_path / "s" / SHARD, tmp_path / "s" / "part-00001.arrow")
+    assert is_store(tmp_path / "s")
+    with pytest.raises(InputError, match="damaged corpus store"):
+        CountStore.open(tmp_path / "s")
+    for name in ("part-00001.arrow", SHARD):
+        (tmp_path / "s" / name).unlink()
+    with pytest.raises(InputError, match="damaged corpus store"):
+        CountStore.open(tmp_path / "s")
 
 
 @pytest.mark.parametrize(
@@ -158,17 +174,16 @@ def test_arrays_that_do_not_lie_where_they_say_are_never_read(tmp_path: Path) ->
     starts = pa.py_buffer(np.array([0, 10**9, 1], np.int32))
     ids = pa.Array.from_buffers(pa.string(), 2, [None, starts, pa.py_buffer(b"d")])
     columns = [pa.array([[0], [1]], SCHEMA.field(0).type), pa.array([[1], [1]], SCHEMA.field(1).type)]
-    columns += [pa.array([bytes(16)] * 2, pa.binary(16)), ids]
-    with pa.ipc.new_file(str(tmp_path / "s" / "documents.arrow"), SCHEMA) as file:
+    columns += [pa.array([bytes(16)] * 2, pa.binary(16)), ids, pa.array([["a", "b"], []], SCHEMA.field(4).type)]
+    with pa.ipc.new_file(str(tmp_path / "s" / SHARD), SCHEMA) as file:
         file.write_batch(pa.RecordBatch.from_arrays(columns, schema=SCHEMA))
     with pytest.raises(InputError, match="damaged corpus store"):
         list(CountStore.open(tmp_path / "s").blocks())
 
 
-@pytest.mark.parametrize("name", ["documents.arrow", "dictionary.arrow"])
-def test_a_store_of_other_columns_is_one_clear_line(tmp_path: Path, name: str) -> None:
+def test_a_store_of_other_columns_is_one_clear_line(tmp_path: Path) -> None:
     written(tmp_path / "s", DOCUMENTS)
-    with pa.ipc.new_file(str(tmp_path / "s" / name), pa.schema([("x", pa.int64())])) as file:
+    with pa.ipc.new_file(str(tmp_path / "s" / SHARD), pa.schema([("x", pa.int64())])) as file:
         file.write_batch(pa.record_batch({"x": [1, 2, 3]}))
     with pytest.raises(InputError, match="damaged corpus store"):
         list(CountStore.open(tmp_path / "s").blocks())
@@ -182,10 +197,71 @@ def test_a_store_of_another_version_asks_for_a_new_import(tmp_path: Path) -> Non
         CountStore.open(tmp_path / "s")
 
 
-@pytest.mark.parametrize("name", ["documents.arrow", "dictionary.arrow"])
-def test_a_truncated_store_is_one_clear_line(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_store_of_an_earlier_version_is_refused_with_how_to_import_again(tmp_path: Path, version: int) -> None:
+    said = {"format": "dplda corpus store", "version": version, "unit": "document", "name": "s", "documents": 1}
+    (tmp_path / "meta.json").write_text(json.dumps(said | {"id": "0", "reading": {}, "defects": {}}))
+    for name in ("documents.arrow", "dictionary.arrow"):
+        (tmp_path / name).write_bytes(b"ARROW1")
+    for opening in (CountStore.open, read_corpus):
+        with pytest.raises(InputError, match=r"another version.* again, into another .*: dplda corpus import CORPUS S"):
+            opening(tmp_path)
+
+
+@pytest.mark.parametrize("codec", ["lz4", "zstd"])
+def test_a_compressed_shard_is_refused(tmp_path: Path, codec: str) -> None:
     written(tmp_path / "s", DOCUMENTS)
-    file = tmp_path / "s" / name
+    file = tmp_path / "s" / SHARD
+    there = pa.ipc.open_file(file.read_bytes())
+    with pa.ipc.new_file(str(file), there.schema, options=pa.ipc.IpcWriteOptions(compression=codec)) as arrow:
+        arrow.write_batch(there.get_batch(0))
+    with pytest.raises(InputError, match="damaged corpus store"):
+        CountStore.open(tmp_path / "s")
+
+
+def test_batches_that_the_footer_counts_otherwise_are_refused(tmp_path: Path) -> None:
+    written(tmp_path / "s", DOCUMENTS)
+    file = tmp_path / "s" / SHARD
+    there = file.read_bytes()
+    batch = pa.ipc.open_file(there).get_batch(0)
+    for batches in ([batch, batch], []):
+        with pa.ipc.new_file(str(file), SCHEMA) as arrow:
+            for each in batches:
+                arrow.write_batch(each)
+        more = file.read_bytes()
+        length = int.from_bytes(more[-10:-6], "little")
+        ours = int.from_bytes(there[-10:-6], "little")
+        file.write_bytes(there[: -10 - ours] + more[-10 - length :])
+        with pytest.raises(InputError, match="damaged corpus store"):
+            CountStore.open(tmp_path / "s")
+
+
+def test_an_open_store_holds_no_descriptors(tmp_path: Path) -> None:
+    """A large store has more shards than a process may have files open."""
+    written(tmp_path / "s", DOCUMENTS)
+    before = len(os.listdir("/proc/self/fd"))
+    store = CountStore.open(tmp_path / "s")
+    assert documents_of(store) == DOCUMENTS
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_truncated_store_is_one_clear_line(tmp_path: Path) -> None:
+    written(tmp_path / "s", DOCUMENTS)
+    file = tmp_path / "s" / SHARD
     file.write_bytes(file.read_bytes()[:-30])
     with pytest.raises(InputError, match="damaged corpus store"):
         CountStore.open(tmp_path / "s")
+
+
+@pytest.mark.parametrize("change", [1, 0x80, 0xFF])
+def test_a_shard_with_any_byte_changed_is_read_or_is_one_clear_line(tmp_path: Path, change: int) -> None:
+    written(tmp_path / "s", DOCUMENTS)
+    there = (tmp_path / "s" / SHARD).read_bytes()
+    refused = 0
+    for place, byte in enumerate(there):
+        (tmp_path / "s" / SHARD).write_bytes(there[:place] + bytes([byte ^ change]) + there[place + 1 :])
+        try:
+            documents_of(CountStore.open(tmp_path / "s"))
+        except InputError:
+            refused += 1
+    assert 0 < refused < len(there)

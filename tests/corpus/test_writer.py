@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from store_helpers import chunk_of, documents_of, written
 
 from dplda.corpus import writer as writer_module
+from dplda.corpus.shards import whole_shards
+from dplda.corpus.store import CountStore
 from dplda.corpus.writer import StoreWriter, as_chunks, merge
 from dplda.errors import InputError
 from dplda.text.records import MAX_COUNT
@@ -20,12 +22,20 @@ def test_only_the_owner_can_read_a_store(tmp_path: Path) -> None:
     assert {file.stat().st_mode & 0o777 for file in (tmp_path / "s").iterdir()} == {0o600}
 
 
-def test_blocks_hold_whole_chunks_of_at_least_the_set_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shards_hold_whole_chunks_in_blocks_of_at_least_the_set_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(writer_module, "BLOCK_DOCUMENTS", 4)
-    documents = [{"w": number + 1, f"x{number}": 1} for number in range(11)]
-    store = written(tmp_path / "s", documents[:3], documents[3:10], documents[10:])
-    assert [block.n_documents for block in store.blocks()] == [5, 5, 1]
+    monkeypatch.setattr(writer_module, "SHARD_BLOCKS", 2)
+    documents = [{"w": number + 1, f"x{number}": 1} for number in range(14)]
+    store = written(tmp_path / "s", documents[:3], documents[3:10], documents[10:13], documents[13:])
+    assert [block.n_documents for block in store.blocks()] == [5, 5, 4]
     assert documents_of(store) == documents
+    names = sorted(path.name for path in (tmp_path / "s").iterdir())
+    assert names == ["meta.json", "part-00000.arrow", "part-00001.arrow"]
+    words = [shard.new_words().to_pylist() for shard in whole_shards(tmp_path / "s")]
+    assert [len(some) for some in words] == [11, 4]
+    assert [*words[0], *words[1]] == store.dictionary
 
 
 def test_a_failed_import_leaves_nothing(tmp_path: Path) -> None:
@@ -60,14 +70,22 @@ def test_an_existing_store_is_never_written_over(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
 
 
-def test_a_store_can_be_written_again(tmp_path: Path) -> None:
-    store = written(tmp_path / "s", [{"a": 1, "b": 2}, {}])
+def test_a_store_can_be_written_again_and_no_chunk_brings_a_word_twice_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "BLOCK_DOCUMENTS", 2)
+    documents = [{"a": 1, "b": 2}, {}, {"c": 1, "d": 1}, {"d": 2}, {}, {"b": 1, "e": 3}]
+    store = CountStore.from_blocks(
+        written(tmp_path / "s", *([document] for document in documents)).blocks(), ["a", "b", "c", "d", "e", "unused"]
+    )
     with StoreWriter(tmp_path / "t") as writer:
-        for chunk in as_chunks(store):
-            writer.append(chunk)
-    again = writer_module.CountStore.open(tmp_path / "t")
-    assert documents_of(again) == documents_of(store)
-    assert np.array_equal(next(again.blocks()).units, next(store.blocks()).units)
+        brought = [chunk.words for chunk in as_chunks(store) if writer.append(chunk) is None]
+    again = CountStore.open(tmp_path / "t")
+    assert documents_of(again) == documents
+    assert again.dictionary == store.dictionary
+    assert brought == [["a", "b"], ["c", "d"], ["b", "e", "unused"]]
+    for one, other in zip(again.blocks(), store.blocks(), strict=True):
+        assert np.array_equal(one.units, other.units)
 
 
 def test_an_empty_corpus_makes_an_empty_store(tmp_path: Path) -> None:

@@ -29,7 +29,8 @@ import dplda.report
 import dplda.text.jsonlines
 import dplda.text.pool
 from dplda.cli.main import main
-from dplda.corpus.arrow import ArrowFile
+from dplda.corpus.fingerprint import Fingerprinter
+from dplda.corpus.partial import PartialStore
 from dplda.corpus.store import CountStore
 from dplda.corpus.writer import StoreWriter
 from dplda.ledger import Ledger, Reservation
@@ -47,7 +48,8 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (StoreWriter, "append"),
     (StoreWriter, "_flush"),
     (StoreWriter, "_finish"),
-    (ArrowFile, "close"),
+    (PartialStore, "add"),
+    (Fingerprinter, "sealed"),
     (CountStore, "blocks"),
     (dplda.fitting, "fingerprint"),
     (Reservation, "bind"),
@@ -61,7 +63,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (Reservation, "finish"),
     (dplda.cli.fit, "show_topics"),
 )
-KILLED = ("append", "close", "charge", "save")
+KILLED = ("append", "sealed", "charge", "save")
 
 
 def _interrupted() -> None:

@@ -22,7 +22,7 @@ import pytest
 
 import dplda
 from dplda.cli.main import main
-from dplda.corpus.store import DICTIONARY
+from dplda.corpus.shards import shard_name
 from dplda.errors import InputError
 from dplda.model import TopicModel, load
 from dplda.model.export import csv_text
@@ -356,6 +356,29 @@ def test_arrays_that_unpack_to_gigabytes_are_refused_unread(model: TopicModel, t
         load(tmp_path / "m")
 
 
+@pytest.mark.parametrize("forged", ["words", "documents"])
+def test_a_store_that_unpacks_to_gigabytes_is_refused_before_it_is_unpacked(tmp_path: Path, forged: str) -> None:
+    (tmp_path / "c.jsonl").write_bytes(lines(GOOD))
+    dplda.read_corpus(tmp_path / "c.jsonl", cache=tmp_path).write(tmp_path / "forged")
+    shard = tmp_path / "forged" / shard_name(0)
+    schema = pa.ipc.open_file(shard.read_bytes()).schema
+    word, n = ("a" * 2**28, 1) if forged == "words" else ("a", 2**24)
+    zeros, kinds = pa.py_buffer(bytes(16 * n)), [field.type for field in schema]
+    no_entries = [pa.array([], pa.int32())]
+    nothing = [pa.ListArray.from_buffers(kind, n, [None, zeros], children=no_entries) for kind in kinds[:2]]
+    units = pa.FixedSizeBinaryArray.from_buffers(kinds[2], n, [None, zeros])
+    ids = pa.StringArray.from_buffers(n, zeros, pa.py_buffer(b""))
+    bounds = pa.array(np.minimum(np.arange(n + 1), 1), pa.int32())
+    new = pa.ListArray.from_arrays(bounds, pa.array([word], pa.large_string()), kinds[4])
+    batch = pa.RecordBatch.from_arrays([*nothing, units, ids, new], schema=schema)
+    with pa.ipc.new_file(str(shard), schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as arrow:
+        arrow.write_batch(batch)
+    assert shard.stat().st_size < 2**17
+    told = took(tmp_path / "forged", tmp_path)
+    assert told["error"] == f"{tmp_path / 'forged'} is a damaged corpus store. Import the corpus again."
+    assert told["megabytes"] < 100
+
+
 def test_an_arrow_extension_type_in_a_store_runs_nothing(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_bytes(lines(GOOD))
     dplda.read_corpus(tmp_path / "c.jsonl", cache=tmp_path).write(tmp_path / "store")
@@ -363,16 +386,19 @@ def test_an_arrow_extension_type_in_a_store_runs_nothing(tmp_path: Path) -> None
         b"ARROW:extension:name": b"arrow.py_extension_type",
         b"ARROW:extension:metadata": pickle.dumps(Payload(tmp_path / "owned")),
     }
-    schema = pa.schema([pa.field("word", pa.large_string(), nullable=False, metadata=metadata)])
-    with pa.OSFile(str(tmp_path / "store" / DICTIONARY), "wb") as sink, pa.ipc.new_file(sink, schema) as file:
-        file.write_batch(
-            pa.record_batch([pa.array(["apple", "banana", "cherry", "date"], pa.large_string())], schema=schema)
-        )
+    shard = tmp_path / "store" / shard_name(0)
+    file = pa.ipc.open_file(shard.read_bytes())
+    kind = pa.list_(pa.field("item", pa.large_string(), nullable=False, metadata=metadata))
+    schema = file.schema
+    for name, field in (("id", schema.field("id")), ("new_words", pa.field("new_words", kind, nullable=False))):
+        schema = schema.set(schema.get_field_index(name), field.with_metadata(metadata))
+    with pa.OSFile(str(shard), "wb") as sink, pa.ipc.new_file(sink, schema) as arrow:
+        arrow.write_batch(pa.RecordBatch.from_arrays(file.get_batch(0).columns, schema=schema))
     assert dplda.read_corpus(tmp_path / "store").open().dictionary[0] == "apple"
     pq.write_table(
         pa.table(
             [pa.array(["apple banana cherry"], pa.large_string())],
-            schema=pa.schema([schema.field(0).with_name("text")]),
+            schema=pa.schema([pa.field("text", pa.large_string(), nullable=False, metadata=metadata)]),
         ),
         tmp_path / "t.parquet",
     )
