@@ -13,7 +13,7 @@ from dplda.audit.bounds import Claim, Shown
 from dplda.audit.mechanisms import mechanisms
 from dplda.audit.run import Finding
 from dplda.cli import audit
-from dplda.config import FitSettings
+from dplda.config import PrivacySettings
 
 QUICK = ("audit", "--placement", "config4", "--simulate", "--runs", 100)
 LONGER = ("audit", "--placement", "config2", "--simulate", "--runs", 1500)
@@ -36,7 +36,7 @@ def test_every_mechanism_and_placement_is_audited(dplda, asked, monkeypatch) -> 
     assert {"default", "config1", "config2", "config3", "config4", "tensor-power"} == set(placements.SOUND)
     monkeypatch.setattr(placements, "SOUND", ("config4", "config2"))  # the others take seconds to plan
     record = dplda("audit", "--json").json
-    names = [game.name for game in mechanisms(FitSettings())]
+    names = [game.name for game in mechanisms(PrivacySettings())]
     placed = [f"placement {name}" for name in placements.SOUND]
     assert [finding["name"] for finding in record["findings"]] == names + placed
     assert [runs for _, runs in asked[0]["games"]] == [1000] * len(names) + [100] * len(placed)

@@ -9,10 +9,9 @@ from dplda.config import FitSettings
 
 def test_defaults_are_those_of_a_fit(dplda) -> None:
     record = dplda("plan", "--documents", 50_000, "--json").json
-    fit = FitSettings()
-    assert {name: record[name] for name in ("topics", "epsilon", "delta", "adjacency")} == {
-        name: getattr(fit, name) for name in ("topics", "epsilon", "delta", "adjacency")
-    }
+    names = ("topics", "epsilon", "delta", "adjacency")
+    fit = FitSettings().to_json()
+    assert {name: record[name] for name in names} == {name: fit[name] for name in names}
     assert (record["documents"], record["vocabulary"], record["public_vocabulary"]) == (50_000, 2000, False)
     assert record["unit"] == "document"
 

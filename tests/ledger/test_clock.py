@@ -16,7 +16,7 @@ from dplda.ledger import Ledger, ledger
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 WHOLE = capacity(10.0, 1e-5).mu_squared
-RUN_ID = re.compile(r"reviews-[a-z2-7]{6}")
+RUN_ID = re.compile(r"reviews-[a-z2-7]{8}")
 
 
 def told(path, hours: list[int], monkeypatch) -> object:

@@ -135,14 +135,15 @@ def test_the_first_run_that_counts_fixes_unit_and_adjacency(ledger):
 )
 def test_a_run_id_is_a_slug_and_random_characters_without_a_time(ledger, dataset, slug):
     first, second = (reserve(ledger, dataset, events=[gaussian(mu_squared=0.1)]).run for _ in range(2))
-    assert re.fullmatch(slug + "-[a-z2-7]{6}", first)
+    assert re.fullmatch(slug + "-[a-z2-7]{8}", first)
     assert first != second
 
 
-def test_a_taken_run_id_is_drawn_again(ledger, monkeypatch):
-    drawn = iter([b"aaaaa", b"aaaaa", b"bbbbb"])
-    monkeypatch.setattr("dplda.ledger.ledger.secrets.token_bytes", lambda n: next(drawn))
-    assert reserve(ledger).run != reserve(ledger).run
+def test_a_taken_run_id_is_refused_and_nothing_is_spent(ledger):
+    first = reserve(ledger, events=[gaussian(mu_squared=0.1)]).run
+    with pytest.raises(InputError, match=f"has a run '{first}' already"):
+        reserve(ledger, run=first)
+    assert [run.id for run in ledger.runs()] == [first]
 
 
 def test_a_run_is_found_by_its_id_or_a_unique_beginning(ledger):

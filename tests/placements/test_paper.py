@@ -226,8 +226,8 @@ class Silence:
 def test_replacing_takes_the_noise_of_its_sensitivities(placement):
     """Root two where arrays are nonnegative, two where they are projected or whitened, none for the size (T1)."""
     few, settings = planted(*synthetic(500, 6, 2)[:2]).corpus, FitSettings.of(placement=placement, topics=2)
-    words = replace(settings.vocabulary, words=few.public_vocabulary)
-    shares = registry.find(placement, "sound").plan(replace(settings, vocabulary=words))
+    public = replace(settings.vocabulary, words=few.public_vocabulary)
+    shares = registry.find(placement, "sound").plan(replace(settings, vocabulary=public))
     events = [Event(stage=share.stage, noise_multiplier=2.0) for share in shares for _ in range(share.count)]
     seen = []
     for adjacency in ("add-remove", "replace"):

@@ -121,7 +121,7 @@ def test_runs_stay_below_the_bound_where_it_says_something(placement):
     topics, k, d = synthetic(1, 10, 3, seed=2)[1], 3, 10
     asked, told = FitSettings.of(placement=placement, topics=k, epsilon=4.0), 0
     for documents in (1e6, 1e8, 1e10, 1e12):
-        promised = bound(placement, planted(documents, d, k, seed=2), asked.epsilon, asked.delta)
+        promised = bound(placement, planted(documents, d, k, seed=2), asked.privacy.epsilon, asked.privacy.delta)
         for seed in range(5):
             gate = PopulationGate(topics, np.full(k, 1 / k), documents)
             found = published.learn(gate, some_words(d), asked, np.random.default_rng(seed))

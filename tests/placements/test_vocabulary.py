@@ -23,7 +23,6 @@ def test_words_above_the_limit_go_and_the_most_frequent_of_the_rest_stay_in_orde
 
 def test_enough_words_pass_silently():
     require_words(found(0.1, 0.1), found(0.1, 0.1), 2, 0.1)
-    require_words(found(0.1, 0.1), found(0.1, 0.1), "auto", 0.1)
 
 
 @pytest.mark.parametrize(

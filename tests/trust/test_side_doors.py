@@ -178,7 +178,7 @@ def shown(folder: Path, corpus: bytes, tape: list[Any], capsys: Any, epsilon: st
 
 def _without_chance(text: str, folder: Path) -> str:
     """`text` without the run's random id, what local seconds are allowed to be, and its folder."""
-    text = re.sub(r"c-[a-z2-7]{6}", "RUN", text.replace(str(folder), "FOLDER"))
+    text = re.sub(r"c-[a-z2-7]{8}", "RUN", text.replace(str(folder), "FOLDER"))
     return re.sub(r'"seconds": {[^}]*}', "SECONDS", text)
 
 
