@@ -23,7 +23,7 @@ def game(placement: str, settings: PrivacySettings) -> Game:
     """A game of `placement` at epsilon, delta and adjacency of `settings`; raises `InputError` if it claims nothing."""
     if placement not in SOUND:
         raise InputError(f"placement must be one of {', '.join(SOUND)}, which promise something, got {placement!r}.")
-    neighbours = _neighbours(settings.adjacency)
+    neighbours = _planted_neighbours(settings.adjacency)
     asked = FitSettings(
         privacy=settings,
         vocabulary=VocabularySettings(words=neighbours.words),
@@ -38,7 +38,7 @@ def game(placement: str, settings: PrivacySettings) -> Game:
     return Game(f"placement {placement}", request.events, settings.delta, neighbours, play)
 
 
-def _neighbours(adjacency: str) -> Neighbours:
+def _planted_neighbours(adjacency: str) -> Neighbours:
     """Planted topics, of which the last word is left out; the canary holds it alone, which weighs most of all words."""
     counts = synthetic(DOCUMENTS, WORDS - 1, TOPICS, mean_length=LENGTH, concentration=0.5, zipf=0.0)[0].toarray()
     base = np.column_stack([counts, np.zeros(DOCUMENTS, np.int64)])

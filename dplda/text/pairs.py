@@ -19,15 +19,15 @@ Pairs = list[tuple[int, int]] | Defect
 
 def ldac_source(path: Path, options: ReadOptions) -> CountSource:
     """Blei's ``N word:count ...`` with words numbered from 0. Raises `InputError`."""
-    return _source(path, options, "an lda-c file", svmlight=False)
+    return _open_pairs(path, options, "an lda-c file", svmlight=False)
 
 
 def svmlight_source(path: Path, options: ReadOptions) -> CountSource:
     """``label word:count ... # comment`` with words numbered from 1. Raises `InputError`."""
-    return _source(path, options, "an svmlight file", svmlight=True)
+    return _open_pairs(path, options, "an svmlight file", svmlight=True)
 
 
-def _source(path: Path, options: ReadOptions, kind: str, *, svmlight: bool) -> CountSource:
+def _open_pairs(path: Path, options: ReadOptions, kind: str, *, svmlight: bool) -> CountSource:
     no_columns(path, kind, options)
     if next(text_lines(path), None) is None:
         raise InputError(f"{path} is empty.")
