@@ -8,9 +8,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from dplda.accounting.events import PrivacyStatement
+    from dplda.api import fit
     from dplda.corpus import Corpus, read_corpus
     from dplda.estimator import PrivateLDA
-    from dplda.fitting import fit
     from dplda.ledger import Ledger
     from dplda.model import TopicModel, load
 
@@ -24,7 +24,7 @@ __getattr__, __dir__ = lazy(
         "PrivacyStatement": "accounting.events",
         "PrivateLDA": "estimator",
         "TopicModel": "model",
-        "fit": "fitting",
+        "fit": "api",
         "load": "model",
         "read_corpus": "corpus",
     },

@@ -11,9 +11,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dplda.api import fit
 from dplda.corpus import Corpus
 from dplda.errors import InputError
-from dplda.fitting import fit
 from dplda.ledger import Ledger
 
 

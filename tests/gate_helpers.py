@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from dplda.accounting.events import Event
-from dplda.corpus.store import Block, CountStore
-from dplda.corpus.units import UnitCounts, project
 from dplda.execution.local_passes import LocalPasses
 from dplda.mechanisms.curator import Curator
+from dplda.store.count_store import Block, CountStore
+from dplda.store.units import UnitCounts, project
 
 Document = tuple[str, Mapping[str, int]]  # the privacy unit's name, and counts by word
 WORDS = tuple(f"w{i}" for i in range(8))

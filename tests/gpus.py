@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from emulated import COMPILER, EmulatedGpu
 
-from dplda.compute.gpu import find_gpu
 from dplda.errors import InputError
+from dplda.numerics.gpu import find_gpu
 
 
 def hardware():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dplda.comparison.grid import PLANTED, PRIVATE, PUBLIC, Grid
-from dplda.comparison.public import Documents, planted
-from dplda.comparison.records import Cell
 from dplda.corpus import Corpus, synthetic
+from dplda.evaluation.grid import PLANTED, PRIVATE, PUBLIC, Grid
+from dplda.evaluation.public_corpora import Documents, planted
+from dplda.ledger.comparisons import Cell
 from dplda.progress import NoProgress
 
 WORDS = [f"w{i}" for i in range(12)]

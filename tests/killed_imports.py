@@ -16,10 +16,10 @@ from pathlib import Path
 from killing import killed_at
 
 import dplda
-import dplda.corpus.partial
-import dplda.corpus.shards
-import dplda.corpus.writer
-import dplda.text.counts
+import dplda.readers.counted_files
+import dplda.store.partial_store
+import dplda.store.shards
+import dplda.store.writer
 
 STEPS = (
     (os, "mkdir"),
@@ -28,8 +28,8 @@ STEPS = (
     (os, "rename"),
     (os, "unlink"),
     (os, "rmdir"),
-    (dplda.corpus.shards, "write_whole"),
-    (dplda.corpus.partial, "write_whole"),
+    (dplda.store.shards, "write_whole"),
+    (dplda.store.partial_store, "write_whole"),
 )
 BLOCK, CHUNK = 4, 2
 KEY = b"k" * 32
@@ -50,8 +50,8 @@ def main(corpus: Path, folder: Path) -> None:
 
 def take(corpus: Path, store: Path) -> list[str]:
     """One import in small blocks; what was told meanwhile."""
-    dplda.corpus.writer.BLOCK_DOCUMENTS, dplda.text.counts.CHUNK_DOCUMENTS = BLOCK, CHUNK
-    dplda.corpus.writer.SHARD_BLOCKS = 1
+    dplda.store.writer.BLOCK_DOCUMENTS, dplda.readers.counted_files.CHUNK_DOCUMENTS = BLOCK, CHUNK
+    dplda.store.writer.SHARD_BLOCKS = 1
     told: list[str] = []
     dplda.read_corpus(corpus).write(store, notice=told.append, key=KEY)
     return told

@@ -9,7 +9,7 @@ from typing import Any
 
 from dplda.accounting.events import Event
 from dplda.ledger import Ledger, PlannedEvent, Reservation, RunRecord
-from dplda.overlap import Fingerprint, Sketch
+from dplda.store.sketches import Fingerprint, Sketch
 
 
 def gaussian(stage: str = "core", mu_squared: float = 1.0, **changes: Any) -> Event:

@@ -12,14 +12,14 @@ import pytest
 
 import dplda
 from dplda.accounting.events import GAUSSIAN_THRESHOLD, Event
-from dplda.compute.lattice import BOUND, MASS_SHARE
 from dplda.corpus import Corpus
-from dplda.corpus.store import CountStore
 from dplda.execution.local_passes import LocalPasses
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.gate import Release, WordFrequencies
 from dplda.mechanisms.noise import lattice_scale
+from dplda.numerics.lattice import BOUND, MASS_SHARE
 from dplda.statistics import NONNEGATIVE, Contribution
+from dplda.store.count_store import CountStore
 
 Moves = Mapping[str, float]  # by stage: the change of an exact answer, squared, over its squared sensitivity
 
@@ -138,7 +138,7 @@ def moves(monkeypatch: pytest.MonkeyPatch, mine: Corpus, neighbour: Corpus, **op
         "Watching", (Watched,), {"mine": mine.open(), "neighbour": neighbour.open(), "moved": defaultdict(list)}
     )
     with monkeypatch.context() as patch:
-        patch.setattr("dplda.fitting.Curator", watched)
+        patch.setattr("dplda.api.Curator", watched)
         dplda.fit(mine, ledger=False, **{"n_topics": 2, "simulate_seed": 1, "max_document_frequency": 1.0} | options)
     return {stage: max(found) for stage, found in watched.moved.items()}
 

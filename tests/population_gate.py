@@ -8,7 +8,7 @@ import numpy as np
 
 from dplda.mechanisms.curator import Release, WordFrequencies
 from dplda.statistics.coordinates import pack
-from dplda.statistics.population import population_moments
+from dplda.statistics.lda_moments import population_moments
 
 UNEVEN = np.array([0.6, 0.25, 0.15])  # Dirichlet parameters whose whitened values stand apart
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from handmade import make_model
 
+from dplda.accounting.budget_plan import calibrate
 from dplda.accounting.events import PrivacyStatement, merged
-from dplda.accounting.plan import calibrate
-from dplda.comparison.records import DONE, Cell, Comparison, Outcome
+from dplda.ledger.comparisons import DONE, Cell, Comparison, Outcome
 from dplda.model import TopicModel
 from dplda.placements.default import shares
 

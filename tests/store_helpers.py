@@ -2,10 +2,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dplda.corpus.shards import shard_name
-from dplda.corpus.store import CountStore
-from dplda.corpus.writer import StoreWriter
-from dplda.text.records import CountedDocuments, document_key
+from dplda.readers.records import CountedDocuments, document_key
+from dplda.store.count_store import CountStore
+from dplda.store.shards import shard_name
+from dplda.store.writer import StoreWriter
 
 Documents = list[dict[str, int]]
 SHARD = shard_name(0)

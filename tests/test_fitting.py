@@ -13,8 +13,8 @@ import dplda
 from dplda.accounting.accountant import cost, run_epsilon
 from dplda.accounting.events import at_least
 from dplda.corpus import CountStore, synthetic
-from dplda.corpus.fingerprint import Fingerprinter
 from dplda.errors import BudgetRefused, InputError, UnsupportedByData
+from dplda.store.fingerprint import Fingerprinter
 
 WORDS = [f"word{i}" for i in range(80)]
 

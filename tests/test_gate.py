@@ -25,36 +25,33 @@ PASSES = {
 }
 LOOPS = {"dplda.statistics.unit_sums", "dplda.statistics.word_votes"}  # sums of units that they are given
 
-# Where private counts are made, and the modules outside `dplda.corpus` that may import each. `dplda.fitting` hands
-# the store on unread; `dplda.model.words` and the commands that read a corpus say that they are not private, and
-# `dplda.comparison.public` reads corpora that were planted or declared public; `dplda.audit` makes its own.
+COUNTS = ("dplda.store", "dplda.corpus")  # where private counts are made
+
+# The modules outside these that may import each. `dplda.api` hands the store on unread; `dplda.model.inference` and the
+# commands that read a corpus say that they are not private, and `dplda.evaluation.public_corpora` reads corpora that
+# were planted or declared public; `dplda.audit` makes its own.
 PRIVATE_MODULES = {
     "dplda.corpus": {
         "dplda",
-        "dplda.fitting",
-        "dplda.request",
+        "dplda.api",
         "dplda.estimator",
         "dplda.audit.games",
-        "dplda.audit.placements",
-        "dplda.comparison.grid",
-        "dplda.comparison.public",
-        "dplda.cli.corpus",
+        "dplda.evaluation.grid",
+        "dplda.evaluation.public_corpora",
+        "dplda.cli.corpus_command",
         "dplda.cli.options",
     },
-    "dplda.corpus.store": {*PASSES, "dplda.model.words"},
-    "dplda.corpus.units": {*PASSES, *LOOPS},
-    "dplda.corpus.fingerprint": {"dplda.fitting", "dplda.comparison.public"},
-    "dplda.corpus.blocks": set(),
-    "dplda.corpus.matrix": set(),
-    "dplda.corpus.partial": set(),
-    "dplda.corpus.shards": set(),
-    "dplda.corpus.writer": set(),
-    "dplda.corpus.prepare": set(),
-    "dplda.corpus.cache": set(),
+    "dplda.store.count_store": {*PASSES, "dplda.model.inference"},
+    "dplda.store.units": {*PASSES, *LOOPS},
+    "dplda.store.fingerprint": {"dplda.api", "dplda.evaluation.public_corpora"},
+    "dplda.store.from_matrix": set(),
+    "dplda.store.partial_store": set(),
+    "dplda.store.shards": set(),
+    "dplda.store.writer": set(),
 }
 # What computes on counts, and who may name it outside the module that defines it.
 PRIVATE_NAMES = {
-    "CountStore": {*PASSES, "dplda.model.words"},
+    "CountStore": {*PASSES, "dplda.model.inference"},
     "UnitCounts": {*PASSES, *LOOPS},
     "Shard": PASSES,
     "all_words": {"dplda.execution.passes"},
@@ -68,7 +65,7 @@ PRIVATE_NAMES = {
     "LocalPasses": {"dplda.execution.engines", "dplda.execution.gpu_passes", "dplda.audit.games"},
     "ClusterPasses": {"dplda.execution.engines"},
     "GpuPasses": {"dplda.execution.engines"},
-    "running_engine": {"dplda.fitting"},
+    "running_engine": {"dplda.api"},
     "GpuSums": {"dplda.execution.gpu_passes"},
     "UnitArrays": {"dplda.execution.gpu_passes"},
     "arranged": {"dplda.execution.gpu_passes"},
@@ -87,10 +84,10 @@ PRIVATE_NAMES = {
     "whitened_tensor": {"dplda.mechanisms.propose_test_release"},
     "release_decomposition": {"dplda.mechanisms.curator"},
     "release_topics": {"dplda.mechanisms.curator"},
-    "ExactNoise": {"dplda.fitting", "dplda.audit.games"},
-    "Curator": {"dplda.fitting", "dplda.mechanisms.exact_gate", "dplda.audit.games"},
-    "ExactGate": {"dplda.fitting"},
-    "counts_for": {"dplda.model", "dplda.cli.transform", "dplda.comparison.public"},
+    "ExactNoise": {"dplda.api", "dplda.audit.games"},
+    "Curator": {"dplda.api", "dplda.mechanisms.exact_gate", "dplda.audit.games"},
+    "ExactGate": {"dplda.api"},
+    "counts_for": {"dplda.model", "dplda.cli.run_commands", "dplda.evaluation.public_corpora"},
 }
 DEFINED_IN = {
     **dict.fromkeys(
@@ -106,12 +103,12 @@ DEFINED_IN = {
     **dict.fromkeys(["count_votes", "word_hashes"], "dplda.statistics.word_votes"),
     "clip_bins": "dplda.statistics.norm_histogram",
     **dict.fromkeys(["exact_moments", "ExactMoments"], "dplda.statistics.exact_moments"),
-    **dict.fromkeys(["spectral_topics", "whitened_tensor"], "dplda.mechanisms.decompositions"),
+    **dict.fromkeys(["spectral_topics", "whitened_tensor"], "dplda.mechanisms.propose_test_release"),
     **dict.fromkeys(["release_decomposition", "release_topics"], "dplda.mechanisms.propose_test_release"),
     "ExactNoise": "dplda.mechanisms.noise",
     "Curator": "dplda.mechanisms.curator",
     "ExactGate": "dplda.mechanisms.exact_gate",
-    "counts_for": "dplda.model.words",
+    "counts_for": "dplda.model.inference",
 }
 ASKING = {"choose_words", "use_words", "word_frequencies", "size", "clip", "release", "decompose", "final_topics"}
 
@@ -127,8 +124,8 @@ def modules() -> dict[str, ast.Module]:
 MODULES = modules()
 
 
-def outside_corpus() -> Iterator[tuple[str, ast.Module]]:
-    return ((name, tree) for name, tree in MODULES.items() if not name.startswith("dplda.corpus"))
+def outside() -> Iterator[tuple[str, ast.Module]]:
+    return ((name, tree) for name, tree in MODULES.items() if not name.startswith(COUNTS))
 
 
 def imported(tree: ast.Module) -> set[tuple[str, str]]:
@@ -162,27 +159,22 @@ def _last(node: ast.Name | ast.Attribute) -> str:
 @pytest.mark.parametrize("private", PRIVATE_MODULES)
 def test_modules_that_hold_counts_are_imported_by_the_curator_and_named_exceptions_only(private):
     graph = grimp.build_graph("dplda", cache_dir=None)
-    importers = {
-        name for name in graph.find_modules_that_directly_import(private) if not name.startswith("dplda.corpus")
-    }
+    importers = {name for name in graph.find_modules_that_directly_import(private) if not name.startswith(COUNTS)}
     scanned = {
-        name
-        for name, tree in outside_corpus()
-        for module, item in imported(tree)
-        if private in (module, f"{module}.{item}")
+        name for name, tree in outside() for module, item in imported(tree) if private in (module, f"{module}.{item}")
     }
     assert importers | scanned <= PRIVATE_MODULES[private]
 
 
-def test_every_module_of_the_corpus_folder_is_judged_above_or_holds_nothing_private():
-    public = {"dplda.corpus.planted", "dplda.corpus.sample", "dplda.corpus.sample_words"}
-    assert {name for name in MODULES if name.startswith("dplda.corpus")} == {*PRIVATE_MODULES, *public}
+def test_every_module_that_makes_counts_is_judged_above_or_holds_nothing_private():
+    public = {"dplda.store", "dplda.store.sketches"}  # keyed hashes, which the ledger keeps too
+    assert {name for name in MODULES if name.startswith(COUNTS)} == {*PRIVATE_MODULES, *public}
 
 
 @pytest.mark.parametrize("name", PRIVATE_NAMES)
 def test_what_computes_on_counts_is_named_by_the_curator_and_named_exceptions_only(name):
     users = set()
-    for module, tree in outside_corpus():
+    for module, tree in outside():
         mentions = {item for _, item in imported(tree)} | {attribute for _, attribute in attributes(tree)}
         mentions |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         if name in mentions and module != DEFINED_IN.get(name):
@@ -191,19 +183,19 @@ def test_what_computes_on_counts_is_named_by_the_curator_and_named_exceptions_on
 
 
 def test_projecting_counts_is_called_for_passes_only():
-    users = {module for module, tree in outside_corpus() if ("dplda.corpus.units", "project") in imported(tree)}
+    users = {module for module, tree in outside() if ("dplda.store.units", "project") in imported(tree)}
     assert users == {"dplda.execution.passes"}
 
 
 def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private():
-    opened = {
-        m for m, tree in outside_corpus() for base, attr in attributes(tree) if (base, attr) == ("source", "open")
-    }
-    assert opened <= {"dplda.cli.transform"}
-    for module, tree in outside_corpus():
+    opened = {m for m, tree in outside() for base, attr in attributes(tree) if (base, attr) == ("source", "open")}
+    assert opened <= {"dplda.cli.run_commands"}
+    for module, tree in outside():
         of_corpora = [c for c in calls(tree, "open") if isinstance(c.func, ast.Attribute) and _is_corpus(c.func.value)]
-        assert len(of_corpora) == (module in {"dplda.fitting", "dplda.comparison.public", "dplda.audit.games"}), module
-        if module != "dplda.model.words":
+        assert len(of_corpora) == (module in {"dplda.api", "dplda.evaluation.public_corpora", "dplda.audit.games"}), (
+            module
+        )
+        if module != "dplda.model.inference":
             assert not calls(tree, "blocks"), module
 
 
@@ -212,7 +204,7 @@ def _is_corpus(node: ast.expr) -> bool:
 
 
 def test_fitting_hands_the_store_to_the_curator_and_the_keyed_fingerprint_unread():
-    tree = MODULES["dplda.fitting"]
+    tree = MODULES["dplda.api"]
     handed = [
         argument
         for function in ("engine", "fingerprint")
@@ -227,7 +219,7 @@ def test_fitting_hands_the_store_to_the_curator_and_the_keyed_fingerprint_unread
 
 def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
     allowed = {"open", "unit", "name", "public_vocabulary", "reading", "corpus"}
-    for module in ("dplda.fitting", "dplda.request", "dplda.estimator", "dplda.comparison.grid"):
+    for module in ("dplda.api", "dplda.api", "dplda.estimator", "dplda.evaluation.grid"):
         for node in ast.walk(MODULES[module]):
             if isinstance(node, ast.Attribute) and _is_corpus(node.value):
                 assert node.attr in allowed, module
@@ -300,7 +292,7 @@ def test_no_module_reaches_names_that_this_test_cannot_read():
         for call in calls(tree, "getattr"):
             assert not (isinstance(call.args[1], ast.Constant) and str(call.args[1].value).startswith("_")), module
         if calls(tree, "import_module"):
-            assert module in {"dplda.lazy", "dplda.corpus.prepare"}, module
+            assert module in {"dplda.lazy", "dplda.corpus"}, module
         assert not {"pickle", "marshal", "shelve", "gc", "ctypes"} & {name for name, _ in imported(tree)}, module
 
 
@@ -314,12 +306,12 @@ def test_noise_and_accounting_have_one_home_each(library, home):
 
 
 WAYS_AROUND = [
-    "from dplda.corpus.units import project",
+    "from dplda.store.units import project",
     "def f():\n    from dplda.corpus import units",
-    "import dplda.corpus.units as u",
+    "import dplda.store.units as u",
 ]
 
 
 @pytest.mark.parametrize("text", WAYS_AROUND)
 def test_the_scan_sees_imports_wherever_they_stand(text):
-    assert any("dplda.corpus.units" in (m, f"{m}.{n}") for m, n in imported(ast.parse(text)))
+    assert any("dplda.store.units" in (m, f"{m}.{n}") for m, n in imported(ast.parse(text)))

@@ -25,16 +25,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dplda
+from dplda import corpus as prepare
 from dplda.cli.main import main
-from dplda.corpus import partial as partial_module
-from dplda.corpus import prepare, shards, writer
-from dplda.corpus.fingerprint import Fingerprinter, fingerprint
-from dplda.corpus.partial import StoreLocked
-from dplda.corpus.shards import whole_shards
-from dplda.corpus.store import CountStore
-from dplda.corpus.writer import StoreWriter
 from dplda.errors import InputError
-from dplda.text import counts, matrix, parquet, pool, triples
+from dplda.readers import counted_files as counts
+from dplda.readers import counted_files as matrix
+from dplda.readers import counted_files as triples
+from dplda.readers import parquet
+from dplda.store import partial_store as partial_module
+from dplda.store import shards, writer
+from dplda.store.count_store import CountStore
+from dplda.store.fingerprint import Fingerprinter, fingerprint
+from dplda.store.partial_store import StoreLocked
+from dplda.store.shards import whole_shards
+from dplda.store.writer import StoreWriter
+from dplda.tokenize import pool
 
 SCRIPT = Path(__file__).with_name("killed_imports.py")
 FIND_TOKENS = cache(pool.find_tokens)
@@ -230,7 +235,7 @@ def test_what_is_done_is_not_read_again(tmp_path: Path, monkeypatch: pytest.Monk
     parsed: list[str] = []
     monkeypatch.setattr(pool.WordCounter, "count", _noting(pool.WordCounter.count, parsed))
     opened: list[Path] = []
-    monkeypatch.setattr("dplda.text.folder._text", _noting(dplda.text.folder._text, opened))
+    monkeypatch.setattr("dplda.readers.folder._text", _noting(dplda.readers.folder._text, opened))
     behind = gone_on_behind(take(tmp_path / "s"))
     assert behind == 19
     assert len(opened) == N - behind

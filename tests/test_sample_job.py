@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dplda
-from dplda.comparison.measures import matched_error, on_words
+from dplda.evaluation.matching import matched_error, on_words
 
 CORPORA = Path(__file__).parents[1] / "corpora"
 

@@ -1,8 +1,8 @@
 from pathlib import Path
 
-from dplda.text.columns import ReadOptions
-from dplda.text.formats import open_source
-from dplda.text.records import CountSource
+from dplda.readers.columns import ReadOptions
+from dplda.readers.formats import open_source
+from dplda.readers.records import CountSource
 
 
 def counts_of(path: Path, format: str | None = None) -> dict[str, dict[str, int]]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dplda.compute.arrays import to_numpy
-from dplda.compute.loops import aligned
+from dplda.numerics.arrays import to_numpy
+from dplda.numerics.loops import aligned
 from dplda.statistics import Contribution
 from dplda.statistics.gpu_sums import GpuSums, arranged, upload
 from dplda.statistics.second_moment import SECOND_MOMENT
@@ -22,7 +22,7 @@ Document = Sequence[tuple[int, int]]  # (word, count) entries in the order of th
 
 @dataclass(frozen=True)
 class Units:
-    """Counts grouped by unit: the arrays of `dplda.corpus.units.UnitCounts`, in the same types."""
+    """Counts grouped by unit: the arrays of `dplda.store.units.UnitCounts`, in the same types."""
 
     indptr: np.ndarray
     words: np.ndarray

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dplda.accounting.events import Event
-from dplda.accounting.stages import Stage
+from dplda.accounting.events import Event, Stage
 from dplda.mechanisms.gate import OutputGate, Release, WordFrequencies
 from dplda.mechanisms.local_sensitivity import PtrResult
 from dplda.statistics import NONNEGATIVE, Contribution

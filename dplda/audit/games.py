@@ -1,21 +1,22 @@
 """A game of an audit: two neighbouring synthetic corpora, the questions of a run, and evidence from many runs on each.
 
-Corpora are made here and belong to nobody (docs/privacy.md, rule 14): nothing is charged, and no ledger is opened.
+Corpora are synthetic (docs/privacy.md, rule 14): nothing is charged, and no ledger is opened.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from dplda.accounting.accountant import cost, run_epsilon
 from dplda.accounting.events import Event
 from dplda.audit.attacker import Attacker, NoNoise
-from dplda.audit.bounds import Claim
+from dplda.audit.bounds import Claim, Shown, show
 from dplda.corpus import Corpus
 from dplda.errors import InputError
 from dplda.execution.local_passes import LocalPasses
@@ -124,3 +125,38 @@ def noise_of(seed: int | None) -> Noise:
     if seed is not None and seed < 0:
         raise InputError(f"seed must be at least 0, got {seed}.")
     return ExactNoise() if seed is None else SimulatedNoise(seed)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of `runs` runs on each of two neighbouring corpora, beside what is claimed of `name`."""
+
+    name: str
+    runs: int
+    claim: Claim
+    shown: Shown
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the claim cannot be true, up to the confidence of the audit."""
+        return self.shown.refutes(self.claim)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "name": self.name,
+            "runs": self.runs,
+            "claimed": asdict(self.claim),
+            "shown": asdict(self.shown),
+            "refuted": self.refuted,
+        }
+
+
+def play(
+    games: Sequence[tuple[Game, int]], noise: Noise, progress: Progress, confidence: float = 0.95
+) -> Iterator[Finding]:
+    """Play each game so many times on either corpus; all bounds together hold with probability `confidence`."""
+    for game, runs in games:
+        claim = game.claim
+        less, more = game.evidence(runs, noise, progress)
+        yield Finding(game.name, runs, claim, show(less, more, claim, (1 - confidence) / len(games)))

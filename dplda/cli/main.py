@@ -12,18 +12,14 @@ from pathlib import Path
 import click
 
 from dplda import __version__
-from dplda.cli.audit import audit
-from dplda.cli.budget import budget
-from dplda.cli.compare import compare
+from dplda.cli.audit_command import audit
+from dplda.cli.budget_command import budget
+from dplda.cli.compare_command import compare
 from dplda.cli.console import clean
-from dplda.cli.corpus import corpus
-from dplda.cli.export import export
-from dplda.cli.fit import fit
-from dplda.cli.plan import plan
-from dplda.cli.report import report
-from dplda.cli.runs import runs
-from dplda.cli.topics import topics
-from dplda.cli.transform import transform
+from dplda.cli.corpus_command import corpus
+from dplda.cli.fit_command import fit
+from dplda.cli.plan_command import plan
+from dplda.cli.run_commands import export, report, runs, topics, transform
 from dplda.errors import DpldaError
 
 UNEXPECTED, INTERRUPTED, BROKEN_PIPE = 1, 130, 141

@@ -12,7 +12,7 @@ import click
 from dplda.cli.console import say
 from dplda.config import ADJACENCIES, ExecutionSettings, ModelSettings, PrivacySettings, VocabularySettings
 from dplda.errors import InputError
-from dplda.text.tokenization import TOKENIZERS
+from dplda.tokenize.tokenization import TOKENIZERS
 
 if TYPE_CHECKING:
     from dplda.corpus import Corpus
@@ -129,7 +129,7 @@ def open_ledger(path: Path | None) -> Ledger:
 
 def find_ledger(path: Path | None) -> Ledger | None:
     """The ledger at `path`, or the default one, if it is there."""
-    from dplda.ledger.store import default_path
+    from dplda.ledger.database import default_path
 
     place = path or default_path()
     return open_ledger(place) if os.path.exists(place) else None
@@ -141,7 +141,7 @@ def open_model(run: str, ledger_path: Path | None) -> TopicModel:
     Says on standard error if it is not private. Raises `InputError` if there is none.
     """
     from dplda.model import load
-    from dplda.model.files import TEXT_FILE
+    from dplda.model.model_files import TEXT_FILE
 
     if os.path.isfile(Path(run) / TEXT_FILE) or os.sep in run:
         model = load(run)

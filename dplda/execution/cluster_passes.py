@@ -23,14 +23,14 @@ import numba
 import numpy as np
 from numba.core.registry import cpu_target
 
-from dplda.compute.compiled import PACKAGE, digest
-from dplda.compute.threads import add
-from dplda.corpus.store import CountStore
-from dplda.corpus.units import Shard, UnitCounts
 from dplda.errors import ClusterError, InputError
 from dplda.execution.passes import SHARD_BYTES, SPENT, Pass, Passes, Sums, read_shard
+from dplda.numerics.compiled import PACKAGE, digest
+from dplda.numerics.threads import add
+from dplda.readers.records import DOCUMENT
 from dplda.statistics.exact_moments import ExactMoments
-from dplda.text.records import DOCUMENT
+from dplda.store.count_store import CountStore
+from dplda.store.units import Shard, UnitCounts
 
 if TYPE_CHECKING:
     from distributed import Client, Future

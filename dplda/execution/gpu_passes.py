@@ -11,15 +11,15 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from dplda.compute.arrays import to_numpy
-from dplda.compute.gpu import Gpu
-from dplda.corpus.store import CountStore
 from dplda.errors import DeviceError, InputError
 from dplda.execution.local_passes import LocalPasses, in_threads
 from dplda.execution.passes import SPENT
+from dplda.numerics.arrays import to_numpy
+from dplda.numerics.gpu import Gpu
 from dplda.statistics import Contribution
 from dplda.statistics.gpu_sums import GpuSums, UnitArrays, arranged, upload
 from dplda.statistics.norm_histogram import clip_bins
+from dplda.store.count_store import CountStore
 
 HELD = 0.5  # of the free memory at most, for shards that stay on the GPU
 

@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dplda.compute.threads import add, thread_count
-from dplda.corpus.store import CountStore
-from dplda.corpus.units import Shard, UnitCounts
 from dplda.execution.passes import SHARD_BYTES, Pass, Passes, Sums, moments_of, read_shard
+from dplda.numerics.threads import add, thread_count
 from dplda.statistics.exact_moments import ExactMoments
+from dplda.store.count_store import CountStore
+from dplda.store.units import Shard, UnitCounts
 
 T = TypeVar("T")
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from dplda.compute.threads import add, run_ranges, split
-from dplda.corpus.store import CountStore
-from dplda.corpus.units import Shard, UnitCounts, all_words, project
+from dplda.numerics.threads import add, run_ranges, split
 from dplda.statistics import Contribution
 from dplda.statistics.exact_moments import ExactMoments, exact_moments
 from dplda.statistics.norm_histogram import clip_bins
 from dplda.statistics.unit_sums import UnitSums, count_eligible
 from dplda.statistics.word_votes import count_votes, word_hashes
+from dplda.store.count_store import CountStore
+from dplda.store.units import Shard, UnitCounts, all_words, project
 
 SPENT = "What was charged before stays spent."  # ends the messages of passes that fail
 SHARD_BYTES = 2**26  # approximate size of a shard of a large store

@@ -3,7 +3,7 @@
 from dplda.ledger.comparisons import ComparisonLog
 from dplda.ledger.integrity import Verification
 from dplda.ledger.ledger import Ledger, new_name
-from dplda.ledger.records import DatasetRecord, Grant, Guarantee, HistoryRecord, PlannedEvent, Quote, RunRecord
+from dplda.ledger.ledger_records import DatasetRecord, Grant, Guarantee, HistoryRecord, PlannedEvent, Quote, RunRecord
 from dplda.ledger.reservation import Reservation
 
 __all__ = [

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from dplda.accounting import accountant
 from dplda.accounting.accountant import NOTHING, Cost
 from dplda.errors import BudgetRefused
-from dplda.ledger.records import AFTER_LOOKING, BASES, FIXED, LISTED, NO_LIMIT, Grant, Guarantee, RunRecord
+from dplda.ledger.ledger_records import AFTER_LOOKING, BASES, FIXED, LISTED, NO_LIMIT, Grant, Guarantee, RunRecord
 
 FIRST_GRANT = Grant()
 

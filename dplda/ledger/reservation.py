@@ -11,11 +11,10 @@ from sqlalchemy.orm import Session
 from dplda.accounting.events import Event
 from dplda.errors import BudgetRefused, GateError, InputError, LedgerError
 from dplda.ledger import integrity, queries
+from dplda.ledger.database import Base, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow, Store
 from dplda.ledger.filters import LedgerState, admit
-from dplda.ledger.records import ABANDONED, DONE, REFUSED, RESERVED
-from dplda.ledger.schema import Base, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow
-from dplda.ledger.store import Store
-from dplda.overlap import Fingerprint
+from dplda.ledger.ledger_records import ABANDONED, DONE, REFUSED, RESERVED
+from dplda.store.sketches import Fingerprint
 
 
 class Reservation:

@@ -12,20 +12,20 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from dplda import statistics
-from dplda.accounting.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event
-from dplda.accounting.stages import Stage, clip_of
-from dplda.compute.lattice import BOUND, MASS_SHARE
+from dplda.accounting.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, clip_of
 from dplda.config import ADJACENCIES
 from dplda.errors import GateError
 from dplda.execution.passes import Passes
-from dplda.mechanisms import noisy_values, propose_test_release
-from dplda.mechanisms.decompositions import spectral_topics
+from dplda.mechanisms import noise as noisy_values
+from dplda.mechanisms import propose_test_release
 from dplda.mechanisms.gate import Gate as Gate
 from dplda.mechanisms.gate import Release as Release
 from dplda.mechanisms.gate import WordFrequencies as WordFrequencies
 from dplda.mechanisms.local_sensitivity import PtrResult
 from dplda.mechanisms.noise import Noise, lattice_scale
 from dplda.mechanisms.partition_selection import selection_threshold
+from dplda.mechanisms.propose_test_release import spectral_topics
+from dplda.numerics.lattice import BOUND, MASS_SHARE
 from dplda.progress import NoProgress, Progress
 from dplda.statistics import NONNEGATIVE, Contribution
 from dplda.statistics.exact_moments import ExactMoments

@@ -7,13 +7,12 @@ import math
 import numpy as np
 
 from dplda import statistics
-from dplda.accounting.events import EXACT
-from dplda.accounting.stages import Stage
-from dplda.compute.lattice import BOUND, MARGIN, MASS_SHARE
+from dplda.accounting.events import EXACT, Stage
 from dplda.mechanisms.curator import Curator
-from dplda.mechanisms.decompositions import decompose, spectral_topics
 from dplda.mechanisms.gate import Release, WordFrequencies
 from dplda.mechanisms.local_sensitivity import PtrResult
+from dplda.mechanisms.propose_test_release import decompose, spectral_topics
+from dplda.numerics.lattice import BOUND, MARGIN, MASS_SHARE
 from dplda.statistics import Contribution
 from dplda.statistics.coordinates import unpack
 

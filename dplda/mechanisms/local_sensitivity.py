@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dplda.statistics.corrections import coefficients
+from dplda.statistics.lda_moments import coefficients
 
 KAPPA = 2 / math.sqrt(3)  # T5 (1): an eigenvalue gap of T(., ., theta) moves at most so much of a change of T
 ROOT2 = math.sqrt(2)

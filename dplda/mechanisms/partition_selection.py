@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.stats import norm
 
-from dplda.compute.lattice import BOUND
+from dplda.numerics.lattice import BOUND
 
 
 @lru_cache(maxsize=16)

@@ -15,16 +15,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from dplda import statistics
-from dplda.accounting.plan import Share
-from dplda.accounting.stages import Stage, clip_of
-from dplda.compute.threads import one_blas_thread
+from dplda.accounting.budget_plan import Share
+from dplda.accounting.events import Stage, clip_of
 from dplda.config import FitSettings
+from dplda.lda.recovery import Learned, eigenpairs
 from dplda.mechanisms.curator import Gate, WordFrequencies
-from dplda.placements.result import Learned
-from dplda.placements.stage_release import StageReleaser, clip_quantile, first_shares
-from dplda.placements.tensor_eigenpairs import eigenpairs
-from dplda.placements.whitened import EDGES, moment_shares, whiten
-from dplda.tensor.symmetric import unpack
+from dplda.numerics.threads import one_blas_thread
+from dplda.placements.stages import EDGES, StageReleaser, clip_quantile, first_shares, moment_shares, whiten
+from dplda.statistics.coordinates import unpack
 
 SPLIT = {"e3": 0.4, "e4": 0.3, "e8": 0.3}
 

@@ -15,17 +15,16 @@ from collections.abc import Mapping
 import numpy as np
 
 from dplda import statistics
-from dplda.accounting.plan import Share
-from dplda.accounting.stages import Stage, clip_of
-from dplda.compute.threads import one_blas_thread
+from dplda.accounting.budget_plan import Share
+from dplda.accounting.events import Stage, clip_of
 from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
+from dplda.lda.recovery import Learned
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.mechanisms.gate import OutputGate
-from dplda.placements.result import Learned
-from dplda.placements.stage_release import StageReleaser, clip_quantile, first_shares
-from dplda.placements.whitened import EDGES, moment_shares, whiten
-from dplda.tensor.power import EigenPairs
+from dplda.numerics.threads import one_blas_thread
+from dplda.placements.stages import EDGES, StageReleaser, clip_quantile, first_shares, moment_shares, whiten
+from dplda.tensor.eigenpairs import EigenPairs
 
 SPLIT = {"e7": 0.8, "e8": 0.2}
 QUANTILE = 0.5  # of the units' norms, where the tensor is clipped at least

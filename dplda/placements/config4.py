@@ -15,15 +15,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dplda.accounting.plan import Share
-from dplda.accounting.stages import Stage
-from dplda.compute.threads import one_blas_thread
+from dplda.accounting.budget_plan import Share
+from dplda.accounting.events import Stage
 from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
+from dplda.lda.recovery import Learned, by_prevalence, to_topics
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.mechanisms.gate import OutputGate
-from dplda.placements.result import Learned, by_prevalence, to_topics
-from dplda.placements.stage_release import word_shares
+from dplda.numerics.threads import one_blas_thread
+from dplda.placements.stages import word_shares
 
 SPLIT = {"e9": 1.0}
 

@@ -15,26 +15,23 @@ import numpy as np
 
 from dplda import statistics
 from dplda.accounting.accountant import gaussian_budget
-from dplda.accounting.plan import Share
-from dplda.accounting.stages import Stage, clip_of
-from dplda.compute.threads import one_blas_thread
+from dplda.accounting.budget_plan import Share
+from dplda.accounting.events import Stage, clip_of
 from dplda.config import FitSettings
-from dplda.mechanisms.curator import Gate, Release, WordFrequencies
-from dplda.placements.result import Learned, by_prevalence, to_topics
-from dplda.placements.stage_release import LOW_QUANTILE, StageReleaser, clip_quantile, first_shares
-from dplda.placements.tensor_eigenpairs import eigenpairs
-from dplda.placements.topic_count import most_topics, topic_count
-from dplda.placements.vocabulary import word_scale
-from dplda.refine.variational import variational_rounds
-from dplda.spectral.power import noisy_power_method
-from dplda.spectral.whitening import (
+from dplda.lda.recovery import Learned, by_prevalence, eigenpairs, most_topics, to_topics, topic_count, word_scale
+from dplda.lda.refinement import variational_rounds
+from dplda.lda.whitening import (
     Whitening,
     leading_eigenvalues,
     noise_level,
     second_moment,
     third_moment,
 )
-from dplda.tensor.symmetric import unpack, unpack_matrix
+from dplda.mechanisms.curator import Gate, Release, WordFrequencies
+from dplda.numerics.threads import one_blas_thread
+from dplda.placements.stages import LOW_QUANTILE, StageReleaser, clip_quantile, first_shares
+from dplda.spectral.power_method import noisy_power_method
+from dplda.statistics.coordinates import unpack, unpack_matrix
 
 POWER_ROUNDS = 3
 REFINE_ROUNDS = 4

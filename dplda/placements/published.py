@@ -28,19 +28,18 @@ import numpy as np
 import scipy.linalg
 
 from dplda import statistics
-from dplda.accounting.plan import Share
-from dplda.accounting.stages import Stage
-from dplda.compute.threads import one_blas_thread
+from dplda.accounting.budget_plan import Share
+from dplda.accounting.events import Stage
 from dplda.config import FitSettings
 from dplda.errors import InputError
+from dplda.lda.recovery import Learned, by_prevalence, eigenpairs, prevalence
+from dplda.lda.refinement import project_to_simplex
+from dplda.lda.whitening import Whitening, second_moment, third_moment
 from dplda.mechanisms.curator import Gate, WordFrequencies
+from dplda.numerics.threads import one_blas_thread
 from dplda.placements.published_noise import EDGES, EdgeNoise, Quantities, edge_budgets, edge_noise
-from dplda.placements.result import Learned, by_prevalence, prevalence
-from dplda.placements.tensor_eigenpairs import eigenpairs
-from dplda.refine.variational import project_to_simplex
-from dplda.spectral.whitening import Whitening, second_moment, third_moment
-from dplda.tensor.power import EigenPairs
-from dplda.tensor.symmetric import unpack, unpack_offsets
+from dplda.statistics.coordinates import unpack, unpack_offsets
+from dplda.tensor.eigenpairs import EigenPairs
 
 LEAST_EIGENVALUE = 1e-6  # of the largest, under every whitened one
 

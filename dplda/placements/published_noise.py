@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from dplda.errors import InputError
-from dplda.statistics.corrections import coefficients
+from dplda.statistics.lda_moments import coefficients
 
 EDGES = {"config1": ("e3", "e4", "e8"), "config2": ("e6", "e8"), "config3": ("e7", "e8"), "config4": ("e9",)}
 FLOOR = 0.1  # under every noisy eigenvalue and gap, in the units of the authors' code

@@ -8,22 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from dplda.accounting.plan import Share
+from dplda.accounting.budget_plan import Share
 from dplda.config import CALIBRATIONS, FitSettings
 from dplda.errors import InputError
+from dplda.lda.recovery import Learned
 from dplda.mechanisms.curator import WordFrequencies
-from dplda.placements import (
-    config1,
-    config2,
-    config3,
-    config4,
-    default,
-    published,
-    published_noise,
-    tensor_power,
-    whitened,
-)
-from dplda.placements.result import Learned
+from dplda.placements import config1, config2, config3, config4, default, published, published_noise, tensor_power
+from dplda.placements import stages as whitened
 
 SOUND, PUBLISHED = CALIBRATIONS
 NOT_PRIVATE = "NOT PRIVATE"

@@ -16,17 +16,15 @@ from collections.abc import Mapping
 import numpy as np
 
 from dplda import statistics
-from dplda.accounting.plan import Share
-from dplda.accounting.stages import Stage, clip_of
-from dplda.compute.threads import one_blas_thread
+from dplda.accounting.budget_plan import Share
+from dplda.accounting.events import Stage, clip_of
 from dplda.config import FitSettings
+from dplda.lda.recovery import Learned, most_topics
 from dplda.mechanisms.curator import Gate, WordFrequencies
-from dplda.placements.result import Learned
-from dplda.placements.stage_release import StageReleaser, clip_quantile, first_shares
-from dplda.placements.topic_count import most_topics
-from dplda.placements.whitened import EDGES, moment_shares, whiten
+from dplda.numerics.threads import one_blas_thread
+from dplda.placements.stages import EDGES, StageReleaser, clip_quantile, first_shares, moment_shares, whiten
 from dplda.tensor.implicit import Implicit, along_itself
-from dplda.tensor.noisy import noisy_power_method
+from dplda.tensor.private_eigenpairs import noisy_power_method
 
 SPLIT = {"power": 0.3, "e8": 0.7}
 QUANTILE = 0.5  # of the units' norms, where the tensor is clipped at least

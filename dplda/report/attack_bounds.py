@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from dplda.accounting.accountant import NOTHING, cost, gaussian_epsilon
-from dplda.accounting.events import Event, PrivacyStatement
-from dplda.accounting.stages import base_of
+from dplda.accounting.events import Event, PrivacyStatement, base_of
 
 RARE = 0.01  # conclusions that an attacker reaches about fewer units than this share are left to delta
 

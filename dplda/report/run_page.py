@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from dplda.accounting.events import PrivacyStatement
 from dplda.model import TopicModel
 from dplda.report.attack_bounds import detected_at_most, epsilon_curve, gaussian_curve, noise, stage_shares
+from dplda.report.comparison_of_runs import hellinger, topic_map
 from dplda.report.pictures import (
     BLUE,
     FAINT,
@@ -27,7 +28,6 @@ from dplda.report.pictures import (
     rows_axis,
     shown,
 )
-from dplda.report.topic_similarity import hellinger, topic_map
 
 FALSE_ALARMS = (0.0001, 0.001, 0.01, 0.05, 0.1)  # of the table; the picture goes from the first of them to 1
 LABEL_WORDS = 3

@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING
 from dplda.lazy import lazy
 
 if TYPE_CHECKING:
-    from dplda.spectral.adaptive import adaptive_power_iteration
-    from dplda.spectral.clipped import clipped_power_iteration
-    from dplda.spectral.gauss import analyze_gauss
-    from dplda.spectral.power import noisy_power_method
-    from dplda.spectral.private import LowRank, private_low_rank, private_power_method
-    from dplda.spectral.streaming import streaming_power_method
-    from dplda.spectral.subspace import Subspace, random_basis
+    from dplda.spectral.adaptive import adaptive_power_iteration, clipped_power_iteration
+    from dplda.spectral.power_method import Subspace, noisy_power_method, random_basis, streaming_power_method
+    from dplda.spectral.private_low_rank import LowRank, analyze_gauss, private_low_rank, private_power_method
 
 __all__ = [
     "LowRank",
@@ -33,15 +29,15 @@ __all__ = [
 __getattr__, __dir__ = lazy(
     __name__,
     {
-        "LowRank": "private",
-        "Subspace": "subspace",
+        "LowRank": "private_low_rank",
+        "Subspace": "power_method",
         "adaptive_power_iteration": "adaptive",
-        "analyze_gauss": "gauss",
-        "clipped_power_iteration": "clipped",
-        "noisy_power_method": "power",
-        "private_low_rank": "private",
-        "private_power_method": "private",
-        "random_basis": "subspace",
-        "streaming_power_method": "streaming",
+        "analyze_gauss": "private_low_rank",
+        "clipped_power_iteration": "adaptive",
+        "noisy_power_method": "power_method",
+        "private_low_rank": "private_low_rank",
+        "private_power_method": "private_low_rank",
+        "random_basis": "power_method",
+        "streaming_power_method": "power_method",
     },
 )

@@ -1,4 +1,4 @@
-"""Symmetric arrays as vectors of their distinct coordinates, in the order of the contributions."""
+"""Symmetric matrices and tensors as vectors of their distinct coordinates, in the order of the contributions."""
 
 from __future__ import annotations
 
@@ -31,3 +31,24 @@ def unpack_matrix(coordinates: np.ndarray, p: int) -> np.ndarray:
     A[i, j] = coordinates
     A[j, i] = coordinates
     return A
+
+
+def unpack_offsets(coordinates: np.ndarray) -> np.ndarray:
+    """The symmetric (d, d) matrix whose entry at i and (i + j) mod d is `coordinates` (d, d // 2 + 1) at (i, j).
+
+    For even d the rows from d // 2 on of the last column, which would name the same pairs again, are not read.
+    """
+    d = len(coordinates)
+    rows = np.arange(d)
+    A = np.empty((d, d))
+    for offset in range(d // 2 + 1):
+        i = rows[: d // 2] if 0 < 2 * offset == d else rows
+        j = (i + offset) % d
+        A[i, j] = A[j, i] = coordinates[i, offset]
+    return A
+
+
+def pairings(A: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """P(A, m)_abc = A_ab m_c + A_ac m_b + A_bc m_a for symmetric A (k, k) and m (k,)."""
+    Am = A[:, :, None] * m
+    return np.asarray(Am + Am.transpose(0, 2, 1) + Am.transpose(2, 0, 1))

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dplda.compute.compiled import compiled
-from dplda.compute.threads import run_ranges, split, thread_count
 from dplda.config import MINIMUM_LENGTH
-from dplda.statistics.corrections import coefficients
+from dplda.numerics.compiled import compiled
+from dplda.numerics.threads import run_ranges, split, thread_count
+from dplda.statistics.lda_moments import coefficients
 from dplda.statistics.unit_sums import length_of
 
 STEPS = 2.0**32
@@ -42,7 +42,7 @@ class ExactMoments:
 def exact_moments(
     indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, unit_ptr: np.ndarray, h: np.ndarray
 ) -> ExactMoments:
-    """Exact means of units given as `dplda.corpus.units.UnitCounts` holds them; `h` (n_words,) in [0, 1] is public.
+    """Exact means of units given as `dplda.store.units.UnitCounts` holds them; `h` (n_words,) in [0, 1] is public.
 
     Takes 16 d^2 bytes, and as much a core.
     """

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from dplda.compute.compiled import compiled
-from dplda.compute.lattice import FAST
-from dplda.statistics.layouts import ROW_PER_WORD
-from dplda.statistics.statistic import NONNEGATIVE, Contribution, CudaTwin, Statistic, as_float32, equal_weights
+from dplda.numerics.compiled import compiled
+from dplda.numerics.lattice import FAST
+from dplda.statistics.statistic import (
+    NONNEGATIVE,
+    ROW_PER_WORD,
+    Contribution,
+    CudaTwin,
+    Statistic,
+    as_float32,
+    equal_weights,
+)
 
 
 @compiled(fastmath=FAST, error_model="numpy")

@@ -17,13 +17,13 @@ import numpy as np
 from scipy import sparse
 
 from dplda import statistics
-from dplda.compute.arrays import to_numpy
-from dplda.compute.gpu import Gpu
-from dplda.compute.lattice import BOUND, MARGIN, MASS_SHARE
 from dplda.config import MINIMUM_LENGTH
 from dplda.errors import InputError
+from dplda.numerics.arrays import to_numpy
+from dplda.numerics.gpu import Gpu
+from dplda.numerics.lattice import BOUND, MARGIN, MASS_SHARE
 from dplda.statistics import Contribution
-from dplda.statistics.estep import E_STEPS, LEAST, TOLERANCE
+from dplda.statistics.expected_counts import E_STEPS, LEAST, TOLERANCE
 
 TILE = 4  # coordinates a side of what one thread adds up
 STAGED = 64  # rows of words that a block shares at a time, at most,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dplda.compute.lattice import BOUND
+from dplda.numerics.lattice import BOUND
 
 # Candidate clips: a public geometric grid, four steps an octave, from 2^-12 to 2^24.
 CLIP_GRID = 2.0 ** np.arange(-12, 24.25, 0.25)

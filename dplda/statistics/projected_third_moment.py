@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dplda.compute.compiled import compiled
-from dplda.statistics.layouts import ONE_ROW
-from dplda.statistics.statistic import SIGNED, Contribution, CudaTwin, Statistic, as_float32
+from dplda.numerics.compiled import compiled
+from dplda.statistics.statistic import ONE_ROW, SIGNED, Contribution, CudaTwin, Statistic, as_float32
 from dplda.statistics.third_moment import (
     symmetric_weights,
     tensor_contribution,

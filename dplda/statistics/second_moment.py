@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dplda.compute.compiled import compiled
-from dplda.compute.lattice import FAST
-from dplda.compute.loops import clear
-from dplda.statistics.layouts import Layout
-from dplda.statistics.statistic import NONNEGATIVE, Contribution, CudaTwin, Statistic, as_float32
+from dplda.numerics.compiled import compiled
+from dplda.numerics.lattice import FAST
+from dplda.numerics.loops import clear
+from dplda.statistics.statistic import NONNEGATIVE, Contribution, CudaTwin, Layout, Statistic, as_float32
 
 
 @compiled()
@@ -113,7 +112,7 @@ SECOND_MOMENT = Statistic(
 def second_moment(scale: np.ndarray) -> Contribution:
     """(ii): the scaled second moment E2, sum of shape (n_words, n_words // 2 + 1), packed by circular offset.
 
-    Entry (i, j) is E2 at i and (i + j) mod n_words; `dplda.tensor.symmetric.unpack_offsets` undoes it. Memory is
+    Entry (i, j) is E2 at i and (i + j) mod n_words; `dplda.statistics.coordinates.unpack_offsets` undoes it. Memory is
     4 n_words^2 bytes per thread, and a document of n words costs n^2 / 2.
     """
     scale = as_float32(scale)

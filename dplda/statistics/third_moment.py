@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dplda.compute.compiled import compiled
-from dplda.compute.lattice import FAST
-from dplda.compute.loops import LANES, add_four, add_scaled, clear, multiply_pairs, padded
+from dplda.numerics.compiled import compiled
+from dplda.numerics.lattice import FAST
+from dplda.numerics.loops import LANES, add_four, add_scaled, clear, multiply_pairs, padded
 from dplda.statistics.core import four_pairs, pairs_length
-from dplda.statistics.layouts import ONE_ROW
-from dplda.statistics.statistic import SIGNED, Contribution, CudaTwin, Statistic, as_float32
+from dplda.statistics.statistic import ONE_ROW, SIGNED, Contribution, CudaTwin, Statistic, as_float32
 
 
 @compiled()

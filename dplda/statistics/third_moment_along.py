@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dplda.compute.compiled import compiled
-from dplda.compute.lattice import FAST
-from dplda.compute.loops import add_four, add_scaled, clear, padded
-from dplda.statistics.layouts import ONE_ROW
-from dplda.statistics.statistic import SIGNED, Contribution, CudaTwin, Statistic, as_float32, equal_weights
+from dplda.numerics.compiled import compiled
+from dplda.numerics.lattice import FAST
+from dplda.numerics.loops import add_four, add_scaled, clear, padded
+from dplda.statistics.statistic import ONE_ROW, SIGNED, Contribution, CudaTwin, Statistic, as_float32, equal_weights
 
 
 @compiled()

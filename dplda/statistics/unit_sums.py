@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from dplda.compute.compiled import PACKAGE, compiled
-from dplda.compute.lattice import quantise, squared_norm
-from dplda.compute.loops import aligned, padded
 from dplda.config import MINIMUM_LENGTH
-from dplda.corpus.units import UnitCounts
+from dplda.numerics.compiled import PACKAGE, compiled
+from dplda.numerics.lattice import quantise, squared_norm
+from dplda.numerics.loops import aligned, padded
 from dplda.statistics.statistic import Contribution, Statistic
+from dplda.store.units import UnitCounts
 
 
 class UnitSums:

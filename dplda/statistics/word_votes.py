@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dplda.compute.compiled import compiled
-from dplda.compute.lattice import BOUND
-from dplda.compute.threads import add, run_ranges, split
 from dplda.config import MINIMUM_LENGTH
-from dplda.corpus.units import UnitCounts
+from dplda.numerics.compiled import compiled
+from dplda.numerics.lattice import BOUND
+from dplda.numerics.threads import add, run_ranges, split
+from dplda.store.units import UnitCounts
 
 MOST_WORDS = 200  # m: the most words a unit may pick
 

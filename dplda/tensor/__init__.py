@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 from dplda.lazy import lazy
 
 if TYPE_CHECKING:
+    from dplda.tensor.eigenpairs import EigenPairs, robust_power_method, simultaneous_power_method
     from dplda.tensor.implicit import Implicit
-    from dplda.tensor.noisy import noisy_power_method
     from dplda.tensor.online import online_power_method
-    from dplda.tensor.power import EigenPairs, robust_power_method
-    from dplda.tensor.private import private_power_method
-    from dplda.tensor.simultaneous import simultaneous_power_method
+    from dplda.tensor.private_eigenpairs import noisy_power_method, private_power_method
 
 __all__ = [
     "EigenPairs",
@@ -29,12 +27,12 @@ __all__ = [
 __getattr__, __dir__ = lazy(
     __name__,
     {
-        "EigenPairs": "power",
+        "EigenPairs": "eigenpairs",
         "Implicit": "implicit",
-        "noisy_power_method": "noisy",
+        "noisy_power_method": "private_eigenpairs",
         "online_power_method": "online",
-        "private_power_method": "private",
-        "robust_power_method": "power",
-        "simultaneous_power_method": "simultaneous",
+        "private_power_method": "private_eigenpairs",
+        "robust_power_method": "eigenpairs",
+        "simultaneous_power_method": "eigenpairs",
     },
 )

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from dplda.compute.arrays import Array, floats, is_whole, like, namespace, rounding, to_numpy
 from dplda.errors import InputError
+from dplda.numerics.arrays import Array, floats, is_whole, like, namespace, rounding, to_numpy
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from dplda.compute.arrays import Array, is_whole, namespace
 from dplda.errors import InputError
+from dplda.numerics.arrays import Array, is_whole, namespace
+from dplda.tensor.eigenpairs import EigenPairs
 from dplda.tensor.implicit import Implicit, require_counts
-from dplda.tensor.noisy import noisy_power_method
-from dplda.tensor.power import EigenPairs
+from dplda.tensor.private_eigenpairs import noisy_power_method
 
 Block = Any  # (n, d) array, SciPy sparse matrix, or one sample (d,)
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.figures import MEASURES, curve, label, mean_and_spread, picture, scales
 from benchmarks.tables import markdown
-from dplda.comparison.records import Cell, Comparison, Outcome
-from dplda.report.compared import NO_NOISE, Method, measures, methods
+from dplda.ledger.comparisons import Cell, Comparison, Outcome
+from dplda.report.comparison_page import NO_NOISE, Method, measures, methods
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,9 +21,9 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
 from dplda.corpus import CountStore, synthetic
-from dplda.corpus.planted import SHORTEST, draw_counts
-from dplda.corpus.writer import StoreWriter
-from dplda.text.records import CountedDocuments, document_key
+from dplda.datasets.synthetic import SHORTEST, draw_counts
+from dplda.readers.records import CountedDocuments, document_key
+from dplda.store.writer import StoreWriter
 
 N_WORDS, MOST_DOCUMENTS = 2000, 0.1
 LETTERS = r"(?u)\b[a-z][a-z']{2,}\b"

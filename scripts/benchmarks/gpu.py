@@ -18,9 +18,9 @@ from benchmarks.corpora import stored_counts
 from benchmarks.kernels import clip_of, clipped_sum, kernels, mixed_topics, size_of, units_of
 from benchmarks.measuring import least
 from benchmarks.tables import Table
-from dplda.compute.gpu import Gpu, find_gpu
-from dplda.compute.lattice import BOUND
-from dplda.compute.threads import thread_count
+from dplda.numerics.gpu import Gpu, find_gpu
+from dplda.numerics.lattice import BOUND
+from dplda.numerics.threads import thread_count
 from dplda.statistics import Contribution
 from dplda.statistics.gpu_sums import GpuSums, UnitArrays, arranged, require_working, upload
 

@@ -26,13 +26,13 @@ from benchmarks.loops import steps_taken
 from benchmarks.measuring import least
 from benchmarks.tables import Table
 from dplda import statistics
-from dplda.compute.threads import one_blas_thread, run_ranges, split
-from dplda.corpus.units import UnitCounts
+from dplda.numerics.threads import one_blas_thread, run_ranges, split
 from dplda.placements.default import BACKGROUND
 from dplda.statistics import Contribution
 from dplda.statistics.expected_counts import EXPECTED_COUNTS
 from dplda.statistics.unit_sums import UnitSums
 from dplda.statistics.word_votes import count_votes, word_hashes
+from dplda.store.units import UnitCounts
 
 BLOCK = 5  # columns of the subspace beyond the topics; the core has the mean direction too
 PILOT = 400  # documents that tell how many fit into the seconds wanted

@@ -19,12 +19,11 @@ from benchmarks.corpora import read_counts
 from benchmarks.measuring import in_turns, median_cores
 from benchmarks.systems import dplda_model
 from benchmarks.tables import Table
-from dplda.compute.lattice import FAST
-from dplda.compute.loops import UNROLLED, aligned, padded
+from dplda.numerics.lattice import FAST
+from dplda.numerics.loops import UNROLLED, aligned, padded
 from dplda.statistics import Contribution
 from dplda.statistics.core import CORE
-from dplda.statistics.estep import gather, posterior
-from dplda.statistics.expected_counts import EXPECTED_COUNTS
+from dplda.statistics.expected_counts import EXPECTED_COUNTS, gather, posterior
 from dplda.statistics.first_moment import FIRST_MOMENT
 from dplda.statistics.second_moment_times import SECOND_MOMENT_TIMES
 from dplda.statistics.third_moment import THIRD_MOMENT

@@ -13,7 +13,7 @@ import dplda
 from benchmarks.measuring import CommandRun, run_command, timed
 from benchmarks.systems import popular_peers
 from benchmarks.tables import Table
-from dplda.comparison.measures import diversity, npmi
+from dplda.evaluation.matching import diversity, npmi
 from dplda.model import counts_for
 
 

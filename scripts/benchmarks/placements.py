@@ -12,11 +12,12 @@ import dplda
 from benchmarks.corpora import names
 from benchmarks.measuring import CommandRun, run_command
 from benchmarks.tables import Table
-from dplda.comparison.public import Truth, planted
 from dplda.corpus import synthetic
 from dplda.errors import UnsupportedByData
-from dplda.placements import registry, utility
+from dplda.evaluation.public_corpora import Truth, planted
+from dplda.placements import registry
 from dplda.placements.published_noise import EDGES, Quantities
+from dplda.planning import error_bounds as utility
 
 ENDINGS = {0: "topics", 4: "test failed"}  # by exit status
 DELTA = 1e-6

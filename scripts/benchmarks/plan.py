@@ -16,8 +16,8 @@ from benchmarks import corpora
 from benchmarks.corpora import Case
 from benchmarks.tables import Table
 from dplda.config import FitSettings
-from dplda.placements import reference_corpora
-from dplda.placements.forecast import ForecastInputs
+from dplda.planning import reference_corpora
+from dplda.planning.forecast import ForecastInputs
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 TOPICS = 20

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from benchmarks.measuring import in_turns, median_cores
 from benchmarks.tables import Table
-from dplda.compute.threads import one_blas_thread
+from dplda.numerics.threads import one_blas_thread
 from dplda.spectral import (
     adaptive_power_iteration,
     clipped_power_iteration,

@@ -20,9 +20,9 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 import dplda
 from benchmarks.corpora import names
+from dplda.lda.recovery import to_topics
+from dplda.lda.whitening import Whitening, coefficients, third_moment
 from dplda.model import TopicModel
-from dplda.placements.result import to_topics
-from dplda.spectral.whitening import Whitening, coefficients, third_moment
 
 SWEEPS, PASSES = 200, 5
 ROWS = 1000  # whose squares are held at once

@@ -16,11 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
+from dplda.lda.whitening import second_moment, third_moment
 from dplda.placements import published_noise
-from dplda.spectral.whitening import second_moment, third_moment
-from dplda.statistics.corrections import coefficients
-from dplda.statistics.population import population_moments
-from dplda.tensor.symmetric import pairings
+from dplda.statistics.coordinates import pairings
+from dplda.statistics.lda_moments import coefficients, population_moments
 from reproduce.common import curve, exponent, finish, guide, panels, report, table
 
 ALPHA = np.array([0.4, 0.8])

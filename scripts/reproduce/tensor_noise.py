@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dplda.compute.threads import one_blas_thread
+from dplda.numerics.threads import one_blas_thread
 from dplda.tensor import Implicit, robust_power_method
 from dplda.tensor.implicit import implicit
 from reproduce.common import curve, exponent, finish, panels, report, table

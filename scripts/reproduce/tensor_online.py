@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dplda.compute.threads import one_blas_thread
+from dplda.numerics.threads import one_blas_thread
 from dplda.tensor import online_power_method
 from reproduce.common import curve, exponent, finish, guide, median, panels, report, table
 from reproduce.tensor_noise import transition

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from scipy.linalg import hadamard
 
-from dplda.compute.threads import one_blas_thread
+from dplda.numerics.threads import one_blas_thread
 from dplda.spectral.calibration import equal_questions
+from dplda.statistics.coordinates import unpack
 from dplda.tensor import Implicit, noisy_power_method, private_power_method
 from dplda.tensor.implicit import implicit
-from dplda.tensor.sensitivity import EntryLevel
-from dplda.tensor.symmetric import unpack
+from dplda.tensor.private_eigenpairs import EntryLevel
 from reproduce.common import curve, finish, guide, panels, report, table
 from reproduce.tensor_noise import slope, transition
 

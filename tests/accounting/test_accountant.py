@@ -24,8 +24,8 @@ from dplda.accounting.accountant import (
     gaussian_epsilon,
     run_epsilon,
 )
+from dplda.accounting.budget_plan import calibrate
 from dplda.accounting.events import EXACT, GAUSSIAN_THRESHOLD, PURE, Event, merged
-from dplda.accounting.plan import calibrate
 from dplda.placements.default import shares
 
 BUDGETS = [(0.5, 1e-6), (2.0, 1e-6), (4.0, 1e-5), (1.0, 1e-9)]

@@ -7,17 +7,17 @@ import pytest
 
 from benchmarks.audit.broken import BROKEN, mechanism
 from benchmarks.audit.counterexample import claim, evidence
-from dplda.audit import placements
+from dplda.audit import catalogue
 from dplda.audit.bounds import show
-from dplda.audit.mechanisms import mechanisms
-from dplda.audit.run import play
+from dplda.audit.catalogue import mechanism_games
+from dplda.audit.games import play
 from dplda.config import PrivacySettings
 from dplda.errors import InputError
 from dplda.mechanisms.noise import SimulatedNoise
 from dplda.progress import NoProgress
 
 SUMS = ("size", "frequency", "mean", "moment", "subspace", "core", "tensor", "refine")
-OTHERS = sorted({game.name for game in mechanisms(PrivacySettings())} - set(SUMS))
+OTHERS = sorted({game.name for game in mechanism_games(PrivacySettings())} - set(SUMS))
 
 
 def found(game, runs, seed=0):
@@ -44,14 +44,14 @@ def test_replacement_is_covered_by_its_own_sensitivity_and_not_by_much_more(name
     assert finding.shown.gaussian > 0.5 * finding.claim.epsilon
 
 
-@pytest.mark.parametrize("placement", placements.SOUND)
+@pytest.mark.parametrize("placement", catalogue.SOUND)
 def test_placements_keep_their_claim(placement):
-    assert not found(placements.game(placement, PrivacySettings(epsilon=8.0)), 40).refuted
+    assert not found(catalogue.placement_game(placement, PrivacySettings(epsilon=8.0)), 40).refuted
 
 
 def test_the_evidence_of_a_whole_placement_is_that_of_all_it_spends():
     """Were a canary clipped away anywhere, or a release not weighed, the two means would lie closer together."""
-    game = placements.game("config2", PrivacySettings(epsilon=8.0))
+    game = catalogue.placement_game("config2", PrivacySettings(epsilon=8.0))
     less, more = game.evidence(150, SimulatedNoise(3), NoProgress())
     assert (more.mean() - less.mean()) / np.sqrt((more.var() + less.var()) / 2) > 0.75 * game.claim.mu
 
@@ -80,4 +80,4 @@ def test_the_published_calibration_is_refuted(placement, documents, runs):
 
 def test_placements_that_promise_nothing_are_not_audited():
     with pytest.raises(InputError, match="which promise something, got 'none'"):
-        placements.game("none", PrivacySettings())
+        catalogue.placement_game("none", PrivacySettings())

@@ -14,7 +14,7 @@ from dplda.accounting.events import Event
 from dplda.cli.main import main
 from dplda.ledger import Ledger
 from dplda.model import TopicModel
-from dplda.overlap import Fingerprint
+from dplda.store.sketches import Fingerprint
 
 EVENTS = (Event(stage="size", noise_multiplier=10.0), Event(stage="M1 clip", mechanism="pure", epsilon=0.1))
 

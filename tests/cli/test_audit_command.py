@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from benchmarks.audit.broken import noise_halved
-from dplda.audit import placements
-from dplda.audit import run as dplda_run
+from dplda.audit import catalogue
+from dplda.audit import games as dplda_run
 from dplda.audit.bounds import Claim, Shown
-from dplda.audit.mechanisms import mechanisms
-from dplda.audit.run import Finding
-from dplda.cli import audit
+from dplda.audit.catalogue import mechanism_games
+from dplda.audit.games import Finding
+from dplda.cli import audit_command as audit
 from dplda.config import PrivacySettings
 
 QUICK = ("audit", "--placement", "config4", "--simulate", "--runs", 100)
@@ -33,11 +33,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 def test_every_mechanism_and_placement_is_audited(dplda, asked, monkeypatch) -> None:
-    assert {"default", "config1", "config2", "config3", "config4", "tensor-power"} == set(placements.SOUND)
-    monkeypatch.setattr(placements, "SOUND", ("config4", "config2"))  # the others take seconds to plan
+    assert {"default", "config1", "config2", "config3", "config4", "tensor-power"} == set(catalogue.SOUND)
+    monkeypatch.setattr(catalogue, "SOUND", ("config4", "config2"))  # the others take seconds to plan
     record = dplda("audit", "--json").json
-    names = [game.name for game in mechanisms(PrivacySettings())]
-    placed = [f"placement {name}" for name in placements.SOUND]
+    names = [game.name for game in mechanism_games(PrivacySettings())]
+    placed = [f"placement {name}" for name in catalogue.SOUND]
     assert [finding["name"] for finding in record["findings"]] == names + placed
     assert [runs for _, runs in asked[0]["games"]] == [1000] * len(names) + [100] * len(placed)
     assert (record["refuted"], record["exact_noise"], record["confidence"]) == (False, True, 0.95)
@@ -90,7 +90,7 @@ def test_people_read_claims_and_what_is_shown_beside_them(dplda) -> None:
 
 
 def test_json_tells_of_a_refuted_claim_as_well(dplda, monkeypatch) -> None:
-    monkeypatch.setattr(placements, "SOUND", ("config4",))
+    monkeypatch.setattr(catalogue, "SOUND", ("config4",))
     finding = Finding("size", 9, Claim(1.0, 1e-6, 0.3), Shown(1.5, 0.2, 0.6))
     monkeypatch.setattr(dplda_run, "play", lambda *_: [finding])
     answer = dplda("audit", "--json")

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from dplda.cli.bars import following, following_grid
-from dplda.comparison.records import Cell
+from dplda.cli.console import following, following_grid
+from dplda.ledger.comparisons import Cell
 
 
 class Terminal(io.StringIO):

@@ -8,12 +8,12 @@ import pytest
 from scipy import sparse
 
 from dplda.accounting.accountant import cost
-from dplda.cli.compare import compare
+from dplda.cli.compare_command import compare
 from dplda.cli.main import main
-from dplda.comparison import grid as grid_module
 from dplda.config import PLACEMENTS
 from dplda.corpus import synthetic
 from dplda.errors import UnsupportedByData
+from dplda.evaluation import grid as grid_module
 from dplda.ledger import Ledger
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 
@@ -189,7 +189,9 @@ def test_nothing_is_spent_without_consent(dplda, notes, counted, monkeypatch) ->
     nobody = dplda("compare", *PRIVATE)
     assert nobody.status == 2
     assert "say --yes" in nobody.err
-    monkeypatch.setattr("dplda.cli.compare.sys.stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: ""))
+    monkeypatch.setattr(
+        "dplda.cli.compare_command.sys.stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: "")
+    )
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: "n")
     assert dplda("compare", *PRIVATE).status == 130
     assert (Ledger().verify().length, counted) == (0, [])

@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 
 from dplda.corpus import CountStore
-from dplda.corpus.fingerprint import _kept
 from dplda.ledger import Ledger
+from dplda.store.fingerprint import _kept
 
 
 def test_sample_writes_readable_documents(dplda, home: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dplda.cli.export import KINDS
+from dplda.cli.run_commands import KINDS
 from dplda.model import KINDS as KNOWN
 
 

@@ -47,7 +47,7 @@ class Recorder:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     recorder = Recorder()
-    monkeypatch.setitem(sys.modules, "dplda.fitting", SimpleNamespace(fit=recorder.learn))
+    monkeypatch.setitem(sys.modules, "dplda.api", SimpleNamespace(fit=recorder.learn))
     monkeypatch.setattr(dplda.corpus, "read_corpus", recorder.open, raising=False)
     return recorder
 

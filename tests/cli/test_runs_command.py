@@ -4,7 +4,7 @@ from pathlib import Path
 
 from dplda.accounting.events import Event
 from dplda.ledger import Ledger
-from dplda.overlap import Fingerprint
+from dplda.store.sketches import Fingerprint
 
 
 def test_an_empty_ledger_says_how_to_start(dplda) -> None:

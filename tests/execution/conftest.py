@@ -8,6 +8,6 @@ import dplda
 
 @pytest.fixture(params=["documents", "people"])
 def store(request, tmp_path, monkeypatch):
-    monkeypatch.setattr("dplda.corpus.writer.BLOCK_DOCUMENTS", 32)
+    monkeypatch.setattr("dplda.store.writer.BLOCK_DOCUMENTS", 32)
     owners = None if request.param == "documents" else [f"p{i}" for i in PEOPLE]
     return dplda.Corpus.from_counts(COUNTS, WORDS, units=owners).write(tmp_path / "store")

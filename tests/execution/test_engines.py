@@ -15,14 +15,14 @@ from small_store import COUNTS, WORDS, D
 
 import dplda
 from dplda import statistics
-from dplda.compute.gpu import find_gpu
-from dplda.compute.lattice import BOUND
 from dplda.config import ExecutionSettings
 from dplda.errors import DeviceError, InputError
 from dplda.execution import engines, gpu_passes, local_passes
 from dplda.execution.engines import running_engine
 from dplda.execution.gpu_passes import GpuPasses
 from dplda.execution.local_passes import LocalPasses, in_threads
+from dplda.numerics.gpu import find_gpu
+from dplda.numerics.lattice import BOUND
 
 ASKED = statistics.second_moment_times(np.ones(D), np.eye(D)[:, :4])
 OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("config1", "config3", "tensor-power")]

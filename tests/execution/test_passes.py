@@ -10,11 +10,11 @@ from small_store import WORDS, D, everything
 
 import dplda
 from dplda import statistics
-from dplda.compute.threads import add
-from dplda.corpus.units import Shard, project
 from dplda.execution import local_passes, passes
 from dplda.execution.local_passes import LocalPasses
+from dplda.numerics.threads import add
 from dplda.statistics.unit_sums import UnitSums
+from dplda.store.units import Shard, project
 
 
 @pytest.mark.parametrize("n", [2, 3, 7, 40])

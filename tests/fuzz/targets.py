@@ -18,13 +18,13 @@ import dplda
 from dplda.accounting import accountant
 from dplda.accounting.events import Event, PrivacyStatement
 from dplda.config import FitSettings
-from dplda.corpus.fingerprint import fingerprint
 from dplda.ledger import Ledger
 from dplda.ledger.ledger import GRANT_RANGES
 from dplda.model import TopicModel
-from dplda.overlap import Fingerprint
-from dplda.text.formats import FORMATS
-from dplda.text.wordlists import read_word_list
+from dplda.readers.formats import FORMATS
+from dplda.readers.word_lists import read_word_list
+from dplda.store.fingerprint import fingerprint
+from dplda.store.sketches import Fingerprint
 from fuzz.commands import COMMAND_LINES, run_command
 from fuzz.malformed import SAMPLES, any_json, any_number, changed, file_contents
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dplda.errors import InputError
-from dplda.text.formats import FORMATS
+from dplda.readers.formats import FORMATS
 from fuzz.attack import attack
 from fuzz.malformed import SAMPLES
 from fuzz.targets import TARGETS, Target

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from ledger_helpers import gaussian, reserve, spend
 
 from dplda.accounting.accountant import NOTHING, capacity, cost
-from dplda.comparison.records import DONE, UNSUPPORTED, Cell, Outcome
 from dplda.errors import BudgetRefused, InputError, LedgerError
 from dplda.ledger import Ledger
-from dplda.overlap import Fingerprint
+from dplda.ledger.comparisons import DONE, UNSUPPORTED, Cell, Outcome
+from dplda.store.sketches import Fingerprint
 
 WHOLE = capacity(10.0, 1e-5)
 ONE = Cell("default", "sound", 0.5, 0)

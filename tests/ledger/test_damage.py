@@ -10,7 +10,7 @@ from ledger_helpers import gaussian, reserve, sample, spend
 
 from dplda.errors import LedgerError
 from dplda.ledger import Ledger
-from dplda.overlap import Fingerprint
+from dplda.store.sketches import Fingerprint
 
 FLIPS = 150
 

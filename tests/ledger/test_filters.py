@@ -12,7 +12,7 @@ from dplda.accounting.accountant import Cost, capacity
 from dplda.errors import BudgetRefused
 from dplda.ledger import Grant, Guarantee, PlannedEvent
 from dplda.ledger.filters import LedgerState, admit, total
-from dplda.ledger.records import AFTER_LOOKING, LISTED, NO_LIMIT
+from dplda.ledger.ledger_records import AFTER_LOOKING, LISTED, NO_LIMIT
 
 WHOLE = capacity(10.0, 1e-5).mu_squared
 COSTS = st.floats(0.01, 0.6).map(lambda share: share * WHOLE)

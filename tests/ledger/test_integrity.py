@@ -10,7 +10,7 @@ from ledger_helpers import gaussian, reserve, spend
 from dplda.errors import LedgerError
 from dplda.ledger import Ledger
 from dplda.ledger.integrity import Chain, canonical
-from dplda.overlap import Fingerprint
+from dplda.store.sketches import Fingerprint
 
 EDITS = {
     "UPDATE events SET asked = 0": "events '{run}/0' was altered: asked",

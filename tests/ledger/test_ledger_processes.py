@@ -13,7 +13,7 @@ from ledger_helpers import gaussian, reserve
 from dplda.accounting.accountant import capacity
 from dplda.errors import BudgetRefused
 from dplda.ledger import Ledger
-from dplda.overlap import Fingerprint
+from dplda.store.sketches import Fingerprint
 
 WHOLE = capacity(10.0, 1e-5).mu_squared
 SHARE = WHOLE / 5.5  # five fit

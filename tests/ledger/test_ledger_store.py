@@ -11,7 +11,8 @@ from ledger_helpers import gaussian, reserve
 from sqlalchemy import event
 
 from dplda.errors import LedgerError
-from dplda.ledger import Ledger, Verification, store
+from dplda.ledger import Ledger, Verification
+from dplda.ledger import database as store
 
 
 def mode(path: Path) -> int:

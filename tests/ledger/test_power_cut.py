@@ -18,7 +18,7 @@ from sqlalchemy import event
 
 from dplda.errors import DpldaError, LedgerError
 from dplda.ledger import Ledger
-from dplda.overlap import Fingerprint
+from dplda.store.sketches import Fingerprint
 
 pytestmark = pytest.mark.skipif(not REACHABLE, reason="this Python hides its SQLite")
 PLAN = [gaussian("count", 0.5), gaussian("core", 1.0)]

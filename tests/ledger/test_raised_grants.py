@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from dplda.accounting.accountant import capacity
 from dplda.ledger.filters import LedgerState
-from dplda.ledger.records import AFTER_LOOKING, LISTED, Grant, Guarantee
+from dplda.ledger.ledger_records import AFTER_LOOKING, LISTED, Grant, Guarantee
 
 DELTA = 1e-6
 STEP = 0.005

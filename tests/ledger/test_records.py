@@ -12,8 +12,8 @@ from dplda.accounting.accountant import capacity, gaussian_delta
 from dplda.accounting.events import at_least
 from dplda.errors import InputError
 from dplda.ledger import PlannedEvent
-from dplda.ledger.records import LISTED, NO_LIMIT
-from dplda.overlap import Fingerprint
+from dplda.ledger.ledger_records import LISTED, NO_LIMIT
+from dplda.store.sketches import Fingerprint
 
 PRIVATE = {"created", "seconds", "fingerprint", "fingerprints"}
 

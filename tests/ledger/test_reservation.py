@@ -6,7 +6,7 @@ from ledger_helpers import gaussian, reserve, spend
 from dplda.accounting.accountant import NOTHING
 from dplda.errors import BudgetRefused, GateError, InputError, LedgerError
 from dplda.ledger import Ledger
-from dplda.overlap import Fingerprint
+from dplda.store.sketches import Fingerprint
 
 PLAN = [gaussian("count", 0.5), gaussian("core", 0.5, count=2), gaussian("core", 0.5, count=2)]
 

@@ -10,7 +10,7 @@ from ledger_helpers import gaussian, reserve, sample, spend
 from dplda.accounting.accountant import capacity
 from dplda.errors import BudgetRefused
 from dplda.ledger import Ledger
-from dplda.overlap import Fingerprint
+from dplda.store.sketches import Fingerprint
 
 WHOLE = capacity(10.0, 1e-5).mu_squared
 ALL = range(1000)

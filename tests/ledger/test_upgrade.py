@@ -12,11 +12,11 @@ from ledger_helpers import gaussian, reserve, sample, spend
 
 from dplda.accounting.accountant import capacity
 from dplda.corpus import Corpus
-from dplda.corpus.fingerprint import fingerprint
 from dplda.errors import BudgetRefused, LedgerError
 from dplda.ledger import Ledger
-from dplda.ledger.schema import SCHEMA_VERSION
-from dplda.overlap import Fingerprint
+from dplda.ledger.database import SCHEMA_VERSION
+from dplda.store.fingerprint import fingerprint
+from dplda.store.sketches import Fingerprint
 
 TABLES = ("cells", "comparisons", "overlaps", "groupings", "sketches")
 ADDED = {1: TABLES, 2: TABLES[2:], 3: ("groupings",)}
@@ -75,7 +75,7 @@ def test_an_upgrade_is_whole_or_not_at_all(old, monkeypatch):
 
     before = version(old.path)
     with monkeypatch.context() as patched:
-        patched.setattr("dplda.ledger.store.Base.metadata.create_all", fail)
+        patched.setattr("dplda.ledger.database.Base.metadata.create_all", fail)
         with pytest.raises(KeyboardInterrupt):
             Ledger(old.path)
     assert version(old.path) == before

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dplda import statistics
-from dplda.compute.lattice import BOUND
-from dplda.corpus.units import project
+from dplda.numerics.lattice import BOUND
 from dplda.statistics.word_votes import count_votes, word_hashes
+from dplda.store.units import project
 
 KINDS = ("first", "dense", "second", "core", "third", "projected", "along", "expected")
 relaxed = settings(

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dplda import statistics
+from dplda.accounting.budget_plan import calibrate, exact_events
 from dplda.accounting.events import GAUSSIAN_THRESHOLD, Event
-from dplda.accounting.plan import calibrate, exact_events
-from dplda.compute.lattice import BOUND, MASS_SHARE
 from dplda.config import FitSettings
 from dplda.corpus import Corpus
 from dplda.execution import local_passes
@@ -23,6 +22,7 @@ from dplda.mechanisms import curator as module
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
+from dplda.numerics.lattice import BOUND, MASS_SHARE
 from dplda.placements import default
 
 ONES = np.ones(len(WORDS))

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from dplda.mechanisms import local_sensitivity
-from dplda.mechanisms.decompositions import decompose, spectral_topics, whitened_tensor
 from dplda.mechanisms.local_sensitivity import KAPPA, ROOT2, TopicStability, decomposition_sensitivity, moment_changes
+from dplda.mechanisms.propose_test_release import decompose, spectral_topics, whitened_tensor
 from dplda.statistics.coordinates import pack, unpack
 from dplda.statistics.exact_moments import ExactMoments
-from dplda.statistics.population import population_moments
+from dplda.statistics.lda_moments import population_moments
 
 FAR = 1e9
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare, kstest, norm
 
-from dplda.compute.lattice import BOUND
 from dplda.mechanisms.noise import CHUNK, ExactNoise, SimulatedNoise, lattice_scale
+from dplda.numerics.lattice import BOUND
 
 UNLIKELY = 1e-6  # a true claim fails one run in a million
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dplda.compute.lattice import BOUND
 from dplda.mechanisms import partition_selection
 from dplda.mechanisms.partition_selection import selection_threshold
+from dplda.numerics.lattice import BOUND
 from dplda.statistics.norm_histogram import CLIP_GRID, clip_at_quantile, clip_bins
 from dplda.statistics.word_votes import MOST_WORDS
 

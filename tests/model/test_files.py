@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from dplda.errors import InputError
 from dplda.model import TopicModel, load, reserve_space
-from dplda.model.files import ARRAY_FILE, TEXT_FILE, write_atomically
-from dplda.model.space import RESERVED
+from dplda.model.model_files import ARRAY_FILE, RESERVED, TEXT_FILE, write_atomically
 
 
 def test_a_saved_model_loads_bit_for_bit(model: TopicModel, tmp_path: Path) -> None:

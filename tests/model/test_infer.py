@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.special import psi
 
 from dplda.errors import InputError
-from dplda.model.infer import CHUNK, digamma, posterior_mean
+from dplda.model.inference import CHUNK, digamma, posterior_mean
 
 
 @settings(deadline=None)  # the first call compiles

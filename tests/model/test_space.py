@@ -7,7 +7,7 @@ import pytest
 
 from dplda.errors import InputError
 from dplda.model import release_space, reserve_space
-from dplda.model.space import RESERVED
+from dplda.model.model_files import RESERVED
 
 
 def test_reserved_bytes_are_really_allocated(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dplda.accounting.plan import exact_events
+from dplda.accounting.budget_plan import exact_events
 from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
 from dplda.mechanisms.curator import Release, WordFrequencies

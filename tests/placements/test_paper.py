@@ -10,13 +10,13 @@ import pytest
 
 import dplda
 from dplda import statistics
+from dplda.accounting.budget_plan import exact_events
 from dplda.accounting.events import Event
-from dplda.accounting.plan import exact_events
-from dplda.comparison.measures import matched_error
 from dplda.config import FitSettings
 from dplda.corpus import synthetic
-from dplda.corpus.planted import draw_counts
+from dplda.datasets.synthetic import draw_counts
 from dplda.errors import UnsupportedByData
+from dplda.evaluation.matching import matched_error
 from dplda.execution.local_passes import LocalPasses
 from dplda.ledger import Ledger
 from dplda.mechanisms import local_sensitivity

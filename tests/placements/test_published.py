@@ -10,20 +10,20 @@ import pytest
 from population_gate import UNEVEN, PopulationGate, planted_topics, some_words
 
 import dplda
-from dplda.accounting.plan import exact_events
-from dplda.comparison.measures import matched_error
+from dplda.accounting.budget_plan import exact_events
 from dplda.config import FitSettings
 from dplda.corpus import synthetic
 from dplda.errors import InputError
+from dplda.evaluation.matching import matched_error
 from dplda.execution.local_passes import LocalPasses
+from dplda.lda.whitening import Whitening
 from dplda.mechanisms.curator import Release
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import SimulatedNoise
 from dplda.placements import published
 from dplda.placements.published_noise import EDGES, Quantities, edge_noise, gap_floor, sigma_floor
 from dplda.progress import NoProgress
-from dplda.spectral.whitening import Whitening
-from dplda.statistics.population import population_moments
+from dplda.statistics.lda_moments import population_moments
 
 ENOUGH = 1e14  # documents: no noise is left at epsilon 100
 

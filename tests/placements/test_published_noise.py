@@ -15,7 +15,7 @@ from scipy.stats import laplace, norm
 from dplda.errors import InputError
 from dplda.placements import published_noise
 from dplda.placements.published_noise import EDGES, Quantities, edge_budgets, edge_noise, gaussian_scale
-from dplda.tensor.symmetric import pairings
+from dplda.statistics.coordinates import pairings
 
 Q = Quantities(
     documents=2e4, words=100, topics=4, alpha0=1.0, sigma_1=0.4, sigma_k=0.2, tensor_1=2.0, gamma_s=0.3

@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dplda.accounting.plan import calibrate
+from dplda.accounting.budget_plan import calibrate
 from dplda.config import CALIBRATIONS, PLACEMENTS, FitSettings
 from dplda.errors import InputError
-from dplda.placements import registry, whitened
-from dplda.placements.topic_count import AUTOMATIC_TOPICS
+from dplda.lda.recovery import AUTOMATIC_TOPICS
+from dplda.placements import registry
+from dplda.placements import stages as whitened
 
 STAGES = {  # of the edges of each placement of the paper: what these pay for
     "config1": {("e3",): {"tensor"}, ("e4", "e8"): {"moment"}},

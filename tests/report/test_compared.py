@@ -5,9 +5,9 @@ import math
 import pytest
 from report_data import comparison, outcome
 
-from dplda.comparison.records import UNSUPPORTED
-from dplda.report import compared
-from dplda.report.compared import MEASURES, Method, Point
+from dplda.ledger.comparisons import UNSUPPORTED
+from dplda.report import comparison_page as compared
+from dplda.report.comparison_page import MEASURES, Method, Point
 
 ERROR = MEASURES[0]
 COHERENCE = MEASURES[1]

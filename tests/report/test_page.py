@@ -19,8 +19,7 @@ from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.report import write_report
 from dplda.report.attack_bounds import belief_at_most
-from dplda.report.page import render
-from dplda.report.sections import PRIORS
+from dplda.report.page import PRIORS, render
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 UNSOUND = {"sound": False, "epsilon": math.inf, "reason": "NOT PRIVATE: simulated noise from a known seed"}

@@ -12,7 +12,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from dplda.errors import InputError
 from dplda.model import TopicModel
-from dplda.report import topic_similarity
+from dplda.report import comparison_of_runs as topic_similarity
 
 seeds = st.integers(0, 10_000)
 

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from benchmarks import compared
-from dplda.comparison.records import DONE, UNSUPPORTED
+from dplda.ledger.comparisons import DONE, UNSUPPORTED
 
 PARAMETERS = {"topics": 3, "delta": 1e-6, "adjacency": "add-remove"}
 

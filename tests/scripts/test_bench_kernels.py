@@ -12,10 +12,10 @@ from benchmarks import kernel_costs, kernels
 from benchmarks.corpora import planted_topics, stored_counts, write_store
 from benchmarks.kernel_costs import Cost, Size
 from dplda import statistics
-from dplda.compute.lattice import BOUND
-from dplda.corpus.units import UnitCounts
+from dplda.numerics.lattice import BOUND
 from dplda.statistics import Contribution
-from dplda.statistics.estep import exp_digamma
+from dplda.statistics.expected_counts import exp_digamma
+from dplda.store.units import UnitCounts
 
 D, P, R = 7, 3, 2
 Document = tuple[list[int], list[int]]  # words and counts

@@ -11,10 +11,10 @@ from benchmarks.corpora import write_store
 from benchmarks.kernels import clipped_sum, units_of
 from benchmarks.systems import tensorly_topics, whitened_third
 from dplda import statistics
-from dplda.comparison.measures import matched_error
-from dplda.compute.lattice import BOUND
 from dplda.corpus import synthetic
-from dplda.tensor.symmetric import unpack
+from dplda.evaluation.matching import matched_error
+from dplda.numerics.lattice import BOUND
+from dplda.statistics.coordinates import unpack
 
 
 def test_peer_has_the_same_third_moment() -> None:

@@ -10,8 +10,8 @@ from scipy import sparse
 from scipy.special import digamma
 
 from benchmarks import variational as baseline
-from dplda.comparison.measures import matched_error
 from dplda.corpus import synthetic
+from dplda.evaluation.matching import matched_error
 
 CLIP = 5.0
 

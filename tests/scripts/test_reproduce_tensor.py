@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks import tensor
+from dplda.statistics.coordinates import unpack
 from dplda.tensor.implicit import implicit
-from dplda.tensor.symmetric import unpack
 from reproduce import tensor_noise, tensor_online, tensor_private
 
 TINY = {

@@ -7,8 +7,8 @@ import pytest
 from libraries import LIBRARIES, outside, planted
 from scipy import sparse
 
-from dplda.compute.arrays import to_numpy
 from dplda.errors import InputError
+from dplda.numerics.arrays import to_numpy
 from dplda.spectral import noisy_power_method, random_basis
 
 D, P = 30, 4

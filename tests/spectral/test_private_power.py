@@ -14,10 +14,10 @@ from scipy import sparse, stats
 
 from dplda.accounting.accountant import gaussian_delta, run_epsilon
 from dplda.accounting.events import GAUSSIAN, PURE
-from dplda.compute.arrays import to_numpy
 from dplda.errors import InputError
+from dplda.numerics.arrays import to_numpy
 from dplda.spectral import noisy_power_method, private_low_rank, private_power_method, random_basis
-from dplda.spectral.neighbours import ENTRY, NEIGHBOURS, REPLACED_ROW, ROW, SPECTRAL, l1_sensitivity, l2_sensitivity
+from dplda.spectral.calibration import ENTRY, NEIGHBOURS, REPLACED_ROW, ROW, SPECTRAL, l1_sensitivity, l2_sensitivity
 
 D, P, ROUNDS = 9, 3, 4
 
@@ -127,7 +127,7 @@ def test_noise_has_its_law_and_scale(neighbours, delta, law, monkeypatch):
             seen.append((X, noise(X)))
         return noisy_power_method(A, X, rounds, noise=noise)
 
-    monkeypatch.setattr("dplda.spectral.private.noisy_power_method", spy)
+    monkeypatch.setattr("dplda.spectral.private_low_rank.noisy_power_method", spy)
     X = basis(3)
     arguments = {"epsilon": 1.0, "delta": delta, "rng": np.random.default_rng(5), "neighbours": neighbours}
     (event,) = private_power_method(np.eye(D), X, ROUNDS, change=0.5, **arguments).events
@@ -163,7 +163,7 @@ def test_noise_goes_by_the_iterate_that_it_is_added_at(method, delta, neighbours
         seen.append(Y)
         return iterates[len(seen) - 1]
 
-    monkeypatch.setattr("dplda.spectral.power.orthonormal", orthonormal)
+    monkeypatch.setattr("dplda.spectral.power_method.orthonormal", orthonormal)
     found = method(
         np.zeros((D, D)), flat, 3, epsilon=1.0, delta=delta, rng=Ones(), neighbours=neighbours,
         by_largest_entry=by_largest_entry,

@@ -14,13 +14,11 @@ from scipy import sparse, stats
 
 from dplda.accounting.accountant import cost, gaussian_budget, gaussian_delta, run_epsilon
 from dplda.accounting.events import PURE
-from dplda.compute.arrays import to_numpy
 from dplda.errors import InputError
+from dplda.numerics.arrays import to_numpy
 from dplda.spectral import adaptive_power_iteration, analyze_gauss, clipped_power_iteration, random_basis
-from dplda.spectral.adaptive import above_threshold
-from dplda.spectral.clipped import _clip
-from dplda.spectral.neighbours import l2_sensitivity
-from dplda.spectral.rows import HALVINGS, lengths, scores, tail_counts, threshold, unit_rows
+from dplda.spectral.adaptive import HALVINGS, _clip, above_threshold, lengths, scores, tail_counts, threshold, unit_rows
+from dplda.spectral.calibration import l2_sensitivity
 
 METHODS = [adaptive_power_iteration, clipped_power_iteration]
 N, D = 3000, 8
@@ -97,7 +95,7 @@ def sums(method, A: np.ndarray, X: np.ndarray, monkeypatch: pytest.MonkeyPatch, 
     seen: list[np.ndarray] = []
     with monkeypatch.context() as patch:
         patch.setattr(f"{name}.standard_normal", lambda random, shape, like: np.zeros(shape))
-        patch.setattr("dplda.spectral.power.orthonormal", lambda Y, _: seen.append(Y) or X)
+        patch.setattr("dplda.spectral.power_method.orthonormal", lambda Y, _: seen.append(Y) or X)
         if method is adaptive_power_iteration:
             patch.setattr(f"{name}.above_threshold", lambda *_: j)
         else:
@@ -139,9 +137,9 @@ def test_searches_and_sums_get_the_noise_that_their_events_state(neighbours, cha
         asked.append(arguments)
         return HALVINGS - 2 - len(asked)
 
-    monkeypatch.setattr("dplda.spectral.power.orthonormal", orthonormal)
+    monkeypatch.setattr("dplda.spectral.power_method.orthonormal", orthonormal)
     monkeypatch.setattr("dplda.spectral.adaptive.above_threshold", search)
-    monkeypatch.setattr("dplda.spectral.clipped._clip", lambda *arguments: asked.append(arguments) or 0.125)
+    monkeypatch.setattr("dplda.spectral.adaptive._clip", lambda *arguments: asked.append(arguments) or 0.125)
     options = {"epsilon": 1.0, "delta": 1e-6, "rng": Ones(), "neighbours": neighbours}
 
     none, A = np.zeros((0, D)), random_rows(50, D)
@@ -305,7 +303,7 @@ def test_a_block_finds_the_leading_subspace(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_replaced_row_costs_twice_the_noise(method, monkeypatch):
     A, X, drawn = random_rows(N, D), np.eye(D)[:, :1], []
-    monkeypatch.setattr("dplda.spectral.power.orthonormal", lambda Y, _: drawn.append(Y) or X)
+    monkeypatch.setattr("dplda.spectral.power_method.orthonormal", lambda Y, _: drawn.append(Y) or X)
 
     def noise(neighbours: str) -> np.ndarray:
         drawn.clear()

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from libraries import LIBRARIES, outside
 from scipy import sparse
 
-from dplda.compute.arrays import to_numpy
 from dplda.errors import InputError
+from dplda.numerics.arrays import to_numpy
 from dplda.spectral import Subspace, noisy_power_method, random_basis, streaming_power_method
 
 D, P, N = 12, 3, 100

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.special import digamma
 from tiny_units import as_document, contribution_of, lattice_sum, make_units
 
-from dplda.compute.loops import UNROLLED, aligned, padded
 from dplda.corpus import synthetic
+from dplda.numerics.loops import UNROLLED, aligned, padded
 from dplda.statistics import expected_counts
-from dplda.statistics.estep import E_STEPS, LEAST, TOLERANCE, exp_digamma, gather, posterior
+from dplda.statistics.expected_counts import E_STEPS, LEAST, TOLERANCE, exp_digamma, gather, posterior
 from dplda.statistics.unit_sums import flat_rows
 
 brief = settings(max_examples=40, deadline=None)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tiny_units import as_document, make_units
 
 from dplda.statistics.exact_moments import STEPS, ExactMoments, exact_moments
-from dplda.statistics.population import population_moments
+from dplda.statistics.lda_moments import population_moments
 
 D = 5
 H = np.array([0.0, 0.3, 0.5, 0.9, 1.0])

@@ -9,7 +9,7 @@ from gpus import CUDA, GPUS, WHY_NOT, emulated
 from tiny_units import Units, lattice_sum, make_units, norms, squared_length, summing_on
 
 from dplda import statistics
-from dplda.compute.lattice import BOUND
+from dplda.numerics.lattice import BOUND
 from dplda.statistics.gpu_sums import GpuSums, arranged, source, upload
 
 D = 200

@@ -10,13 +10,12 @@ from emulated import EmulatedGpu
 from gate_helpers import WORDS, curator, gaussian, passes_over
 from tiny_units import contribution_of, lattice_sum, make_units, norms
 
-from dplda.compute.compiled import compiled
-from dplda.compute.lattice import BOUND, FAST
 from dplda.errors import InputError
+from dplda.numerics.compiled import compiled
+from dplda.numerics.lattice import BOUND, FAST
 from dplda.statistics import NONNEGATIVE, Contribution, Statistic
 from dplda.statistics.gpu_sums import GpuSums
-from dplda.statistics.layouts import ONE_ROW
-from dplda.statistics.statistic import as_float32, equal_weights
+from dplda.statistics.statistic import ONE_ROW, as_float32, equal_weights
 from dplda.statistics.unit_sums import loop_over_units
 
 

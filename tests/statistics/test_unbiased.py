@@ -9,10 +9,10 @@ import pytest
 from tiny_units import Units, as_document, contribution_of, lattice_sum, norms
 
 from dplda import statistics
-from dplda.compute.lattice import BOUND, MASS_SHARE
-from dplda.corpus.planted import draw_counts
-from dplda.statistics.population import PopulationMoments, population_moments
-from dplda.tensor.symmetric import unpack, unpack_matrix, unpack_offsets
+from dplda.datasets.synthetic import draw_counts
+from dplda.numerics.lattice import BOUND, MASS_SHARE
+from dplda.statistics.coordinates import unpack, unpack_matrix, unpack_offsets
+from dplda.statistics.lda_moments import PopulationMoments, population_moments
 
 TOPICS = np.array([[0.35, 0.30, 0.20, 0.05, 0.06, 0.04], [0.05, 0.10, 0.05, 0.40, 0.15, 0.25]])
 ALPHA = np.array([0.4, 0.8])

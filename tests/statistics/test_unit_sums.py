@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tiny_units import Units, contribution_of, lattice_sum, make_units, norms, squared_length, summing_on
 
 from dplda import statistics
-from dplda.compute.lattice import BOUND, BOUND_SQUARED, MARGIN, MASS_SHARE
-from dplda.compute.threads import run_ranges, split
+from dplda.numerics.lattice import BOUND, BOUND_SQUARED, MARGIN, MASS_SHARE
+from dplda.numerics.threads import run_ranges, split
 
 D = 7
 KINDS = ["first", "dense", "second", "core", "third", "projected", "along", "expected"]

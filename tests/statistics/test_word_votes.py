@@ -8,10 +8,10 @@ from gate_helpers import WORDS, counts_of, store_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dplda.compute.lattice import BOUND
-from dplda.corpus.units import UnitCounts, all_words, project
+from dplda.numerics.lattice import BOUND
 from dplda.statistics import word_votes
 from dplda.statistics.word_votes import MOST_WORDS, count_votes, word_hashes
+from dplda.store.units import UnitCounts, all_words, project
 
 documents = st.dictionaries(st.sampled_from(WORDS), st.integers(1, 4), max_size=8)
 corpora = st.lists(st.tuples(st.sampled_from("abcde"), documents), max_size=8)

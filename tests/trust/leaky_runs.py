@@ -23,25 +23,24 @@ from typing import Any
 
 from canaries import SECRET, write_corpora
 
-import dplda.cli.fit
-import dplda.fitting
+import dplda.api
+import dplda.cli.fit_command
+import dplda.readers.text_lines
 import dplda.report
-import dplda.text.jsonlines
-import dplda.text.pool
+import dplda.tokenize.pool
 from dplda.cli.main import main
-from dplda.corpus.fingerprint import Fingerprinter
-from dplda.corpus.partial import PartialStore
-from dplda.corpus.store import CountStore
-from dplda.corpus.writer import StoreWriter
 from dplda.ledger import Ledger, Reservation
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.model import KINDS, TopicModel
-from dplda.text.counter import WordCounter
-from dplda.text.tokens import SpacyTokens
+from dplda.store.count_store import CountStore
+from dplda.store.fingerprint import Fingerprinter
+from dplda.store.partial_store import PartialStore
+from dplda.store.writer import StoreWriter
+from dplda.tokenize.tokenizers import SpacyTokens, WordCounter
 
 STEPS: tuple[tuple[Any, str], ...] = (
-    (dplda.text.jsonlines, "parse_line"),
+    (dplda.readers.text_lines, "parse_line"),
     (Ledger, "reserve"),
     (SpacyTokens, "words"),
     (WordCounter, "count"),
@@ -51,7 +50,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (PartialStore, "add"),
     (Fingerprinter, "sealed"),
     (CountStore, "blocks"),
-    (dplda.fitting, "fingerprint"),
+    (dplda.api, "fingerprint"),
     (Reservation, "bind"),
     (Reservation, "charge"),
     (Curator, "choose_words"),
@@ -61,7 +60,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (Curator, "_sum"),
     (TopicModel, "save"),
     (Reservation, "finish"),
-    (dplda.cli.fit, "show_topics"),
+    (dplda.cli.fit_command, "show_topics"),
 )
 KILLED = ("append", "sealed", "charge", "save")
 
@@ -163,8 +162,8 @@ def _limiting(size: int) -> Callable[[], None]:
 
 def _small_chunks() -> None:
     """Count words in processes of their own, one of which dies over a document."""
-    dplda.text.pool.CHUNK_DOCUMENTS = 40
-    dplda.text.pool._count_here = _dying  # type: ignore[assignment]
+    dplda.tokenize.pool.CHUNK_DOCUMENTS = 40
+    dplda.tokenize.pool._count_here = _dying  # type: ignore[assignment]
 
 
 def _dying(texts: list[str]) -> None:

@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 
 import dplda
-from dplda.corpus.store import CountStore
 from dplda.errors import DpldaError
-from dplda.text.tokens import SpacyTokens
+from dplda.store.count_store import CountStore
+from dplda.tokenize.tokenizers import SpacyTokens
 
 
 def peak() -> float:

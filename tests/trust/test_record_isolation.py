@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 from writers import SURROGATES, WRITERS, Row
 
 from dplda.cli.main import main
-from dplda.corpus.store import CountStore
-from dplda.text.columns import ReadOptions
-from dplda.text.counter import WordCounter
-from dplda.text.formats import open_source
-from dplda.text.records import Defect, TextRecord, TextSource, unit_key
-from dplda.text.tokens import fast_tokens
+from dplda.readers.columns import ReadOptions
+from dplda.readers.formats import open_source
+from dplda.readers.records import Defect, TextRecord, TextSource, unit_key
+from dplda.store.count_store import CountStore
+from dplda.tokenize.tokenizers import WordCounter, fast_tokens
 
 MARKS = ['"', ",", "\t", "\r", "\n", "\r\n", "\0", "\\", "'", ";", "\x1a", "\ufeff", "\u2028", "\x85", "\x0b"]
 CHARACTERS = st.characters(exclude_categories=["Cs"])

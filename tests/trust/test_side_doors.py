@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from canaries import COMMON, MARK, documents, holds_canary
 
+from dplda.api import Request
 from dplda.cli.main import main
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
-from dplda.request import Request
 
 SCRIPT = Path(__file__).with_name("leaky_runs.py")
 OUTCOMES = {
@@ -150,7 +150,7 @@ def shown(folder: Path, corpus: bytes, tape: list[Any], capsys: Any, epsilon: st
         patch.chdir(folder)
         patch.setenv("DPLDA_LEDGER", str(folder / "ledger.db"))
         patch.setenv("DPLDA_CACHE", str(folder / "cache"))
-        patch.setattr("dplda.fitting.Curator", taping(tape, play=play))
+        patch.setattr("dplda.api.Curator", taping(tape, play=play))
         patch.setattr(ExactNoise, "gaussian", SimulatedNoise(0).gaussian)
         fit = [
             "fit",

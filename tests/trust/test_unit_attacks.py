@@ -22,11 +22,11 @@ from dplda.accounting.accountant import capacity
 from dplda.accounting.events import Event
 from dplda.cli.main import main
 from dplda.corpus import Corpus
-from dplda.corpus.fingerprint import fingerprint
 from dplda.errors import BudgetRefused, InputError
 from dplda.ledger import Ledger
-from dplda.overlap import Fingerprint
-from dplda.text.counts import whole_counts
+from dplda.readers.counted_files import whole_counts
+from dplda.store.fingerprint import fingerprint
+from dplda.store.sketches import Fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
 WHOLE = capacity(10.0, 1e-5).mu_squared

@@ -14,11 +14,10 @@ from benchmarks import results
 from benchmarks.audit import counterexample
 from benchmarks.audit.broken import BROKEN
 from benchmarks.results import Record
-from dplda.audit import placements
+from dplda.audit import catalogue
 from dplda.audit.bounds import show
-from dplda.audit.games import Game, noise_of
-from dplda.audit.mechanisms import mechanisms
-from dplda.audit.run import Finding, play
+from dplda.audit.catalogue import mechanism_games
+from dplda.audit.games import Finding, Game, noise_of, play
 from dplda.config import ADJACENCIES, PrivacySettings
 from dplda.progress import NoProgress
 
@@ -67,7 +66,7 @@ def _played(game: Game, runs: float, noise: str) -> Finding:
 def _mechanisms(scale: float, done: Done) -> Iterator[tuple[Record, Finding]]:
     cells = [(8.0, adjacency, "simulated") for adjacency in ADJACENCIES]
     for epsilon, adjacency, noise in [*cells, (8.0, "add-remove", "exact"), (1.0, "add-remove", "simulated")]:
-        for game in mechanisms(PrivacySettings(epsilon=epsilon, adjacency=adjacency)):
+        for game in mechanism_games(PrivacySettings(epsilon=epsilon, adjacency=adjacency)):
             key = _key("mechanism", "product", game.name, epsilon, adjacency, noise)
             if not done(key):
                 yield key, _played(game, scale * (EXACT_RUNS if noise == "exact" else RUNS[epsilon]), noise)
@@ -75,10 +74,10 @@ def _mechanisms(scale: float, done: Done) -> Iterator[tuple[Record, Finding]]:
 
 def _placements(scale: float, done: Done) -> Iterator[tuple[Record, Finding]]:
     for adjacency in ADJACENCIES:
-        for name in placements.SOUND:
+        for name in catalogue.SOUND:
             key = _key("placement", "product", name, 8.0, adjacency, "simulated")
             if not done(key):
-                game = placements.game(name, PrivacySettings(epsilon=8.0, adjacency=adjacency))
+                game = catalogue.placement_game(name, PrivacySettings(epsilon=8.0, adjacency=adjacency))
                 yield key, _played(game, scale * PLACEMENT_RUNS, "simulated")
 
 

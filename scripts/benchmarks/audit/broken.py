@@ -8,14 +8,14 @@ from unittest.mock import patch
 
 import numpy as np
 
-from dplda.audit import mechanisms, placements
+from dplda.audit import catalogue
 from dplda.audit.games import Game
-from dplda.compute.lattice import BOUND
 from dplda.config import PrivacySettings
 from dplda.execution.passes import Passes
 from dplda.mechanisms import curator
 from dplda.mechanisms.noise import SimulatedNoise
 from dplda.mechanisms.partition_selection import selection_threshold
+from dplda.numerics.lattice import BOUND
 from dplda.statistics import Contribution
 
 FAR = 1024  # clips, at which a forgotten clip still stops, so that integers stay within 64 bits
@@ -62,7 +62,7 @@ def threshold_lowered() -> Iterator[None]:
 
 def mechanism(name: str, settings: PrivacySettings) -> Game:
     """The game of one mechanism."""
-    (found,) = [game for game in mechanisms.mechanisms(settings) if game.name == name]
+    (found,) = [game for game in catalogue.mechanism_games(settings) if game.name == name]
     return found
 
 
@@ -73,7 +73,7 @@ def _of(name: str, adjacency: str = "add-remove") -> Callable[[float], Game]:
     def game(epsilon: float) -> Game:
         settings = PrivacySettings(epsilon=epsilon, adjacency=adjacency)
         kind, _, which = name.partition(" ")
-        return placements.game(which, settings) if kind == "placement" else mechanism(name, settings)
+        return catalogue.placement_game(which, settings) if kind == "placement" else mechanism(name, settings)
 
     return game
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dplda.accounting.events import Event
+from dplda.api import Request
 from dplda.audit.attacker import NoNoise
 from dplda.audit.bounds import Claim
 from dplda.audit.games import Neighbours
@@ -18,7 +19,6 @@ from dplda.config import FitSettings
 from dplda.execution.local_passes import LocalPasses
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.gate import Release, WordFrequencies
-from dplda.request import Request
 from dplda.statistics import Contribution
 
 WORDS = ("first", "second", "third")

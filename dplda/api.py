@@ -1,0 +1,345 @@
+"""`dplda.fit`: build the request, reserve the budget, read, release, learn, save, record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from dplda.accounting.accountant import cost, run_epsilon
+from dplda.accounting.budget_plan import calibrate, exact_events
+from dplda.accounting.events import Event, PrivacyStatement, at_least, base_of, merged
+from dplda.config import (
+    ExecutionSettings,
+    FitSettings,
+    ModelSettings,
+    PrivacySettings,
+    VocabularySettings,
+)
+from dplda.corpus import Corpus
+from dplda.errors import DpldaError, InputError, UnsupportedByData
+from dplda.execution.engines import Engine, running_engine
+from dplda.lda.recovery import most_topics, require_words, within_limits
+from dplda.ledger import Ledger, new_name
+from dplda.mechanisms.curator import Curator, Gate, WordFrequencies
+from dplda.mechanisms.exact_gate import ExactGate
+from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
+from dplda.model.model_files import release_space, reserve_space
+from dplda.model.topic_model import TopicModel
+from dplda.placements import registry
+from dplda.progress import NoProgress, Progress
+from dplda.store.fingerprint import fingerprint
+from dplda.store.sketches import Fingerprint
+
+UNNAMED = "unnamed"  # one budget for all corpora that nobody named: failing closed
+
+
+class Recorder(Protocol):
+    """Receives a run's events: a ledger's reservation, or nothing."""
+
+    run: str
+
+    def charge(self, event: Event) -> None:
+        """Make `event` durable before it is answered."""
+
+    def bind(self, fingerprint: Fingerprint) -> None:
+        """Attach the documents' fingerprint."""
+
+    def finish(self, *, model: str | None, seconds: Mapping[str, float]) -> None:
+        """End the run."""
+
+    def abandon(self, status: str, reason: str) -> None:
+        """End the run without a model."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A run that was asked for: its settings, its `placement` and its planned `events`. All of it is public."""
+
+    corpus: Corpus
+    settings: FitSettings
+    dataset: str
+    placement: registry.Placement = field(init=False)
+    events: tuple[Event, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        model, privacy = self.settings.model, self.settings.privacy
+        placement = registry.find(model.placement, model.calibration)
+        shares = placement.plan(self.settings)
+        planned = exact_events(shares) if placement.reason else calibrate(shares, privacy.epsilon, privacy.delta)
+        object.__setattr__(self, "placement", placement)
+        object.__setattr__(self, "events", planned)
+
+    @property
+    def reason(self) -> str:
+        """Why the run is not private; empty if it is."""
+        simulated = f"{registry.NOT_PRIVATE}: simulated noise from a known seed"
+        return self.placement.reason or (simulated if self.settings.privacy.simulate_seed is not None else "")
+
+    @property
+    def model_bytes(self) -> int:
+        """Room to set aside for the model, generously."""
+        vocabulary = self.settings.vocabulary
+        words = vocabulary.max_vocabulary if vocabulary.words is None else len(vocabulary.words)
+        return (1 << 20) + 8 * most_topics(self.settings) * (words + 1) + 400 * words
+
+    def parameters(self) -> dict[str, Any]:
+        """Public settings, for the ledger and the model."""
+        return self.settings.to_json() | self.corpus.reading | {"dataset": self.dataset}
+
+    def reserve(self, ledger: Ledger | Literal[False], run: str) -> Recorder:
+        """The hold on its budget of the run of this id, on disk before anything private is read."""
+        if ledger is False:
+            if not self.reason:
+                raise InputError("ledger=False is for runs that are not private: give simulate_seed, or use a ledger.")
+            return Unrecorded(run)
+        return ledger.reserve(
+            run=run,
+            dataset=self.dataset,
+            unit=self.corpus.unit,
+            adjacency=self.settings.privacy.adjacency,
+            epsilon=self.settings.privacy.epsilon,
+            delta=self.settings.privacy.delta,
+            events=self.events,
+            parameters=self.parameters(),
+            sound=not self.reason,
+        )
+
+    def statement(self) -> PrivacyStatement:
+        """What the run promises."""
+        s = self.settings.privacy
+        return PrivacyStatement(
+            epsilon=float("inf") if self.reason else run_epsilon(self.events, s.delta),
+            delta=s.delta,
+            unit=self.corpus.unit,
+            adjacency=s.adjacency,
+            sound=not self.reason,
+            events=merged(self.events),
+            reason=self.reason,
+        )
+
+
+@dataclass
+class Unrecorded:
+    """A recorder that writes nothing."""
+
+    run: str
+
+    def charge(self, event: Event) -> None:
+        """Keep nothing."""
+
+    def bind(self, fingerprint: Fingerprint) -> None:
+        """Keep nothing."""
+
+    def finish(self, *, model: str | None, seconds: Mapping[str, float]) -> None:
+        """Keep nothing."""
+
+    def abandon(self, status: str, reason: str) -> None:
+        """Keep nothing."""
+
+
+_PRIVACY, _VOCABULARY, _MODEL, _EXECUTION = (
+    PrivacySettings(),
+    VocabularySettings(),
+    ModelSettings(),
+    ExecutionSettings(),
+)
+
+
+def fit(
+    corpus: Corpus,
+    dataset: str | None = None,
+    n_topics: int | Literal["auto"] = _MODEL.topics,
+    epsilon: float = _PRIVACY.epsilon,
+    delta: float = _PRIVACY.delta,
+    placement: str = _MODEL.placement,
+    calibration: str = _MODEL.calibration,
+    vocabulary: Sequence[str] | None = None,
+    ledger: Ledger | Literal[False] | None = None,
+    engine: str = _EXECUTION.engine,
+    scheduler: str | None = None,
+    device: str = _EXECUTION.device,
+    simulate_seed: int | None = None,
+    *,
+    adjacency: str = _PRIVACY.adjacency,
+    max_vocabulary: int = _VOCABULARY.max_vocabulary,
+    max_document_frequency: float = _VOCABULARY.max_document_frequency,
+    alpha0: float = _MODEL.alpha0,
+    split: Mapping[str, float] | None = None,
+    out: str | Path | None = None,
+    models: str | Path | None = None,
+    progress: Progress | None = None,
+    seconds: dict[str, float] | None = None,
+) -> TopicModel:
+    """Learn `n_topics` topics of `corpus` under (epsilon, delta) differential privacy per unit.
+
+    `epsilon` is in nats, for the whole run; `vocabulary` is a public word list (None: chosen privately and
+    charged); `split` gives each edge of a placement of the paper its part of the budget; `simulate_seed` makes the
+    noise reproducible and the run not private. The model is saved in `out`, or in ``models/<run>`` if `models` is
+    given. `seconds` is filled with the time of each stage, which is private and stays on this machine.
+    `ledger=False` writes none and is for simulations. With the engine ``dask`` passes over the documents run on
+    the cluster of `scheduler`, an address, which must see the corpus' folder. The device ``cuda`` sums contributions on
+    this machine's GPU, and ``auto`` does where there is one; noise is always drawn on the CPU.
+
+    Raises `InputError` for bad input and `BudgetRefused` when the ledger does not allow the run, both with
+    nothing spent, and `UnsupportedByData` when the released numbers cannot support the request.
+    """
+    words = vocabulary if vocabulary is not None else corpus.public_vocabulary
+    settings = FitSettings(
+        privacy=PrivacySettings(epsilon=epsilon, delta=delta, adjacency=adjacency, simulate_seed=simulate_seed),
+        vocabulary=VocabularySettings(
+            words=None if words is None else tuple(words),
+            max_vocabulary=max_vocabulary,
+            max_document_frequency=max_document_frequency,
+        ),
+        model=ModelSettings(topics=n_topics, alpha0=alpha0, placement=placement, calibration=calibration, split=split),
+        execution=ExecutionSettings(engine=engine, scheduler=scheduler, device=device),
+    )
+    request = Request(corpus, settings, dataset or corpus.name or UNNAMED)
+    ledger = Ledger() if ledger is None else ledger
+    run = new_name(request.dataset)
+    folder = Path(out) if out is not None else Path(models) / run if models else None
+    if folder is not None:
+        reserve_space(folder, request.model_bytes)
+    watch = Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
+    with _released_on_failure(folder), running_engine(settings.execution) as running:
+        recorder = request.reserve(ledger, run)
+        with _abandoned_on_failure(recorder):
+            model = _learn(request, recorder, ledger, watch, running)
+            if folder is not None:
+                watch.start("save")
+                model.save(folder)
+            watch.stop()
+            recorder.finish(model=str(folder.resolve()) if folder else None, seconds=watch.seconds)
+    return model
+
+
+@dataclass
+class Stopwatch:
+    """Times the stages that are announced, and forwards the announcements."""
+
+    progress: Progress
+    seconds: dict[str, float]
+    _stage: str | None = None
+    _since: float = 0.0
+
+    def start(self, stage: str, total: int | None = None) -> None:
+        """End the stage before and begin `stage`; a clip belongs to its stage."""
+        self.stop()
+        self._stage, self._since = base_of(stage), time.perf_counter()
+        self.progress.start(stage, total)
+
+    def advance(self, amount: int = 1) -> None:
+        """Pass on."""
+        self.progress.advance(amount)
+
+    def stop(self) -> None:
+        """End the current stage."""
+        if self._stage is not None:
+            spent = time.perf_counter() - self._since
+            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + spent
+        self._stage = None
+
+
+def _learn(
+    request: Request,
+    recorder: Recorder,
+    ledger: Ledger | Literal[False],
+    watch: Stopwatch,
+    engine: Engine,
+) -> TopicModel:
+    settings, charged = request.settings, list[Event]()
+    watch.start("read")
+    store = request.corpus.open(watch, key=None if ledger is False else ledger.key)
+    if ledger is not False:
+        recorder.bind(fingerprint(store, ledger.key))
+
+    def charge(event: Event) -> None:
+        recorder.charge(event)
+        charged.append(event)
+
+    seed = settings.privacy.simulate_seed
+    noise = ExactNoise() if seed is None else SimulatedNoise(seed)
+    gate_class = ExactGate if request.placement.reason else Curator
+    gate = gate_class(
+        engine(store), request.events, charge, noise, adjacency=settings.privacy.adjacency, progress=watch
+    )
+    try:
+        found = _words(gate, request)
+        learned = request.placement.learn(gate, found, settings, np.random.default_rng(seed))
+    except UnsupportedByData as error:
+        raise UnsupportedByData(f"{error} {_told(request, recorder, charged)}") from None
+    watch.start("model")
+    return TopicModel(
+        topics=learned.topics,
+        prevalence=learned.prevalence,
+        vocabulary=list(found.words),
+        privacy=request.statement(),
+        parameters=request.parameters()
+        | {
+            "run": recorder.run,
+            "documents": round(learned.documents),
+            "alpha": [float(a) for a in settings.model.alpha0 * learned.prevalence],
+            **learned.facts,
+        },
+    )
+
+
+def _told(request: Request, recorder: Recorder, charged: Sequence[Event]) -> str:
+    """What a run that ends without a model promises and spent: its plan's promise (docs/privacy.md, rule 7)."""
+    recorded = "" if isinstance(recorder, Unrecorded) else f"recorded as run {recorder.run}"
+    if request.reason:
+        return f"{request.reason}{recorded and f'; {recorded}'}."
+    promise = request.statement()
+    share = cost(charged).mu_squared / cost(request.events).mu_squared
+    return (
+        f"Spent: {share:.1%} of the run's budget (sum of squared GDP parameters), {recorded}. "
+        f"What is promised stays epsilon {at_least(promise.epsilon)} at delta {promise.delta:g}."
+    )
+
+
+def _words(gate: Gate, request: Request) -> WordFrequencies:
+    wanted = request.settings.vocabulary
+    if wanted.words is not None:
+        gate.use_words(wanted.words)
+        return gate.word_frequencies()
+    released = gate.choose_words()
+    modelled = within_limits(released, wanted.max_vocabulary, wanted.max_document_frequency)
+    require_words(modelled, released, request.settings.model.least_words, wanted.max_document_frequency)
+    gate.use_words(modelled.words)
+    return modelled
+
+
+@contextmanager
+def _released_on_failure(folder: Path | None) -> Iterator[None]:
+    """Give back the room set aside for the model if nothing is saved."""
+    try:
+        yield
+    except BaseException:
+        if folder is not None:
+            release_space(folder)
+        raise
+
+
+@contextmanager
+def _abandoned_on_failure(recorder: Recorder) -> Iterator[None]:
+    """End a failed run in the ledger: what was never charged costs nothing. Reasons carry no private text."""
+    try:
+        yield
+    except UnsupportedByData:
+        recorder.abandon("unsupported", "the released numbers could not support the request")
+        raise
+    except KeyboardInterrupt:
+        recorder.abandon("cancelled", "interrupted")
+        raise
+    except DpldaError as error:
+        recorder.abandon("cancelled", type(error).__name__)
+        raise
+    except BaseException as error:
+        recorder.abandon("failed", type(error).__name__)
+        raise

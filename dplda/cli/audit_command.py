@@ -1,0 +1,105 @@
+"""`dplda audit`: attack the mechanism itself and hold what it shows against what is claimed. See `dplda.audit`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from dplda.cli.console import following, print_json, say, table
+from dplda.cli.options import adjacency_option, delta_option, json_option
+from dplda.config import PrivacySettings, Range
+from dplda.errors import InputError
+
+if TYPE_CHECKING:
+    from dplda.audit.games import Finding
+
+REFUTED = 5  # exit status
+RUNS, PLACEMENT_SHARE = 1000, 10  # a run of a placement takes as long as many of a mechanism
+_RUNS = Range(low=100, high=1e9, unit="runs on each of two corpora", integer=True)
+_CONFIDENCE = Range(low=0.5, high=1.0, unit="probability", open_high=True)
+
+
+@click.command()
+@click.option(
+    "--placement",
+    "placements",
+    multiple=True,
+    metavar="NAME",
+    help="Audit this placement only; may be repeated [all of them, and every mechanism by itself].",
+)
+@click.option("--epsilon", default=8.0, show_default=True, help="What is claimed of each (nats); more is shown sooner.")
+@delta_option
+@adjacency_option
+@click.option(
+    "--runs",
+    default=RUNS,
+    show_default=True,
+    metavar="N",
+    help="Runs of a mechanism on either corpus; a tenth of them of a placement.",
+)
+@click.option("--confidence", default=0.95, show_default=True, help="That all bounds hold together.")
+@click.option("--simulate", is_flag=True, help="Seeded noise in place of the exact noise: faster, and reproducible.")
+@click.option("--seed", type=int, help="Of the simulated noise [0].")
+@json_option
+def audit(
+    placements: tuple[str, ...],
+    epsilon: float,
+    delta: float,
+    adjacency: str,
+    runs: int,
+    confidence: float,
+    simulate: bool,
+    seed: int | None,
+    as_json: bool,
+) -> int:
+    """Try to tell two neighbouring corpora apart by what is released, better than is claimed to be possible.
+
+    Corpora are synthetic and chosen to be told apart: nothing private is read, nothing is charged and no file is
+    written. An audit can refute a claim and never prove it. Ends with status 5 if it refutes one.
+    """
+    settings = PrivacySettings(epsilon=epsilon, delta=delta, adjacency=adjacency)
+    _RUNS.check("runs", runs)
+    _CONFIDENCE.check("confidence", confidence)
+    if seed is not None and not simulate:
+        raise InputError("--seed is for simulated noise. Add --simulate, or leave it out.")
+    from dplda.audit.catalogue import SOUND, mechanism_games, placement_game
+    from dplda.audit.games import noise_of, play
+
+    noise = noise_of((seed or 0) if simulate else None)
+    games = [] if placements else [(one, runs) for one in mechanism_games(settings)]
+    games += [(placement_game(name, settings), runs // PLACEMENT_SHARE) for name in placements or SOUND]
+    with following(quiet=as_json) as progress:
+        findings = list(play(games, noise, progress, confidence))
+    refuted = [finding for finding in findings if finding.refuted]
+    if as_json:
+        record = {"adjacency": adjacency, "confidence": confidence, "exact_noise": noise.private}
+        print_json(record | {"refuted": bool(refuted), "findings": [finding.to_json() for finding in findings]})
+    else:
+        _tell(findings, delta, confidence)
+    if refuted:
+        names = ", ".join(finding.name for finding in refuted)
+        say(f"dplda: refuted: {names}. More was shown than is claimed.", error=True, style="bold red")
+    return REFUTED if refuted else 0
+
+
+def _tell(findings: list[Finding], delta: float, confidence: float) -> None:
+    columns = ("audited", "runs", "claimed epsilon", "shown by definition", "if Gaussian", "of the claim", "refuted")
+    table(columns, [_row(finding) for finding in findings])
+    say(
+        f"Shown: lower bounds on epsilon at delta {delta:g}, which hold together with confidence {confidence:.0%}. "
+        "Bounds below the claim prove nothing; one above it refutes it."
+    )
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    claim, shown = finding.claim, finding.shown
+    return (
+        finding.name,
+        f"2 x {finding.runs:,}",
+        f"{claim.epsilon:.3g}",
+        f"{shown.epsilon:.2f}",
+        f"{shown.gaussian:.2f}",
+        f"{max(shown.epsilon, shown.gaussian) / claim.epsilon:.0%}",
+        "REFUTED" if finding.refuted else "no",
+    )

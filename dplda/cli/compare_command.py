@@ -1,0 +1,327 @@
+"""`dplda compare`: a grid of noise placements on one corpus, and one report."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dplda.cli.console import say, table
+from dplda.ledger.comparisons import DONE, Cell, Comparison, Outcome
+
+if TYPE_CHECKING:
+    from dplda.evaluation.grid import Grid
+    from dplda.ledger import ComparisonLog, Quote
+import json
+import sys
+from collections.abc import Callable
+
+import click
+
+from dplda.cli.console import following, following_grid, print_json, private_notes
+from dplda.cli.options import (
+    MODEL,
+    MODELS,
+    READING_NAMES,
+    adjacency_option,
+    dataset_option,
+    delta_option,
+    json_option,
+    learning_options,
+    ledger_option,
+    open_ledger,
+    read,
+    reading_options,
+    refuse_existing,
+    topic_count,
+)
+from dplda.config import PLACEMENTS
+from dplda.errors import InputError
+from dplda.readers.word_lists import read_word_list
+
+if TYPE_CHECKING:
+    from dplda.evaluation.grid import Grid
+    from dplda.ledger import ComparisonLog, Ledger, Quote
+    from dplda.ledger.comparisons import Comparison
+
+
+MEASURES = ("error", "coherence", "diversity", "bound")
+
+
+def tell_resumed(grid: Grid, log: ComparisonLog, left: Sequence[Cell]) -> None:
+    """Say how much of the comparison was done already."""
+    total = len(grid.cells)
+    say(f"Comparison {log.name}: {total - len(left)} of {total} cells were done already.", error=True)
+    again = [cell for cell in log.interrupted() if cell in left]
+    if again and grid.private:
+        say(
+            f"{len(again)} cell(s) were interrupted: what was charged stays charged, and they are run again.",
+            error=True,
+            style="yellow",
+        )
+
+
+def tell_cost(grid: Grid, quote: Quote | None, runs: int) -> None:
+    """Say what `runs` runs will cost; without a `quote` they cost nothing."""
+    if quote is None:
+        why = "its owner declared it public" if grid.kind == "public" else "it is planted"
+        say(f"Nothing is charged for this corpus: {why}. Noise is simulated from seed {grid.seed}.", error=True)
+        return
+    dataset = quote.dataset
+    say(f"Every run on dataset {dataset.name} draws exact noise and is charged to its budget.", error=True)
+    if dataset.grant.unbounded:
+        say(f"{runs} runs; the grant is unbounded.", error=True)
+    else:
+        say(
+            f"{runs} runs cost {quote.cost.mu_squared:.4g} (sum of squared GDP parameters), {quote.share:.1%} of the "
+            f"grant ({dataset.grant}); {quote.left:.4g}, {dataset.remaining:.1%} of it, is left.",
+            error=True,
+        )
+
+
+def report(comparison: Comparison, path: Path) -> None:
+    """Write the report, with one model of each placement and calibration: the first at the largest epsilon."""
+    from dplda.model import load
+    from dplda.report import write_report
+
+    chosen: dict[tuple[str, str], Outcome] = {}
+    for outcome in sorted(comparison.outcomes, key=lambda o: (-o.cell.epsilon, o.cell.repeat)):
+        if outcome.model is not None and os.path.isdir(outcome.model):
+            chosen.setdefault((outcome.cell.placement, outcome.cell.calibration), outcome)
+    write_report([load(str(outcome.model)) for outcome in chosen.values()], path, comparison=comparison)
+
+
+def record(comparison: Comparison, quote: Quote | None, report: Path | None) -> dict[str, Any]:
+    """What `--json` prints; `charged` is null where nothing was."""
+    outcomes = [asdict(outcome.cell) | outcome.to_json() for outcome in comparison.outcomes]
+    for outcome in outcomes:
+        outcome["seconds"] = {stage: round(value, 1) for stage, value in outcome["seconds"].items()}
+    return {
+        "comparison": comparison.name,
+        "corpus": comparison.corpus,
+        "kind": comparison.kind,
+        "parameters": dict(comparison.parameters),
+        "charged": None if quote is None else quote.to_json(),
+        "outcomes": outcomes,
+        "seconds_are_local": True,
+        "report": None if report is None else str(report),
+    }
+
+
+def show(comparison: Comparison, report: Path | None) -> None:
+    """The same for a person: means over the repeats."""
+    together: dict[tuple[object, ...], list[Outcome]] = {}
+    for outcome in comparison.outcomes:
+        cell = outcome.cell
+        together.setdefault((cell.placement, cell.calibration, f"{cell.epsilon:g}"), []).append(outcome)
+    measures = [name for name in MEASURES if any(getattr(o, name) is not None for o in comparison.outcomes)]
+    rows = []
+    for key, outcomes in together.items():
+        ended = [outcome for outcome in outcomes if outcome.status == DONE]
+        means = (_mean([getattr(outcome, name) for outcome in ended]) for name in measures)
+        rows.append((*key, "yes" if outcomes[0].sound else "NO", f"{len(ended)} of {len(outcomes)}", *means))
+    table(("placement", "calibration", "epsilon", "placement proven", "done", *measures), rows)
+    for message in dict.fromkeys(f"{o.cell}: {o.message}" for o in comparison.outcomes if o.message):
+        say(f"  {message}", style="yellow")
+    if comparison.simulated:
+        say("The noise was simulated: none of these models is private.", style="bold red")
+    say(f"Comparison {comparison.name}" + (f"; the report is in {report}" if report is not None else ""))
+
+
+def _mean(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{math.fsum(known) / len(known):.3f}" if known else ""
+
+
+SOUND = ",".join(placement for placement in PLACEMENTS if placement != "none")
+PLANTED_LENGTH = "100"
+COMMON = ("delta", "adjacency", "max_vocabulary", "max_document_frequency", "alpha0")
+
+
+def _listed(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
+    """Values of `kind` with commas between them."""
+
+    def parse(value: str) -> list[Any]:
+        try:
+            return [kind(part.strip()) for part in value.split(",")]
+        except ValueError:
+            raise click.BadParameter(f"{value!r} is not a list of numbers with commas between them.") from None
+
+    return parse
+
+
+def _sizes(value: str) -> tuple[int, int, int, float]:
+    """Documents, words, topics and, if given, the mean length."""
+    try:
+        documents, words, topics, *length = value.split(",")
+        (mean,) = length or [PLANTED_LENGTH]
+        return int(documents), int(words), int(topics), float(mean)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not N,D,K or N,D,K,MEAN_LENGTH.") from None
+
+
+@click.command()
+@click.argument("corpus", required=False)
+@click.option(
+    "--synthetic",
+    type=_sizes,
+    metavar="N,D,K[,LENGTH]",
+    help="Instead of CORPUS: N documents drawn from K planted topics over D words, whose error is measured. Free.",
+)
+@click.option(
+    "--public", is_flag=True, help="CORPUS is public: free, and coherence is measured. Never for private text."
+)
+@click.option(
+    "--placements", type=_listed(str), default=SOUND, show_default=True, metavar="A,B", help="Where the noise goes."
+)
+@click.option(
+    "--calibrations", type=_listed(str), default="sound", show_default=True, metavar="A,B", help="How much noise."
+)
+@click.option(
+    "--epsilons",
+    type=_listed(float),
+    default="0.5,1,2,4,8",
+    show_default=True,
+    metavar="E,E",
+    help="Privacy budgets of one run (nats).",
+)
+@click.option("--repeats", default=1, show_default=True, help="Runs of each cell.")
+@click.option("--topics", "n_topics", type=topic_count, metavar="K", help="How many [20, or those planted].")
+@delta_option
+@adjacency_option
+@dataset_option
+@click.option(
+    "--vocabulary",
+    type=click.Path(path_type=Path),
+    help="A public word list, one word a line; without it every run chooses its words privately.",
+)
+@learning_options
+@click.option("--seed", type=int, help="Of planted documents and simulated noise; not for private text [0].")
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report to this new HTML file."
+)
+@click.option(
+    "--models", type=click.Path(path_type=Path), default=MODELS, show_default=True, help="Folder of the models."
+)
+@click.option("--fresh", is_flag=True, help="Start over instead of continuing the same comparison.")
+@click.option("--yes", is_flag=True, help="Do not ask before a private dataset is charged.")
+@reading_options
+@json_option
+@ledger_option
+def compare(corpus: str | None, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
+    """Run several noise placements at several budgets on CORPUS and put what came of them side by side.
+
+    Planted and public corpora cost nothing: their noise is simulated, and how good the topics are is measured. What
+    has a bounded budget in the ledger is not taken for public. On a private corpus every run is charged, and nothing
+    but what the runs release is looked at. Interrupted, the same command continues; with more placements, budgets or
+    repeats it runs only what is new.
+    """
+    _check_usage(corpus, options)
+    grid = _grid(corpus, options, ledger_path, quiet=as_json)
+    ledger = open_ledger(ledger_path)
+    with ledger.lock(grid.key(ledger)):
+        comparison, quote = _compared(grid, ledger, options, quiet=as_json)
+    if options["output"] is not None:
+        report(comparison, options["output"])
+    if as_json:
+        print_json(record(comparison, quote, options["output"]))
+    else:
+        show(comparison, options["output"])
+
+
+def _compared(grid: Grid, ledger: Ledger, options: dict[str, Any], *, quiet: bool) -> tuple[Comparison, Quote | None]:
+    """Begin or continue the comparison; its outcomes, and what was charged."""
+    log = None if options["fresh"] else ledger.comparison(grid.key(ledger))
+    done = {} if log is None else log.outcomes()
+    left = [cell for cell in grid.cells if cell not in done]
+    quote = grid.quote(ledger, left)
+    if log is not None:
+        tell_resumed(grid, log, left)
+    if left:
+        tell_cost(grid, quote, len(left))
+        if quote is not None and not options["yes"]:
+            _confirm()
+    log = log or grid.begin(ledger)
+    _run(grid, ledger, log, options["models"], quiet=quiet)
+    return grid.comparison(log), quote
+
+
+def _check_usage(corpus: str | None, options: dict[str, Any]) -> None:
+    planted = options["synthetic"] is not None
+    if planted == (corpus is not None):
+        raise click.UsageError("give either CORPUS or --synthetic N,D,K.")
+    if planted and (options["public"] or options["vocabulary"] is not None):
+        raise click.UsageError("--public and --vocabulary go with CORPUS: planted documents and words are public.")
+    if options["seed"] is not None and not (planted or options["public"]):
+        raise click.UsageError("--seed only goes with --synthetic or --public: seeded noise protects nobody.")
+    if options["output"] is not None:
+        refuse_existing(options["output"])
+        if not os.path.isdir(options["output"].absolute().parent):
+            raise InputError(f"the folder of {options['output']} is not there. Make it, or choose another file.")
+
+
+def _grid(path: str | None, options: dict[str, Any], ledger_path: Path | None, *, quiet: bool) -> Grid:
+    from dplda.api import UNNAMED
+    from dplda.evaluation import grid
+    from dplda.evaluation import public_corpora as public
+
+    seed = options["seed"] or 0
+    n_topics = options["n_topics"]
+    words = None if options["vocabulary"] is None else read_word_list(options["vocabulary"])
+    chosen: dict[str, Any]
+    if path is None:
+        documents, n_words, planted, length = options["synthetic"]
+        corpus, judge = public.planted(documents, n_words, planted, length, options["alpha0"], seed)
+        words = list(corpus.public_vocabulary or ())
+        n_topics = planted if n_topics is None else n_topics
+        facts = {"documents": documents, "words": n_words, "planted_topics": planted, "mean_length": length}
+        chosen = {"kind": grid.PLANTED, "judge": judge, "facts": facts}
+    else:
+        corpus = read(path, options)
+        if words is None and corpus.public_vocabulary is not None:
+            words = list(corpus.public_vocabulary)
+        if options["public"]:
+            with following(quiet=quiet) as progress:
+                chosen = {
+                    "kind": grid.PUBLIC,
+                    "judge": public.Documents(corpus, progress, open_ledger(ledger_path).key),
+                }
+        else:
+            columns = {name: options[name] for name in READING_NAMES}
+            source = json.dumps([os.path.realpath(path), columns], sort_keys=True)
+            chosen = {"kind": grid.PRIVATE, "source": source}
+    return grid.Grid(
+        corpus=corpus,
+        dataset=options["dataset"] or corpus.name or UNNAMED,
+        common={
+            "n_topics": MODEL.topics if n_topics is None else n_topics,
+            **{name: options[name] for name in COMMON},
+        },
+        words=None if words is None else tuple(words),
+        seed=seed,
+        **{name: options[name] for name in ("placements", "calibrations", "epsilons", "repeats")},
+        **chosen,
+    )
+
+
+def _confirm() -> None:
+    if not sys.stdin.isatty():
+        raise InputError("nobody is there to be asked whether to spend this: say --yes. Nothing was spent.")
+    click.confirm("Spend it?", abort=True, err=True)
+
+
+def _run(grid: Grid, ledger: Ledger, log: ComparisonLog, models: Path, *, quiet: bool) -> None:
+    try:
+        with following_grid(quiet=quiet) as watcher:
+            grid.run(ledger, log, models, watcher)
+    except BaseException:
+        done = log.outcomes()
+        finished = sum(cell in done for cell in grid.cells)
+        say(f"{finished} of {len(grid.cells)} cells are done; the same command continues with the next.", error=True)
+        raise
+    finally:
+        if grid.private:
+            private_notes(grid.corpus.notes)

@@ -1,0 +1,218 @@
+"""`dplda fit`: options in, topics out; the work is done by `dplda.api.fit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dplda.cli.console import following, print_json, private_notes, say
+from dplda.cli.options import (
+    MODEL,
+    MODELS,
+    adjacency_option,
+    dataset_option,
+    delta_option,
+    epsilon_option,
+    json_option,
+    learning_options,
+    ledger_option,
+    open_ledger,
+    read,
+    reading_options,
+    topic_count,
+)
+from dplda.cli.run_commands import show_topics, topics_json
+from dplda.config import CALIBRATIONS, DEVICES, ENGINES, PLACEMENTS
+from dplda.readers.word_lists import read_word_list
+
+if TYPE_CHECKING:
+    from dplda.ledger import Ledger
+    from dplda.model import TopicModel
+
+
+def edge_parts(value: str) -> dict[str, float]:
+    """``e6=0.5,e8=0.5`` as a mapping; raises `BadParameter` otherwise."""
+    try:
+        pairs = [item.split("=") for item in value.split(",")]
+        parts = {edge.strip(): float(part) for edge, part in pairs}
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not of the form e6=0.5,e8=0.5.") from None
+    if len(parts) != len(pairs):
+        raise click.BadParameter(f"{value!r} names an edge twice.")
+    return parts
+
+
+@click.command()
+@click.argument("corpus")
+@click.option(
+    "--topics",
+    "n_topics",
+    type=topic_count,
+    metavar="K|auto",
+    default=MODEL.topics,
+    show_default=True,
+    help="How many.",
+)
+@epsilon_option
+@delta_option
+@click.option(
+    "--placement",
+    type=click.Choice(PLACEMENTS),
+    default=MODEL.placement,
+    show_default=True,
+    help="Where the noise goes; none is NOT PRIVATE.",
+)
+@click.option(
+    "--calibration",
+    type=click.Choice(CALIBRATIONS),
+    default=CALIBRATIONS[0],
+    show_default=True,
+    help="How much noise; published, the formulas printed in the paper, is NOT PROVEN PRIVATE.",
+)
+@click.option(
+    "--split",
+    type=edge_parts,
+    metavar="EDGE=PART,...",
+    help="Parts of the budget for the edges of a config placement, summing to 1.",
+)
+@adjacency_option
+@dataset_option
+@click.option("--unit", metavar="document|COLUMN", help="What is protected; a column as with --unit-field [document].")
+@click.option(
+    "--vocabulary",
+    type=click.Path(path_type=Path),
+    help="A public word list, one word a line; without it the words are chosen privately.",
+)
+@learning_options
+@click.option(
+    "--engine", type=click.Choice(ENGINES), default=ENGINES[0], show_default=True, help="Where passes over CORPUS run."
+)
+@click.option("--scheduler", metavar="ADDRESS", help="Of the Dask cluster that --engine dask runs on.")
+@click.option(
+    "--device",
+    type=click.Choice(DEVICES),
+    default=DEVICES[0],
+    show_default=True,
+    help="On what; auto takes a GPU where there is one.",
+)
+@click.option("--out", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")
+@click.option("--simulate", is_flag=True, help="Draw repeatable noise from --seed: NOT PRIVATE.")
+@click.option("--seed", type=int, help="The seed of --simulate [0].")
+@reading_options
+@json_option
+@ledger_option
+def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
+    """Learn topics from CORPUS under a privacy budget, save the model and show the topics.
+
+    CORPUS is a folder of text files, a .jsonl, .csv, .tsv or .parquet file, a bag-of-words file, or a store
+    written by `dplda corpus import`.
+    """
+    seed = _seed(options)
+    reading = {**options, "unit_field": _unit_field(options)}
+    words = None if options["vocabulary"] is None else read_word_list(options["vocabulary"])
+    source = read(corpus, reading)
+    ledger = open_ledger(ledger_path)
+    seconds: dict[str, float] = {}
+    from dplda.api import fit as learn
+
+    names = (
+        "dataset",
+        "n_topics",
+        "epsilon",
+        "delta",
+        "placement",
+        "calibration",
+        "split",
+        "adjacency",
+        "out",
+        "device",
+    )
+    more = ("max_vocabulary", "max_document_frequency", "alpha0", "engine", "scheduler")
+    try:
+        with following(quiet=as_json) as progress:
+            model = learn(
+                source,
+                **{name: options[name] for name in (*names, *more)},
+                vocabulary=words,
+                models=None if options["out"] else MODELS,
+                ledger=ledger,
+                simulate_seed=seed,
+                progress=progress,
+                seconds=seconds,
+            )
+    finally:
+        private_notes(source.notes)
+    folder = options["out"] or MODELS / str(model.parameters["run"])
+    if as_json:
+        print_json(_record(model, folder, seconds))
+    else:
+        _tell(model, folder, ledger)
+
+
+def _seed(options: dict[str, Any]) -> int | None:
+    if options["seed"] is not None and not options["simulate"]:
+        raise click.UsageError("--seed only goes with --simulate: seeded noise protects nobody.")
+    return (options["seed"] or 0) if options["simulate"] else None
+
+
+def _unit_field(options: dict[str, Any]) -> str | None:
+    """The column of the unit, from --unit and --unit-field together."""
+    unit, field = options["unit"], options["unit_field"]
+    if unit is not None and field is not None and unit != field:
+        raise click.UsageError(f"--unit {unit} and --unit-field {field} disagree; give one of them.")
+    column: str | None = field or unit
+    return None if column == "document" and field is None else column
+
+
+def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[str, Any]:
+    """What `--json` prints; released numbers, but for the seconds, which are marked local."""
+    documents = model.parameters.get("documents")
+    return {
+        "run": model.parameters["run"],
+        "model": str(folder),
+        "topics": topics_json(model),
+        "vocabulary_size": len(model.vocabulary),
+        "documents": None if documents is None else round(documents),
+        "placement": model.parameters["placement"],
+        "calibration": model.parameters["calibration"],
+        "privacy": model.privacy.to_json(),
+        "seconds": {stage: round(value, 1) for stage, value in seconds.items()},
+        "seconds_are_local": True,
+    }
+
+
+def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
+    """The same for a person, and what is left of the budget."""
+    from dplda.accounting.events import at_least
+
+    statement = model.privacy
+    given = "; the word list is assumed to be public" if model.parameters.get("vocabulary") == "public" else ""
+    changed = "added or removed" if statement.adjacency == "add-remove" else "replaced"
+    if statement.sound:
+        say(
+            f"These topics are (epsilon {at_least(statement.epsilon)}, delta {statement.delta:g})-differentially "
+            f"private for one {statement.unit}, {changed}{given}.",
+            style="green",
+        )
+    else:
+        reason = statement.reason or "not proven private"
+        stamped = reason.startswith(("NOT PRIVATE", "NOT PROVEN PRIVATE"))
+        say(reason if stamped else f"NOT PRIVATE: {reason}", style="bold red")
+    show_topics(model)
+    supported = model.parameters.get("supported_topics")
+    if isinstance(supported, int) and supported < len(model.topics):
+        say(
+            f"The released numbers support about {supported} topics, fewer than the {len(model.topics)} shown: some "
+            "may be noise. Use more text, a larger epsilon, a --vocabulary, or --topics auto.",
+            style="yellow",
+        )
+    say(f"{len(model.vocabulary)} words. The model is in {folder}; look again with: dplda topics {folder}")
+    name = model.parameters.get("dataset")
+    if name is not None:
+        record = ledger.dataset(str(name))
+        remarks = "".join(f"; {remark}" for remark in record.remarks)
+        left = f"{record.remaining:.1%} of the budget is left{remarks}"
+        told = f"Dataset {name}: {record.guarantee}; {record.spent_so_far}; {left}."
+        say(told, error=True)  # depends on which datasets share documents: local

@@ -1,0 +1,201 @@
+"""`dplda plan`: what to expect from a budget before any data is touched, as `dplda.planning.forecast` sees it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dplda.accounting.events import Stage
+from dplda.cli.console import print_json, say, table
+from dplda.cli.options import (
+    MODEL,
+    VOCABULARY,
+    adjacency_option,
+    delta_option,
+    epsilon_option,
+    json_option,
+    topic_count,
+)
+from dplda.config import FitSettings
+
+if TYPE_CHECKING:
+    from dplda.planning.forecast import Forecast, ForecastInputs
+    from dplda.planning.reference_corpora import ReferenceCorpus
+
+SIGNALS = {
+    Stage.VOCABULARY: "documents that hold the rarest word",
+    Stage.FREQUENCY: "documents that hold the rarest word",
+    Stage.SIZE: "documents",
+    Stage.MEAN: "length of the mean direction",
+    Stage.SUBSPACE: "eigenvalue of the last topic",
+    Stage.CORE: "what the subspace found of it",
+    Stage.TENSOR: "eigenvalue of a topic",
+    Stage.REFINE: "count of a word that is 1% of its topic",
+}
+
+
+@click.command()
+@click.option("--documents", type=int, required=True, metavar="N", help="How many documents, about.")
+@click.option(
+    "--vocabulary",
+    default=VOCABULARY.max_vocabulary,
+    show_default=True,
+    metavar="WORDS",
+    help="How many words, at most.",
+)
+@click.option("--public-vocabulary", is_flag=True, help="The words are a public list; otherwise chosen privately.")
+@click.option(
+    "--topics",
+    type=topic_count,
+    metavar="K|auto",
+    default=MODEL.topics,
+    show_default=True,
+    help="How many topics.",
+)
+@epsilon_option
+@delta_option
+@adjacency_option
+@json_option
+def plan(documents: int, vocabulary: int, public_vocabulary: bool, as_json: bool, **options: Any) -> None:
+    """Forecast noise, signal and surviving topics of `dplda fit` from public numbers alone.
+
+    No document is read, nothing is spent and nothing is written. One document is taken to be one unit: where people
+    are the unit, give the number of people.
+    """
+    settings = FitSettings.of(max_vocabulary=vocabulary, **options)
+    from dplda.planning.forecast import ForecastInputs
+    from dplda.planning.reference_corpora import KINDS
+
+    outlook = ForecastInputs(settings, documents, public_vocabulary)
+    forecasts = [(kind, outlook.forecast(kind)) for kind in KINDS]
+    if as_json:
+        print_json(_record(outlook, forecasts))
+    else:
+        _tell(outlook, forecasts)
+
+
+def _record(outlook: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> dict[str, Any]:
+    """What `--json` prints."""
+    from dplda.planning.forecast import least_documents, least_epsilon
+
+    settings, shares = outlook.settings, outlook.shares
+    return {
+        "documents": outlook.documents,
+        "vocabulary": settings.vocabulary.max_vocabulary,
+        "public_vocabulary": outlook.public_vocabulary,
+        "topics": settings.model.topics,
+        "epsilon": settings.privacy.epsilon,
+        "delta": settings.privacy.delta,
+        "adjacency": settings.privacy.adjacency,
+        "unit": "document",
+        "forecasts": [
+            {
+                "corpus": kind.name,
+                "words": expected.words,
+                "supported_topics": expected.supported,
+                "core_eigenvalues": expected.eigenvalues,
+                "word_power": expected.word_power,
+                "stages": [
+                    {
+                        "stage": stage.name,
+                        "share": shares[stage.name],
+                        "noise_multiplier": stage.multiplier,
+                        "noise": stage.noise,
+                        "signal": stage.signal,
+                    }
+                    for stage in expected.stages
+                ],
+                "enough": {"epsilon": least_epsilon(outlook, kind), "documents": least_documents(outlook, kind)},
+            }
+            for kind, expected in forecasts
+        ],
+    }
+
+
+def _tell(outlook: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> None:
+    """The same for a person."""
+    settings = outlook.settings
+    privacy = settings.privacy
+    changed = "added or removed" if privacy.adjacency == "add-remove" else "replaced"
+    say(
+        f"A fit would be (epsilon {privacy.epsilon:g}, delta {privacy.delta:g})-differentially private for one "
+        f"document, {changed}.",
+        style="green",
+    )
+    columns = ("stage", "budget", "multiplier", *(kind.name for kind, _ in forecasts), "noise / signal, which is")
+    table(columns, _rows(outlook, [expected for _, expected in forecasts]), wide=columns[-1])
+    say(_words(outlook, forecasts[0][1]))
+    for kind, expected in forecasts:
+        say(f"{kind.name.capitalize()}, as {kind.example}: {_topics(outlook, expected)}; {_enough(outlook, kind)}.")
+    say(_rules([expected for _, expected in forecasts]))
+    say("One document is taken to be one unit: where people are protected, give their number as --documents.")
+
+
+def _rows(outlook: ForecastInputs, forecasts: Sequence[Forecast]) -> list[tuple[str, ...]]:
+    """A row for each stage, with what each kind of corpus may expect; both come to an end at the same stage."""
+    shares = outlook.shares
+    return [
+        (
+            stages[0].name,
+            f"{shares[stages[0].name]:.1%}",
+            f"{stages[0].multiplier:.3g}",
+            *(f"{_short(stage.noise)} / {_short(stage.signal)}" for stage in stages),
+            SIGNALS[stages[0].name],
+        )
+        for stages in zip(*(expected.stages for expected in forecasts), strict=True)
+    ]
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def _words(outlook: ForecastInputs, expected: Forecast) -> str:
+    if outlook.public_vocabulary:
+        return f"Words: all {expected.words:,}, from the public list."
+    return (
+        f"Words: chosen privately. A word must be in about {_short(expected.stages[0].noise)} documents, as about "
+        f"{expected.words:,} typical words are."
+    )
+
+
+def _topics(outlook: ForecastInputs, expected: Forecast) -> str:
+    """How many topics survive, of those asked for."""
+    most = outlook.most_topics
+    found, upper = min(expected.supported, most), "at most " if outlook.settings.model.topics == "auto" else ""
+    if found == 0:
+        return "no topic survives" if len(expected.stages) > 1 else "too few words, the run would end"
+    return f"about {found} of {upper}{most} topics survive" if found < most else f"all {most} topics survive"
+
+
+def _enough(outlook: ForecastInputs, kind: ReferenceCorpus) -> str:
+    """Which epsilon, or how many documents, all topics would need."""
+    from dplda.planning.forecast import least_documents, least_epsilon
+
+    epsilon, documents = least_epsilon(outlook, kind), least_documents(outlook, kind)
+    ways = [] if epsilon is None else [f"epsilon {_up(epsilon)}"]
+    ways += [] if documents is None else [f"{_up(documents)} documents"]
+    return f"all {outlook.most_topics} need about {' or '.join(ways) or 'more than any allowed epsilon or corpus'}"
+
+
+def _up(value: float) -> str:
+    """`value` rounded up to two digits."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / unit - 1e-6) * unit:,.{max(0, -round(math.log10(unit)))}f}"
+
+
+def _rules(forecasts: Sequence[Forecast]) -> str:
+    """What the placement chooses by itself, and from what."""
+    from dplda.placements.default import MEAN_QUANTILE, REFINE_QUANTILE
+    from dplda.placements.stages import HIGH_QUANTILE, LOW_QUANTILE
+
+    powers = sorted({f"{expected.word_power:.2f}" for expected in forecasts if len(expected.stages) > 1})
+    scaled = f", words weighted by frequency^-{' to -'.join(powers)} in the refinement" if powers else ""
+    return (
+        f"By rule: the budget as in the table; clips at quantiles of the norms ({MEAN_QUANTILE:.0%} mean, "
+        f"{LOW_QUANTILE:.0%} subspace, {LOW_QUANTILE:.0%} to {HIGH_QUANTILE:.0%} core and tensor by what came before, "
+        f"{REFINE_QUANTILE:.0%} refinement){scaled}."
+    )

@@ -1,0 +1,333 @@
+"""Commands on saved runs: `dplda runs`, `topics`, `transform`, `export` and `report`."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dplda.cli.console import print_json, say, table
+from dplda.cli.options import json_option, ledger_option, open_ledger
+
+if TYPE_CHECKING:
+    from dplda.accounting.events import Event
+    from dplda.ledger import RunRecord
+from dplda.cli.options import open_model, refuse_existing
+from dplda.errors import InputError
+
+if TYPE_CHECKING:
+    from dplda.model import TopicModel
+import io
+
+import numpy as np
+
+from dplda.cli.console import following, private_notes
+from dplda.cli.options import (
+    read,
+    reading_options,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dplda.cli.options import find_ledger
+
+
+@click.group(invoke_without_command=True)
+@json_option
+@ledger_option
+@click.pass_context
+def runs(context: click.Context, as_json: bool, ledger_path: Path | None) -> None:
+    """List the runs in the ledger, with what each asked for and spent (epsilon, at its delta)."""
+    if context.invoked_subcommand is not None:
+        context.obj = (as_json, ledger_path)
+        return
+    records = open_ledger(ledger_path).runs()
+    if as_json:
+        print_json({"runs": [_json(record) for record in records]})
+    elif not records:
+        say("No runs yet. Start with: dplda fit CORPUS")
+    else:
+        columns = ("run", "dataset", "asked", "spent", "delta", "private", "status")
+        table(columns, (_row(record) for record in records), wide="status")
+
+
+@runs.command()
+@click.argument("run")
+@json_option
+@ledger_option
+@click.pass_obj
+def show(above: tuple[bool, Path | None], run: str, as_json: bool, ledger_path: Path | None) -> None:
+    """Show RUN (its id or how that begins): its settings, and what it spent on which stage."""
+    record = open_ledger(ledger_path or above[1]).run(run)
+    if as_json or above[0]:
+        print_json(_json(record))
+        return
+    facts = {
+        "run": record.id,
+        "dataset": record.dataset,
+        "asked": f"epsilon {record.epsilon:g}, delta {record.delta:g}, {record.adjacency}, unit {record.unit}",
+        "spent": f"epsilon {_spent_text(record)}, delta {record.delta:g}",
+        "private": _sound(record),
+        "status": record.described,
+        "model": record.model or "none",
+        "begun": f"{record.created:%Y-%m-%d %H:%M} UTC",
+    }
+    table(("", ""), facts.items(), wide="")
+    table(("stage", "mechanism", "noise", "status", "times", "share"), _stages(record))
+    if record.seconds:
+        seconds = ", ".join(f"{stage} {value:.1f}" for stage, value in record.seconds.items())
+        say(f"seconds (not private, not for sharing): {seconds}")
+
+
+def _row(record: RunRecord) -> tuple[str, ...]:
+    asked, delta = f"{record.epsilon:.4g}", f"{record.delta:.4g}"
+    return record.id, record.dataset, asked, _spent_text(record), delta, _sound(record), record.described
+
+
+def _sound(record: RunRecord) -> str:
+    return "yes" if record.sound else "NO"
+
+
+def _spent(record: RunRecord) -> float:
+    """epsilon of what counts as spent, at the run's delta; infinite if there is no bound."""
+    from dplda.accounting.accountant import gaussian_epsilon
+
+    return gaussian_epsilon(math.sqrt(record.cost.mu_squared), record.delta - record.cost.delta)
+
+
+def _spent_text(record: RunRecord) -> str:
+    from dplda.accounting.events import at_least
+
+    return at_least(_spent(record))
+
+
+def _json(record: RunRecord) -> dict[str, Any]:
+    """The record with what it spent; null stands for an infinite epsilon.
+
+    What a run spent whose end may show documents stands under ``local``, with everything else that is not for sharing.
+    """
+    epsilon = _spent(record)
+    spent = {"epsilon": epsilon if math.isfinite(epsilon) else None, "delta": record.delta}
+    shared = spent if record.released else None
+    return {**record.to_json(), "spent": shared, "local": {**record.local_json(), "spent": spent}}
+
+
+def _stages(record: RunRecord) -> list[tuple[object, ...]]:
+    """A row for each stage: what its events are, how many, and their share of the run's cost."""
+    from dplda.accounting.accountant import cost
+
+    total = record.cost.mu_squared
+    bounded = 0 < total < math.inf
+    rows: list[tuple[object, ...]] = []
+    for key, same in groupby(record.plan, key=lambda planned: (*_described(planned.event), planned.status)):
+        events = [planned.event for planned in same]
+        counted = bounded and events[0] in record.counted
+        share = f"{cost(events).mu_squared / total:.1%}" if counted else ""
+        rows.append((*key, sum(event.count for event in events), share))
+    return rows
+
+
+def _described(event: Event) -> tuple[str, str, str]:
+    noise = "none" if event.noise_multiplier is None else f"{event.noise_multiplier:.4g} sd"
+    return event.stage, event.mechanism, f"epsilon {event.epsilon:g}" if event.epsilon else noise
+
+
+@click.command()
+@click.argument("run")
+@click.option("--top", default=10, show_default=True, type=click.IntRange(min=1), help="Words of each topic.")
+@click.option(
+    "--csv",
+    "csv_file",
+    type=click.Path(path_type=Path),
+    help="Write them to this new CSV file, and what is promised beside it.",
+)
+@json_option
+@ledger_option
+def topics(run: str, top: int, csv_file: Path | None, as_json: bool, ledger_path: Path | None) -> None:
+    """Show the topics of RUN, a run of the ledger (its id or how that begins) or a model folder."""
+    model = open_model(run, ledger_path)
+    if csv_file is not None:
+        _write_csv(model, top, csv_file)
+    if as_json:
+        run_id = model.parameters.get("run")
+        print_json({"run": run_id, "private": model.privacy.sound, "topics": topics_json(model, top)})
+    else:
+        show_topics(model, top)
+
+
+def topics_json(model: TopicModel, top: int = 10) -> list[dict[str, Any]]:
+    """The topics as INTERFACE's list of objects: number, prevalence and most probable words."""
+    numbered = enumerate(zip(model.prevalence, model.top_words(top), strict=True))
+    return [
+        {"topic": number, "prevalence": float(prevalence), "words": [list(pair) for pair in words]}
+        for number, (prevalence, words) in numbered
+    ]
+
+
+def show_topics(model: TopicModel, top: int = 10) -> None:
+    """Print a table of the topics."""
+    rows = (
+        (t["topic"], f"{t['prevalence']:.1%}", " ".join(word for word, _ in t["words"]))
+        for t in topics_json(model, top)
+    )
+    table(("topic", "share", "words"), rows, wide="words")
+
+
+def _write_csv(model: TopicModel, top: int, path: Path) -> None:
+    from dplda.model.exporters import csv_text, statement_json
+    from dplda.model.model_files import write_atomically
+
+    statement = path.with_suffix(".privacy.json")
+    for file in (path, statement):
+        refuse_existing(file)
+    rows = (
+        (t["topic"], t["prevalence"], word, probability)
+        for t in topics_json(model, top)
+        for word, probability in t["words"]
+    )
+    text = csv_text(("topic", "prevalence", "word", "probability"), rows)
+    try:
+        write_atomically(path, text.encode())
+        write_atomically(statement, statement_json(model).encode())
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}.") from None
+
+
+WARNING = "NOT PRIVATE: these proportions are computed from each document exactly, without noise."
+_OWNER_ONLY = 0o600
+
+
+@click.command()
+@click.argument("run")
+@click.argument("corpus")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Write to this new .csv or .npz file [CSV on standard output].",
+)
+@reading_options
+@json_option
+@ledger_option
+def transform(run: str, corpus: str, out: Path | None, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
+    """Find the topic proportions of each document of CORPUS under the topics of RUN. NOT PRIVATE.
+
+    RUN is a run of the ledger (its id or how that begins) or a model folder. The language and tokenizer of the run
+    are assumed unless options say otherwise. Words that the model does not know are left out and counted.
+    """
+    from dplda.model import counts_for
+
+    if out is not None:
+        if out.suffix not in (".csv", ".npz"):
+            raise click.UsageError("--out must end in .csv or .npz.")
+        refuse_existing(out)
+    model = open_model(run, ledger_path)
+    names = ("language", "lemmas", "tokenizer")
+    known = {name: model.parameters[name] for name in names if name in model.parameters}
+    source = read(corpus, options, defaults=known)
+    with following(quiet=as_json) as progress:
+        store = source.open(progress)
+        counts, ids, unknown, total = counts_for(model, store)
+        proportions = model.transform(counts)
+    private_notes(source.notes)
+    if out is not None:
+        _write(out, ids, proportions)
+    if as_json:
+        record = {"run": model.parameters.get("run"), "private": False, "warning": WARNING}
+        rows = zip(ids, proportions.tolist(), strict=True)
+        listed = [{"id": name, "proportions": row} for name, row in rows] if out is None else None
+        result = {"out": str(out)} if out is not None else {"documents": listed}
+        print_json({**record, "unknown_tokens": unknown, "tokens": total, **result})
+        return
+    say(WARNING, error=True, style="bold red")
+    share = unknown / total if total else 0.0
+    say(f"{unknown} of {total} words ({share:.1%}) are unknown to the model and were left out.", error=True)
+    if out is None:
+        click.echo(_csv(ids, proportions), nl=False)
+    else:
+        say(f"Wrote {len(ids)} documents to {out}.", error=True)
+
+
+def _csv(ids: list[str], proportions: NDArray[np.float64]) -> str:
+    """One row for each document; every column's name says that it is not private."""
+    from dplda.model.exporters import csv_text
+
+    header = ["document", *(f"topic {k} (not private)" for k in range(proportions.shape[1]))]
+    rows = ([name, *map("{:.6g}".format, row)] for name, row in zip(ids, proportions, strict=True))
+    return csv_text(header, rows)
+
+
+def _write(path: Path, ids: list[str], proportions: NDArray[np.float64]) -> None:
+    """A file that only its owner may read."""
+    from dplda.model.model_files import write_atomically
+
+    content = io.BytesIO()
+    if path.suffix == ".csv":
+        content.write(_csv(ids, proportions).encode())
+    else:
+        np.savez(content, ids=np.array(ids, dtype=np.str_), proportions=proportions, not_private=np.array(True))
+    try:
+        write_atomically(path, content.getvalue(), mode=_OWNER_ONLY)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}.") from None
+
+
+KINDS = ("gensim", "csv", "json", "pyldavis")
+
+
+@click.command()
+@click.argument("run")
+@click.option("--to", "kind", required=True, type=click.Choice(KINDS), help="The tool or format.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Where to write; must not exist yet.")
+@json_option
+@ledger_option
+def export(run: str, kind: str, out: Path, as_json: bool, ledger_path: Path | None) -> None:
+    """Write the model of RUN for another tool."""
+    from dplda.model import export as write
+
+    model = open_model(run, ledger_path)
+    files = [str(path) for path in write(model, kind, out)]
+    if as_json:
+        print_json({"run": model.parameters.get("run"), "to": kind, "files": files})
+    else:
+        say(f"Wrote {', '.join(files)}.")
+        if kind == "gensim":
+            say(f'Open it with: gensim.models.LdaModel.load("{out}")')
+
+
+def _guarantees(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, str]:
+    """What holds of all runs on the datasets of `models`, as far as there is a ledger that knows them."""
+    ledger = find_ledger(ledger_path)
+    runs = {model.parameters.get("run") for model in models}
+    records = [] if ledger is None else [record for record in ledger.datasets() if runs.intersection(record.runs)]
+    return {record.name: record.guaranteed_alone.described(record.grant) for record in records}
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.option(
+    "--output",
+    default="report.html",
+    show_default=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The new HTML file.",
+)
+@json_option
+@ledger_option
+def report(runs: tuple[str, ...], output: Path, as_json: bool, ledger_path: Path | None) -> None:
+    """Write one HTML page about each RUN, from released numbers alone; it opens offline."""
+    from dplda.report import write_report
+
+    refuse_existing(output)
+    models = [open_model(run, ledger_path) for run in runs]
+    write_report(models, output, guarantees=_guarantees(models, ledger_path))
+    if as_json:
+        named = [model.parameters.get("run") for model in models]
+        print_json({"runs": named, "report": str(output), "private": all(model.privacy.sound for model in models)})
+    else:
+        say(f"Wrote {output}. Open it in a browser; it needs no network.")

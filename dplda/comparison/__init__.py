@@ -1,1 +1,0 @@
-"""Noise placements side by side: a grid of runs on one corpus, and its outcomes."""

@@ -1,1 +1,0 @@
-"""Numerical infrastructure: the integer lattice, compiled loops, threads and array backends."""

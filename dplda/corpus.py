@@ -1,0 +1,324 @@
+"""Corpora: `read_corpus` and `Corpus`, which turn files or counts into a corpus store when they are first needed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from importlib import import_module, metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+import platformdirs
+
+from dplda.datasets.synthetic import synthetic
+from dplda.errors import InputError
+from dplda.progress import NoProgress, Progress
+from dplda.readers.columns import ReadOptions
+from dplda.readers.files import reading
+from dplda.readers.formats import default_name, open_source
+from dplda.readers.records import DOCUMENT, CountedDocuments, CountSource, Defect, Source, TextSource
+from dplda.store.count_store import VERSION, CountStore, is_partial, is_store
+from dplda.store.from_matrix import store_from_matrix
+from dplda.store.partial_store import Notice, Origin, StoreLocked, silent, sweep
+from dplda.store.writer import StoreWriter, as_chunks
+from dplda.tokenize.tokenization import Tokenization
+
+__all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]
+
+STALE_SECONDS = 86_400  # a partial store this old is not resumed
+
+
+def cache_folder(cache: str | Path | None = None) -> Path:
+    """`cache`, else ``$DPLDA_CACHE``, else the user's cache folder; made with mode 0700 if missing.
+
+    Raises `InputError` if it cannot be made.
+    """
+    root = Path(cache or os.environ.get("DPLDA_CACHE") or platformdirs.user_cache_dir("dplda"))
+    folder = root.expanduser() / "stores"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    except OSError as error:
+        raise InputError(f"Cannot use the cache folder {folder}: {error.strerror}. Set DPLDA_CACHE.") from None
+    sweep(folder, STALE_SECONDS)  # it is private text
+    return folder
+
+
+def source_key(path: Path, files: Iterable[Path], options: dict[str, Any]) -> str:
+    """Name of the store of `path` read with `options`: changes when a file's path, size or time does."""
+    digest = hashlib.sha256(json.dumps([VERSION, os.path.realpath(path), options], sort_keys=True).encode())
+    with reading(path):
+        for file in files:
+            status = os.stat(file)
+            stamp = f"\0{status.st_size}\0{status.st_mtime_ns}\n"
+            digest.update(os.fsencode(file) + stamp.encode())
+    return digest.hexdigest()[:40]
+
+
+STAGE = "read"  # the stage that progress and the seconds of a run know this work by
+_READ_WITH = ("dplda", "pyarrow", "spacy", "spacy-lookups-data")
+_POLL_SECONDS = 0.2
+
+
+class Preparation(Protocol):
+    """How a corpus becomes a store."""
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How text becomes words; empty for counts. Public."""
+
+    def open(self, progress: Progress, key: bytes | None) -> CountStore:
+        """The counts, prepared if need be."""
+
+    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
+        """Write the counts as a store at `destination`, or what of them is not there yet."""
+
+
+class Corpus:
+    """A collection of documents, whose path and options are checked, and which is not yet read.
+
+    `name` is the default name of the dataset (None for counts without one), `unit` is ``"document"`` or the
+    column that names the privacy unit, `public_vocabulary` the word list if the user declared it public,
+    `reading` how text becomes words (``language``, ``lemmas``, ``tokenizer``; empty for counts).
+    """
+
+    def __init__(
+        self,
+        name: str | None,
+        unit: str,
+        preparation: Preparation,
+        *,
+        public_vocabulary: tuple[str, ...] | None = None,
+    ) -> None:
+        self.name = name
+        self.unit = unit
+        self.public_vocabulary = public_vocabulary
+        self.reading = preparation.reading
+        self._preparation = preparation
+        self._store: CountStore | None = None
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Any,
+        vocabulary: Sequence[str],
+        units: Sequence[Any] | None = None,
+        public_vocabulary: bool = False,
+        name: str | None = None,
+        unit: str | None = None,
+    ) -> Corpus:
+        """A corpus from `counts` (n_documents, n_words), sparse or dense, with the word of each column.
+
+        `units` (n_documents,) name the person, or other privacy unit, of each row, and `unit` says what they are, such
+        as ``"customer"`` (``"unit"`` if left out). A row with an entry that is no whole number of occurrences
+        contributes nothing. Raises `InputError` if shapes disagree.
+        """
+        if unit is not None and (units is None or unit == DOCUMENT):
+            raise InputError(f"unit={unit!r} says what units name: give units, and a unit other than {DOCUMENT!r}.")
+        store = store_from_matrix(counts, vocabulary, units, unit or "unit")
+        words = tuple(vocabulary) if public_vocabulary else None
+        return cls(name, store.unit, _Prepared(store, name), public_vocabulary=words)
+
+    def __repr__(self) -> str:
+        return f"Corpus(name={self.name!r}, unit={self.unit!r})"
+
+    def open(self, progress: Progress | None = None, *, key: bytes | None = None) -> CountStore:
+        """The counts: prepared now, or found prepared.
+
+        If they are prepared now, the store keeps its fingerprint under `key`, that of a ledger, which saves each `fit`
+        with this ledger a pass over the documents. Raises `InputError` for a damaged file, a full disk, or counts whose
+        unit is not this corpus's.
+        """
+        if self._store is None:
+            self._store = self._preparation.open(progress or NoProgress(), key)
+        if self._store.unit != self.unit:
+            raise InputError(f"This corpus's unit is {self.unit!r}, and its counts are of unit {self._store.unit!r}.")
+        return self._store
+
+    def write(
+        self,
+        destination: str | Path,
+        progress: Progress | None = None,
+        *,
+        restart: bool = False,
+        notice: Notice = silent,
+        key: bytes | None = None,
+    ) -> CountStore:
+        """Write the counts as a store, a folder that must not exist yet, and open it. Raises `InputError`.
+
+        If writing the same corpus there was stopped before, for whatever reason, this resumes; `restart` starts over.
+        `notice` is called with one line when it resumes, starts over because files or versions have changed, or leaves
+        something to resume from; the line may be private. `key` is as in `open`.
+        """
+        place = Path(destination).expanduser()
+        self._preparation.write(place, progress or NoProgress(), restart=restart, notice=notice, key=key)
+        self._store = CountStore.open(place)
+        return self._store
+
+    @property
+    def notes(self) -> list[str]:
+        """Local diagnostics, which are exact and not private. Empty before `open`."""
+        return [] if self._store is None else describe(self._store)
+
+
+def read_corpus(
+    path: str | Path,
+    *,
+    text_field: str | None = None,
+    id_field: str | None = None,
+    unit_field: str | None = None,
+    format: str | None = None,
+    language: str = "en",
+    lemmas: bool = False,
+    tokenizer: str = "spacy",
+    multiline: bool = True,
+    one_line: bool = False,
+    encoding: str | None = None,
+    pattern: str | None = None,
+    cache: str | Path | None = None,
+) -> Corpus:
+    """Check a corpus in public (path, format, columns, language) and read nothing else of it yet.
+
+    `format` overrides the guess from the name; the fields name columns; `pattern` chooses the files of a folder;
+    `tokenizer` is ``"spacy"`` or ``"fast"``; `one_line` says that each line of a CSV or TSV file is one record,
+    whatever it holds; `cache` is where prepared stores are kept. `multiline` does nothing: quoted line breaks are
+    always read. Raises `InputError`.
+    """
+    place = Path(path).expanduser()
+    if unit_field == DOCUMENT:
+        raise InputError(f"unit_field must not be {DOCUMENT!r}, which means no column. Rename that column.")
+    if format is None and (is_store(place) or is_partial(place)):
+        store = CountStore.open(place)
+        if text_field or id_field or unit_field or pattern:
+            raise InputError(f"{place} is a prepared store: what is read was chosen when it was imported.")
+        name = store.name or default_name(place)
+        return Corpus(name, store.unit, _Prepared(store, name))
+    options = ReadOptions(text_field, id_field, unit_field, encoding, pattern, one_line)
+    source = open_source(place, options, format)
+    tokenization = Tokenization(language, lemmas, tokenizer)
+    if isinstance(source, TextSource) and (language, lemmas) != ("en", False):
+        _word_counting().find_tokens(tokenization)
+    reading = {**asdict(options), "format": format}
+    name = default_name(place)
+    return Corpus(name, source.unit, _Raw(place, name, source, reading, tokenization, cache))
+
+
+def describe(store: CountStore) -> list[str]:
+    """How many documents were read, and how many contribute nothing and why. Private."""
+    absent = sum(count for name, count in store.defects.items() if name != Defect.NO_WORDS.name)
+    lines = [f"{store.n_documents + absent:,} documents read."]
+    for defect in Defect:
+        count = store.defects.get(defect.name, 0)
+        if count:
+            lines.append(f"{count:,} contribute nothing: {defect.value}.")
+    return lines
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """Counts that are already a store, in memory or on disk."""
+
+    store: CountStore
+    name: str | None
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        return self.store.reading
+
+    def open(self, progress: Progress, key: bytes | None) -> CountStore:
+        return self.store
+
+    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
+        with StoreWriter(
+            destination,
+            unit=self.store.unit,
+            name=self.name,
+            reading=self.reading,
+            origin=self._origin(),
+            restart=restart,
+            notice=notice,
+            key=key,
+        ) as writer:
+            progress.start(STAGE, self.store.n_documents)
+            progress.advance(writer.n_read)
+            for chunk in as_chunks(self.store, writer.n_read):
+                writer.append(chunk)
+                progress.advance(len(chunk.ids))
+            writer.carry_over(self.store.defects)
+
+    def _origin(self) -> Origin | None:
+        """None for counts in memory, which nobody can find again."""
+        if self.store.path is None:
+            return None
+        return _origin({"corpus": os.path.realpath(self.store.path)}, self.store.identity)
+
+
+@dataclass(frozen=True)
+class _Raw:
+    """Files that passed their public checks."""
+
+    path: Path
+    name: str
+    source: Source
+    options: dict[str, Any]
+    tokenization: Tokenization
+    cache: str | Path | None
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        return asdict(self.tokenization) if isinstance(self.source, TextSource) else {}
+
+    def open(self, progress: Progress, key: bytes | None) -> CountStore:
+        prepared = cache_folder(self.cache) / source_key(self.path, self.source.files, self.options | self.reading)
+        while not is_store(prepared):
+            try:
+                self.write(prepared, progress, restart=False, notice=silent, key=key)
+            except StoreLocked:  # it is being made for another run
+                time.sleep(_POLL_SECONDS)
+        return CountStore.open(prepared)
+
+    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
+        asked = {"corpus": os.path.realpath(self.path), **self.options, **self.reading}
+        with StoreWriter(
+            destination,
+            unit=self.source.unit,
+            name=self.name,
+            reading=self.reading,
+            origin=_origin(asked, source_key(self.path, self.source.files, {})),
+            restart=restart,
+            notice=notice,
+            key=key,
+        ) as writer:
+            progress.start(STAGE, self.source.total)
+            progress.advance(writer.n_read)
+            for chunk in self._chunks(writer.n_read):
+                writer.append(chunk)
+                progress.advance(len(chunk.ids) + chunk.defects.total())
+
+    def _chunks(self, skip: int) -> Iterator[CountedDocuments]:
+        if isinstance(self.source, CountSource):
+            return self.source.chunks(skip)
+        records = self.source.records(skip)
+        counted: Iterator[CountedDocuments] = _word_counting().count_words(records, self.tokenization)
+        return counted
+
+
+def _origin(asked: dict[str, Any], found: str) -> Origin:
+    """What must stay the same for an import to resume: `asked` by the user, `found` in the corpus, and versions."""
+    versions = {"python": platform.python_version()}
+    for package in _READ_WITH:
+        with suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    return Origin(asked, {"the corpus": found, "the version of dplda or of what it reads with": versions})
+
+
+def _word_counting() -> ModuleType:
+    """The module that counts words, imported only for raw text because spaCy takes a second to load."""
+    return import_module("dplda.tokenize.pool")

@@ -1,0 +1,164 @@
+"""Export of a released model to other tools. Exports hold released numbers only."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dplda.errors import InputError
+from dplda.model.model_files import write_atomically
+from dplda.model.topic_model import TopicModel
+
+_FORMULA_STARTS = ("=", "+", "-", "@")
+_UNSEEN = ("C", "Z", "M")  # general categories of controls, marks that direct text, spaces, accents
+_CONTROL = dict.fromkeys((*range(32), *range(127, 160)), "�")  # they start formulas and break lines
+_GENSIM_PARTS = ("", ".state", ".id2word", ".expElogbeta.npy", ".state.sstats.npy")
+
+
+def export(model: TopicModel, kind: str, destination: str | Path) -> list[Path]:
+    """Write `model` as `kind`, one of `KINDS`, to `destination`; returns the files written.
+
+    ``csv``: a folder with ``topics.csv`` and ``prevalence.csv``, or, if `destination` ends in ``.csv``, that
+    file and a sibling ending in ``.prevalence.csv``. ``json`` and ``pyldavis``: one file. ``gensim``: the
+    file to give to ``gensim.models.LdaModel.load``, and the siblings gensim keeps beside it. What is promised goes
+    along: in the file, or in ``privacy.json`` beside it. Raises `InputError` for an unknown kind, an existing
+    destination or one that cannot be written.
+    """
+    if kind not in KINDS:
+        raise InputError(f"export kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+    path = Path(destination)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return KINDS[kind](model, path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}.") from None
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A CSV table whose text cells a spreadsheet will not take for formulas (OWASP: CSV injection)."""
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([[_guarded(cell) for cell in row] for row in rows])
+    return buffer.getvalue()
+
+
+def _guarded(cell: Any) -> Any:
+    """Text that could start a formula behind an apostrophe, control characters replaced.
+
+    Some spreadsheets take full-width signs for the plain ones, or pass over what cannot be seen before them.
+    """
+    if not isinstance(cell, str):
+        return cell
+    text = cell.translate(_CONTROL)
+    seen = (c for c in text if c != "\ufffd" and not unicodedata.category(c).startswith(_UNSEEN))
+    return f"'{text}" if unicodedata.normalize("NFKC", next(seen, "")).startswith(_FORMULA_STARTS) else text
+
+
+def topics_csv(model: TopicModel) -> str:
+    """All topics as CSV text, columns ``topic, word, probability``, most probable words first."""
+    ranked = enumerate(model.top_words(len(model.vocabulary)))
+    rows = ((topic, word, float(f"{p:.10g}")) for topic, pairs in ranked for word, p in pairs)
+    return csv_text(("topic", "word", "probability"), rows)
+
+
+def _refuse_existing(*paths: Path) -> None:
+    for path in paths:
+        if os.path.exists(path):
+            raise InputError(f"{path} exists already. Choose another destination or remove it first.")
+
+
+def _csv(model: TopicModel, path: Path) -> list[Path]:
+    single = path.suffix.lower() == ".csv"
+    files = [path, path.with_suffix(".prevalence.csv"), path.with_suffix(".privacy.json")]
+    if not single:
+        _refuse_existing(path)
+        path.mkdir()
+        files = [path / "topics.csv", path / "prevalence.csv", path / "privacy.json"]
+    _refuse_existing(*files)
+    prevalence = csv_text(("topic", "prevalence"), ((k, float(f"{p:.10g}")) for k, p in enumerate(model.prevalence)))
+    for file, text in zip(files, (topics_csv(model), prevalence, statement_json(model)), strict=True):
+        write_atomically(file, text.encode())
+    return files
+
+
+def statement_json(model: TopicModel) -> str:
+    """What the run promises, as JSON text."""
+    return json.dumps(model.privacy.to_json(), indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+
+def _write_json(path: Path, record: dict[str, Any]) -> list[Path]:
+    _refuse_existing(path)
+    write_atomically(path, (json.dumps(record, sort_keys=True, allow_nan=False) + "\n").encode())
+    return [path]
+
+
+def _json(model: TopicModel, path: Path) -> list[Path]:
+    record = {
+        "parameters": dict(model.parameters),
+        "prevalence": model.prevalence.tolist(),
+        "privacy": model.privacy.to_json(),
+        "topics": model.topics.tolist(),
+        "vocabulary": model.vocabulary,
+    }
+    return _write_json(path, record)
+
+
+def _pyldavis(model: TopicModel, path: Path) -> list[Path]:
+    """The arguments of ``pyLDAvis.prepare``: one document stands for all, as real lengths are private."""
+    record = {
+        "about": (
+            "Keyword arguments for pyLDAvis.prepare, from the released model. The corpus is one "
+            "pseudo-document whose proportions are the topics' prevalence: lengths, word frequencies and "
+            "proportions of real documents are private and not here. Frequencies are per million."
+        ),
+        "prepare": {
+            "doc_lengths": [1_000_000],
+            "doc_topic_dists": [model.prevalence.tolist()],
+            "sort_topics": False,
+            "term_frequency": (1e6 * (model.prevalence @ model.topics)).tolist(),
+            "topic_term_dists": model.topics.tolist(),
+            "vocab": model.vocabulary,
+        },
+        "privacy": model.privacy.to_json(),
+        "pseudo_document": True,
+    }
+    return _write_json(path, record)
+
+
+def _gensim(model: TopicModel, path: Path) -> list[Path]:
+    """An untrained LdaModel whose state is set so that its topics are ours."""
+    from gensim.corpora import Dictionary
+    from gensim.models import LdaModel
+
+    statement = Path(f"{path}.privacy.json")
+    _refuse_existing(statement, *(Path(f"{path}{part}") for part in _GENSIM_PARTS))
+    n_topics, n_words = model.topics.shape
+    words = Dictionary()
+    words.token2id = {word: j for j, word in enumerate(model.vocabulary)}
+    words.id2token = dict(enumerate(model.vocabulary))
+    eta = 1e-9  # gensim adds its prior to the state: small enough to leave the topics alone
+    tool = LdaModel(num_topics=n_topics, id2word=words, alpha=model.alpha, eta=eta, dtype=np.float64, random_state=0)
+    # Large pseudo-counts: gensim infers with exp E[log topics], which tends to the topics themselves.
+    tool.state.sstats = 1e6 * n_words * np.array(model.topics)
+    tool.sync_state()
+    tool.save(str(path))
+    write_atomically(statement, statement_json(model).encode())
+    written = {statement.name, *(f"{path.name}{part}" for part in _GENSIM_PARTS)}
+    return sorted(file for file in path.parent.iterdir() if file.name in written)
+
+
+KINDS: dict[str, Callable[[TopicModel, Path], list[Path]]] = {
+    "csv": _csv,
+    "gensim": _gensim,
+    "json": _json,
+    "pyldavis": _pyldavis,
+}

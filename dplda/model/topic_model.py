@@ -1,0 +1,125 @@
+"""A released model: topics, prevalence, vocabulary and privacy statement. It holds nothing private."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dplda.accounting.events import PrivacyStatement
+from dplda.errors import InputError
+
+SIMPLEX_TOLERANCE = 1e-6
+LEAST_PRIOR = 1e-9  # of the prior's sum
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TopicModel:
+    """A released topic model.
+
+    `topics` is ``(n_topics, n_words)``, each row a distribution over `vocabulary`; `prevalence` is
+    ``(n_topics,)`` and sums to 1; `privacy` says what is promised; `parameters` holds the public settings of
+    the run and the LDA prior ``alpha`` (a list of n_topics nonnegative numbers). Raises `InputError` if these
+    do not fit together.
+    """
+
+    topics: NDArray[np.float64]
+    prevalence: NDArray[np.float64]
+    vocabulary: list[str]
+    privacy: PrivacyStatement
+    parameters: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        topics = _frozen(self.topics)
+        prevalence = _frozen(self.prevalence)
+        words = list(self.vocabulary)
+        _check_vocabulary(words)
+        if topics.ndim != 2 or topics.shape[1] != len(words) or not topics.size:
+            raise InputError(f"topics must have one column per word, got {topics.shape} for {len(words)} words.")
+        _check_simplex("topics", topics)
+        if prevalence.shape != (len(topics),):
+            raise InputError(f"prevalence must have shape ({len(topics)},), got {prevalence.shape}.")
+        _check_simplex("prevalence", prevalence)
+        _check_alpha(self.parameters, len(topics))
+        object.__setattr__(self, "topics", topics)
+        object.__setattr__(self, "prevalence", prevalence)
+        object.__setattr__(self, "vocabulary", words)
+
+    def __repr__(self) -> str:
+        """A line for people; the arrays are in the attributes."""
+        promise = f"epsilon={self.privacy.epsilon:g}" if self.privacy.sound else "NOT PRIVATE"
+        return f"TopicModel({len(self.topics)} topics, {len(self.vocabulary)} words, {promise})"
+
+    @property
+    def alpha(self) -> NDArray[np.float64]:
+        """The Dirichlet prior of topic proportions, ``(n_topics,)``, positive.
+
+        A topic whose released prevalence is 0 has a negligible prior, but one that inference can divide by.
+        """
+        alpha: NDArray[np.float64] = np.array(self.parameters["alpha"], dtype=np.float64)
+        alpha[alpha == 0] = LEAST_PRIOR * alpha.sum()
+        return alpha
+
+    def top_words(self, n: int = 10) -> list[list[tuple[str, float]]]:
+        """The `n` most probable words of each topic with their probabilities; ties go alphabetically."""
+        alphabetical = np.argsort(np.argsort(np.array(self.vocabulary, dtype=object)))
+        chosen = [np.lexsort((alphabetical, -row))[: max(n, 0)] for row in self.topics]
+        rows = zip(self.topics, chosen, strict=True)
+        return [[(self.vocabulary[w], float(row[w])) for w in order] for row, order in rows]
+
+    def transform(self, counts: Any) -> NDArray[np.float64]:
+        """Topic proportions of documents, ``(n_documents, n_topics)``. The result is NOT private.
+
+        `counts` is ``(n_documents, n_words)``, dense or scipy sparse, in the order of `vocabulary`. The
+        answer is the posterior mean under fixed topics by variational inference (Blei, Ng and Jordan 2003,
+        section 5.2); a document without a word of the model gets the prior mean. Raises `InputError` for
+        another shape, or negative or non-finite counts.
+        """
+        from dplda.model.inference import posterior_mean  # compiled: not needed to look at topics
+
+        matrix = counts if sparse.issparse(counts) else np.asarray(counts)
+        if matrix.ndim != 2 or matrix.shape[1] != len(self.vocabulary):
+            raise InputError(
+                f"counts must have shape (n_documents, {len(self.vocabulary)}), got {matrix.shape}. "
+                "Give one column per word of the model's vocabulary, in its order."
+            )
+        return posterior_mean(self.topics, self.alpha, sparse.csr_matrix(matrix, dtype=np.float64))
+
+    def save(self, directory: str | Path) -> None:
+        """Write the model into a new or empty folder. Raises `InputError` if that cannot be done."""
+        from dplda.model.model_files import save
+
+        save(self, directory)
+
+
+def _frozen(values: Any) -> NDArray[np.float64]:
+    """A read-only float64 copy."""
+    array = np.array(values, dtype=np.float64)
+    array.flags.writeable = False
+    return array
+
+
+def _check_simplex(name: str, values: NDArray[np.float64]) -> None:
+    """Raise `InputError` unless every row is a distribution to `SIMPLEX_TOLERANCE`."""
+    sums = values.sum(axis=-1)
+    if not np.all(np.isfinite(values)) or values.min() < 0 or np.any(np.abs(sums - 1) > SIMPLEX_TOLERANCE):
+        raise InputError(f"{name} must be finite, nonnegative and sum to 1.")
+
+
+def _check_vocabulary(words: list[Any]) -> None:
+    if not all(isinstance(word, str) and word for word in words) or len(set(words)) != len(words):
+        raise InputError("vocabulary must be distinct, non-empty words.")
+
+
+def _check_alpha(parameters: Mapping[str, Any], n_topics: int) -> None:
+    alpha = parameters.get("alpha")
+    if not isinstance(alpha, list) or len(alpha) != n_topics:
+        raise InputError(f"parameters['alpha'] must be a list of {n_topics} numbers.")
+    numbers = all(isinstance(a, int | float) and not isinstance(a, bool) for a in alpha)
+    if not numbers or not all(0 <= a < float("inf") for a in alpha) or not sum(alpha) > 0:
+        raise InputError("parameters['alpha'] must hold nonnegative, finite numbers, not all 0.")

@@ -1,0 +1,76 @@
+"""The integer lattice on which clipped contributions are summed (docs/privacy.md, section 5, rules 1, 11).
+
+A unit's contribution F, clipped to norm C, is rounded once to integers z = round(F / g), g = C / B, over the
+union support of all its documents, and the weighted squared norm is verified exactly. Integer sums do not depend on
+the order of units, so the sensitivity in lattice units is B with no inflation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dplda.numerics.compiled import compiled
+
+BOUND = 1 << 20  # B: the clip threshold in lattice units
+BOUND_SQUARED = BOUND * BOUND
+MARGIN = 8  # lattice steps below B to which a clipped unit is scaled, so that rounding seldom passes B
+
+# The clip is applied to (F, MASS_SHARE * C * sum of weights): the extra coordinate sums the clip factors, so that
+# total / mass is the self-normalised clipped mean (docs/privacy.md, section 0, N).
+MASS_SHARE = 0.125
+
+# Rounding happens once per unit by one compiled path; sums inside a unit may be reassociated but not made unsafe.
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+
+
+@compiled(fastmath=FAST)
+def squared_norm(rows: np.ndarray, n: int, weights: np.ndarray) -> float:
+    """Sum of weights[i] * rows[i]^2 over i < n; no `weights` stand for ones.
+
+    Exact for whole `rows` and `weights` while it is below 2^53, in any order of adding: every product and partial
+    sum is a whole number that float64 holds. Above, it stays above, since rounding is monotone.
+    """
+    total = 0.0
+    if len(weights) == 0:
+        for i in range(n):
+            total += np.float64(rows[i]) * np.float64(rows[i])
+    else:
+        for i in range(n):
+            total += weights[i] * (np.float64(rows[i]) * np.float64(rows[i]))
+    return total
+
+
+@compiled(error_model="numpy")
+def quantise(rows: np.ndarray, n: int, weights: np.ndarray, clip: float, bound: float) -> np.int64:
+    """Clip (F, mass coordinate) to `clip` and round it to the lattice; returns the mass coordinate.
+
+    F is the first `n` of `rows` (float32), with integer `weights` (float64, none for ones), and is replaced by its
+    whole numbers. It is clipped as if its norm were at least `bound`, which nothing private rests on. Returns -1 when
+    the unit must contribute nothing (not finite, or not verifiable within B).
+    """
+    extra = MASS_SHARE * clip
+    norm = np.sqrt(np.maximum(squared_norm(rows, n, weights), bound * bound) + extra * extra)  # nan stays nan
+    if not np.isfinite(norm):
+        return np.int64(-1)
+    factor = min(BOUND / clip, (BOUND - MARGIN) / norm)
+    _scale(rows, n, np.float32(factor))
+    mass = np.rint(extra * factor)
+    square = squared_norm(rows, n, weights) + mass * mass
+    if not square <= BOUND_SQUARED:
+        shrink = BOUND / np.sqrt(square) * (1 - 1e-6)
+        _shrink(rows, n, np.float32(shrink))
+        mass = np.trunc(mass * shrink)
+        square = squared_norm(rows, n, weights) + mass * mass
+    return np.int64(mass) if square <= BOUND_SQUARED else np.int64(-1)
+
+
+@compiled()
+def _scale(rows: np.ndarray, n: int, factor: float) -> None:
+    for i in range(n):
+        rows[i] = np.rint(rows[i] * factor)
+
+
+@compiled()
+def _shrink(rows: np.ndarray, n: int, factor: float) -> None:
+    for i in range(n):
+        rows[i] = np.trunc(rows[i] * factor)

@@ -1,0 +1,1 @@
+"""What a budget would give, before any data are touched."""

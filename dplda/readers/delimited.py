@@ -1,0 +1,292 @@
+"""CSV and TSV by RFC 4180: a quoted field may hold line breaks, delimiters and doubled quotation marks.
+
+Libraries repair a file that is not well formed, and what they guess moves text from one record into another. Here each
+record matches the grammar, or the whole file is refused (docs/privacy.md, rule 15). With `one_line` each line is one
+record, whatever it holds.
+
+Records end as the header does, at CR LF or at LF: some writers quote a field only if it holds the line end that they
+write. In a file whose header ends at LF, a CR at the end of a field that is not quoted belongs to the field, as pandas
+writes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import dropwhile, islice
+from pathlib import Path
+
+from dplda.errors import InputError
+from dplda.readers.columns import Columns, ReadOptions, Row, choose, text_source
+from dplda.readers.files import BLANK, BOM, MAX_BYTES, check_encoding, decode_field, open_bytes, raw_lines
+from dplda.readers.records import Defect, TextSource
+
+CHUNK, LARGEST_CHUNK = 1 << 20, 1 << 24  # bytes read at once, and once a record has turned out to be long
+HEADER_BYTES, MOST_COLUMNS = 1 << 20, 100_000  # a longer header is none
+DOUBLED = 1000  # quotation marks inside a field: with more of them it takes the slow way
+_NAMES = {b",": "CSV", b"\t": "TSV"}
+_MISPLACED = {b"\r": "carriage return", b"\n": "line feed"}
+Fields = Sequence[bytes]  # as they stand in the file, quoted or not
+
+
+def delimited_source(files: Sequence[Path], options: ReadOptions, delimiter: bytes) -> TextSource:
+    """The tables `files`, each with a header, as one. Raises `InputError` if a header is missing or lacks a column.
+
+    An empty file among others is left out.
+    """
+    check_encoding(options.encoding, records=True)
+    tables = [table for file in files if (table := _table(file, options, delimiter)) is not None]
+    if not tables:
+        raise InputError(f"{files[0]} is empty: its first line must name the columns.")
+    chosen = [choose(tables[0].path, tables[0].names, options)]
+    asked = replace(options, text_field=chosen[0].text[0])  # the same in all of them
+    chosen += [choose(table.path, table.names, asked, first=False) for table in tables[1:]]
+    readers = [_Reader(table, columns, options) for table, columns in zip(tables, chosen, strict=True)]
+    return text_source(files, options, [reader.rows for reader in readers])
+
+
+class Malformed(Exception):
+    """A quotation mark or a line end where no writer puts one."""
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """What a record looks like: its `delimiter`, and whether it ends at CR LF rather than at LF (`crlf`).
+
+    Patterns take time in proportion to what they match or refuse, and little memory: no repetition of a group is
+    unbounded. Possessive ones would do, but match wrongly before Python 3.11.5.
+    """
+
+    delimiter: bytes
+    crlf: bool
+
+    def record(self, n_fields: int, wanted: Sequence[int]) -> re.Pattern[bytes]:
+        """A record of `n_fields`, with a group for each of the fields `wanted`, which rise.
+
+        It passes over records with very many quotation marks, which `walk` finds.
+        """
+        field = rb'(?:"%b"|%b)' % (self._quoted.pattern, self._plain.pattern)
+        fields = [rb"(%b)" % field if place in wanted else field for place in range(n_fields)]
+        return re.compile(self.delimiter.join(fields) + self._close)
+
+    def walk(self, buffer: bytes, at: int, most: int) -> tuple[list[slice], int] | bytes:
+        """The fields of the record that begins `at`, but no more than `most`, and where the next record begins.
+
+        If the record continues past the end of `buffer`, returns a few bytes instead: put in place of what was read,
+        they leave the parser in the same state. Raises `Malformed`.
+        """
+        fields = list[slice]()
+        while True:
+            begin, quoted = at, buffer.startswith(b'"', at)
+            at = _passed(self._quoted, buffer, at + 1) if quoted else _passed(self._plain, buffer, at)
+            while quoted and buffer.startswith(b'""', at):
+                at = _passed(self._quoted, buffer, at)
+            if at == len(buffer):
+                return b'"' if quoted else buffer[begin : begin + 1]
+            at += quoted  # the mark that closes
+            follows = self._follows.match(buffer, at)
+            if follows is None:
+                left = buffer[at : at + 3]
+                if len(left) < 3 and not left.strip(b"\r"):
+                    return (b'""' if quoted else buffer[begin:at][:1]) + left
+                raise Malformed(_MISPLACED.get(left[:1], "quotation mark"))
+            if len(fields) < most:
+                fields.append(slice(begin, at))
+            at = follows.end()
+            if follows[0] != self.delimiter:
+                return fields, at
+
+    def value(self, field: bytes) -> bytes:
+        """What was written as `field`."""
+        return field[1:-1].replace(b'""', b'"') if field.startswith(b'"') else field
+
+    @cached_property
+    def _close(self) -> bytes:
+        """What ends a record. Python writes CR twice into a file that was opened as text."""
+        return rb"\r{1,2}\n" if self.crlf else rb"\r{0,2}\n"
+
+    @cached_property
+    def _plain(self) -> re.Pattern[bytes]:
+        return re.compile(rb'[^"%b\n%b]*' % (self.delimiter, rb"\r" if self.crlf else b""))
+
+    @cached_property
+    def _quoted(self) -> re.Pattern[bytes]:
+        return re.compile(rb'[^"]*(?:""[^"]*){0,%d}' % DOUBLED)
+
+    @cached_property
+    def _follows(self) -> re.Pattern[bytes]:
+        return re.compile(self.delimiter + rb"|" + self._close)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """One file and the `names` of its columns."""
+
+    path: Path
+    grammar: Grammar
+    names: Sequence[str]
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads the `columns` of a table."""
+
+    table: _Table
+    columns: Columns
+    options: ReadOptions
+
+    def rows(self, skip: int) -> Generator[Row | Defect, None, int]:
+        """The rows behind the first `skip`; see `Rows`."""
+        places = self._places
+        order = [
+            None if name is None else places.index(self.table.names.index(name))
+            for name in (self.columns.text[0], self.columns.id, self.columns.unit)
+        ]
+        value, encoding = self.table.grammar.value, self.options.encoding
+        records = self._lines() if self.options.one_line else self._records()
+        for fields in islice(records, 1, None):  # behind the header
+            if skip:
+                skip -= 1
+            elif isinstance(fields, Defect):
+                yield fields
+            else:
+                text, name, unit = [None if at is None else decode_field(value(fields[at]), encoding) for at in order]
+                yield text, name, unit
+        return skip
+
+    @cached_property
+    def _places(self) -> list[int]:
+        """Where the columns stand, rising."""
+        return sorted(self.table.names.index(name) for name in self.columns.names)
+
+    @cached_property
+    def _record(self) -> re.Pattern[bytes]:
+        return self.table.grammar.record(len(self.table.names), self._places)
+
+    def _records(self) -> Iterator[Fields | Defect]:
+        """The columns of each record, the header's first. Raises `InputError` if the file is malformed."""
+        grammar, record, most = self.table.grammar, self._record, len(self.table.names) + 1
+        line, too_long, ended = 1, False, False
+        with open_bytes(self.table.path) as stream:
+            buffer = stream.read(CHUNK).removeprefix(BOM)
+            at = len(buffer) - len(buffer.lstrip(b"\r\n"))
+            while True:
+                if not too_long and (match := record.match(buffer, at)):
+                    yield match.groups() if match.end() - at <= MAX_BYTES else Defect.TOO_LONG
+                    at = match.end()
+                    continue
+                try:
+                    walked = grammar.walk(buffer, at, most)
+                except Malformed as error:
+                    raise self._malformed(line + buffer.count(b"\n", 0, at), f"{error} stands inside a field") from None
+                if not isinstance(walked, bytes):
+                    spans, end = walked
+                    if too_long or end - at > MAX_BYTES:
+                        yield Defect.TOO_LONG
+                    elif len(self.table.names) == 1 or buffer[at:end].strip(b"\r\n"):  # not a blank line
+                        yield self._chosen([buffer[span] for span in spans])
+                    at, too_long = end, False
+                    continue
+                line += buffer.count(b"\n", 0, at)
+                rest = buffer[at:]
+                if ended and rest:
+                    raise self._malformed(line, "quotation mark begins a field that never ends")
+                if ended:
+                    return
+                if len(rest) > MAX_BYTES:
+                    line += rest.count(b"\n")
+                    rest, too_long = walked, True
+                more = stream.read(min(max(CHUNK, len(rest)), LARGEST_CHUNK))
+                ended = not more
+                buffer, at = rest + (more or (self._last(rest) if rest or too_long else b"")), 0
+
+    def _last(self, rest: bytes) -> bytes:
+        """What the last line lacks that the others end with."""
+        return b"\r\n" if self.table.grammar.crlf and not rest.endswith(b"\r") else b"\n"
+
+    def _lines(self) -> Iterator[Fields | Defect]:
+        """The same, each line by itself."""
+        grammar = self.table.grammar
+        for line in dropwhile(lambda line: line is not None and not line.strip(BLANK), _lines(self.table.path)):
+            if line is None:
+                yield Defect.TOO_LONG
+            elif match := self._record.fullmatch(line + b"\n"):
+                yield match.groups()
+            elif line.strip(BLANK):
+                yield self._chosen(split_line(line, grammar, len(self.table.names) + 1))
+
+    def _chosen(self, fields: Fields) -> Fields | Defect:
+        if len(fields) != len(self.table.names):
+            return Defect.MALFORMED
+        return [fields[place] for place in self._places]
+
+    def _malformed(self, line: int, wrong: str) -> InputError:
+        return InputError(
+            f"{self.table.path} is not well-formed {_NAMES[self.table.grammar.delimiter]}: in the record that begins "
+            f"on line {line:,} (exact, not private, not for publication) a {wrong}. Export it again, as CSV "
+            "that doubles quotation marks, JSON lines or Parquet; or, if each line is one record, give --one-line "
+            "(one_line=True)."
+        )
+
+
+def _passed(pattern: re.Pattern[bytes], buffer: bytes, at: int) -> int:
+    """Where what `pattern` matches from `at` on ends."""
+    match = pattern.match(buffer, at)
+    return at if match is None else match.end()
+
+
+def split_line(line: bytes, grammar: Grammar, most: int) -> Fields:
+    """The fields of one line, about `most`; where it breaks the grammar, quotation marks are text like any other."""
+    whole = line + b"\n"
+    try:
+        walked = grammar.walk(whole, 0, most)
+    except Malformed:
+        walked = b""
+    if isinstance(walked, bytes) or walked[1] < len(whole):
+        return [b'"%b"' % field.replace(b'"', b'""') for field in line.split(grammar.delimiter, most)]
+    return [whole[span] for span in walked[0]]
+
+
+def _lines(path: Path) -> Iterator[bytes | None]:
+    for number, line in enumerate(raw_lines(path)):
+        yield line if number or line is None else line.removeprefix(BOM)
+
+
+def _table(path: Path, options: ReadOptions, delimiter: bytes) -> _Table | None:
+    """The table of a file; None for an empty one."""
+    with open_bytes(path) as stream:
+        start = stream.read(HEADER_BYTES)
+        whole = len(start) < HEADER_BYTES
+    start = start.removeprefix(BOM).lstrip(b"\r\n") + (b"\n" if whole else b"")
+    if not start.strip(b"\r\n"):
+        return None
+    grammar = Grammar(delimiter, crlf=_begins_with_crlf_line(start) and not options.one_line)
+    if options.one_line:
+        header = split_line(start.partition(b"\n")[0].rstrip(b"\r"), grammar, MOST_COLUMNS)
+    else:
+        header = _header(path, start, grammar)
+    names = [decode_field(grammar.value(field), options.encoding) for field in header]
+    if Defect.UNDECODABLE in names:
+        raise InputError(f"The first line of {path} is not {options.encoding}. Check --encoding.")
+    return _Table(path, grammar, [str(name).strip() for name in names])
+
+
+def _begins_with_crlf_line(start: bytes) -> bool:
+    """Whether the first line break of `start` outside quotation marks is CR LF."""
+    unquoted = start.split(b'"')[::2]
+    first = next((part for part in unquoted if b"\n" in part), b"")
+    return first.partition(b"\n")[0].endswith(b"\r")
+
+
+def _header(path: Path, start: bytes, grammar: Grammar) -> Fields:
+    with suppress(Malformed):
+        walked = grammar.walk(start, 0, MOST_COLUMNS)
+        if not isinstance(walked, bytes):
+            return [start[span] for span in walked[0]]
+    raise InputError(
+        f"The first line of {path} does not name columns. Check --format, the encoding, and that its lines end "
+        "at LF or CR LF."
+    )

@@ -1,0 +1,164 @@
+"""Byte streams, lines and their decoding, by rules that look at one document only.
+
+Whatever one record holds, it is cut out of the file before it is decoded, and its fields are decoded one by one: a
+character cut in half spoils the field that it stands in and no other, neither of its own record nor of the next.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from dplda.errors import InputError
+from dplda.readers.records import MAX_CHARACTERS, Defect
+
+MAX_BYTES = 1 << 26  # of one document, or of the record that it stands in, as the file holds it
+BLANK, BOM = b" \t\r", codecs.BOM_UTF8
+_MARKS = '"\t\n\r,'  # what fields and records end at
+_UTF_8_SIG = codecs.lookup("utf-8-sig")
+UNPACKED, EXPANSION = 1 << 30, 256  # bytes that any file may unpack to, and times its size that larger ones may
+_BOMS = (  # UTF-32 first: its little-endian mark starts with that of UTF-16
+    (BOM, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with the file as a whole into one `InputError` line."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist. Check the path.") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise InputError(f"{path} is not a whole gzip file. Download it again, or drop the .gz ending.") from None
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror or 'input/output error'}.") from None
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[BinaryIO]:
+    """Open `path`, through gzip if its name ends in .gz. Raises `InputError` when the file is damaged."""
+    with reading(path):
+        opener = gzip.open if path.suffix.lower() == ".gz" else open
+        with opener(path, "rb") as stream:
+            yield cast(BinaryIO, stream)
+
+
+def check_unpacked(path: Path, n_bytes: int) -> None:
+    """Raise `InputError` if no file of counts or table would unpack from its size to `n_bytes`: a bomb."""
+    if n_bytes > max(UNPACKED, EXPANSION * path.stat().st_size):
+        raise InputError(
+            f"{path} unpacks to more than {EXPANSION} times its size. Store it uncompressed if that is right."
+        )
+
+
+def raw_lines(path: Path) -> Iterator[bytes | None]:
+    """Lines of `path` without their ends, blank ones included; None for a line too long to hold a document."""
+    with open_bytes(path) as stream:
+        while line := stream.readline(MAX_BYTES + 2):
+            if len(line) <= MAX_BYTES or line.endswith(b"\n"):
+                yield line.rstrip(b"\r\n")
+                continue
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(MAX_BYTES)
+            yield None
+
+
+def record_lines(path: Path) -> Iterator[bytes | Defect]:
+    """Lines of `path` that are not blank, each one record."""
+    for line in raw_lines(path):
+        line = line.removeprefix(BOM) if line else line
+        if line is None:
+            yield Defect.TOO_LONG
+        elif line.strip(BLANK):
+            yield line
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str | Defect]]:
+    """Lines of `path` that are not blank, each decoded alone, with their numbers: from 1, blank lines counted."""
+    for number, raw in enumerate(raw_lines(path), start=1):
+        if raw is None:
+            yield number, Defect.TOO_LONG
+        elif raw.strip(BLANK):
+            yield number, decode(raw, None)
+
+
+def decode(raw: bytes, encoding: str | None) -> str | Defect:
+    """Text of one document: `encoding` if declared, else its byte order mark, UTF-8, cp1252, Latin-1.
+
+    Bytes with a NUL after decoding are no text (an image, UTF-16 without a mark).
+    """
+    if len(raw) > MAX_BYTES:
+        return Defect.TOO_LONG
+    mark = next((name for bom, name in _BOMS if raw.startswith(bom)), None)
+    for name in (encoding,) if encoding else (mark,) if mark else ("utf-8", "cp1252", "latin-1"):
+        try:
+            text = raw.decode(name)
+        except (UnicodeError, ValueError):
+            continue
+        if "\0" in text:
+            return Defect.UNDECODABLE
+        return text if len(text) <= MAX_CHARACTERS else Defect.TOO_LONG
+    return Defect.UNDECODABLE
+
+
+def decode_field(raw: bytes, encoding: str | None) -> str | Defect:
+    """One field of a record: `encoding` if declared, else UTF-8 (halves of surrogate pairs too), cp1252, Latin-1."""
+    if len(raw) > MAX_BYTES:
+        return Defect.TOO_LONG
+    try:
+        return raw.decode(encoding or "utf-8")
+    except (UnicodeError, ValueError):
+        return Defect.UNDECODABLE if encoding else _decode_leniently(raw)
+
+
+def _decode_leniently(raw: bytes) -> str:
+    with suppress(UnicodeError):
+        return raw.decode("utf-8", "surrogatepass")
+    with suppress(UnicodeError):
+        return raw.decode("cp1252")
+    return raw.decode("latin-1")
+
+
+def decode_line(raw: bytes, encoding: str | None) -> tuple[str, bool] | Defect:
+    """One record whose fields are found in its text, and whether these are to be `mended`."""
+    try:
+        return raw.decode(encoding or "utf-8"), False
+    except (UnicodeError, ValueError):
+        return Defect.UNDECODABLE if encoding else (raw.decode("utf-8", "surrogateescape"), True)
+
+
+def mended(value: Any) -> Any:
+    """A field of a line that was not UTF-8, decoded alone; whatever is no text stays as it is."""
+    try:
+        return decode_field(value.encode("utf-8", "surrogateescape"), None) if isinstance(value, str) else value
+    except UnicodeEncodeError:  # a half of a surrogate pair that was written as an escape
+        return value
+
+
+def check_encoding(encoding: str | None, *, records: bool) -> None:
+    """Raise `InputError` for an unknown encoding, or one in which `records` cannot be told apart by their bytes."""
+    if encoding is None:
+        return
+    try:
+        plain = all(mark.encode(encoding) == mark.encode() for mark in _MARKS) or codecs.lookup(encoding) == _UTF_8_SIG
+        others = "".join(chr(code) for code in range(1 << 16) if chr(code) not in _MARKS)
+        mixed = any(mark.encode() in others.encode(encoding, "ignore") for mark in _MARKS) if records else False
+    except (LookupError, ValueError):
+        raise InputError(
+            f"encoding {encoding!r} is unknown. Use a Python codec name such as utf-8 or cp1252."
+        ) from None
+    if records and (mixed or not plain):
+        raise InputError(
+            f"encoding {encoding!r} writes line breaks, quotation marks or commas inside other characters. Convert the "
+            "file to UTF-8 first."
+        )

@@ -1,0 +1,74 @@
+"""A folder of text files, one document each, at any depth and in any encoding."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+from dplda.errors import InputError
+from dplda.readers.columns import ReadOptions, no_columns
+from dplda.readers.files import MAX_BYTES, check_encoding, decode, reading
+from dplda.readers.records import Defect, TextRecord, TextSource, document_key, printable
+
+
+def folder_source(folder: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
+    """The `files` of `folder`, in this order. Raises `InputError` for options that a folder of texts has no use for."""
+    no_columns(folder, "a folder of text files", options)
+    check_encoding(options.encoding, records=False)
+
+    def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
+        for ordinal, file in enumerate(files[skip:], start=skip):
+            text = _text(file, options.encoding)
+            if isinstance(text, Defect):
+                yield text
+            else:
+                name = printable(file.relative_to(folder).as_posix())
+                yield TextRecord(name, document_key(ordinal), text)
+
+    return TextSource(tuple(files), options.unit, records, total=len(files))
+
+
+def list_files(folder: Path, pattern: str | None = None) -> list[Path]:
+    """Regular files under `folder`, sorted, whose names or paths within it match `pattern`.
+
+    Hidden ones and links are left out (a document must not count twice). Raises `InputError` when there are none.
+    """
+    found = []
+    with reading(folder):
+        os.scandir(folder).close()  # os.walk swallows the error of a folder it may not list
+        for directory, folders, names in os.walk(folder):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            paths = (os.path.join(directory, name) for name in names if not name.startswith("."))
+            found += [Path(path) for path in paths if _is_file(path)]
+    if not found:
+        raise InputError(f"{folder} holds no files to read (hidden files are not read).")
+    chosen = [file for file in found if pattern is None or _matches(file, folder, pattern)]
+    if not chosen:
+        raise InputError(
+            f"None of the {len(found):,} files in {folder} matches pattern {pattern!r} (exact, not private, "
+            "not for publication)."
+        )
+    return sorted(chosen, key=os.fspath)
+
+
+def _matches(file: Path, folder: Path, pattern: str) -> bool:
+    return fnmatch(file.name, pattern) or fnmatch(file.relative_to(folder).as_posix(), pattern)
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _text(file: Path, encoding: str | None) -> str | Defect:
+    try:
+        with open(file, "rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except OSError:
+        return Defect.UNREADABLE
+    return decode(raw, encoding)

@@ -1,0 +1,143 @@
+"""Parquet tables, read in batches of rows; text is decoded document by document."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dplda.errors import InputError
+from dplda.readers.columns import Columns, ReadOptions, Row, choose, text_source
+from dplda.readers.files import check_unpacked, decode_field, open_bytes, reading
+from dplda.readers.records import Defect, TextSource
+
+BATCH_ROWS, BATCH_BYTES = 1024, 1 << 26
+SPOOLED_BYTES = 1 << 24
+
+
+def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
+    """The tables `files`, one after the other. Checks their schemas, which are public.
+
+    Raises `InputError` if one lacks a column or its text is no string.
+    """
+    parts, total = [], 0
+    for path in files:
+        with _table(path) as table:
+            schema, n_rows = table.schema_arrow, table.metadata.num_rows
+        columns = choose(path, schema.names, options)
+        _check_types(path, columns, schema)
+        options = replace(options, text_field=columns.text[0])  # the same in all of them
+        strings = [name for name in columns.names if _is_text(_type(schema, name))]
+        parts.append(partial(_rows, path, columns, strings))
+        total += n_rows
+    return text_source(files, options, parts, total)
+
+
+def _check_types(path: Path, columns: Columns, schema: Any) -> None:
+    text, unit = columns.text[0], columns.unit
+    if not _is_text(_type(schema, text)):
+        kind = schema.field(text).type
+        raise InputError(f"Column {text!r} of {path} holds {kind}, not text. Name another with --text-field.")
+    if unit is None:
+        return
+    kind = _type(schema, unit)
+    named = (_is_text, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
+    if not any(names(kind) for names in named):
+        raise InputError(
+            f"Column {unit!r} of {path} holds {kind}, which cannot name a unit. Write it as text or as whole numbers."
+        )
+
+
+def _type(schema: Any, name: str) -> Any:
+    kind = schema.field(name).type
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+@contextmanager
+def _table(path: Path, strings: Sequence[str] = ()) -> Iterator[Any]:
+    """The open file; the columns `strings` are read as dictionaries."""
+    with reading(path), tempfile.TemporaryFile() as spool, open_bytes(path) as stream:
+        if path.suffix.lower() == ".gz":  # Parquet is read from its end, so it must be unpacked first
+            while part := stream.read(SPOOLED_BYTES):
+                check_unpacked(path, spool.tell() + len(part))
+                spool.write(part)
+        try:
+            # A dictionary stays one: a long text that many rows share is in memory once.
+            with pq.ParquetFile(spool if path.suffix.lower() == ".gz" else stream, read_dictionary=strings) as table:
+                yield table
+        except pa.ArrowException:
+            raise InputError(f"{path} is not a whole Parquet file. Write or download it again.") from None
+
+
+def _rows(path: Path, columns: Columns, strings: Sequence[str], skip: int) -> Generator[Row | Defect, None, int]:
+    with _table(path, strings) as table:
+        rows = int(table.metadata.num_rows)
+        if skip >= rows:
+            return skip - rows
+        for batch in _batches(table, list(columns.names), skip):
+            values = {name: _values(batch.column(name)) for name in columns.names}
+            wanted = (columns.text[0], columns.id, columns.unit)
+            for row in zip(*(values.get(name or "", repeat(None, batch.num_rows)) for name in wanted), strict=True):
+                text, name, unit = map(_decoded, row)
+                yield text, name, unit
+    return 0
+
+
+def _batches(table: Any, wanted: list[str], skip: int) -> Iterator[Any]:
+    """Batches of the rows behind the first `skip`.
+
+    They have at most BATCH_ROWS rows, fewer where the file says that its rows are long.
+    """
+    for group in range(table.num_row_groups):
+        facts = table.metadata.row_group(group)
+        if skip >= facts.num_rows:
+            skip -= facts.num_rows
+            continue
+        rows = BATCH_BYTES * facts.num_rows // max(facts.total_byte_size, 1)
+        for batch in table.iter_batches(max(1, min(rows, BATCH_ROWS)), [group], wanted):
+            passed = min(skip, batch.num_rows)
+            yield batch.slice(passed)
+            skip -= passed
+
+
+def _decoded(value: Any) -> Any:
+    """`value`, decoded if it is a string, which Arrow does not check."""
+    return decode_field(value, "utf-8") if isinstance(value, bytes) else value
+
+
+def _values(column: Any) -> list[Any]:
+    """Cells as Python values; strings as bytes, so that one undecodable cell does not fail the others."""
+    if pa.types.is_dictionary(column.type):
+        used = column.indices.unique().drop_null()  # of a dictionary that may be much larger
+        entries = dict(zip(used.to_pylist(), _values(column.dictionary.take(used)), strict=True))
+        return [entries.get(index) for index in column.indices.to_pylist()]
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.large_string())
+    if pa.types.is_string(column.type):
+        column = column.view(pa.binary())
+    elif pa.types.is_large_string(column.type):
+        column = column.view(pa.large_binary())
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError, pa.ArrowException):  # one row's value must not stop the reading of the others
+        return [_cell(column, row) for row in range(len(column))]
+
+
+def _cell(column: Any, row: int) -> Any:
+    """A cell as a Python value, None where there is none for it (a date after the year 9999)."""
+    try:
+        return column[row].as_py()
+    except (ValueError, OverflowError, pa.ArrowException):
+        return None

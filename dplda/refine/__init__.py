@@ -1,1 +1,0 @@
-"""Refinement of released topics by private rounds of expected counts."""

@@ -1,0 +1,64 @@
+"""The moments of LDA: the coefficients that correct them, and exact population moments of a small known model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+def coefficients(alpha0: float) -> tuple[float, float, float]:
+    """(a, b, c3): M2 = E2 - a m m', M3 = E3 + b P(E2, m) + c3 m^3 (docs/privacy.md, section 0)."""
+    return (
+        alpha0 / (alpha0 + 1),
+        -alpha0 / (alpha0 + 2),
+        2 * alpha0**2 / ((alpha0 + 1) * (alpha0 + 2)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class PopulationMoments:
+    """Moments over words: `m` (d,), `E2` and `M2` (d, d), `E3` and `M3` (d, d, d)."""
+
+    m: np.ndarray
+    E2: np.ndarray
+    E3: np.ndarray
+    M2: np.ndarray
+    M3: np.ndarray
+
+
+def population_moments(topics: np.ndarray, alpha: np.ndarray) -> PopulationMoments:
+    """Moments of LDA with `topics` (k, d), rows on the simplex, and Dirichlet parameters `alpha` (k,).
+
+    Raises `ValueError` unless the shapes agree, the rows are distributions and every alpha is positive.
+    """
+    topics, alpha = np.asarray(topics, np.float64), np.asarray(alpha, np.float64)
+    if topics.ndim != 2 or alpha.shape != topics.shape[:1]:
+        raise ValueError(f"need topics (k, d) and alpha (k,), got shapes {topics.shape} and {alpha.shape}")
+    if not (topics >= 0).all() or not np.allclose(topics.sum(axis=1), 1.0):
+        raise ValueError("every topic must be a distribution over words")
+    if not (np.isfinite(alpha) & (alpha > 0)).all():
+        raise ValueError("every Dirichlet parameter must be positive")
+    alpha0 = alpha.sum()
+    urn1, urn2, urn3 = _urn(alpha)
+    return PopulationMoments(
+        m=urn1 @ topics,
+        E2=topics.T @ urn2 @ topics,
+        E3=np.einsum("ijl,ia,jb,lc->abc", urn3, topics, topics, topics, optimize=True),
+        M2=(topics.T * (alpha / (alpha0 * (alpha0 + 1)))) @ topics,
+        M3=np.einsum(
+            "i,ia,ib,ic->abc",
+            2 * alpha / (alpha0 * (alpha0 + 1) * (alpha0 + 2)),
+            topics, topics, topics,
+            optimize=True,
+        ),
+    )  # fmt: skip
+
+
+def _urn(alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Probabilities of the topics of one, two and three distinct tokens: every draw adds its own colour."""
+    alpha0, same = alpha.sum(), np.eye(len(alpha))
+    one = alpha / alpha0
+    two = one[:, None] * (alpha + same) / (alpha0 + 1)
+    three = two[:, :, None] * (alpha + same[:, None, :] + same[None, :, :]) / (alpha0 + 2)
+    return one, two, three

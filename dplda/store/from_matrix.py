@@ -1,0 +1,97 @@
+"""A store in memory, from a matrix of counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse
+from numpy.typing import NDArray
+
+from dplda.errors import InputError
+from dplda.readers.counted_files import whole_counts
+from dplda.readers.records import DOCUMENT, Defect, document_key, unit_key
+from dplda.store.count_store import CountStore
+from dplda.store.shards import BLOCK_DOCUMENTS, Block
+from dplda.store.writer import merge
+
+
+def store_from_matrix(
+    matrix: Any, vocabulary: Sequence[str], units: Sequence[Any] | None, unit: str = "unit"
+) -> CountStore:
+    """A store of `matrix` (n_documents, n_words), sparse or dense, whose columns are `vocabulary`.
+
+    `units` (n_documents,) name the `unit` of each row; None makes each row its own. Repeated entries are
+    added up. A row with an entry that is no whole number of occurrences, or without a unit, becomes empty.
+    Raises `InputError` if shapes disagree or the vocabulary repeats a word.
+    """
+    csr = _as_csr(matrix)
+    words = _checked_words(vocabulary, csr.shape[1])
+    keys, unnamed = _unit_keys(units, csr.shape[0])
+    counts = whole_counts(csr.data)
+    rows = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
+    bad = np.zeros(csr.shape[0], dtype=np.bool_)
+    bad[rows[(counts < 0) | (csr.indices < 0) | (csr.indices >= len(words))]] = True
+    keep = ~(bad | unnamed)[rows] & (counts > 0)
+    lengths = np.bincount(rows[keep], minlength=csr.shape[0])
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    merged, over = merge(indptr, csr.indices[keep].astype(np.int64), counts[keep], len(words))
+    defects = {Defect.BAD_COUNT.name: int(bad.sum()) + over, Defect.NO_UNIT.name: int((unnamed & ~bad).sum())}
+    blocks = _blocks(merged, keys)
+    return CountStore.from_blocks(
+        blocks,
+        words,
+        unit=DOCUMENT if units is None else unit,
+        defects={name: count for name, count in defects.items() if count},
+    )
+
+
+def _as_csr(matrix: Any) -> Any:
+    try:
+        csr = scipy.sparse.csr_array(matrix)
+        csr.check_format(full_check=False)
+    except (ValueError, TypeError):
+        raise InputError("counts must be a matrix of (n_documents, n_words).") from None
+    if csr.ndim != 2 or csr.dtype.kind not in "buif":
+        raise InputError(f"counts must be a matrix of whole numbers, got {csr.ndim} dimensions of {csr.dtype}.")
+    if len(csr.indptr) and np.any(np.diff(csr.indptr) < 0):
+        raise InputError("counts must be a valid sparse matrix; its row pointers decrease.")
+    return csr
+
+
+def _checked_words(vocabulary: Sequence[str], n_columns: int) -> list[str]:
+    words = list(vocabulary)
+    if len(words) != n_columns:
+        raise InputError(f"vocabulary must name each column: {len(words)} words for {n_columns} columns of counts.")
+    if not all(isinstance(word, str) and word for word in words):
+        raise InputError("vocabulary must hold non-empty strings.")
+    if len(set(words)) != len(words):
+        raise InputError("vocabulary must not repeat a word. Add up the columns of equal words first.")
+    return words
+
+
+def _unit_keys(units: Sequence[Any] | None, n_documents: int) -> tuple[list[bytes], NDArray[np.bool_]]:
+    """Key of each row's unit, and which rows name none (these stand alone, and are emptied)."""
+    if units is None:
+        return [document_key(row) for row in range(n_documents)], np.zeros(n_documents, dtype=np.bool_)
+    values = np.asarray(units, dtype=object).tolist()
+    if len(values) != n_documents:
+        raise InputError(f"units must name the unit of each row: {len(values)} units for {n_documents} rows.")
+    named = [unit_key(value) for value in values]
+    keys = [document_key(row) if key is None else key for row, key in enumerate(named)]
+    return keys, np.array([key is None for key in named], dtype=np.bool_)
+
+
+def _blocks(rows: tuple[Any, Any, Any], keys: list[bytes]) -> list[Block]:
+    indptr, words, counts = rows
+    units = np.frombuffer(b"".join(keys), dtype=np.uint64).reshape(-1, 2)
+    blocks = []
+    for first in range(0, len(keys), BLOCK_DOCUMENTS):
+        last = min(first + BLOCK_DOCUMENTS, len(keys))
+        begin, end = indptr[first], indptr[last]
+        ids = pa.array([str(row) for row in range(first, last)], pa.string())
+        part = slice(begin, end)
+        blocks.append(Block(indptr[first : last + 1] - begin, words[part], counts[part], units[first:last], ids))
+    return blocks

@@ -1,0 +1,261 @@
+"""Shards of a store, Arrow files of documents, and their blocks as compressed sparse rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+BLOCK_DOCUMENTS = 16384
+SCHEMA = pa.schema(
+    [
+        pa.field("words", pa.list_(pa.field("item", pa.int32(), nullable=False)), nullable=False),
+        pa.field("counts", pa.list_(pa.field("item", pa.int32(), nullable=False)), nullable=False),
+        pa.field("unit", pa.binary(16), nullable=False),
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("new_words", pa.list_(pa.field("item", pa.large_string(), nullable=False)), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive documents; all arrays are read-only, and views of the store's file where it is sound.
+
+    `indptr` (n_documents + 1,), `words` (nnz,) distinct within a document and inside the dictionary,
+    `counts` (nnz,) in [1, 2^31 - 1], `units` (n_documents, 2) the 128-bit key of each privacy unit,
+    `ids` (n_documents,) an Arrow string array.
+    """
+
+    indptr: NDArray[np.int32] | NDArray[np.int64]
+    words: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    units: NDArray[np.uint64]
+    ids: Any
+
+    @property
+    def n_documents(self) -> int:
+        """Rows of the block. Private."""
+        return len(self.indptr) - 1
+
+    def rows(self) -> NDArray[np.int64]:
+        """Row of each entry, (nnz,)."""
+        return np.repeat(np.arange(self.n_documents), np.diff(self.indptr))
+
+    def without(self, emptied: NDArray[np.bool_]) -> Block:
+        """A copy in which the documents `emptied` (n_documents,) are empty; their ranges may be anything."""
+        lengths = np.where(emptied, 0, np.diff(self.indptr.astype(np.int64)))
+        starts = self.indptr[:-1].astype(np.int64)
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], lengths)
+        copy = Block(indptr, self.words[entries], self.counts[entries], self.units, self.ids)
+        freeze((copy.indptr, copy.words, copy.counts))
+        return copy
+
+
+def read_block(batch: Any, n_words: int) -> Block:
+    """The block that an Arrow record batch of `SCHEMA` holds, without copying unless a document is damaged."""
+    words, counts = batch.column(0), batch.column(1)
+    indptr, others = _view(words.offsets, np.int32), _view(counts.offsets, np.int32)
+    block = Block(
+        indptr=indptr,
+        words=_view(words.values, np.int32),
+        counts=_view(counts.values, np.int32),
+        units=_view(batch.column(2), np.uint64, 2).reshape(-1, 2),
+        ids=batch.column(3),
+    )
+    ranges = _sound_ranges(indptr, others, min(len(block.words), len(block.counts)))
+    if not ranges.all() or indptr[0] != 0 or indptr[-1] != len(block.words):
+        block = block.without(~ranges)
+    sound = sound_documents(block, n_words)
+    return block if sound.all() else block.without(~sound)
+
+
+def sound_documents(block: Block, n_words: int) -> NDArray[np.bool_]:
+    """Which documents (n_documents,) hold distinct words of the dictionary with counts of at least 1."""
+    bad = (block.words < 0) | (block.words >= n_words) | (block.counts < 1)
+    rising = np.ones(len(block.words), dtype=np.bool_)
+    rising[1:] = np.diff(block.words) > 0
+    starts = block.indptr[:-1]
+    rising[starts[starts < len(rising)]] = True
+    sound = np.ones(block.n_documents, dtype=np.bool_)
+    if bad.any() or not rising.all():
+        rows = block.rows()
+        sound[rows[bad]] = False
+        order = np.lexsort((block.words, rows))  # unsorted words are fine, repeated ones are not
+        repeated = (np.diff(block.words[order]) == 0) & (np.diff(rows[order]) == 0)
+        sound[rows[order][1:][repeated]] = False
+    return sound
+
+
+def freeze(arrays: Sequence[NDArray[Any]]) -> None:
+    """Make `arrays` read-only."""
+    for array in arrays:
+        array.flags.writeable = False
+
+
+def _sound_ranges(starts: NDArray[np.int32], others: NDArray[np.int32], size: int) -> NDArray[np.bool_]:
+    """Documents whose entries lie inside both lists, at the same place, and overlap no earlier document's."""
+    first, last = starts[:-1], starts[1:]
+    same = (first == others[:-1]) & (last == others[1:])
+    reached = np.maximum.accumulate(np.concatenate([[0], last[:-1]]))
+    return np.asarray(same & (first >= 0) & (first <= last) & (last <= size) & (first >= reached))
+
+
+def _view(array: Any, dtype: type[np.int32] | type[np.uint64], width: int = 1) -> NDArray[Any]:
+    """The values of a validated Arrow array, `width` numbers each."""
+    n = width * (array.offset + len(array))  # a forged buffer may be longer, and of no whole number
+    return np.frombuffer(array.buffers()[1] or b"", dtype, count=n)[width * array.offset :]
+
+
+SHARD_NAME = re.compile(r"part-\d{5,}\.arrow")
+_CHECKPOINT = b"dplda"  # key of a shard's checkpoint in the metadata of its schema
+_MAGIC = 8  # bytes before the messages of an Arrow file
+_HEADER, _COMPRESSION = 2, 3  # fields of the tables `Message` and `RecordBatch` in Arrow's flatbuffers
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The state of an import at the end of a shard: documents read, defective ones too, and documents kept."""
+
+    n_read: int
+    n_documents: int
+    defects: dict[str, int]
+
+
+class Shard:
+    """Documents in an Arrow file, which is mapped: their record batches stay where they are, and none is compressed.
+
+    Raises `pa.ArrowException` or `OSError` for any other file. Arrow unpacks a compressed batch as soon as it reads it,
+    and a few kilobytes may become gigabytes. So the messages are looked at first, and only these are read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with pa.memory_map(str(path)) as source:
+            content = source.read_buffer()  # stays mapped while it is referred to; the descriptor is closed
+        file = pa.ipc.open_file(content)
+        messages = list(pa.ipc.MessageReader.open_stream(content.slice(_MAGIC)))[1:]  # behind the schema
+        if not file.schema.equals(SCHEMA) or len(messages) != file.num_record_batches:
+            raise pa.ArrowInvalid("another schema, or other batches than the footer says")
+        if not all(_is_plain(message) for message in messages):
+            raise pa.ArrowInvalid("a compressed batch")
+        self._messages, self._metadata = messages, file.schema.metadata or {}
+        self.n_bytes = content.size
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def batch(self, index: int) -> Any:
+        """A batch whose arrays lie where they say, whoever wrote the file."""
+        batch = self._read(index)
+        batch.column("id").validate(full=True)
+        return batch
+
+    def new_words(self) -> Any:
+        """The words that it adds to the dictionary, an Arrow string array: its first document brings them."""
+        if not self._messages:
+            return pa.array([], pa.large_string())
+        column = self._read(0).column("new_words")
+        column.validate(full=True)
+        words = column.flatten()
+        if words.null_count:
+            raise pa.ArrowInvalid("a word that is null")
+        return words
+
+    def checkpoint(self) -> Checkpoint:
+        """Where an import can resume. Raises `ValueError`, `KeyError` or `TypeError` if it does not say."""
+        return Checkpoint(**json.loads(self._metadata[_CHECKPOINT]))
+
+    def _read(self, index: int) -> Any:
+        batch = pa.ipc.read_record_batch(self._messages[index], SCHEMA)
+        batch.validate()
+        return batch
+
+
+def shard_name(number: int) -> str:
+    """The file name of a store's shard."""
+    return f"part-{number:05}.arrow"
+
+
+def write_shard(path: Path, batches: Sequence[Any], reached: Checkpoint) -> None:
+    """Write `batches` of `SCHEMA`, forced to disk."""
+    schema = SCHEMA.with_metadata({_CHECKPOINT: json.dumps(asdict(reached)).encode()})
+
+    def write(file: BinaryIO) -> None:
+        with pa.ipc.new_file(file, schema) as arrow:
+            for batch in batches:
+                arrow.write_batch(batch)
+
+    write_whole(path, write)
+
+
+def whole_shards(folder: Path) -> list[Shard]:
+    """The shards in `folder` up to the first that is missing or damaged."""
+    found: list[Shard] = []
+    with suppress(OSError, pa.ArrowException, ValueError, KeyError, TypeError, RecursionError):
+        while True:
+            shard = Shard(folder / shard_name(len(found)))
+            shard.new_words(), shard.checkpoint(), [shard.batch(index) for index in range(len(shard))]
+            found.append(shard)
+    return found
+
+
+def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Have `write` fill a new file that only its owner may read, force it to disk, and only then give it its name."""
+    unfinished = path.with_name(f".{path.name}")
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(descriptor, "wb") as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename(unfinished, path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Force the names in `folder` to disk."""
+    with suppress(OSError):  # some file systems cannot, and some folders may be written and not read
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _is_plain(message: Any) -> bool:
+    """Whether a message is a record batch whose buffers are not compressed.
+
+    Arrow has checked that the metadata is a well-formed flatbuffer. Messages of earlier format versions are refused:
+    they may ask for compression in a second place.
+    """
+    if message.type != "record batch" or message.metadata_version != pa.MetadataVersion.V5:
+        return False
+    metadata = message.metadata.to_pybytes()
+    try:
+        header = _field(metadata, _offset(metadata, 0), _HEADER)
+        return not _field(metadata, header + _offset(metadata, header), _COMPRESSION)
+    except struct.error:
+        return False
+
+
+def _field(flatbuffer: bytes, table: int, index: int) -> int:
+    """Where the `index`-th field of the table at `table` lies; 0 if the table leaves it out."""
+    vtable = table - struct.unpack_from("<i", flatbuffer, table)[0]
+    slot = 4 + 2 * index
+    (size,) = struct.unpack_from("<H", flatbuffer, vtable)
+    (offset,) = struct.unpack_from("<H", flatbuffer, vtable + slot) if slot < size else (0,)
+    return int(table + offset if offset else 0)
+
+
+def _offset(flatbuffer: bytes, place: int) -> int:
+    return int(struct.unpack_from("<I", flatbuffer, place)[0])

@@ -1,0 +1,254 @@
+"""Write a corpus store from chunks of counted documents: a complete folder, or a partial one for the next import to
+resume."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse
+from numpy.typing import NDArray
+
+from dplda.errors import InputError
+from dplda.readers.records import DOCUMENT, MAX_COUNT, UNIT_BYTES, CountedDocuments, Defect
+from dplda.store.count_store import FINGERPRINT, FORMAT, META, VERSION, CountStore, store_identity
+from dplda.store.fingerprint import Fingerprinter
+from dplda.store.partial_store import Notice, Origin, PartialStore, silent
+from dplda.store.shards import BLOCK_DOCUMENTS, SCHEMA, Checkpoint, Shard, read_block
+
+SHARD_BLOCKS = 2  # of BLOCK_DOCUMENTS: what a stop loses at most, seconds of work
+SHARD_ENTRIES = 1 << 22  # long documents make a shard before there are SHARD_BLOCKS
+_DOCUMENTS = SCHEMA.remove(SCHEMA.get_field_index("new_words"))  # until a shard is written
+Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]  # indptr, words, counts
+
+
+class StoreWriter:
+    """Context manager that writes a store beside `destination` and moves it there when it is complete.
+
+    Whatever ends an import of a known `origin` leaves the shards that were on disk, in a folder that cannot be taken
+    for a store, and the next import of the same origin resumes from them: `n_read` documents of the source, defective
+    ones included, are to be left out. `restart` throws them away. `notice` gets one line about either, a local
+    diagnostic. With the `key` of a ledger the store holds its own fingerprint. Memory holds the dictionary and one
+    shard. Raises `InputError` if the folder cannot be written, for example because the disk is full, and `StoreLocked`
+    while another process writes the same store.
+    """
+
+    def __init__(
+        self,
+        destination: str | Path,
+        *,
+        unit: str = DOCUMENT,
+        name: str | None = None,
+        reading: dict[str, Any] | None = None,
+        origin: Origin | None = None,
+        restart: bool = False,
+        notice: Notice = silent,
+        key: bytes | None = None,
+    ) -> None:
+        self._destination = Path(destination)
+        self._unit = unit
+        self._name = name
+        self._reading = reading or {}
+        self._origin, self._restart, self._notice = origin, restart, notice
+        self._fingerprinter = None if key is None else Fingerprinter(key, unit)
+        self._numbers: dict[str, int] = {}
+        self._n_words_written = 0
+        self._waiting: list[Any] = []
+        self._n_waiting = self._n_entries = 0
+        self.n_documents = self.n_read = 0
+        self.defects: Counter[Defect] = Counter()
+
+    def __enter__(self) -> Self:
+        with _writing(self._destination):
+            self._partial = PartialStore(self._destination, self._origin, restart=self._restart, notice=self._notice)
+            try:
+                self._resume()
+            except BaseException:
+                self._partial.close()
+                raise
+        if self.n_read:
+            self._notice(
+                f"Resuming after document {self.n_read:,}, where an import into {self._destination} stopped "
+                "(exact, not private, not for publication)."
+            )
+        return self
+
+    def append(self, chunk: CountedDocuments) -> None:
+        """Add documents; entries that repeat a word are merged. Documents left without words stay, empty."""
+        numbers = self._numbers
+        lookup = np.fromiter(
+            (numbers.setdefault(word, len(numbers)) for word in chunk.words), np.int64, len(chunk.words)
+        )
+        rows, overflowed = merge(chunk.indptr, lookup[chunk.indices], chunk.counts, len(numbers))
+        self.defects.update(chunk.defects)
+        self.defects[Defect.BAD_COUNT] += overflowed
+        self.defects[Defect.NO_WORDS] += int(np.count_nonzero(np.diff(rows[0]) == 0)) - overflowed
+        self._waiting.append(_batch(rows, chunk.units, chunk.ids))
+        self._n_waiting += len(chunk.ids)
+        self._n_entries += len(rows[1])
+        self.n_documents += len(chunk.ids)
+        self.n_read += len(chunk.ids) + chunk.defects.total()
+        if self._n_waiting >= SHARD_BLOCKS * BLOCK_DOCUMENTS or self._n_entries >= SHARD_ENTRIES:
+            with _writing(self._destination):
+                self._flush()
+
+    def carry_over(self, defects: dict[str, int]) -> None:
+        """Take over the defects that another store recorded of the documents appended here."""
+        self.defects = Counter({Defect[name]: count for name, count in defects.items()})
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                with _writing(self._destination):
+                    self._finish()
+        finally:
+            if self._partial.is_kept:
+                self._notice(
+                    f"What was read is kept in {self._partial.folder}: the same command resumes there. Remove "
+                    "that folder to throw it away."
+                )
+            self._partial.close()
+
+    def _resume(self) -> None:
+        """Take over the shards that are on disk."""
+        for shard in self._partial.shards:
+            self._take(shard)
+            reached = shard.checkpoint()
+            self.n_read, self.n_documents = reached.n_read, reached.n_documents
+            self.carry_over(reached.defects)
+
+    def _flush(self) -> None:
+        """Write what waits as a shard, in whole chunks, so that reading can begin behind it."""
+        table = pa.Table.from_batches(self._waiting, _DOCUMENTS)
+        new = pa.array(islice(self._numbers, self._n_words_written, None), pa.large_string())
+        bounds = np.minimum(np.arange(table.num_rows + 1), 1) * len(new)  # all with the first document
+        kind = SCHEMA.field("new_words")
+        table = table.append_column(kind, pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), new, kind.type))
+        n_blocks = max(1, table.num_rows // BLOCK_DOCUMENTS)
+        batches = table.combine_chunks().to_batches(max_chunksize=max(1, -(-table.num_rows // n_blocks)))
+        reached = Checkpoint(self.n_read, self.n_documents, self._named_defects())
+        self._take(self._partial.add(batches, reached))
+        self._waiting, self._n_waiting, self._n_entries = [], 0, 0
+
+    def _take(self, shard: Shard) -> None:
+        """Account for a shard that is on disk."""
+        words = shard.new_words().to_pylist()
+        for word in words:
+            self._numbers.setdefault(word, len(self._numbers))
+        self._n_words_written += len(words)
+        if self._fingerprinter is not None:
+            self._fingerprinter.add_words(words)
+            for index in range(len(shard)):
+                self._fingerprinter.add(read_block(shard.batch(index), self._n_words_written))
+
+    def _finish(self) -> None:
+        if self._n_waiting or not self._partial.n_shards:
+            self._flush()
+        meta = {
+            "format": FORMAT,
+            "version": VERSION,
+            "id": secrets.token_hex(16),
+            "unit": self._unit,
+            "name": self._name,
+            "reading": self._reading,
+            "documents": self.n_documents,
+            "defects": self._named_defects(),
+            "shards": self._partial.n_shards,
+        }
+        files = {META: json.dumps(meta).encode()}
+        if self._fingerprinter is not None:
+            files = {FINGERPRINT: self._fingerprinter.sealed(store_identity(self._partial.inside, meta))} | files
+        self._partial.finish(files)
+
+    def _named_defects(self) -> dict[str, int]:
+        return {defect.name: count for defect, count in self.defects.items() if count}
+
+
+@contextmanager
+def _writing(destination: Path) -> Iterator[None]:
+    """One line for a full disk or a folder that may not be written."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "input/output error"
+        raise InputError(
+            f"Cannot write the corpus store {destination}: {reason}. Make room or choose another."
+        ) from None
+
+
+def _batch(rows: Rows, units: list[bytes], ids: list[str]) -> Any:
+    indptr, words, counts = rows
+    offsets = pa.array(indptr.astype(np.int32))
+    lists = [
+        pa.ListArray.from_arrays(offsets, pa.array(values), type=SCHEMA.field(name).type)
+        for name, values in (("words", words), ("counts", counts))
+    ]
+    return pa.record_batch([*lists, pa.array(units, pa.binary(16)), pa.array(ids, pa.string())], schema=_DOCUMENTS)
+
+
+def as_chunks(store: CountStore, skip: int = 0) -> Iterator[CountedDocuments]:
+    """The documents of `store` behind the first `skip`, which end a block, to be written again.
+
+    A chunk brings the words that it uses and those that come before them in the dictionary, so that they keep their
+    numbers, and the last one all the others.
+    """
+    place = np.empty(len(store.dictionary), np.int64)  # of a word in the chunk
+    n_brought = 0
+    for index, block in enumerate(store.blocks(), 1):
+        if skip > 0:
+            skip -= block.n_documents
+            continue
+        end = len(place) if index == store.n_blocks else max(n_brought, int(block.words.max(initial=-1)) + 1)
+        needed = np.zeros(len(place), np.bool_)
+        needed[block.words] = needed[n_brought:end] = True
+        numbers = np.flatnonzero(needed)
+        place[numbers] = np.arange(len(numbers))
+        n_brought = end
+        raw = np.ascontiguousarray(block.units).tobytes()
+        yield CountedDocuments(
+            words=[store.dictionary[number] for number in numbers.tolist()],
+            indptr=block.indptr.astype(np.int64),
+            indices=place[block.words],
+            counts=block.counts.astype(np.int64),
+            ids=block.ids.to_pylist(),
+            units=[raw[start : start + UNIT_BYTES] for start in range(0, len(raw), UNIT_BYTES)],
+        )
+
+
+def merge(
+    indptr: NDArray[np.int64], words: NDArray[np.int64], counts: NDArray[np.int64], n_words: int
+) -> tuple[Rows, int]:
+    """CSR rows with words rising and distinct, counts of repeated words added up.
+
+    `counts` (nnz,) are in [1, 2^31 - 1]. A row in which a sum exceeds that becomes empty; also returns how
+    many did.
+    """
+    shape = (len(indptr) - 1, max(n_words, 1))
+    matrix = scipy.sparse.csr_array((counts.astype(np.int64), words, indptr), shape=shape)
+    matrix.sum_duplicates()
+    over = matrix.data > MAX_COUNT
+    if not over.any():
+        return (
+            matrix.indptr.astype(np.int64),
+            matrix.indices.astype(np.int32),
+            matrix.data.astype(np.int32),
+        ), 0
+    rows = np.repeat(np.arange(shape[0]), np.diff(matrix.indptr))
+    emptied = np.zeros(shape[0], dtype=np.bool_)
+    emptied[rows[over]] = True
+    keep = ~emptied[rows]
+    kept = np.bincount(rows[keep], minlength=shape[0])
+    starts = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+    return (starts, matrix.indices[keep].astype(np.int32), matrix.data[keep].astype(np.int32)), int(emptied.sum())

@@ -1,0 +1,1 @@
+"""From text to words to counts of a document, in a pool of processes."""

@@ -1,0 +1,119 @@
+"""Count words on all cores, in the order of the documents and with few of them in memory.
+
+Processes come from loky rather than `multiprocessing`, which would run an unguarded user script again in every
+process it starts.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from joblib.externals.loky import ProcessPoolExecutor
+
+from dplda.readers.records import CountedDocuments, Defect, TextRecord
+from dplda.tokenize.tokenization import Tokenization
+from dplda.tokenize.tokenizers import Counts, Tokens, WordCounter
+
+CHUNK_DOCUMENTS = 4096
+CHUNK_CHARACTERS = 1 << 21
+SMALL_CHUNKS = 4  # with no more than these, starting processes costs more than it saves
+MAX_PROCESSES = 8  # one process reads and merges; more than this would wait for it
+
+
+class _Chunk(NamedTuple):
+    """Consecutive documents, and the defects met among them."""
+
+    records: list[TextRecord]
+    defects: Counter[Defect]
+
+
+def find_tokens(tokenization: Tokenization) -> Tokens:
+    """What cuts text into words as `tokenization` says. Raises `InputError` if its language cannot be cut so."""
+    from dplda.tokenize import tokenizers as tokens
+
+    return tokens.find_tokens(tokenization)
+
+
+def count_words(
+    records: Iterable[TextRecord | Defect], tokenization: Tokenization, processes: int | None = None
+) -> Iterator[CountedDocuments]:
+    """Chunks of counted documents, in order; the same whatever the number of `processes` (None: one per core).
+
+    Raises `InputError` if the language is not available.
+    """
+    tokens = find_tokens(tokenization)
+    chunks = _chunks(records)
+    first = list(islice(chunks, SMALL_CHUNKS))
+    processes = processes or min(joblib.cpu_count(), MAX_PROCESSES)
+    if processes == 1 or len(first) < SMALL_CHUNKS:
+        counter = WordCounter(tokens)
+        for chunk in chain(first, chunks):
+            yield _assemble(chunk, counter.count([record.text for record in chunk.records]))
+    else:
+        yield from _count_in_pool(chain(first, chunks), tokens, processes)
+
+
+def _count_in_pool(chunks: Iterable[_Chunk], tokens: Tokens, processes: int) -> Iterator[CountedDocuments]:
+    waiting: deque[tuple[_Chunk, Any]] = deque()
+    pool = ProcessPoolExecutor(processes, initializer=_begin, initargs=(tokens,))
+    finished = False
+    try:
+        for chunk in chunks:
+            texts = [record.text for record in chunk.records]
+            waiting.append((chunk, pool.submit(_count_here, texts)))
+            if len(waiting) > 2 * processes:
+                done, future = waiting.popleft()
+                yield _assemble(done, future.result())
+        for done, future in waiting:
+            yield _assemble(done, future.result())
+        finished = True
+    finally:  # an interrupted pool must not be waited for
+        pool.shutdown(kill_workers=not finished)
+
+
+_here: list[WordCounter] = []  # the counter of a worker process, kept from one chunk to the next
+
+
+def _begin(tokens: Tokens) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupts are left to the parent
+    _here.append(WordCounter(tokens))
+
+
+def _count_here(texts: list[str]) -> Counts:
+    return _here[0].count(texts)
+
+
+def _assemble(chunk: _Chunk, counts: Counts) -> CountedDocuments:
+    failed = set(counts.failed)
+    kept = [record for place, record in enumerate(chunk.records) if place not in failed]
+    return CountedDocuments(
+        words=counts.words,
+        indptr=counts.indptr.astype(np.int64),
+        indices=counts.indices.astype(np.int64),
+        counts=counts.counts.astype(np.int64),
+        ids=[record.id for record in kept],
+        units=[record.unit for record in kept],
+        defects=chunk.defects + Counter({Defect.MALFORMED: len(failed)}),
+    )
+
+
+def _chunks(records: Iterable[TextRecord | Defect]) -> Iterator[_Chunk]:
+    """Runs of documents, each of about CHUNK_CHARACTERS or CHUNK_DOCUMENTS, whichever is reached first."""
+    chunk, characters = _Chunk([], Counter()), 0
+    for record in records:
+        if isinstance(record, Defect):
+            chunk.defects[record] += 1
+        else:
+            chunk.records.append(record)
+            characters += len(record.text)
+        if characters >= CHUNK_CHARACTERS or len(chunk.records) >= CHUNK_DOCUMENTS:
+            yield chunk
+            chunk, characters = _Chunk([], Counter()), 0
+    if chunk.records or chunk.defects:
+        yield chunk

@@ -1,0 +1,150 @@
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dplda.errors import InputError
+from dplda.readers.columns import ReadOptions
+from dplda.readers.formats import default_name, guess_format, open_source
+from dplda.readers.records import TextRecord, TextSource
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        ("a.jsonl", "jsonl"),
+        ("a.JSONL.GZ", "jsonl"),
+        ("a.csv.gz", "csv"),
+        ("a.tsv", "tsv"),
+        ("a.parquet", "parquet"),
+        ("docword.kos.txt.gz", "uci"),
+        ("a.mtx.gz", "mtx"),
+        ("a.ldac", "lda-c"),
+        ("a.svmlight", "svmlight"),
+        ("a.mallet", "mallet"),
+        ("a.npz", "npz"),
+    ],
+)
+def test_the_name_alone_tells_the_format(name: str, format: str) -> None:
+    assert guess_format(Path("nowhere") / name) == format
+
+
+def test_an_unknown_ending_asks_for_the_format() -> None:
+    with pytest.raises(InputError, match=r"Give --format: folder, jsonl"):
+        guess_format(Path("a.docx"))
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("reviews.jsonl.gz", "reviews"),
+        ("a.b.csv", "a.b"),
+        ("docword.kos.txt.gz", "kos"),
+        ("v1.2", "v1.2"),
+        ("n.txt", "n"),
+    ],
+)
+def test_a_dataset_is_named_after_its_file(path: str, name: str) -> None:
+    assert default_name(Path(path)) == name
+
+
+def test_a_dataset_is_named_after_its_folder(tmp_path: Path) -> None:
+    assert default_name(tmp_path / ".") == tmp_path.name
+
+
+TABLE = {"csv": "text\none\n", "jsonl": '{"text": "one"}\n', "tsv": "text\none\n"}
+
+
+def folder_of(folder: Path, *names: str) -> Path:
+    for name in names:
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        kind = name.removesuffix(".gz").rpartition(".")[2]
+        content = TABLE.get(kind, "one").replace("one", name).encode()
+        place.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return folder
+
+
+def read(folder: Path, format: str | None = None, **options: str) -> list[str]:
+    source = open_source(folder, ReadOptions(**options), format)  # type: ignore[arg-type]
+    assert isinstance(source, TextSource)
+    return [record.text if isinstance(record, TextRecord) else record.name for record in source.records()]
+
+
+def test_a_folder_is_a_folder_of_texts(tmp_path: Path) -> None:
+    assert read(folder_of(tmp_path, "a.txt", "README.md", "b/c", "_d")) == ["README.md", "_d", "a.txt", "b/c"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "tsv"])
+def test_a_folder_of_tables_is_one_table_in_the_order_of_names(tmp_path: Path, kind: str) -> None:
+    parts = [f"part-1.{kind}", f"part-0.{kind}.gz", f"day=2/part-0.{kind}"]
+    about = ["_SUCCESS", f".part-0.{kind}.crc", "_metadata", "README", "readme.md", "LICENSE.txt"]
+    assert read(folder_of(tmp_path, *parts, *about)) == sorted(parts)
+
+
+def test_parquet_in_parts_is_one_table(tmp_path: Path) -> None:
+    for part in range(3):
+        rows = {"text": [f"{part}-{row}" for row in range(part + 1)], "who": [1] * (part + 1)}
+        pq.write_table(pa.table(rows), tmp_path / f"part-{part}.parquet")
+    every = ["0-0", "1-0", "1-1", "2-0", "2-1", "2-2"]
+    assert read(tmp_path, unit_field="who") == every
+    source = open_source(tmp_path, ReadOptions())
+    assert isinstance(source, TextSource)
+    assert source.total == 6
+    for skip in range(7):
+        assert [(r.id, r.text) for r in source.records(skip)] == [(str(i + 1), every[i]) for i in range(skip, 6)]  # type: ignore[union-attr]
+
+
+def test_empty_parts_are_left_out_and_headers_may_differ_in_order(tmp_path: Path) -> None:
+    (tmp_path / "0.csv").write_text("")
+    (tmp_path / "1.csv").write_text("who,body\nu,one\n")
+    (tmp_path / "2.csv").write_text("body,who,more\r\ntwo,v,x\r\n")
+    assert read(tmp_path, unit_field="who") == ["one", "two"]
+    (tmp_path / "3.csv").write_text("content,who\nthree,w\n")
+    with pytest.raises(InputError, match=r"'body' is not a column of .*3\.csv"):
+        read(tmp_path, unit_field="who")
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["a.jsonl", "b.csv.gz"], r"1 csv, 1 jsonl\).*--pattern '\*\.jsonl'"),
+        (["a.csv.gz", "notes.txt"], r"1 csv, 1 other\).*--pattern '\*\.csv\.gz'"),
+        (["a.csv", "b.tsv", "_SUCCESS"], r"1 csv, 1 tsv, 1 other\)"),
+        (["docword.kos.txt", "vocab.kos.txt"], r"1 uci, 1 other\). Name one file, or"),
+        (["_a.jsonl", "README"], r"1 jsonl, 1 other\).*--pattern '\*\.jsonl'"),
+    ],
+)
+def test_a_folder_of_mixed_kinds_is_refused_by_its_names(tmp_path: Path, names: list[str], told: str) -> None:
+    with pytest.raises(InputError, match=f"mixes kinds of files.*{told}"):
+        read(folder_of(tmp_path, *names))
+
+
+def test_a_pattern_or_a_format_settles_what_a_folder_of_mixed_kinds_is(tmp_path: Path) -> None:
+    folder_of(tmp_path, "a.jsonl", "b.csv", "c.txt")
+    assert read(tmp_path, pattern="*.csv") == ["b.csv"]
+    assert read(tmp_path, pattern="*.txt") == ["c.txt"]
+    assert len(read(tmp_path, "folder")) == 3
+    assert read(tmp_path, "csv", pattern="b.*") == ["b.csv"]
+    with pytest.raises(InputError, match="pattern chooses files of a folder"):
+        read(tmp_path / "b.csv", pattern="*.csv")
+
+
+def test_public_checks_come_with_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        open_source(tmp_path / "none.csv", ReadOptions())
+    (tmp_path / "a.txt").write_text("words")
+    with pytest.raises(InputError, match="format must be one of"):
+        open_source(tmp_path / "a.txt", ReadOptions(), "docx")
+    with pytest.raises(InputError, match="is a file, which format 'folder' is not"):
+        open_source(tmp_path / "a.txt", ReadOptions(), "folder")
+    with pytest.raises(InputError, match="is a folder, which format 'npz' is not"):
+        open_source(tmp_path, ReadOptions(), "npz")
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "\0"])
+def test_a_path_that_the_system_cannot_look_at_does_not_exist(name: str) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        open_source(Path(name), ReadOptions(), "csv")

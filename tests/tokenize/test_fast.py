@@ -1,0 +1,116 @@
+import pickle
+import subprocess
+import sys
+import unicodedata
+from collections import Counter
+from string import printable
+
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dplda.errors import InputError
+from dplda.tokenize.tokenizers import MAX_LETTERS, FastTokens, SpacyTokens, fast_tokens
+
+FAST = fast_tokens("en")
+ENGLISH = spacy.blank("en").Defaults
+TRICKY = st.text(alphabet="aAbdDeilnNorStuvwyÉßİΣς'\u2019\u02bc1٣²_-.,/@ \n\u00a0\u0301\u093e字", max_size=30)
+PHRASES = st.lists(st.sampled_from(["Don't", "WON’T", "they're", "o'clock", "n't", "film's", "rock'n'roll", "x"]))
+
+
+def words_of(text: str, by: FastTokens | SpacyTokens = FAST) -> Counter[str]:
+    """Words of all pieces of a document."""
+    return Counter(word for piece in by.pieces(text) for word in by.words(piece))
+
+
+def runs_of(text: str) -> list[str]:
+    """Runs of letters, digits, underscores and the marks behind them, joined by apostrophes: letter by letter."""
+    runs = [""]
+    for place, letter in enumerate(text):
+        begins = [after.isalnum() or after == "_" for after in text[place : place + 2]]
+        joins = letter == "'" and begins[1:] == [True]
+        if begins[0] or (runs[-1] and (joins or unicodedata.category(letter).startswith("M"))):
+            runs[-1] += letter
+        else:
+            runs.append("")
+    return [run for run in runs if run]
+
+
+def by_the_rule(text: str) -> Counter[str]:
+    """The rule of the module, plainly."""
+    words: Counter[str] = Counter()
+    for run in runs_of(text.lower().replace("\u2019", "'")):
+        listed = ENGLISH.tokenizer_exceptions.get(run)
+        for part in [orths[spacy.symbols.ORTH] for orths in listed] if listed else run.split("'"):
+            if len(part) >= 2 and part.isalpha() and part not in ENGLISH.stop_words:
+                words[part] += 1
+    return words
+
+
+@settings(max_examples=500)
+@given(TRICKY | st.text(max_size=30) | st.text(alphabet=printable, max_size=30) | PHRASES.map(" ".join))
+def test_the_words_are_those_of_the_rule(text: str) -> None:
+    assert words_of(text) == by_the_rule(text)
+
+
+@given(st.lists(TRICKY, max_size=4))
+def test_the_words_of_a_document_are_those_of_its_lines(lines: list[str]) -> None:
+    assert words_of("\n".join(lines)) == sum((words_of(line) for line in lines), Counter())
+
+
+def test_words_are_lower_case_alphabetic_and_no_stop_words() -> None:
+    text = "The Movie, a movie! It's 100% great; I can't recommend e-mail x2 (really) naïve file_name 2nd."
+    assert words_of(text) == {"movie": 2, "great": 1, "recommend": 1, "mail": 1, "naïve": 1}
+
+
+@pytest.mark.parametrize("mark", ["'", "\u2019"])
+def test_apostrophes_end_as_with_spacy(mark: str) -> None:
+    text = "Don't, won't; they're the film's best: cannot couldn't've y'all rock'n'roll 'quoted' o'clock".replace(
+        "'", mark
+    )
+    assert words_of(text) == words_of(text, SpacyTokens("en")) + Counter(["rock", "roll"])
+
+
+def test_marks_belong_to_their_letters() -> None:
+    assert words_of("nai\u0308ve film") == {"film": 1}  # as with spaCy: a mark is no letter, and cuts no word in two
+    assert words_of("हिन्दी film", fast_tokens("hi")) == {"film": 1}
+
+
+@pytest.mark.parametrize("letter", ["x", "é"])
+def test_an_endless_run_counts_as_nothing_and_hides_no_other(letter: str) -> None:
+    assert words_of(letter * (MAX_LETTERS + 1) + " word") == {"word": 1}
+    assert words_of(f"{2 * letter},word," * MAX_LETTERS) == {2 * letter: MAX_LETTERS, "word": MAX_LETTERS}
+
+
+def test_another_process_needs_no_spacy() -> None:
+    script = (
+        "import pickle, sys; from dplda.text import pool\n"
+        "tokens = pickle.load(sys.stdin.buffer)\n"
+        "assert tokens.words('films') == ('films',)\n"
+        "assert 'spacy' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", script], input=pickle.dumps(fast_tokens()), check=True)
+
+
+def test_lemmas_are_looked_up_and_stop_words_among_them_left_out() -> None:
+    lemmas = fast_tokens("en", lemmas=True)
+    assert words_of("Movies were further called mice", lemmas) == {"movie": 1, "mouse": 1}
+
+
+def test_other_languages_have_their_own_lists() -> None:
+    assert words_of("Der Film ist schön", fast_tokens("de")) == {"film": 1, "schön": 1}
+    assert words_of("L'été d'une femme", fast_tokens("fr")) == {"été": 1, "femme": 1}
+
+
+@pytest.mark.parametrize("language", ["zh", "ja", "th", "vi", "ko"])
+def test_languages_without_white_space_between_words_are_refused(language: str) -> None:
+    with pytest.raises(InputError, match=rf"'fast' cannot find the words of language '{language}'.*'spacy'\.$"):
+        fast_tokens(language)
+
+
+def test_unknown_languages_and_missing_tables_are_refused() -> None:
+    with pytest.raises(InputError, match="language 'qq' is not available"):
+        fast_tokens("qq")
+    with pytest.raises(InputError, match="no table of lemmas"):
+        fast_tokens("xx", lemmas=True)

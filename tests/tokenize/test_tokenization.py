@@ -1,0 +1,9 @@
+import pytest
+
+from dplda.errors import InputError
+from dplda.tokenize.tokenization import Tokenization
+
+
+def test_unknown_tokenizers_are_refused_with_the_choice() -> None:
+    with pytest.raises(InputError, match=r"tokenizer must be one of spacy, fast, got 'quick'\.$"):
+        Tokenization(tokenizer="quick")

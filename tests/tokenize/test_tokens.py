@@ -1,0 +1,136 @@
+import pickle
+from collections import Counter
+
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.strings import hash_string
+
+from dplda.errors import InputError
+from dplda.tokenize import tokenizers as tokens
+from dplda.tokenize.tokenizers import MAX_PIECE, SpacyTokens
+
+TOKENS = SpacyTokens("en")
+WHOLE = spacy.blank("en")
+
+
+def words_of(text: str, by: SpacyTokens = TOKENS) -> Counter[str]:
+    """Words of all pieces of a document."""
+    return Counter(word for piece in by.pieces(text) for word in by.words(piece))
+
+
+def by_spacy(text: str) -> Counter[str]:
+    """The rule in spaCy's own words, over the whole document."""
+    kept = (token for token in WHOLE.tokenizer(text) if token.is_alpha and not token.is_stop)
+    return Counter(token.lower_ for token in kept if len(token.lower_) >= 2 and token.lower_.isalpha())
+
+
+def test_words_are_lower_case_alphabetic_and_no_stop_words() -> None:
+    text = "The Movie, a movie! It's 100% great; I can't recommend e-mail x (really) naïve."
+    assert words_of(text) == {"movie": 2, "great": 1, "recommend": 1, "mail": 1, "naïve": 1}
+
+
+@settings(max_examples=200)
+@given(st.text(alphabet="aB'.,-!:() \n\u00a0é1İß/@", max_size=40))
+def test_words_of_pieces_are_those_of_the_whole_document(text: str) -> None:
+    assert words_of(text) == by_spacy(text)
+
+
+def test_everyday_text_gives_spacys_own_words() -> None:
+    text = (
+        "Mr. O'Neill's well-made U.S. film (1994)... cannot be missed:don't, won't, they're; "
+        'see http://example.com/a?b=c or mail me@x.org. "Wow!"--he said/she said :-) 10km e.g. this.And that'
+    )
+    assert words_of(text) == by_spacy(text)
+
+
+def test_a_fresh_vocabulary_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "ANALYSED_PIECES", 3)
+    forgetful = SpacyTokens("en")
+    first = forgetful._tokenizer
+    for text in ("alpha beta gamma delta alpha", "epsilon (beta) gamma.", "alpha alpha beta"):
+        assert words_of(text, forgetful) == words_of(text)
+    assert forgetful._tokenizer is not first
+
+
+def test_no_document_can_stand_in_for_a_word_of_another() -> None:
+    forged = "ohtnyvqqHrEEcabK"  # made up so that spaCy takes it for the same string
+    assert hash_string(forged) == hash_string("movie")
+    for first, second in ((forged, "movie"), ("movie", forged)):
+        fresh = SpacyTokens("en")
+        assert words_of(first, fresh) == {first.lower(): 1}
+        assert words_of(f"a {second}, ({second})", fresh) == {second.lower(): 2}
+        assert words_of(f"{first}, {second}!", fresh) == {first.lower(): 1, second.lower(): 1}
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    language=st.sampled_from(["en", "de", "fr"]),
+    text=st.lists(
+        st.sampled_from([*"aA.,'()-:/", "don't", "a.m.", "z.B.", "O'", "10km", "l'", ":-)", "e.g."]), max_size=6
+    ),
+)
+def test_a_tokenizer_of_few_rules_cuts_a_piece_as_one_of_all_rules(language: str, text: list[str]) -> None:
+    piece = "".join(text)
+    whole = tokens._tokenizer(language)
+    few = tokens._with_own_vocabulary(whole, language, piece)
+    assert [token.text for token in few(piece)] == [token.text for token in whole(piece)]
+
+
+def test_a_language_that_joins_across_space_is_read_in_parts_that_end_at_spaces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "\u6211\u7231 " * 20_000 + "\u6211" * 15_000
+    parts = tokens._PART.findall(text)
+    assert "".join(parts) == text
+    assert max(map(len, parts)) <= tokens.MAX_PART
+    assert all(part.endswith(" ") for part in parts[:5])
+    taken = SpacyTokens("zh")
+    asked: list[str] = []
+    monkeypatch.setattr(taken, "_analyse", lambda part: asked.append(part) or [part[:2]])
+    assert taken.pieces(text) == [part[:2] for part in parts]
+
+
+def test_everyday_text_is_never_read_twice() -> None:
+    for language in ("en", "de", "fr", "zh"):
+        fresh = SpacyTokens(language)
+        before = fresh._tokenizer
+        text = "Mr. O'Neill's \u6211\u7231 it's  (10km)\n\tdon't\u00a0e.g. L'\u00e9t\u00e9 :-) http://a.b/c?d=e"
+        words_of(text, fresh)
+        assert fresh._tokenizer is before
+
+
+def test_an_endless_piece_costs_no_time_and_counts_as_nothing() -> None:
+    assert words_of("(" * 1_000_000 + " word " + "x" * (MAX_PIECE + 1)) == {"word": 1}
+
+
+def test_lemmas_are_looked_up_and_stop_words_among_them_left_out() -> None:
+    lemmas = SpacyTokens("en", lemmas=True)
+    assert words_of("Movies were further called mice", lemmas) == {"movie": 1, "mouse": 1}
+
+
+def test_another_process_reads_by_the_same_rule() -> None:
+    sent = pickle.loads(pickle.dumps(SpacyTokens("de", lemmas=True)))
+    assert words_of("Der Film ist schöner", sent) == words_of("Der Film ist schöner", SpacyTokens("de", lemmas=True))
+    assert words_of("schöner Film", sent) == {"schön": 1, "film": 1}
+
+
+def test_other_languages_have_their_own_rules() -> None:
+    assert words_of("Der Film ist schön", SpacyTokens("de")) == {"film": 1, "schön": 1}
+
+
+def test_a_language_that_joins_across_space_is_taken_whole() -> None:
+    chinese = SpacyTokens("zh")
+    assert words_of("电影 好看", chinese) == Counter()  # characters: each shorter than two letters
+    chinese._tokenizer = WHOLE.tokenizer  # one that finds words, for spaCy's own such need other packages
+    chinese._word = TOKENS._word
+    assert chinese.pieces("A film, don't; film") == ["film", "film"]
+    assert words_of("A film, don't; film", chinese) == {"film": 2}
+
+
+def test_unknown_languages_and_missing_tables_are_refused() -> None:
+    with pytest.raises(InputError, match="language 'qq' is not available"):
+        SpacyTokens("qq")
+    with pytest.raises(InputError, match="no table of lemmas"):
+        SpacyTokens("xx", lemmas=True)
