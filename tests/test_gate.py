@@ -307,7 +307,7 @@ def test_noise_and_accounting_have_one_home_each(library, home):
 
 WAYS_AROUND = [
     "from dplda.store.units import project",
-    "def f():\n    from dplda.corpus import units",
+    "def f():\n    from dplda.store import units",
     "import dplda.store.units as u",
 ]
 

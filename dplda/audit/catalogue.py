@@ -15,7 +15,7 @@ from dplda.api import Request
 from dplda.audit.attacker import Attacker
 from dplda.audit.games import Game, Neighbours
 from dplda.config import PLACEMENTS, FitSettings, ModelSettings, PrivacySettings, VocabularySettings
-from dplda.corpus import synthetic
+from dplda.datasets.synthetic import synthetic
 from dplda.errors import InputError, UnsupportedByData
 from dplda.placements import registry
 from dplda.placements.stages import word_shares

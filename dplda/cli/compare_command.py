@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dplda.cli.console import say, table
-from dplda.ledger.comparisons import DONE, Cell, Comparison, Outcome
-
-if TYPE_CHECKING:
-    from dplda.evaluation.grid import Grid
-    from dplda.ledger import ComparisonLog, Quote
-import json
-import sys
-from collections.abc import Callable
-
 import click
 
-from dplda.cli.console import following, following_grid, print_json, private_notes
+from dplda.cli.console import following, following_grid, print_json, private_notes, say, table
 from dplda.cli.options import (
     MODEL,
     MODELS,
@@ -45,7 +37,7 @@ from dplda.readers.word_lists import read_word_list
 if TYPE_CHECKING:
     from dplda.evaluation.grid import Grid
     from dplda.ledger import ComparisonLog, Ledger, Quote
-    from dplda.ledger.comparisons import Comparison
+    from dplda.ledger.comparisons import Cell, Comparison, Outcome
 
 
 MEASURES = ("error", "coherence", "diversity", "bound")
@@ -113,6 +105,8 @@ def record(comparison: Comparison, quote: Quote | None, report: Path | None) -> 
 
 def show(comparison: Comparison, report: Path | None) -> None:
     """The same for a person: means over the repeats."""
+    from dplda.ledger.comparisons import DONE
+
     together: dict[tuple[object, ...], list[Outcome]] = {}
     for outcome in comparison.outcomes:
         cell = outcome.cell

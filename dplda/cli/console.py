@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich import progress as bars
@@ -17,8 +17,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dplda.ledger.comparisons import Cell
 from dplda.progress import NoProgress, Progress
+
+if TYPE_CHECKING:
+    from dplda.ledger.comparisons import Cell
 
 # Characters that make a terminal do something, and those that reorder the text around them.
 _DIRECTING = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))

@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
+import io
 import math
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
-from dplda.cli.console import print_json, say, table
-from dplda.cli.options import json_option, ledger_option, open_ledger
-
-if TYPE_CHECKING:
-    from dplda.accounting.events import Event
-    from dplda.ledger import RunRecord
-from dplda.cli.options import open_model, refuse_existing
+from dplda.cli.console import following, print_json, private_notes, say, table
+from dplda.cli.options import (
+    find_ledger,
+    json_option,
+    ledger_option,
+    open_ledger,
+    open_model,
+    read,
+    reading_options,
+    refuse_existing,
+)
 from dplda.errors import InputError
 
 if TYPE_CHECKING:
-    from dplda.model import TopicModel
-import io
-
-import numpy as np
-
-from dplda.cli.console import following, private_notes
-from dplda.cli.options import (
-    read,
-    reading_options,
-)
-
-if TYPE_CHECKING:
     from numpy.typing import NDArray
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from dplda.cli.options import find_ledger
+    from dplda.accounting.events import Event
+    from dplda.ledger import RunRecord
+    from dplda.model import TopicModel
 
 
 @click.group(invoke_without_command=True)

@@ -11,8 +11,9 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from dplda.ledger import integrity
-from dplda.ledger.database import CellRow, ComparisonRow, Store
+from dplda.ledger.database import Store
 from dplda.ledger.filters import LedgerState
+from dplda.ledger.schema import CellRow, ComparisonRow
 
 DONE, UNSUPPORTED = "done", "unsupported"
 

@@ -1,4 +1,10 @@
-"""The ledger's file: its tables, its key, its transactions and its upgrades."""
+"""The ledger's two files: an SQLite database and its key, opened, created and locked.
+
+The rollback journal is kept in DELETE mode rather than WAL: between transactions the whole ledger is one file
+that can be copied or backed up, and it needs no shared memory. With ``synchronous=EXTRA`` a commit has
+reached the disk, the folder entry included, before the call returns. Deciding and writing share one
+``BEGIN IMMEDIATE`` transaction, so no two processes can both take the same remaining budget.
+"""
 
 from __future__ import annotations
 
@@ -13,171 +19,13 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 from platformdirs import user_data_path
-from sqlalchemy import URL, Connection, Engine, ForeignKey, NullPool, create_engine, event
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy.orm import Session
 
 from dplda.errors import LedgerError
 from dplda.ledger.integrity import Chain
-
-SCHEMA_VERSION = 4
-APPLICATION_ID = 0x64706C64  # "dpld": tells a ledger from another program's SQLite database
-
-
-class Base(DeclarativeBase):
-    """Base of all tables."""
-
-
-class DatasetRow(Base):
-    """A declared dataset name, which owns a budget."""
-
-    __tablename__ = "datasets"
-
-    name: Mapped[str] = mapped_column(primary_key=True)
-    created: Mapped[str]  # ISO 8601, UTC
-
-
-class GrantRow(Base):
-    """A total grant; the latest of a dataset is in force, none means `settings.DEFAULT_GRANT`."""
-
-    __tablename__ = "grants"
-
-    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    dataset: Mapped[str] = mapped_column(ForeignKey("datasets.name"))
-    epsilon: Mapped[float]
-    delta: Mapped[float]
-    unbounded: Mapped[bool]
-    after_run: Mapped[int]  # number of the latest run at the time, of any dataset; 0 before the first
-    created: Mapped[str]
-    listed: Mapped[str | None]  # canonical JSON: the epsilons, rising, to which the grant may be raised later
-
-
-class RunRow(Base):
-    """A run: reserved when it starts, then ended with one of `records.ENDED`."""
-
-    __tablename__ = "runs"
-
-    id: Mapped[str] = mapped_column(primary_key=True)
-    number: Mapped[int] = mapped_column(unique=True)
-    dataset: Mapped[str] = mapped_column(ForeignKey("datasets.name"))
-    unit: Mapped[str]
-    adjacency: Mapped[str]
-    epsilon: Mapped[float]
-    delta: Mapped[float]
-    sound: Mapped[bool]
-    status: Mapped[str]
-    reason: Mapped[str]
-    parameters: Mapped[str]  # canonical JSON
-    seconds: Mapped[str]  # canonical JSON: stage -> seconds
-    model: Mapped[str | None]
-    fingerprint: Mapped[str | None]
-    created: Mapped[str]
-    grouping: Mapped[str | None]  # the code of how documents form units; none where each is one, and before version 4
-
-
-class EventRow(Base):
-    """One planned event of a run, in order; `asked` (charged) is committed before anything is computed for it."""
-
-    __tablename__ = "events"
-
-    run: Mapped[str] = mapped_column(ForeignKey("runs.id"), primary_key=True)
-    position: Mapped[int] = mapped_column(primary_key=True)
-    event: Mapped[str]  # canonical JSON of `Event.to_json`
-    asked: Mapped[bool]
-
-
-class ComparisonRow(Base):
-    """A comparison of placements on one corpus; the latest of a key is the one that is resumed."""
-
-    __tablename__ = "comparisons"
-
-    name: Mapped[str] = mapped_column(primary_key=True)
-    number: Mapped[int] = mapped_column(unique=True)
-    key: Mapped[str]  # equal for equal corpora and parameters
-    corpus: Mapped[str]
-    kind: Mapped[str]
-    parameters: Mapped[str]  # canonical JSON
-    created: Mapped[str]
-
-
-class CellRow(Base):
-    """One run of a comparison: begun, then ended with an outcome."""
-
-    __tablename__ = "cells"
-
-    comparison: Mapped[str] = mapped_column(ForeignKey("comparisons.name"), primary_key=True)
-    placement: Mapped[str] = mapped_column(primary_key=True)
-    calibration: Mapped[str] = mapped_column(primary_key=True)
-    epsilon: Mapped[float] = mapped_column(primary_key=True)
-    repeat: Mapped[int] = mapped_column(primary_key=True)
-    outcome: Mapped[str | None]  # canonical JSON of `Outcome.to_json`; none until the cell has ended
-
-
-class SketchRow(Base):
-    """The sketch of the documents behind a fingerprint; runs before version 3 have none.
-
-    Sketches of version 3 hold documents of one and two words too; they are replaced when the documents are bound again.
-    """
-
-    __tablename__ = "sketches"
-
-    fingerprint: Mapped[str] = mapped_column(primary_key=True)
-    documents: Mapped[str]  # `Sketch.to_text`
-
-
-class OverlapRow(Base):
-    """Two corpora that share documents, found when the later of them was bound."""
-
-    __tablename__ = "overlaps"
-
-    earlier: Mapped[str] = mapped_column(ForeignKey("sketches.fingerprint"), primary_key=True)
-    later: Mapped[str] = mapped_column(ForeignKey("sketches.fingerprint"), primary_key=True)
-
-
-class GroupingRow(Base):
-    """The grouping of a fingerprint's documents into units; unknown for runs before version 4."""
-
-    __tablename__ = "groupings"
-
-    code: Mapped[str] = mapped_column(primary_key=True)
-    fingerprint: Mapped[str] = mapped_column(ForeignKey("sketches.fingerprint"))
-    units: Mapped[str]  # `Sketch.members_to_text`, in the order of the sketch's documents
-
-
-class JournalRow(Base):
-    """One change of one state row, chained to the change before it; never updated."""
-
-    __tablename__ = "journal"
-
-    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    change: Mapped[str]  # canonical JSON: {"table": ..., "row": {...}}
-    code: Mapped[str]
-
-
-class HeadRow(Base):
-    """The journal's length and last code, sealed with the key; `owner` tells whose key that is."""
-
-    __tablename__ = "head"
-
-    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    length: Mapped[int]
-    code: Mapped[str]
-    seal: Mapped[str]
-    owner: Mapped[str]
-
-
-STATE: tuple[type[Base], ...] = (
-    DatasetRow, GrantRow, RunRow, EventRow, ComparisonRow, CellRow, SketchRow, OverlapRow, GroupingRow,
-)  # fmt: skip
-ADDED: dict[int, tuple[type[Base], ...]] = {  # the tables that each version brought
-    2: (ComparisonRow, CellRow),
-    3: (SketchRow, OverlapRow),
-    4: (GroupingRow,),
-}
-ADDED_COLUMNS: dict[int, tuple[tuple[str, str], ...]] = {
-    4: (("grants", "listed"), ("runs", "grouping"))
-}  # texts or NULL
-
+from dplda.ledger.schema import ADDED, ADDED_COLUMNS, APPLICATION_ID, SCHEMA_VERSION, Base, HeadRow
 
 BUSY_SECONDS = 5.0
 KEY_BYTES = 32

@@ -19,7 +19,7 @@ from sqlalchemy import Label, Table, inspect, literal_column, select
 from sqlalchemy.orm import Session
 
 from dplda.errors import LedgerError
-from dplda.ledger.database import STATE, Base, HeadRow, JournalRow
+from dplda.ledger.schema import STATE, Base, HeadRow, JournalRow
 
 State = dict[tuple[str, str], dict[str, Any]]
 

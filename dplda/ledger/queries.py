@@ -10,9 +10,9 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from dplda.accounting.events import Event
-from dplda.ledger.database import DatasetRow, EventRow, GrantRow, GroupingRow, OverlapRow, RunRow, SketchRow
 from dplda.ledger.filters import LedgerState, total
 from dplda.ledger.ledger_records import RESERVED, DatasetRecord, Grant, HistoryRecord, PlannedEvent, RunRecord
+from dplda.ledger.schema import DatasetRow, EventRow, GrantRow, GroupingRow, OverlapRow, RunRow, SketchRow
 from dplda.readers.records import DOCUMENT
 from dplda.store.sketches import Fingerprint, Sketch
 

@@ -11,9 +11,10 @@ from sqlalchemy.orm import Session
 from dplda.accounting.events import Event
 from dplda.errors import BudgetRefused, GateError, InputError, LedgerError
 from dplda.ledger import integrity, queries
-from dplda.ledger.database import Base, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow, Store
+from dplda.ledger.database import Store
 from dplda.ledger.filters import LedgerState, admit
 from dplda.ledger.ledger_records import ABANDONED, DONE, REFUSED, RESERVED
+from dplda.ledger.schema import Base, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow
 from dplda.store.sketches import Fingerprint
 
 

@@ -10,8 +10,8 @@ from dplda.lazy import lazy
 
 if TYPE_CHECKING:
     from dplda.spectral.adaptive import adaptive_power_iteration, clipped_power_iteration
+    from dplda.spectral.low_rank import LowRank, analyze_gauss, private_low_rank, private_power_method
     from dplda.spectral.power_method import Subspace, noisy_power_method, random_basis, streaming_power_method
-    from dplda.spectral.private_low_rank import LowRank, analyze_gauss, private_low_rank, private_power_method
 
 __all__ = [
     "LowRank",
@@ -29,14 +29,14 @@ __all__ = [
 __getattr__, __dir__ = lazy(
     __name__,
     {
-        "LowRank": "private_low_rank",
+        "LowRank": "low_rank",
         "Subspace": "power_method",
         "adaptive_power_iteration": "adaptive",
-        "analyze_gauss": "private_low_rank",
+        "analyze_gauss": "low_rank",
         "clipped_power_iteration": "adaptive",
         "noisy_power_method": "power_method",
-        "private_low_rank": "private_low_rank",
-        "private_power_method": "private_low_rank",
+        "private_low_rank": "low_rank",
+        "private_power_method": "low_rank",
         "random_basis": "power_method",
         "streaming_power_method": "power_method",
     },

@@ -17,8 +17,8 @@ import numpy as np
 from joblib.externals.loky import ProcessPoolExecutor
 
 from dplda.readers.records import CountedDocuments, Defect, TextRecord
+from dplda.tokenize.counting import Counts, Tokens, WordCounter
 from dplda.tokenize.tokenization import Tokenization
-from dplda.tokenize.tokenizers import Counts, Tokens, WordCounter
 
 CHUNK_DOCUMENTS = 4096
 CHUNK_CHARACTERS = 1 << 21
@@ -35,7 +35,7 @@ class _Chunk(NamedTuple):
 
 def find_tokens(tokenization: Tokenization) -> Tokens:
     """What cuts text into words as `tokenization` says. Raises `InputError` if its language cannot be cut so."""
-    from dplda.tokenize import tokenizers as tokens
+    from dplda.tokenize import spacy_tokens as tokens
 
     return tokens.find_tokens(tokenization)
 

@@ -14,7 +14,7 @@ from dplda.accounting.accountant import capacity
 from dplda.corpus import Corpus
 from dplda.errors import BudgetRefused, LedgerError
 from dplda.ledger import Ledger
-from dplda.ledger.database import SCHEMA_VERSION
+from dplda.ledger.schema import SCHEMA_VERSION
 from dplda.store.fingerprint import fingerprint
 from dplda.store.sketches import Fingerprint
 

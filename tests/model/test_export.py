@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from dplda.errors import InputError
-from dplda.model import KINDS, TopicModel
-from dplda.model import exporters as export
+from dplda.model import KINDS, TopicModel, export
 from dplda.model.exporters import csv_text
 
 

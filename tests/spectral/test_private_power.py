@@ -127,7 +127,7 @@ def test_noise_has_its_law_and_scale(neighbours, delta, law, monkeypatch):
             seen.append((X, noise(X)))
         return noisy_power_method(A, X, rounds, noise=noise)
 
-    monkeypatch.setattr("dplda.spectral.private_low_rank.noisy_power_method", spy)
+    monkeypatch.setattr("dplda.spectral.low_rank.noisy_power_method", spy)
     X = basis(3)
     arguments = {"epsilon": 1.0, "delta": delta, "rng": np.random.default_rng(5), "neighbours": neighbours}
     (event,) = private_power_method(np.eye(D), X, ROUNDS, change=0.5, **arguments).events

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dplda.tokenize import tokenizers as counter
-from dplda.tokenize.tokenizers import Counts, WordCounter
+from dplda.tokenize import counting as counter
+from dplda.tokenize.counting import Counts, WordCounter
 
 
 class Letters:

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dplda.errors import InputError
-from dplda.tokenize.tokenizers import MAX_LETTERS, FastTokens, SpacyTokens, fast_tokens
+from dplda.tokenize.counting import MAX_LETTERS, FastTokens
+from dplda.tokenize.spacy_tokens import SpacyTokens, fast_tokens
 
 FAST = fast_tokens("en")
 ENGLISH = spacy.blank("en").Defaults
@@ -85,7 +86,7 @@ def test_an_endless_run_counts_as_nothing_and_hides_no_other(letter: str) -> Non
 
 def test_another_process_needs_no_spacy() -> None:
     script = (
-        "import pickle, sys; from dplda.text import pool\n"
+        "import pickle, sys; from dplda.tokenize import pool\n"
         "tokens = pickle.load(sys.stdin.buffer)\n"
         "assert tokens.words('films') == ('films',)\n"
         "assert 'spacy' not in sys.modules\n"

@@ -14,8 +14,8 @@ import dplda
 from dplda.readers.records import CountedDocuments, Defect, TextRecord, document_key
 from dplda.tokenize import pool
 from dplda.tokenize.pool import count_words
+from dplda.tokenize.spacy_tokens import SpacyTokens
 from dplda.tokenize.tokenization import TOKENIZERS, Tokenization
-from dplda.tokenize.tokenizers import SpacyTokens
 
 RECORDS: list[TextRecord | Defect] = [
     TextRecord(f"d{number}", document_key(number), f"film number{number % 7} actor{'s' * (number % 3)} story")
@@ -106,7 +106,7 @@ def test_nothing_in_is_nothing_out() -> None:
 def test_a_script_without_a_main_guard_can_use_processes(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "from dplda.text import pool\n"
+        "from dplda.tokenize import pool\n"
         "from dplda.readers.records import TextRecord\n"
         "from dplda.tokenize.tokenization import Tokenization\n"
         "pool.CHUNK_DOCUMENTS = 1\n"

@@ -1,4 +1,4 @@
-from dplda.tokenize.tokenizers import MAX_LETTERS, WordRule
+from dplda.tokenize.counting import MAX_LETTERS, WordRule
 
 RULE = WordRule({"the", "go"}, {"films": "Film", "went": "go", "cannot": "can not", "i": "myself"})
 

@@ -37,7 +37,8 @@ from dplda.store.count_store import CountStore
 from dplda.store.fingerprint import Fingerprinter
 from dplda.store.partial_store import PartialStore
 from dplda.store.writer import StoreWriter
-from dplda.tokenize.tokenizers import SpacyTokens, WordCounter
+from dplda.tokenize.counting import WordCounter
+from dplda.tokenize.spacy_tokens import SpacyTokens
 
 STEPS: tuple[tuple[Any, str], ...] = (
     (dplda.readers.text_lines, "parse_line"),

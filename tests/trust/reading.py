@@ -14,7 +14,7 @@ from pathlib import Path
 import dplda
 from dplda.errors import DpldaError
 from dplda.store.count_store import CountStore
-from dplda.tokenize.tokenizers import SpacyTokens
+from dplda.tokenize.spacy_tokens import SpacyTokens
 
 
 def peak() -> float:

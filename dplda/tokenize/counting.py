@@ -1,4 +1,9 @@
-"""Text to words to counts of a document: spaCy's tokenizers, and a fast one of our own."""
+"""Count the words of many documents in vectorised steps, with the fast tokenizer or any other.
+
+A tokenizer cuts a document into pieces and knows the words of a piece. Each distinct piece is asked for its words
+once and gets a number, so that a document is a row of piece numbers, a piece a row of word numbers, and the counts
+are the product of two sparse matrices. What is remembered of other documents never changes an answer.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +14,11 @@ from array import array
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-import spacy
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from spacy.lookups import load_lookups
-from spacy.symbols import ORTH
-from spacy.tokenizer import Tokenizer
-from spacy.vocab import Vocab
-
-from dplda.errors import InputError
-from dplda.tokenize.tokenization import Tokenization
 
 MIN_LETTERS = 2
 MAX_LETTERS = 1000  # nothing longer is a word
@@ -153,9 +150,12 @@ _APART = {code: " " for code in range(128) if not re.match(r"[\w']", chr(code))}
 
 
 class FastTokens:
-    """The rule above, with a language's `exceptions` (runs and their parts) and its rule for words.
+    """The fast tokenizer: one regular expression, with a language's `exceptions` (runs and their parts) and word rule.
 
-    Needs nothing of spaCy once it is made, so that other processes need not load it.
+    In lower-case text, runs of letters, digits and underscores, with the combining marks behind them, are found by the
+    expression; an apostrophe between two runs joins them. A run that is an exception becomes the parts listed for it
+    ("don't": "do", "n't"); any other is cut at its apostrophes. Of the parts, those count that consist of two to 1000
+    letters and are no stop word. Needs nothing of spaCy once it is made, so that other processes need not load it.
     """
 
     def __init__(self, exceptions: Mapping[str, tuple[str, ...]], word: WordRule) -> None:
@@ -182,125 +182,3 @@ def _runs() -> re.Pattern[str]:
     letters = map(chr, range(sys.maxunicode + 1))
     marks = "".join(letter for letter in letters if unicodedata.category(letter).startswith("M"))
     return re.compile(rf"\w+(?:[{marks}]+\w*|'\w+){{0,{MOST_JOINED}}}")
-
-
-ANALYSED_PIECES = 500_000  # then spaCy's vocabulary starts afresh, which bounds memory
-MAX_PIECE = 200  # characters: a longer piece has no words, because affix rules take cubic time
-MAX_PART = 10_000  # characters of a language without white space between words
-_PART = re.compile(rf".{{1,{MAX_PART - 1}}}(?:\s|\Z)|.{{1,{MAX_PART}}}", re.DOTALL)
-PLAIN = "spacy.Tokenizer.v1"  # of the languages in which white space separates words
-
-
-class SpacyTokens:
-    """spaCy's tokens of `language`, a spaCy code such as ``"en"``, or their lemmas if `lemmas`.
-
-    Raises `InputError` if spaCy has no such language or no table of its lemmas.
-    """
-
-    def __init__(self, language: str = "en", lemmas: bool = False) -> None:
-        self._asked = language, lemmas
-        self._tokenizer = _tokenizer(language)
-        self._word = _word_rule(language, lemmas)
-        self._whole = type(self._tokenizer) is not Tokenizer  # may join across white space
-        self._analysed = 0
-
-    def __reduce__(self) -> tuple[type[SpacyTokens], tuple[str, bool]]:
-        """Another process starts afresh."""
-        return SpacyTokens, self._asked
-
-    def pieces(self, text: str) -> list[str]:
-        """What white space separates in `text`; its words where a language joins across white space."""
-        if self._whole:
-            return [word for part in _PART.findall(text) for word in self._analyse(part)]
-        return text.split()
-
-    def words(self, piece: str) -> list[str]:
-        """The words of one piece."""
-        if self._whole:
-            return [piece]
-        return self._analyse(piece) if len(piece) <= MAX_PIECE else []
-
-    def _analyse(self, text: str) -> list[str]:
-        if self._analysed >= ANALYSED_PIECES:
-            self._tokenizer, self._analysed = _tokenizer(self._asked[0]), 0
-        tokens = self._tokenizer(text)
-        spelled = [token.text for token in tokens]
-        if not _faithful(tokens, spelled, text):  # answer as if nothing was read before
-            spelled = [token.text for token in _with_own_vocabulary(self._tokenizer, self._asked[0], text)(text)]
-        self._analysed += max(1, len(spelled)) if self._whole else 1
-        return [word for token in spelled if (word := self._word(token))]
-
-
-def find_tokens(tokenization: Tokenization) -> Tokens:
-    """The tokenizer that `tokenization` asks for. Raises `InputError` if it cannot be had."""
-    make = fast_tokens if tokenization.tokenizer == "fast" else SpacyTokens
-    return make(tokenization.language, tokenization.lemmas)
-
-
-def fast_tokens(language: str = "en", lemmas: bool = False) -> FastTokens:
-    """The fast tokenizer with spaCy's lists for `language`.
-
-    Raises `InputError` if spaCy has no such language, or no table of its lemmas and `lemmas` are asked for, or needs
-    more than white space to find its words.
-    """
-    found = _language(language)
-    if found.default_config["nlp"]["tokenizer"]["@tokenizers"] != PLAIN:
-        raise InputError(
-            f"tokenizer 'fast' cannot find the words of language {language!r}, which are not separated by "
-            f"white space. Use tokenizer 'spacy'."
-        )
-    listed = found.Defaults.tokenizer_exceptions.items()
-    exceptions = {run: tuple(part[ORTH] for part in parts) for run, parts in listed}
-    return FastTokens(exceptions, _word_rule(language, lemmas))
-
-
-def _faithful(tokens: Any, spelled: list[str], text: str) -> bool:
-    """Whether the tokens spell `text`, each of the length it was made with: no other string stood in for one."""
-    return bool(tokens.text == text) and list(map(len, tokens)) == list(map(len, spelled))
-
-
-def _tokenizer(language: str) -> Any:
-    try:
-        pipeline = spacy.blank(language)
-    except Exception:  # whatever a language's optional packages raise when they are missing
-        raise _no_language(language) from None
-    pipeline.vocab.lex_attr_getters = {}  # a third of the time goes into attributes that no word depends on
-    return pipeline.tokenizer
-
-
-def _with_own_vocabulary(tokenizer: Any, language: str, text: str) -> Any:
-    """A tokenizer that cuts `text` as `tokenizer`, of `language`, would if it had read nothing.
-
-    Rules for pieces that are not in `text` cannot apply, and are left out because they take a tenth of a second.
-    """
-    if type(tokenizer) is not Tokenizer:
-        return _tokenizer(language)
-    rules = {piece: parts for piece, parts in tokenizer.rules.items() if piece in text}
-    searches = ("prefix_search", "suffix_search", "infix_finditer", "token_match", "url_match")
-    return Tokenizer(Vocab(), rules, **{name: getattr(tokenizer, name) for name in searches})
-
-
-def _language(language: str) -> Any:
-    """spaCy's lists and settings of `language`."""
-    try:
-        return spacy.util.get_lang_class(language)
-    except Exception:
-        raise _no_language(language) from None
-
-
-def _no_language(language: str) -> InputError:
-    return InputError(
-        f"language {language!r} is not available in spaCy, or needs a package that is not installed. "
-        f"See spacy.io/usage/models#languages."
-    )
-
-
-def _word_rule(language: str, lemmas: bool) -> WordRule:
-    return WordRule(_language(language).Defaults.stop_words, _lemma_table(language) if lemmas else {})
-
-
-def _lemma_table(language: str) -> Any:
-    try:
-        return load_lookups(language, tables=["lemma_lookup"]).get_table("lemma_lookup")
-    except (ValueError, KeyError):
-        raise InputError(f"There is no table of lemmas for language {language!r}. Leave lemmas out.") from None
