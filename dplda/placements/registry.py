@@ -101,8 +101,7 @@ _PLACEMENTS: Mapping[tuple[str, str], Placement] = {
 
 def find(placement: str, calibration: str) -> Placement:
     """The placement of that name and calibration; raises `InputError` if there is none."""
-    found = _PLACEMENTS.get((placement, calibration))
-    if found is None:
+    if (placement, calibration) not in _PLACEMENTS:
         names = ", ".join(name for name, kind in _PLACEMENTS if kind == calibration)
         raise InputError(f"calibration {calibration} exists for placements {names}, not for {placement}.")
-    return found
+    return _PLACEMENTS[placement, calibration]

@@ -49,7 +49,7 @@ def analyze_gauss(
     isotropic for this norm: standard deviation s on the diagonal and s / sqrt(2) off it, where the
     paper's Algorithm 1 has s throughout; s is calibrated exactly. `values` (k,) are eigenvalues of A'A + E.
 
-    Cost: A'A, O(d^3); memory O(d^2) beside A and its cut rows. Where s_2 = ... = s_d, sin of the angle to the first
+    Cost: A'A, O(d^3); memory O(d^2) in addition to A and its rows. Where s_2 = ... = s_d, sin of the angle to the first
     eigenvector is about sqrt(d / 2) s / (s_1^2 - s_2^2), s_i the singular values of A. Seeded
     floating-point noise is for study; a private release of documents takes the curator's exact noise. Raises
     `InputError` for NaN, wrong shapes, k outside [1, d] or a wrong budget (delta must be positive).
@@ -90,7 +90,7 @@ def private_power_method(
 
     Differences from the paper: sigma = sqrt(4 p L log(1/delta)) / epsilon is replaced by exact composition, a symmetric
     pair of entries counts twice, and Laplace noise is p L sqrt(d) / epsilon without the factor 10 of Lemma 4.5.
-    Cost: `rounds` products, O(rounds d p^2); memory O(d p) beside A. Seeded floating-point noise is for study; a
+    Cost: `rounds` products, O(rounds d p^2); memory O(d p) in addition to A. Seeded floating-point noise is for study; a
     private release of documents takes the curator's exact noise. Raises `InputError` as `noisy_power_method` does,
     and for a wrong budget, `neighbours` or `change`.
     """

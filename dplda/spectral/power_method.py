@@ -62,7 +62,7 @@ def noisy_power_method(
     `random_basis`; NumPy or CuPy. With the unit vector `away_from` (d,), every iterate is orthogonal to it (deflation
     of a known direction), provided that A X + G has p directions orthogonal to it.
 
-    Cost: `rounds` products and O(rounds d p^2); memory O(d p) beside A. With p >= k, |G| of at most a fifth of
+    Cost: `rounds` products and O(rounds d p^2); memory O(d p) in addition to A. With p >= k, |G| of at most a fifth of
     error * (s_k - s_k+1) and |U'G| of at most (s_k - s_k+1) (sqrt(p) - sqrt(k - 1)) / (5 tau sqrt(d)) in every round,
     the k leading eigenvectors U lie within `error` after O(s_k / (s_k - s_k+1) log(d tau / error)) rounds
     (Corollary 1.1). Not private by itself. Raises `InputError` for an asymmetric or non-finite A and wrong shapes.

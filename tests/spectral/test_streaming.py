@@ -62,6 +62,11 @@ def test_any_basis_of_a_start_gives_the_same_subspace_and_values():
     assert outside(found[1].components, found[0].components) < 1e-12
 
 
+def test_single_samples_are_blocks_of_one():
+    found = [streaming_power_method(blocks, START, 20) for blocks in ([Z], list(Z))]
+    np.testing.assert_allclose(found[1].components, found[0].components, atol=1e-9)
+
+
 def test_a_spiked_covariance_is_found():
     random, d, k, samples = np.random.default_rng(2), 60, 3, 8000
     U = random_basis(random, d, k)
