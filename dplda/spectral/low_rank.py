@@ -90,7 +90,7 @@ def private_power_method(
 
     Differences from the paper: sigma = sqrt(4 p L log(1/delta)) / epsilon is replaced by exact composition, a symmetric
     pair of entries counts twice, and Laplace noise is p L sqrt(d) / epsilon without the factor 10 of Lemma 4.5.
-    Cost: `rounds` products, O(rounds d p^2); memory O(d p) in addition to A. Seeded floating-point noise is for study; a
+    Cost: `rounds` products, O(rounds d p^2); O(d p) memory beyond A. Seeded floating-point noise is for study; a
     private release of documents takes the curator's exact noise. Raises `InputError` as `noisy_power_method` does,
     and for a wrong budget, `neighbours` or `change`.
     """

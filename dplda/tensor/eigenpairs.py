@@ -118,7 +118,7 @@ def noisy_power_method(
     as in Algorithm 2 of Wang and Anandkumar. The products of T may be noisy. T is not tested for symmetry, and the
     result is only as private as the products and values are.
 
-    Cost: rank * iterations products of T with (d, starts) arrays. Memory: O(d (rank + starts)) in addition to that of T.
+    Cost: rank * iterations products of T with (d, starts) arrays. Memory: O(d (rank + starts)) beyond that of T.
     """
     require_counts(rank=rank, starts=starts, iterations=iterations)
     xp = namespace(T.example)
