@@ -1,1 +1,1 @@
-"""From released statistics to topics: whitening, recovery and refinement. Nothing here sees private data."""
+"""From released statistics to topics: whitening, recovery and refinement. Only released numbers are used."""

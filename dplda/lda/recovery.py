@@ -1,4 +1,4 @@
-"""The words modelled and their scale, the number of topics, eigenpairs, and topics with their prevalence."""
+"""From released numbers to topics: words and their scale, the number of topics, eigenpairs and prevalence."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ import numpy as np
 
 from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
-from dplda.lda.refinement import project_to_simplex
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.numerics.arrays import to_device, to_numpy
 from dplda.tensor.eigenpairs import EigenPairs, robust_power_method
 
+_AUTOMATIC_TOPICS = 40  # the most topics that --topics auto can find
+_STARTS = 5  # random starts of the power method for each eigenpair, over the number of topics
 
-def within_limits(found: WordFrequencies, most: int, limit: float) -> WordFrequencies:
+
+def within_limits(released: WordFrequencies, most: int, limit: float) -> WordFrequencies:
     """The `most` most frequent released words whose noisy document frequency is at most `limit`."""
-    kept = np.flatnonzero(found.frequencies <= limit)[:most]
-    return WordFrequencies(tuple(found.words[i] for i in kept), found.frequencies[kept], found.std)
+    kept = np.flatnonzero(released.frequencies <= limit)[:most]
+    return WordFrequencies(tuple(released.words[i] for i in kept), released.frequencies[kept], released.std)
 
 
 def require_words(modelled: WordFrequencies, released: WordFrequencies, needed: int, limit: float) -> None:
-    """Raise `UnsupportedByData` when too few words are left for the topics asked for; says why from releases alone."""
+    """Raise `UnsupportedByData` if fewer than `needed` words are modelled; the message depends on releases alone."""
     if len(modelled.words) >= needed:
         return
     if len(released.words) < needed:
@@ -38,28 +40,28 @@ def require_words(modelled: WordFrequencies, released: WordFrequencies, needed: 
     )
 
 
-def word_scale(found: WordFrequencies) -> np.ndarray:
-    """Word scaling s = 1 / sqrt(frequency + tau), normalised so that frequencies sum to one; (n_words,).
+def word_scale(words: WordFrequencies) -> np.ndarray:
+    """Word scaling s = 1 / sqrt(frequency + tau), (n_words,), with frequencies normalised to sum to one.
 
-    An invertible change of basis that flattens Zipf's law. tau is at least the noise in a frequency, so that a
-    word whose frequency is mostly noise is not blown up.
+    An invertible change of basis that flattens Zipf's law. tau is at least the noise of a frequency, so that words
+    whose frequency is mostly noise are not amplified.
     """
-    positive = np.maximum(found.frequencies, 0.0)
+    positive = np.maximum(words.frequencies, 0.0)
     total = max(float(positive.sum()), 1e-12)
-    tau = max(1e-5, found.std / total)
+    tau = max(1e-5, words.std / total)
     return np.asarray(1 / np.sqrt(positive / total + tau))
 
 
-AUTOMATIC_TOPICS = 40  # the most topics that --topics auto can find
-
-
 def most_topics(settings: FitSettings) -> int:
-    """The most topics that the run can end with; public."""
-    return AUTOMATIC_TOPICS if settings.model.topics == "auto" else int(settings.model.topics)
+    """The largest number of topics that a run can learn; public."""
+    return _AUTOMATIC_TOPICS if settings.model.topics == "auto" else int(settings.model.topics)
 
 
 def topic_count(settings: FitSettings, supported: int, most: int) -> int:
-    """The topics asked for; for ``--topics auto`` those `supported` by eigenvalues above the noise, all released."""
+    """The number of topics requested; for ``--topics auto`` the number `supported` by the data, up to `most`.
+
+    `supported` counts released eigenvalues above the noise level. Raises `UnsupportedByData` if it is zero.
+    """
     if settings.model.topics != "auto":
         return int(settings.model.topics)
     if supported == 0:
@@ -70,18 +72,42 @@ def topic_count(settings: FitSettings, supported: int, most: int) -> int:
     return min(supported, most_topics(settings), most)
 
 
-STARTS = 5  # random starts of each pair, for every topic
-
-
 def eigenpairs(T: np.ndarray, rng: np.random.Generator) -> EigenPairs:
-    """The k pairs of the symmetric T (k, k, k), in NumPy's arrays, by the robust power method."""
-    found = robust_power_method(to_device(T), len(T), rng, starts=STARTS * len(T))
-    return EigenPairs(to_numpy(found.values), to_numpy(found.vectors), found.iterations, to_numpy(found.residuals))
+    """The k eigenpairs of the symmetric T (k, k, k) by the robust power method, as NumPy arrays."""
+    pairs = robust_power_method(to_device(T), len(T), rng, starts=_STARTS * len(T))
+    return EigenPairs(to_numpy(pairs.values), to_numpy(pairs.vectors), pairs.iterations, to_numpy(pairs.residuals))
+
+
+def prevalence(values: np.ndarray, alpha0: float) -> np.ndarray:
+    """Prevalence (k,) from the eigenvalues lambda_i = 2 / ((alpha0 + 2) sqrt(w_i)) of the whitened M3.
+
+    w_i = prevalence_i / (alpha0 + 1) is at most 1 / (alpha0 + 1).
+    """
+    least = 2 * math.sqrt(alpha0 + 1) / (alpha0 + 2)
+    shares = 1 / np.maximum(np.abs(values), least) ** 2
+    return np.asarray(shares / shares.sum())
+
+
+def to_topics(columns: np.ndarray) -> np.ndarray:
+    """Topics on the simplex from unwhitened columns (n_words, k), which are known up to sign and scale."""
+    sums = columns.sum(axis=0)
+    safe = np.where(np.abs(sums) > 1e-9, sums, 1e-9)
+    return project_to_simplex(columns / safe)
+
+
+def project_to_simplex(columns: np.ndarray) -> np.ndarray:
+    """Euclidean projection of each column (n, r) on the probability simplex (Duchi et al. 2008, Figure 1)."""
+    n, r = columns.shape
+    columns = columns - columns.max(axis=0)  # does not change the projection, and keeps the sums below exact
+    ordered = -np.sort(-columns, axis=0)
+    excess = (np.cumsum(ordered, axis=0) - 1) / np.arange(1, n + 1)[:, None]
+    support = (ordered > excess).sum(axis=0)
+    return np.asarray(np.maximum(columns - excess[support - 1, np.arange(r)], 0.0))
 
 
 @dataclass(frozen=True)
 class Learned:
-    """Released topics (n_topics, n_words), their prevalence, and released facts about the run."""
+    """Released topics (n_topics, n_words), their prevalence (n_topics,), and released facts about the run."""
 
     topics: np.ndarray
     prevalence: np.ndarray
@@ -92,23 +118,6 @@ class Learned:
 def by_prevalence(
     topics: np.ndarray, prevalence: np.ndarray, documents: float, facts: Mapping[str, Any] | None = None
 ) -> Learned:
-    """Topics as columns (n_words, k) of the simplex, ordered by falling prevalence (k,)."""
+    """Topics given as columns (n_words, k) on the simplex, in descending order of `prevalence` (k,)."""
     order = np.argsort(-prevalence, kind="stable")
     return Learned(topics.T[order], prevalence[order], documents, facts or {})
-
-
-def prevalence(values: np.ndarray, alpha0: float) -> np.ndarray:
-    """Prevalence (k,) from the whitened M3's values lambda_i = 2 / ((alpha0 + 2) sqrt(w_i)).
-
-    w_i = prevalence_i / (alpha0 + 1) is at most 1 / (alpha0 + 1).
-    """
-    least = 2 * math.sqrt(alpha0 + 1) / (alpha0 + 2)
-    shares = 1 / np.maximum(np.abs(values), least) ** 2
-    return np.asarray(shares / shares.sum())
-
-
-def to_topics(columns: np.ndarray) -> np.ndarray:
-    """Unwhitened columns (n_words, k), up to sign and scale, as distributions over words."""
-    sums = columns.sum(axis=0)
-    safe = np.where(np.abs(sums) > 1e-9, sums, 1e-9)
-    return project_to_simplex(columns / safe)

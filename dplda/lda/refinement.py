@@ -1,80 +1,25 @@
-"""Refinement of spectral topics by private variational rounds (Park et al. 2020; Hoffman et al. 2010).
+"""Refinement of spectral topics by noisy variational rounds (Park et al. 2020; Hoffman et al. 2010).
 
-Each round takes the posterior of the true word-topic counts given noisy ones.
-
-The empirical-Bayes posterior of true word-topic counts, given noisy ones.
-
-A count (n_words, k) is e rho + noise, where e = f n is what its topic, of n tokens in all, would hold of a word of
-frequency f if it were like the whole corpus, and rho is the word's lift in the topic. The law of the lifts is not
-assumed but estimated from the noisy counts themselves, as a mixture on a grid (Kiefer and Wolfowitz 1956; Efron
-2014), separately for words of low and of high signal to noise. Nothing here sees private data.
+A round estimates the true word-topic counts from their noisy sums, by an empirical-Bayes posterior. A true count
+(n_words, k) is modelled as f n rho: f is the word's frequency in the corpus, n the number of tokens of the topic, and
+rho the word's lift in the topic. The distribution of lifts is estimated from the noisy counts as a mixture on a grid
+(Kiefer and Wolfowitz 1956; Efron 2014), separately for groups of words with similar signal-to-noise ratio. Only
+released counts are used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
-GROUPS = 4  # of words, by signal to noise
-LIFTS = 40  # components of the mixture
-LEAST_LIFT = 0.02
-WIDTH = 0.25  # standard deviation of a component over its lift
-STEPS = 25  # of expectation-maximisation for the weights of the mixture
-SAMPLE = 4000  # counts of a group that these look at
-
-
-@dataclass(frozen=True)
-class Posterior:
-    """Posterior `mean` and `median` of the counts, (n_words, k), nonnegative."""
-
-    mean: np.ndarray
-    median: np.ndarray
-
-
-def posterior(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> Posterior:
-    """Posterior of the counts (n_words, k) that were seen with Gaussian noise of `std` (n_words,).
-
-    `frequencies` (n_words,) sum to one. Without noise (`std` zero) counts are cut at zero and otherwise kept.
-    """
-    if not std.any():
-        kept = np.maximum(counts, 0.0)
-        return Posterior(kept, kept)
-    sizes = np.maximum(counts.sum(axis=0), 0.0)
-    sizes = np.maximum(sizes, 1e-3 * max(float(sizes.sum()), 1e-9))
-    expected = np.outer(frequencies, sizes)
-    lifts = np.concatenate([[0.0], np.geomspace(LEAST_LIFT, 4 * sizes.sum() / sizes.min(), LIFTS - 1)])
-    mean, median = np.empty_like(counts), np.empty_like(counts)
-    for words in np.array_split(np.argsort(-frequencies / std, kind="stable"), GROUPS):
-        if len(words):
-            noise = np.broadcast_to(std[words, None], (len(words), counts.shape[1]))
-            found = _estimate(counts[words].ravel(), noise.ravel(), expected[words].ravel(), lifts)
-            mean[words], median[words] = (values.reshape(len(words), -1) for values in found)
-    return Posterior(mean, median)
-
-
-def _estimate(x: np.ndarray, std: np.ndarray, expected: np.ndarray, lifts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior mean and median of the counts `x` (n,) of one group."""
-    x, std, expected = (np.asarray(values, np.float32)[:, None] for values in (x, std, expected))
-    centres = expected * lifts.astype(np.float32)
-    spread = (np.float32(WIDTH) * centres) ** 2
-    variance = spread + std**2
-    log = (x - centres) ** 2 / variance + np.log(variance)
-    likelihood = np.exp(np.float32(-0.5) * (log - log.min(axis=1, keepdims=True)))
-    sample = likelihood[:: max(1, len(x) // SAMPLE)]
-    weights = np.full(len(lifts), 1 / len(lifts), np.float32)
-    for _ in range(STEPS):
-        weights *= (1 / (sample @ weights)) @ sample / np.float32(len(sample))
-        weights = np.maximum(weights, np.float32(1e-12))  # no count may be impossible
-    likelihood *= weights
-    within = np.maximum(centres + spread / variance * (x - centres), 0)
-    whole = likelihood.sum(axis=1)
-    middle = (np.cumsum(likelihood, axis=1) < whole[:, None] / 2).sum(axis=1).clip(max=len(lifts) - 1)
-    return np.einsum("ij,ij->i", likelihood, within) / whole, within[np.arange(len(x)), middle]
-
-
-PRIOR = 0.02  # pseudo-tokens of every word in every topic
+_PRIOR = 0.02  # pseudo-count of every word in every topic
+_GROUPS = 4  # groups of words by signal-to-noise ratio
+_LIFTS = 40  # components of the mixture
+_LEAST_LIFT = 0.02
+_WIDTH = 0.25  # standard deviation of a component over its lift
+_STEPS = 25  # of expectation-maximisation for the weights of the mixture
+_SAMPLE = 4000  # counts of a group from which these weights are estimated
 
 
 def variational_rounds(
@@ -85,32 +30,63 @@ def variational_rounds(
     *,
     memory: float = 0.5,
 ) -> np.ndarray:
-    """Word-topic counts (n_words, k), positive, after `rounds` noisy M-steps.
+    """Positive word-topic counts (n_words, k) after `rounds` noisy M-steps.
 
     `expected_counts` maps topics (n_words, k), columns on the simplex, to noisy expected word-topic counts and the
-    standard deviation of their noise, (n_words,); `start` are the first topics; `frequencies` (n_words,) sum to one.
-    Counts are averaged over rounds with weight `memory` on the past, which averages noise too. A round starts from
-    the posterior mean of the averaged counts; the answer is their posterior median, which has the least l1 error.
+    standard deviation of their noise (n_words,); `start` are the first topics; `frequencies` (n_words,) sum to one.
+    Counts, and so their noise, are averaged over rounds with weight `memory` on earlier rounds. The next round starts
+    from the posterior mean of the averaged counts. The result is their posterior median, which has the least l1 error.
     """
     topics = start
     total, variance, weight = np.zeros_like(start), np.zeros(len(start)), 0.0
     for _ in range(rounds):
         counts, std = expected_counts(topics)
         total, variance, weight = memory * total + counts, memory**2 * variance + std**2, memory * weight + 1
-        found = posterior(total / weight, np.sqrt(variance) / weight, frequencies)
-        topics = _normalised(found.mean + PRIOR)
-    return found.median + PRIOR
+        mean, median = _posterior(total / weight, np.sqrt(variance) / weight, frequencies)
+        smoothed = mean + _PRIOR
+        topics = smoothed / smoothed.sum(axis=0)
+    return median + _PRIOR
 
 
-def _normalised(columns: np.ndarray) -> np.ndarray:
-    return np.asarray(columns / columns.sum(axis=0))
+def _posterior(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior mean and median of the true counts (n_words, k), both nonnegative, given noisy `counts`.
+
+    The noise is Gaussian with standard deviation `std` (n_words,); `frequencies` (n_words,) sum to one. If `std` is
+    zero, the result is the counts, with negative ones set to zero.
+    """
+    if not std.any():
+        kept = np.maximum(counts, 0.0)
+        return kept, kept
+    sizes = np.maximum(counts.sum(axis=0), 0.0)
+    sizes = np.maximum(sizes, 1e-3 * max(float(sizes.sum()), 1e-9))
+    expected = np.outer(frequencies, sizes)
+    lifts = np.concatenate([[0.0], np.geomspace(_LEAST_LIFT, 4 * sizes.sum() / sizes.min(), _LIFTS - 1)])
+    mean, median = np.empty_like(counts), np.empty_like(counts)
+    for words in np.array_split(np.argsort(-frequencies / std, kind="stable"), _GROUPS):
+        if len(words):
+            noise = np.broadcast_to(std[words, None], (len(words), counts.shape[1]))
+            estimates = _group_posterior(counts[words].ravel(), noise.ravel(), expected[words].ravel(), lifts)
+            mean[words], median[words] = (values.reshape(len(words), -1) for values in estimates)
+    return mean, median
 
 
-def project_to_simplex(columns: np.ndarray) -> np.ndarray:
-    """Euclidean projection of each column (n, r) on the probability simplex (Duchi et al. 2008, Figure 1)."""
-    n, r = columns.shape
-    columns = columns - columns.max(axis=0)  # changes no projection; far from zero the sum would lose the one
-    ordered = -np.sort(-columns, axis=0)
-    excess = (np.cumsum(ordered, axis=0) - 1) / np.arange(1, n + 1)[:, None]
-    support = (ordered > excess).sum(axis=0)
-    return np.asarray(np.maximum(columns - excess[support - 1, np.arange(r)], 0.0))
+def _group_posterior(
+    x: np.ndarray, std: np.ndarray, expected: np.ndarray, lifts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior mean and median of the true counts (n,) of one group of words, given noisy counts `x` (n,)."""
+    x, std, expected = (np.asarray(values, np.float32)[:, None] for values in (x, std, expected))
+    centres = expected * lifts.astype(np.float32)
+    spread = (np.float32(_WIDTH) * centres) ** 2
+    variance = spread + std**2
+    log = (x - centres) ** 2 / variance + np.log(variance)
+    likelihood = np.exp(np.float32(-0.5) * (log - log.min(axis=1, keepdims=True)))
+    sample = likelihood[:: max(1, len(x) // _SAMPLE)]
+    weights = np.full(len(lifts), 1 / len(lifts), np.float32)
+    for _ in range(_STEPS):
+        weights *= (1 / (sample @ weights)) @ sample / np.float32(len(sample))
+        weights = np.maximum(weights, np.float32(1e-12))  # so that every count keeps a positive likelihood
+    likelihood *= weights
+    within = np.maximum(centres + spread / variance * (x - centres), 0)
+    whole = likelihood.sum(axis=1)
+    middle = (np.cumsum(likelihood, axis=1) < whole[:, None] / 2).sum(axis=1).clip(max=len(lifts) - 1)
+    return np.einsum("ij,ij->i", likelihood, within) / whole, within[np.arange(len(x)), middle]

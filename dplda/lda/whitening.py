@@ -7,33 +7,33 @@ from dataclasses import dataclass
 import numpy as np
 
 from dplda.statistics.coordinates import pairings
-from dplda.statistics.lda_moments import coefficients as coefficients
+from dplda.statistics.lda_moments import coefficients
 
 
 @dataclass(frozen=True)
 class Whitening:
-    """W = U diag(values)^(-1/2): `basis` U (d, k) orthonormal, `values` (k,) > 0."""
+    """The whitening W = U diag(values)^(-1/2) of M2, for orthonormal `basis` U (d, k) and `values` (k,) > 0."""
 
     basis: np.ndarray
     values: np.ndarray
 
     @property
     def W(self) -> np.ndarray:
-        """The whitening matrix, (d, k): W' M2 W = I on its range."""
+        """The whitening matrix (d, k): W' M2 W = I."""
         return np.asarray(self.basis / np.sqrt(self.values))
 
     def unwhiten(self, values: np.ndarray, vectors: np.ndarray, alpha0: float) -> np.ndarray:
-        """Topics (d, r) from the pairs of the whitened M3: mu_i = (alpha0 + 2) / 2 lambda_i (W')^+ v_i."""
+        """Topics (d, r) from eigenpairs of M3(W, W, W): mu_i = (alpha0 + 2) / 2 lambda_i (W')^+ v_i."""
         return np.asarray((alpha0 + 2) / 2 * (self.basis * np.sqrt(self.values)) @ (vectors * values))
 
 
-def second_moment(E2: np.ndarray, m: np.ndarray, alpha0: float) -> np.ndarray:
-    """M2 = E2 - a m m' from (projected) averages E2 (p, p) and m (p,)."""
+def corrected_second_moment(E2: np.ndarray, m: np.ndarray, alpha0: float) -> np.ndarray:
+    """M2 = E2 - a m m', LDA's correction, from (projected) averages E2 (p, p) and m (p,)."""
     return E2 - coefficients(alpha0)[0] * np.outer(m, m)
 
 
-def third_moment(E3: np.ndarray, E2: np.ndarray, m: np.ndarray, alpha0: float) -> np.ndarray:
-    """M3 = E3 + b P(E2, m) + c3 m^3 from (projected) averages E3 (k, k, k), E2 (k, k) and m (k,)."""
+def corrected_third_moment(E3: np.ndarray, E2: np.ndarray, m: np.ndarray, alpha0: float) -> np.ndarray:
+    """M3 = E3 + b P(E2, m) + c3 m^3, LDA's correction, from (projected) averages E3 (k, k, k), E2 (k, k) and m (k,)."""
     _, b, c3 = coefficients(alpha0)
     return np.asarray(E3 + b * pairings(E2, m) + c3 * np.einsum("a,b,c->abc", m, m, m))
 
@@ -45,5 +45,5 @@ def leading_eigenvalues(M2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def noise_level(std: float, p: int) -> float:
-    """Spectral norm to expect of symmetric Gaussian noise (p, p), `std` on the diagonal and std / sqrt(2) off it."""
+    """Expected spectral norm of symmetric Gaussian noise (p, p) of `std` on the diagonal and std / sqrt(2) off it."""
     return float(std * np.sqrt(2 * p))

@@ -1,1 +1,1 @@
-"""Where the noise goes: one file for each placement, reading like its algorithm."""
+"""Noise placements: each module states the algorithm, the budget shares and the split of one placement."""

@@ -1,8 +1,13 @@
-"""Configuration 2 of the paper: noise on the whitened tensor (edge e6) and on the second moment (e8).
+"""Configuration 2 of the paper: noise on the whitened tensor (edge e6) and on the second moment (edge e8).
 
-m, M2 -> W       as in `whitened`: the whitening is that of the private second moment
-E3(W, W, W) + E  each unit clipped by the norm of its whitened third moment (T1, T2 of docs/privacy.md)
-T                LDA correction, robust tensor power method, unwhitening
+size     noisy number of units
+m, M2    noisy first and second moments; whitening W from M2 (`stages.whiten`)
+E3       noisy whitened third moment E3(W, W, W); each unit is clipped by the norm of its E3(W, W, W) (T1, T2 of
+         docs/privacy.md)
+T        E3 with LDA's correction
+topics   eigenpairs of T by the robust tensor power method, unwhitened
+
+W comes from the released M2, so it is a public constant for the release of E3.
 """
 
 from __future__ import annotations
@@ -13,22 +18,21 @@ import numpy as np
 
 from dplda import statistics
 from dplda.accounting.budget_plan import Share
-from dplda.accounting.events import Stage, clip_of
+from dplda.accounting.events import Stage
 from dplda.config import FitSettings
 from dplda.lda.recovery import Learned, eigenpairs
 from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.numerics.threads import one_blas_thread
-from dplda.placements.stages import EDGES, StageReleaser, clip_quantile, first_shares, moment_shares, whiten
+from dplda.placements.stages import EDGES_WEIGHT, StageReleaser, shares_before_tensor, whiten
 from dplda.statistics.coordinates import unpack
 
 SPLIT = {"e6": 0.3, "e8": 0.7}
-QUANTILE = 0.95  # of the units' norms, where the tensor is clipped at least: what a lower clip cuts off is one topic's
+_QUANTILE = 0.95  # least quantile of the units' norms for the clip of E3: the longest tensors may be those of one topic
 
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
-    """How the run's mu^2 is divided."""
-    tensor = Share(clip_of(Stage.TENSOR), 0.004), Share(Stage.TENSOR, EDGES * split["e6"])
-    return *first_shares(public_vocabulary), *moment_shares(split), *tensor
+    """The stages of a run with their parts of its mu^2."""
+    return *shares_before_tensor(public_vocabulary, split), Share(Stage.TENSOR, EDGES_WEIGHT * split["e6"])
 
 
 @one_blas_thread()
@@ -36,8 +40,7 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.ran
     """Run every stage after the vocabulary; `rng` draws public starting points only."""
     release = StageReleaser(gate, gate.size())
     whitened = whiten(release, words, settings)
-    W = whitened.whitening.W
-    quantile = max(QUANTILE, clip_quantile(*whitened.strength))
-    tensor = release(Stage.TENSOR, statistics.third_moment(whitened.scale[:, None] * W), quantile)
-    T = whitened.corrected(unpack(tensor.mean[0], whitened.k))
+    contribution = statistics.third_moment(whitened.scaled_W)
+    E3 = release(Stage.TENSOR, contribution, whitened.clip_quantile(at_least=_QUANTILE)).mean[0]
+    T = whitened.corrected(unpack(E3, whitened.k))
     return whitened.learned(eigenpairs(T, rng))

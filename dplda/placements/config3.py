@@ -1,11 +1,16 @@
-"""Configuration 3 of the paper: noise on the eigenpairs of the tensor (edge e7) and on the second moment (e8).
+"""Configuration 3 of the paper: noise on the eigenpairs of the whitened tensor (edge e7) and on the second moment (e8).
 
-m, M2 -> W       as in `whitened`
-T = M3(W, W, W)  exact, and decomposed, behind the gate: v_i the eigenvectors of T(., ., theta), theta public
-test             is T's eigenvalue gap, less what noise and its margin take, above what one unit can move it?
-Q + E            q_i = T(v_i, v_i, .), with noise for a bound of its local sensitivity (T4, T5 of docs/privacy.md)
+size     noisy number of units
+m, M2    noisy first and second moments; whitening W from M2 (`stages.whiten`)
+C        clipping norm of a unit's whitened third moment E3(W, W, W)
+T        exact clipped mean of E3(W, W, W) with LDA's correction; eigenvectors v_i of T(., ., theta), theta public
+tests    noisy lower bound on the least eigenvalue gap, which must exceed what one unit can move it, and noisy upper
+         bound on the norm of T
+Q        noisy q_i = T(v_i, v_i, .), with noise for the bound of its local sensitivity (T4, T5 of docs/privacy.md)
+topics   eigenpairs |q_i| and q_i / |q_i|, unwhitened
 
-A failed test ends the run: what was tested and spent is told, and there are no topics.
+T and v_i are computed behind the gate and never released. If a test fails, the run ends without topics; the results of
+the tests are released and their budget is spent.
 """
 
 from __future__ import annotations
@@ -16,51 +21,43 @@ import numpy as np
 
 from dplda import statistics
 from dplda.accounting.budget_plan import Share
-from dplda.accounting.events import Stage, clip_of
+from dplda.accounting.events import Stage
 from dplda.config import FitSettings
-from dplda.errors import UnsupportedByData
 from dplda.lda.recovery import Learned
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.mechanisms.gate import OutputGate
 from dplda.numerics.threads import one_blas_thread
-from dplda.placements.stages import EDGES, StageReleaser, clip_quantile, first_shares, moment_shares, whiten
+from dplda.placements.stages import EDGES_WEIGHT, StageReleaser, released_value, shares_before_tensor, whiten
 from dplda.tensor.eigenpairs import EigenPairs
 
 SPLIT = {"e7": 0.8, "e8": 0.2}
-QUANTILE = 0.5  # of the units' norms, where the tensor is clipped at least
-TESTS = 0.2  # part of e7 that each of the two tests takes
+_QUANTILE = 0.5  # least quantile of the units' norms for the clip
+_TEST = 0.2  # part of e7 for each of the two tests
 
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
-    """How the run's mu^2 is divided."""
-    part = EDGES * split["e7"]
-    tensor = (
-        Share(clip_of(Stage.TENSOR), 0.004),
+    """The stages of a run with their parts of its mu^2."""
+    weight = EDGES_WEIGHT * split["e7"]
+    return (
+        *shares_before_tensor(public_vocabulary, split),
         Share(Stage.MASS, 0.004),
-        Share(Stage.GAP, TESTS * part, may_fail=True),
-        Share(Stage.TENSOR_NORM, TESTS * part, may_fail=True),
-        Share(Stage.DECOMPOSITION, (1 - 2 * TESTS) * part),
+        Share(Stage.GAP, _TEST * weight, may_fail=True),
+        Share(Stage.TENSOR_NORM, _TEST * weight, may_fail=True),
+        Share(Stage.DECOMPOSITION, (1 - 2 * _TEST) * weight),
     )
-    return *first_shares(public_vocabulary), *moment_shares(split), *tensor
 
 
 @one_blas_thread()
 def learn(gate: OutputGate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
     """Run every stage after the vocabulary; `rng` draws the public theta.
 
-    Raises `UnsupportedByData` when the stability test fails.
+    Raises `UnsupportedByData` if a stability test fails.
     """
     release = StageReleaser(gate, gate.size())
     whitened = whiten(release, words, settings)
-    W = whitened.scale[:, None] * whitened.whitening.W
-    quantile = max(QUANTILE, clip_quantile(*whitened.strength))
-    clip = release.clip(Stage.TENSOR, statistics.third_moment(W), quantile)
-    correction = whitened.corrected(np.zeros((whitened.k,) * 3))
-    tested = gate.decompose(W, correction, rng.standard_normal(whitened.k), clip)
-    if tested.value is None:
-        raise UnsupportedByData(
-            f"the decomposition is not stable enough to be released (placement config3): {tested.findings}. "
-            "Use far more documents, fewer topics, or another placement."
-        )
-    values = np.linalg.norm(tested.value, axis=0)
-    return whitened.learned(EigenPairs(values, tested.value / np.maximum(values, 1e-300)))
+    W, quantile = whitened.scaled_W, whitened.clip_quantile(at_least=_QUANTILE)
+    C = release.clip(Stage.TENSOR, statistics.third_moment(W), quantile)
+    result = gate.decompose(W, whitened.correction, rng.standard_normal(whitened.k), C)
+    Q = released_value(result, "the decomposition is", settings)
+    values = np.linalg.norm(Q, axis=0)
+    return whitened.learned(EigenPairs(values, Q / np.maximum(values, 1e-300)))

@@ -1,12 +1,18 @@
 """The default placement: noise on the subspace, the core, the whitened tensor and the refinement.
 
-size, m          noisy number of units and mean proportions; the mean direction is deflated
-X                noisy power rounds X <- orth(E2 X), each unit clipped by its exact norm, each row trusted as
-                 far as its word's frequency lets it stand above the noise
-core             X' E2 X; its eigenvalues over the noise level say how many topics the data supports
-W                whitening from the core alone
-T = M3(W, W, W)  noisy whitened tensor, LDA correction, robust tensor power method, unwhitening
-refine           private variational rounds started at the spectral topics
+size     noisy number of units
+m        noisy mean word proportions
+X        the direction of m, and a subspace orthogonal to it by noisy power rounds X <- orth(E2 X); each unit is clipped
+         by its exact norm, and rows of E2 X are shrunk as far as noise is expected to dominate them
+core     noisy X' E2 X; with LDA's correction it is X' M2 X
+k        the number of topics requested, or the number of eigenvalues of X' M2 X above the noise level
+W        whitening by the k leading eigenpairs of X' M2 X
+T        noisy E3(W, W, W) with LDA's correction
+topics   eigenpairs of T by the robust tensor power method, unwhitened
+counts   noisy variational rounds that start at these topics; they give the final topics and their prevalence
+
+Words are scaled by 1 / sqrt(frequency) up to the refinement, which has a scaling of its own. The paper has neither the
+subspace nor the refinement.
 """
 
 from __future__ import annotations
@@ -22,31 +28,31 @@ from dplda.lda.recovery import Learned, by_prevalence, eigenpairs, most_topics, 
 from dplda.lda.refinement import variational_rounds
 from dplda.lda.whitening import (
     Whitening,
+    corrected_second_moment,
+    corrected_third_moment,
     leading_eigenvalues,
     noise_level,
-    second_moment,
-    third_moment,
 )
 from dplda.mechanisms.curator import Gate, Release, WordFrequencies
 from dplda.numerics.threads import one_blas_thread
-from dplda.placements.stages import LOW_QUANTILE, StageReleaser, clip_quantile, first_shares
+from dplda.placements.stages import LOW_QUANTILE, StageReleaser, clip_quantile, first_shares, spectrum_facts
 from dplda.spectral.power_method import noisy_power_method
 from dplda.statistics.coordinates import unpack, unpack_matrix
 
 POWER_ROUNDS = 3
 REFINE_ROUNDS = 4
-OVERSAMPLING = 5  # extra columns of the block beyond the topics asked for
-MEAN_QUANTILE, REFINE_QUANTILE = 0.5, 0.3  # of the units' norms, where these clips are placed
-ROW_NOISE = 0.3  # part of the noise's energy that a row's signal is weighed against
-BACKGROUND = 0.005  # of the corpus, mixed into the spectral topics
-WORD_POWER, WORD_SIGNAL = 1 / 3, 1000.0  # words are scaled in the refinement by frequency^-power at this signal
+OVERSAMPLING = 5  # columns of X beyond the number of topics
+MEAN_QUANTILE, REFINE_QUANTILE = 0.5, 0.3  # quantiles of the units' norms for the clips of m and of the refinement
+BACKGROUND = 0.005  # weight of the corpus's word frequencies in the topics that the refinement starts from
+_ROW_NOISE = 0.3  # part of the noise's energy that the signal of a row is compared with
+_WORD_POWER, _WORD_SIGNAL = 1 / 3, 1000.0  # largest exponent of the refinement's word scaling; signal that it needs
 
 
 def shares(public_vocabulary: bool, topics: int | str) -> tuple[Share, ...]:
-    """How the run's mu^2 is divided; relative parts.
+    """The stages of a run with their parts of its mu^2.
 
-    The noise of the spectral stages grows with the number of topics k and the refinement's does not: few topics
-    need less there and leave more to the refinement.
+    The noise of the spectral stages grows with the number of topics and that of the refinement does not, so the
+    spectral stages get less for fewer than 20 topics.
     """
     spectral = 1.0 if topics == "auto" else min(1.0, int(topics) / 20)
     return (
@@ -66,84 +72,66 @@ def shares(public_vocabulary: bool, topics: int | str) -> tuple[Share, ...]:
 def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
     """Run every stage after the vocabulary; `rng` draws public starting points only."""
     alpha0, s, d = settings.model.alpha0, word_scale(words), len(words.words)
-    documents = gate.size()
+    documents, most = gate.size(), most_topics(settings)
     release = StageReleaser(gate, documents)
     m = release(Stage.MEAN, statistics.first_moment(s), MEAN_QUANTILE).mean[:, 0]
 
-    most = most_topics(settings)
-    X, last = _subspace(release, words, s, m, min(d - 1, most + OVERSAMPLING), rng)
-    core = release(Stage.CORE, statistics.core(s, X), clip_quantile(*_strength(last, most)))
-    E2, mx = unpack_matrix(core.mean[0], X.shape[1]), X.T @ m
-    values, vectors = leading_eigenvalues(second_moment(E2, mx, alpha0))
-    noise = noise_level(core.mean_std, X.shape[1])
-    supported = int((values > noise).sum())
-    k = topic_count(settings, supported, X.shape[1])
+    X, last_round = _subspace(release, words, s, m, min(d - 1, most + OVERSAMPLING), rng)
+    core = release(Stage.CORE, statistics.core(s, X), clip_quantile(*_signal_and_noise(last_round, most)))
+    E2, noise = unpack_matrix(core.mean[0], X.shape[1]), noise_level(core.mean_std, X.shape[1])
+    values, vectors = leading_eigenvalues(corrected_second_moment(E2, X.T @ m, alpha0))
+    facts = spectrum_facts(values, noise)
+    k = topic_count(settings, facts["supported_topics"], X.shape[1])
 
     floor = max(noise, 1e-3 * values[0], 1e-12)
     whitening = Whitening(X @ vectors[:, :k], np.maximum(values[:k], floor))
     W = whitening.W
     tensor = release(Stage.TENSOR, statistics.third_moment(s[:, None] * W), clip_quantile(values[k - 1], noise))
     A = X.T @ W
-    T = third_moment(unpack(tensor.mean[0], k), A.T @ E2 @ A, W.T @ m, alpha0)
+    T = corrected_third_moment(unpack(tensor.mean[0], k), A.T @ E2 @ A, W.T @ m, alpha0)
     pairs = eigenpairs(T, rng)
-    spectral = to_topics(whitening.unwhiten(pairs.values, pairs.vectors, alpha0) / s[:, None])
+    topics = to_topics(whitening.unwhiten(pairs.values, pairs.vectors, alpha0) / s[:, None])
 
-    power = _word_power(documents, k, settings)
-    parameters = _refine(release, spectral, alpha0 / k, _proportions(m / s), power)
-    prevalence = parameters.sum(axis=0) / parameters.sum()
-    facts = {
-        "supported_topics": supported,
-        "core_eigenvalues": [float(x) for x in values],
-        "core_noise_level": noise,
-    }
-    return by_prevalence(parameters / parameters.sum(axis=0), prevalence, documents, facts)
-
-
-def _strength(block: Release, topics: int) -> tuple[float, float]:
-    """The last singular value of a block (d, p) that topics have beside the mean, and the noise to expect of its core.
-
-    The block's noise has the spectral norm std (sqrt(d) + sqrt(p)); a core of p columns has less than a third of it.
-    """
-    d, p = block.total.shape
-    values, noise = np.linalg.svd(block.mean, compute_uv=False), block.mean_std * (np.sqrt(d) + np.sqrt(p))
-    return float(values[min(max(topics - 1, 1), p) - 1]) - noise, noise / 3
-
-
-def _word_power(documents: float, topics: int, settings: FitSettings) -> float:
-    """Exponent of the refinement's word scaling: what has the least l1 noise, less where few words stand above it.
-
-    With scales s the noise of all words together goes with sum(1/s) sqrt(sum(s^2 c^2)), least at s = (c^2)^(-1/3),
-    and c^2, of mostly single occurrences, goes with the frequency.
-    """
-    signal = documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta) / topics
-    return WORD_POWER * min(1.0, signal / WORD_SIGNAL)
+    counts = _refined_counts(release, topics, alpha0 / k, _proportions(m / s), word_power(documents, k, settings))
+    prevalence = counts.sum(axis=0) / counts.sum()
+    return by_prevalence(counts / counts.sum(axis=0), prevalence, documents, facts)
 
 
 def _subspace(
     release: StageReleaser, words: WordFrequencies, s: np.ndarray, m: np.ndarray, p: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, Release]:
-    """Orthonormal basis (d, p + 1), the mean direction and p directions of noisy power rounds; the last round."""
+    """Orthonormal X (d, p + 1), the direction of m and p directions of power rounds, and the last round's E2 X."""
     mean_direction = m / max(float(np.linalg.norm(m)), 1e-300)
-    energy = (s * np.maximum(words.frequencies, 1e-9)) ** 2  # of a word's row of E2 X, up to a factor
-    answers: list[Release] = []
+    energy = (s * np.maximum(words.frequencies, 1e-9)) ** 2  # of a word's row of E2 X, up to a common factor
+    rounds: list[Release] = []
 
     def multiply(X: np.ndarray) -> np.ndarray:
-        answers.append(release(Stage.SUBSPACE, statistics.second_moment_times(s, X), LOW_QUANTILE))
-        return trusted_rows(answers[-1].mean, answers[-1].mean_std, energy)
+        rounds.append(release(Stage.SUBSPACE, statistics.second_moment_times(s, X), LOW_QUANTILE))
+        return _shrunk_rows(rounds[-1].mean, rounds[-1].mean_std, energy)
 
     start = rng.standard_normal((len(s), p))
     X = noisy_power_method(multiply, start, POWER_ROUNDS, away_from=mean_direction).components
-    return np.asarray(np.linalg.qr(np.column_stack([mean_direction, X]))[0]), answers[-1]
+    return np.asarray(np.linalg.qr(np.column_stack([mean_direction, X]))[0]), rounds[-1]
 
 
-def trusted_rows(Y: np.ndarray, std: float, energy: np.ndarray) -> np.ndarray:
-    """Rows of Y (d, p), seen with noise `std`, shrunk by signal / (signal + noise) in energy (Wiener's filter).
+def _shrunk_rows(Y: np.ndarray, std: float, energy: np.ndarray) -> np.ndarray:
+    """Y (d, p) with noise of `std`, each row scaled by signal / (signal + noise): a Wiener filter.
 
-    Their signal goes with `energy` (d,), by a factor that makes all rows together as large as they are.
+    The signal of a row is proportional to its `energy` (d,), and all rows together have the energy of Y above noise.
     """
     noise = Y.shape[1] * std**2
     signal = energy * max(float((Y**2).sum() - noise * len(Y)), 0.0) / float(energy.sum())
-    return Y * (signal / (signal + ROW_NOISE * noise))[:, None] if signal.any() else Y
+    return Y * (signal / (signal + _ROW_NOISE * noise))[:, None] if signal.any() else Y
+
+
+def _signal_and_noise(block: Release, topics: int) -> tuple[float, float]:
+    """The singular value of the last topic in the `block` E2 X (d, p) above noise, and the expected noise of the core.
+
+    The block's noise has the spectral norm std (sqrt(d) + sqrt(p)); that of a core of p columns is below a third of it.
+    """
+    d, p = block.total.shape
+    values, noise = np.linalg.svd(block.mean, compute_uv=False), block.mean_std * (np.sqrt(d) + np.sqrt(p))
+    return float(values[min(max(topics - 1, 1), p) - 1]) - noise, noise / 3
 
 
 def _proportions(means: np.ndarray) -> np.ndarray:
@@ -152,9 +140,21 @@ def _proportions(means: np.ndarray) -> np.ndarray:
     return np.asarray(positive / positive.sum())
 
 
-def _refine(
+def word_power(documents: float, topics: int, settings: FitSettings) -> float:
+    """The exponent p of the refinement's word scaling s = frequency^-p, at most 1/3.
+
+    The l1 error that noise causes is proportional to sum(1/s) sqrt(sum(s^2 c^2)) for a word's mean squared count c^2 in
+    a document, and least at s = (c^2)^(-1/3). Most words occur once in a document, so c^2 is proportional to the
+    frequency. The exponent is smaller where few words stand above the noise.
+    """
+    signal = documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta) / topics
+    return _WORD_POWER * min(1.0, signal / _WORD_SIGNAL)
+
+
+def _refined_counts(
     release: StageReleaser, topics: np.ndarray, prior: float, frequencies: np.ndarray, power: float
 ) -> np.ndarray:
+    """Word-topic counts (n_words, k) after noisy variational rounds; `prior` is each topic's Dirichlet parameter."""
     scale = (frequencies + 1e-5) ** -power
     scale /= scale.mean()
 

@@ -1,23 +1,23 @@
-"""The noise printed in the paper on spectral private LDA (appendices A, G and H), for runs not proven private.
+"""The noise that the paper on private spectral LDA prints (appendices A, G and H); it is not proven private.
 
-Every figure here is what the paper says, not what is true: docs/privacy.md, section 1, lists where each proof fails.
-Where two printed figures disagree, or one cannot be evaluated, the authors' own code decides. Its second moment is
-alpha0 (alpha0 + 1) times the paper's and its whitened values lambda are (alpha0 + 2) / 2 / sqrt(alpha0 (alpha0 + 1))
-times the paper's; its floors are brought to the paper's units.
+Formulas are those of the paper, even where they are wrong: docs/privacy.md, section 1, lists where each proof fails.
+Where two printed formulas disagree, or one cannot be evaluated, the authors' code decides. Its second moment is
+alpha0 (alpha0 + 1) times the paper's, and its whitened eigenvalues lambda are (alpha0 + 2) / 2 / sqrt(alpha0 (alpha0
++ 1)) times the paper's; its floors are converted to the paper's units here.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dplda.errors import InputError
 from dplda.statistics.lda_moments import coefficients
 
 EDGES = {"config1": ("e3", "e4", "e8"), "config2": ("e6", "e8"), "config3": ("e7", "e8"), "config4": ("e9",)}
-FLOOR = 0.1  # under every noisy eigenvalue and gap, in the units of the authors' code
-NOISY_BOUNDS = {"e3": 0, "e4": 0, "e6": 1, "e7": 2, "e8": 0, "e9": 3}  # of local quantities, beside the Gaussian noise
+_FLOOR = 0.1  # least noisy eigenvalue and gap, in the units of the authors' code
+_NOISY_BOUNDS = {"e6": 1, "e7": 2, "e9": 3}  # noisy bounds on local quantities, each with a share of the edge's budget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class Quantities:
 
 @dataclass(frozen=True, kw_only=True)
 class EdgeNoise:
-    """Noise of standard deviation `std` on an edge of this `sensitivity`, under its own (epsilon, delta)."""
+    """Standard deviation `std` of the noise on an edge of this `sensitivity`, for the edge's own (epsilon, delta)."""
 
     epsilon: float
     delta: float
@@ -49,7 +49,7 @@ class EdgeNoise:
 
 
 def equal_split(placement: str) -> dict[str, float]:
-    """Equal shares of the budget for the edges of `placement`, as the authors' code has them."""
+    """Equal shares of the budget for the edges of `placement`, as in the authors' code."""
     return dict.fromkeys(EDGES[placement], 1 / len(EDGES[placement]))
 
 
@@ -70,8 +70,8 @@ def edge_budgets(
     return {edge: (shares[edge] * epsilon, shares[edge] * delta) for edge in edges}
 
 
-def gaussian_scale(epsilon: float, delta: float) -> float:
-    """Standard deviation over sensitivity, Proposition 22's rule for any epsilon; it lacks a factor sqrt(2)."""
+def _gaussian_scale(epsilon: float, delta: float) -> float:
+    """Standard deviation over sensitivity for any epsilon (Proposition 22); it lacks a factor sqrt(2)."""
     return (math.sqrt(epsilon + math.log(1 / delta)) + math.sqrt(math.log(1 / delta))) / (2 * epsilon)
 
 
@@ -95,72 +95,68 @@ def m3_norm(documents: float, alpha0: float) -> float:
     return 1 - 6 * b * N / (N - 1) + 3 * c3 * N**2 / ((N - 1) * (N - 2))
 
 
-def delta_whitened(q: Quantities) -> float:
+def _delta_whitened(q: Quantities) -> float:
     """l2 sensitivity of the whitened M3 (Theorem 5, equation 113).
 
-    The step from W to W' is cubed, (110), and W is taken for unique, which it is only up to a rotation. sigma_k less
-    Delta_2 stays above its floor.
+    The difference of W and W' is cubed, although it enters once (110), and W is assumed to be unique, although it is
+    so only up to a rotation. sigma_k - Delta_2 is at least its floor.
     """
     change = delta_2(q.documents, q.alpha0)
-    root = math.sqrt(max(q.sigma_k - change, sigma_floor(q.alpha0)))
+    root = math.sqrt(max(q.sigma_k - change, _sigma_floor(q.alpha0)))
     whitener = (math.sqrt(2 * q.topics) * change / (q.sigma_k * root)) ** 3
     tensor = delta_3(q.documents, q.alpha0) * (math.sqrt(q.topics) / root) ** 3
     return m3_norm(q.documents, q.alpha0) * whitener + tensor
 
 
-def delta_pairs(q: Quantities) -> float:
+def _delta_pairs(q: Quantities) -> float:
     """l2 sensitivity of each vector and value of the decomposition (Theorem 6); H.3 has sqrt(2 k) for 2 sqrt(k).
 
-    A convergence theorem for one tensor is read as a stability bound between two.
+    The paper uses a convergence theorem for one tensor as a stability bound between two.
     """
-    return 2 * math.sqrt(q.topics) * delta_whitened(q) / q.gamma_s
+    return 2 * math.sqrt(q.topics) * _delta_whitened(q) / q.gamma_s
 
 
-def delta_topics(q: Quantities) -> float:
-    """l2 sensitivity of a topic (Theorem 7, equation 117), of which all k are released at the price of one."""
+def _delta_topics(q: Quantities) -> float:
+    """l2 sensitivity of one topic (Theorem 7, equation 117); the paper charges the release of k topics as one."""
     change, scale = delta_2(q.documents, q.alpha0), topic_scale(q.alpha0)
     return scale * (
-        q.tensor_1 * math.sqrt(q.sigma_1) * (delta_pairs(q) + change / q.sigma_k)
-        + math.sqrt(q.sigma_1 + change) * delta_pairs(q)
+        q.tensor_1 * math.sqrt(q.sigma_1) * (_delta_pairs(q) + change / q.sigma_k)
+        + math.sqrt(q.sigma_1 + change) * _delta_pairs(q)
     )
 
 
 def topic_scale(alpha0: float) -> float:
-    """(alpha0 + 2) / (2 sqrt(alpha0 (alpha0 + 1))), by which G.5 and H unwhiten; sqrt(alpha0 (alpha0 + 1)) lacks."""
+    """(alpha0 + 2) / (2 sqrt(alpha0 (alpha0 + 1))), the factor of G.5 and H; it lacks sqrt(alpha0 (alpha0 + 1))."""
     return (alpha0 + 2) / (2 * math.sqrt(alpha0 * (alpha0 + 1)))
 
 
-def sigma_floor(alpha0: float) -> float:
-    """`FLOOR` under an eigenvalue of the paper's M2."""
-    return FLOOR / (alpha0 * (alpha0 + 1))
+def _sigma_floor(alpha0: float) -> float:
+    """The least noisy eigenvalue of M2 in the paper's units."""
+    return _FLOOR / (alpha0 * (alpha0 + 1))
 
 
 def gap_floor(alpha0: float) -> float:
-    """`FLOOR` under a gap of the paper's whitened M3."""
-    return FLOOR / topic_scale(alpha0)
+    """The least noisy gap of the whitened M3 in the paper's units."""
+    return _FLOOR / topic_scale(alpha0)
 
 
-def noisy_bounds(q: Quantities, epsilon: float, delta: float, laplace: Callable[[], float]) -> Quantities:
-    """`q` with noisy bounds of sigma_k and gamma_s from below and of sigma_1 from above (Lemmas 8 and 9).
+def _noisy_bounds(q: Quantities, epsilon: float, delta: float, laplace: Callable[[], float]) -> Quantities:
+    """`q` with noisy lower bounds on sigma_k and gamma_s and a noisy upper bound on sigma_1 (Lemmas 8 and 9).
 
-    Each is (epsilon, 0)-private by Laplace noise, `laplace` times sensitivity over epsilon, and fails with probability
-    delta (Lemma 44). Lemma 9 prints 1/N and 2/N for the eigenvalues and 1 for gamma_s; the authors' code has Delta_2
-    and Delta_3, of which the first agrees with equation 82.
+    Each bound is (epsilon, 0)-private by Laplace noise, `laplace` times sensitivity over epsilon, and fails with
+    probability delta (Lemma 44). Lemma 9 prints the sensitivities 1/N and 2/N for the eigenvalues and 1 for gamma_s;
+    the authors' code has Delta_2 and Delta_3, of which the first agrees with equation 82.
     """
 
-    def off(sensitivity: float) -> tuple[float, float]:
+    def noise_and_margin(sensitivity: float) -> tuple[float, float]:
         return laplace() * sensitivity / epsilon, sensitivity / epsilon * math.log(1 / (2 * delta))
 
     matrix, tensor = delta_2(q.documents, q.alpha0), delta_3(q.documents, q.alpha0)
-    (noise_k, margin_k), (noise_1, margin_1), (noise_s, margin_s) = off(matrix), off(matrix), off(tensor)
-    return Quantities(
-        documents=q.documents,
-        words=q.words,
-        topics=q.topics,
-        alpha0=q.alpha0,
-        sigma_1=max(q.sigma_1 + noise_1 + margin_1, sigma_floor(q.alpha0)),
-        sigma_k=max(q.sigma_k + noise_k - margin_k, sigma_floor(q.alpha0)),
-        tensor_1=q.tensor_1,
+    (noise_k, margin_k), (noise_1, margin_1), (noise_s, margin_s) = map(noise_and_margin, (matrix, matrix, tensor))
+    return replace(
+        q,
+        sigma_1=max(q.sigma_1 + noise_1 + margin_1, _sigma_floor(q.alpha0)),
+        sigma_k=max(q.sigma_k + noise_k - margin_k, _sigma_floor(q.alpha0)),
         gamma_s=max(q.gamma_s + noise_s - margin_s, gap_floor(q.alpha0)),
     )
 
@@ -168,18 +164,18 @@ def noisy_bounds(q: Quantities, epsilon: float, delta: float, laplace: Callable[
 def edge_noise(
     edge: str, q: Quantities, epsilon: float, delta: float, laplace: Callable[[], float] = lambda: 0.0
 ) -> EdgeNoise:
-    """The noise that `edge` gets; epsilon and delta are shared evenly between its noisy bounds and its Gaussian.
+    """The noise of `edge`; its noisy bounds and its Gaussian noise share epsilon and delta evenly.
 
-    `laplace` draws standard Laplace noise for the bounds; by default they stand at their median.
+    `laplace` draws standard Laplace noise for the bounds; the default gives their median.
     """
-    parts = NOISY_BOUNDS[edge] + 1
+    parts = _NOISY_BOUNDS.get(edge, 0) + 1
     if parts > 1:
-        q = noisy_bounds(q, epsilon / parts, delta / parts, laplace)
+        q = _noisy_bounds(q, epsilon / parts, delta / parts, laplace)
     if edge in ("e4", "e8"):
         sensitivity = delta_2(q.documents, q.alpha0)
     elif edge == "e3":
         sensitivity = delta_3(q.documents, q.alpha0)
     else:
-        sensitivity = {"e6": delta_whitened, "e7": delta_pairs, "e9": delta_topics}[edge](q)
-    std = sensitivity * gaussian_scale(epsilon / parts, delta / parts)
+        sensitivity = {"e6": _delta_whitened, "e7": _delta_pairs, "e9": _delta_topics}[edge](q)
+    std = sensitivity * _gaussian_scale(epsilon / parts, delta / parts)
     return EdgeNoise(epsilon=epsilon, delta=delta, sensitivity=sensitivity, std=std)

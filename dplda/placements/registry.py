@@ -1,4 +1,4 @@
-"""The registry of noise placements and calibrations: their budget shares and their algorithms."""
+"""The registry of noise placements: for each name and calibration, the budget shares and the algorithm."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from dplda.errors import InputError
 from dplda.lda.recovery import Learned
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.placements import config1, config2, config3, config4, default, published, published_noise, tensor_power
-from dplda.placements import stages as whitened
+from dplda.placements.stages import MOST_WORDS
 
 SOUND, PUBLISHED = CALIBRATIONS
 NOT_PRIVATE = "NOT PRIVATE"
-NOT_PROVEN = "NOT PROVEN PRIVATE"
+_NOT_PROVEN = "NOT PROVEN PRIVATE"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """A placement with its calibration: its budget shares and its algorithm.
+    """The budget shares and the algorithm of a placement under one calibration.
 
-    `shares` plans a run, given whether the vocabulary is public, the split over edges and the settings. `learn` takes
-    the gate, the words, the settings and an `rng` for public starting points, and runs every stage after the
-    vocabulary. `split` maps the edges of the paper's graph that carry noise to their default shares of the budget.
-    `most_words` bounds the vocabulary and `least_topics` the topics, which ``auto`` meets only if it is 1. A `reason`
-    says why the run is not (proven) private: its statistics and events are then exact.
+    `shares` maps (whether the vocabulary is public, the split over edges, the settings) to the budget shares of a run.
+    `learn` takes the gate, the words, the settings and an `rng` for public starting points, and runs every stage after
+    the vocabulary. `split` maps the edges with noise to their default parts of the budget. `most_words` bounds the
+    vocabulary, and `least_topics` the number of topics; ``auto`` is allowed only if it is 1. `reason` says why a run is
+    not private or not proven private; it is empty for a sound placement, and otherwise statistics and events are exact.
     """
 
     shares: Callable[[bool, Mapping[str, float], FitSettings], tuple[Share, ...]]
@@ -40,7 +40,7 @@ class Placement:
     reason: str = ""
 
     def plan(self, settings: FitSettings) -> tuple[Share, ...]:
-        """The run's shares. Raises `InputError` if it cannot run."""
+        """The budget shares of a run; raises `InputError` for settings that the placement does not support."""
         split = settings.model.split or self.split
         if set(split) != set(self.split):
             edges = f"these edges: {', '.join(self.split)}" if self.split else "no edge, so leave it out"
@@ -64,21 +64,18 @@ class Placement:
 
 
 def _dense(module: Any, **more: Any) -> Placement:
-    """A sound placement of the paper."""
-    return Placement(
-        shares=module.shares, learn=module.learn, split=module.SPLIT, most_words=whitened.MOST_WORDS, **more
-    )
+    """A sound placement that releases or computes a dense second moment."""
+    return Placement(shares=module.shares, learn=module.learn, split=module.SPLIT, most_words=MOST_WORDS, **more)
 
 
 def _published(name: str) -> Placement:
-    edges = published_noise.EDGES[name]
     return Placement(
         shares=lambda public_vocabulary, split, settings: published.shares(public_vocabulary, settings),
         learn=published.learn,
-        split={edge: 1 / len(edges) for edge in edges},
-        most_words=whitened.MOST_WORDS,
+        split=published_noise.equal_split(name),
+        most_words=MOST_WORDS,
         least_topics=2,
-        reason=f"{NOT_PROVEN}: {published.REASON[name]}",
+        reason=f"{_NOT_PROVEN}: {published.REASON[name]}",
     )
 
 
@@ -104,8 +101,7 @@ _PLACEMENTS: Mapping[tuple[str, str], Placement] = {
 
 def find(placement: str, calibration: str) -> Placement:
     """The placement of that name and calibration; raises `InputError` if there is none."""
-    found = _PLACEMENTS.get((placement, calibration))
-    if found is None:
+    if (placement, calibration) not in _PLACEMENTS:
         names = ", ".join(name for name, kind in _PLACEMENTS if kind == calibration)
         raise InputError(f"calibration {calibration} exists for placements {names}, not for {placement}.")
-    return found
+    return _PLACEMENTS[placement, calibration]

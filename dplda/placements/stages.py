@@ -1,14 +1,14 @@
-"""The stages that placements share: clipped releases, and the whitening of the paper's configurations by a noisy M2.
+"""Stages that several placements share: budget shares, clipped releases, and whitening by a noisy second moment.
 
-The stages that the paper's placements share: noisy M2 (edges e4 and e8, one release), whitening and unwhitening.
+`whiten` is the first part of config1, config2, config3 and tensor-power:
 
-size      noisy number of units
-m         noisy mean word proportions
-E2        dense noisy second moment of scaled words, so that M2 = E2 - a m m'
-W         whitening by the leading eigenpairs of the noisy M2 alone; the same pairs unwhiten
+m    noisy mean word proportions
+E2   noisy second moment of scaled words, all d x d coordinates: one release for the edges e4 and e8
+M2   E2 - a m m', LDA's correction
+k    the number of topics requested, or the number of eigenvalues of M2 above its noise level
+W    whitening by the k leading eigenpairs of M2; the same pairs unwhiten
 
-Everything behind these releases is post-processing, which is why whitening costs nothing more (docs/privacy.md,
-section 3). Words are scaled as in the default placement.
+M2, k and W are post-processing of the releases m and E2, so they cost no budget (docs/privacy.md, section 3).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -25,27 +26,33 @@ from dplda.accounting.accountant import gaussian_budget
 from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage, clip_of
 from dplda.config import FitSettings
+from dplda.errors import UnsupportedByData
 from dplda.lda.recovery import Learned, by_prevalence, most_topics, prevalence, to_topics, topic_count, word_scale
-from dplda.lda.whitening import Whitening, noise_level, second_moment, third_moment
+from dplda.lda.whitening import Whitening, corrected_second_moment, corrected_third_moment, noise_level
 from dplda.mechanisms.curator import Gate, Release, WordFrequencies
+from dplda.mechanisms.local_sensitivity import PtrResult
 from dplda.statistics import Contribution
 from dplda.statistics.coordinates import unpack_offsets
 from dplda.tensor.eigenpairs import EigenPairs
 
-CLIP_UNITS = 20_000  # expected sample size for estimating a clipping norm
-LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9  # of the units' norms, where a moment is clipped: noise or bias matters more
-LOW_SIGNAL, HIGH_SIGNAL = 3.0, 10.0  # of the last topic to the noise: between these lies the change
-NO_NOISE = 100.0  # above this, units beyond the clip count by their part of what noise there is
+MOST_WORDS = 5000  # for a dense second moment: 25 million numbers
+EDGES_WEIGHT = 0.9  # weight of all edges of a placement together; the placement's split divides it
+LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9  # of the units' norms: the clip of a weak and of a strong signal
+_LOW_SIGNAL, _HIGH_SIGNAL = 3.0, 10.0  # signal-to-noise ratios between which the quantile rises from low to high
+_NEGLIGIBLE_NOISE = 100.0  # signal-to-noise ratio above which the share of clipped units falls with the noise
+_CLIP_UNITS = 20_000  # expected sample size for estimating a clipping norm
+_CLIP_BIAS = 100.0  # noise of one unit to bias of the clip of m and E2; most of that bias is scale, which is undone
+_FLOOR = 1e-3  # least whitened eigenvalue, over the largest
 
 
 def word_shares(public_vocabulary: bool) -> tuple[Share, ...]:
-    """The first stages of every placement: the words, or the frequencies of public ones, and the sum of all votes."""
+    """Shares of the first stages of every placement: the words, or frequencies of public words, and the vote total."""
     words = Share(Stage.FREQUENCY, 0.03) if public_vocabulary else Share(Stage.VOCABULARY, 0.10, selects_words=True)
     return words, Share(Stage.VOTE_TOTAL, 0.002)
 
 
 def first_shares(public_vocabulary: bool) -> tuple[Share, ...]:
-    """`word_shares`, then the number of units and their mean."""
+    """`word_shares`, then the shares of the number of units and of their mean."""
     return (
         *word_shares(public_vocabulary),
         Share(Stage.SIZE, 0.001),
@@ -54,9 +61,22 @@ def first_shares(public_vocabulary: bool) -> tuple[Share, ...]:
     )
 
 
+def shares_before_tensor(public_vocabulary: bool, split: Mapping[str, float]) -> tuple[Share, ...]:
+    """`first_shares`, then the shares of E2 on the edges e4 and e8 together, and of the tensor's clipping norm."""
+    return (
+        *first_shares(public_vocabulary),
+        Share(clip_of(Stage.MOMENT), 0.004),
+        Share(Stage.MOMENT, EDGES_WEIGHT * (split.get("e4", 0.0) + split["e8"])),
+        Share(clip_of(Stage.TENSOR), 0.004),
+    )
+
+
 @dataclass
 class StageReleaser:
-    """Releases clipped sums; a stage keeps its first clip, placed by about `CLIP_UNITS` of the `documents`."""
+    """Releases clipped sums through `gate`, with one clipping norm for each stage.
+
+    The norm is chosen at the first release of a stage from about `_CLIP_UNITS` of the `documents` (a noisy number).
+    """
 
     gate: Gate
     documents: float
@@ -68,42 +88,39 @@ class StageReleaser:
     def clip(self, stage: str, contribution: Contribution, quantile: float) -> float:
         """The clipping norm of `stage`, near the `quantile` of the units' norms."""
         if stage not in self.clips:
-            share = min(1.0, CLIP_UNITS / self.documents)
+            share = min(1.0, _CLIP_UNITS / self.documents)
             self.clips[stage] = self.gate.clip(stage, contribution, quantile, share)
         return self.clips[stage]
 
 
-def clip_quantile(signal: float, noise: float) -> float:
-    """Where to clip a moment: high where little noise lets the clip's bias matter, by what stages before showed.
+def spectrum_facts(eigenvalues: np.ndarray, noise: float) -> dict[str, Any]:
+    """The released facts of a run about the `eigenvalues` of its noisy M2, whose noise has spectral norm `noise`."""
+    return {
+        "supported_topics": int((eigenvalues > noise).sum()),
+        "core_eigenvalues": [float(value) for value in eigenvalues],
+        "core_noise_level": noise,
+    }
 
-    Without noise nothing is clipped.
+
+def clip_quantile(signal: float, noise: float) -> float:
+    """The quantile of the units' norms at which to clip a moment, from released estimates of `signal` and `noise`.
+
+    A low clip reduces noise and a high clip reduces bias, so the quantile rises with the signal-to-noise ratio. As
+    `noise` goes to zero, nothing is clipped.
     """
     ratio = signal / max(noise, 1e-300)
-    if ratio > NO_NOISE:
-        return 1 - (1 - HIGH_QUANTILE) * NO_NOISE / ratio
-    position = (ratio - LOW_SIGNAL) / (HIGH_SIGNAL - LOW_SIGNAL)
+    if ratio > _NEGLIGIBLE_NOISE:
+        return 1 - (1 - HIGH_QUANTILE) * _NEGLIGIBLE_NOISE / ratio
+    position = (ratio - _LOW_SIGNAL) / (_HIGH_SIGNAL - _LOW_SIGNAL)
     return LOW_QUANTILE + (HIGH_QUANTILE - LOW_QUANTILE) * min(max(position, 0.0), 1.0)
-
-
-MOST_WORDS = 5000  # of a dense second moment: 25 million numbers
-EDGES = 0.9  # part of the run's mu^2 that is split over the edges
-CLIP_BIAS = (
-    100.0  # units' worth of noise at which a clip is placed low: of a clip's bias most is scale, which is undone
-)
-FLOOR = 1e-3  # of the largest eigenvalue, under every whitened one
-
-
-def moment_shares(split: Mapping[str, float]) -> tuple[Share, ...]:
-    """The second moment, on edges e4 and e8 together."""
-    return Share(clip_of(Stage.MOMENT), 0.004), Share(Stage.MOMENT, EDGES * (split.get("e4", 0.0) + split["e8"]))
 
 
 @dataclass(frozen=True)
 class Whitened:
-    """Released first and second moments of scaled words, and the whitening W (d, k) they give.
+    """Released first and second moments of scaled words, and the whitening W (d, k) that they give.
 
-    `scale` (d,), `m` (d,) and `E2` (d, d) are averages over `documents`; `eigenvalues` are the leading ones of the
-    noisy M2 and `noise` is the spectral norm to expect of its noise.
+    `scale` (d,) is the word scaling; `m` (d,) and `E2` (d, d) are averages over `documents`. `noise` is the expected
+    spectral norm of the noise of M2, and `facts` are its `spectrum_facts`.
     """
 
     documents: float
@@ -112,8 +129,8 @@ class Whitened:
     m: np.ndarray
     E2: np.ndarray
     whitening: Whitening
-    eigenvalues: np.ndarray
     noise: float
+    facts: Mapping[str, Any]
 
     @property
     def k(self) -> int:
@@ -121,48 +138,57 @@ class Whitened:
         return len(self.whitening.values)
 
     @property
-    def strength(self) -> tuple[float, float]:
-        """The last whitened eigenvalue and the noise beside it."""
-        return float(self.whitening.values[-1]), self.noise
+    def scaled_W(self) -> np.ndarray:
+        """diag(scale) W, (d, k): whitens the proportions of unscaled words."""
+        return np.asarray(self.scale[:, None] * self.whitening.W)
+
+    def clip_quantile(self, at_least: float = 0.0) -> float:
+        """The quantile at which to clip the tensor, from the last whitened eigenvalue and the noise of M2."""
+        return max(at_least, clip_quantile(float(self.whitening.values[-1]), self.noise))
 
     def corrected(self, E3: np.ndarray) -> np.ndarray:
-        """The whitened M3 (k, k, k) from the whitened E3: LDA's correction by first and second moments."""
+        """M3(W, W, W) from E3(W, W, W), both (k, k, k): LDA's correction by the released m and E2."""
         W = self.whitening.W
-        return third_moment(E3, W.T @ self.E2 @ W, W.T @ self.m, self.alpha0)
+        return corrected_third_moment(E3, W.T @ self.E2 @ W, W.T @ self.m, self.alpha0)
+
+    @property
+    def correction(self) -> np.ndarray:
+        """What LDA's correction adds to E3(W, W, W), (k, k, k)."""
+        return self.corrected(np.zeros((self.k,) * 3))
 
     def learned(self, pairs: EigenPairs) -> Learned:
-        """Topics and prevalence from the pairs of the whitened M3."""
+        """Topics and prevalence from the eigenpairs of M3(W, W, W)."""
         columns = self.whitening.unwhiten(pairs.values, pairs.vectors, self.alpha0) / self.scale[:, None]
-        facts = {
-            "supported_topics": int((self.eigenvalues > self.noise).sum()),
-            "core_eigenvalues": [float(value) for value in self.eigenvalues],
-            "core_noise_level": self.noise,
-        }
-        return by_prevalence(to_topics(columns), prevalence(pairs.values, self.alpha0), self.documents, facts)
+        return by_prevalence(to_topics(columns), prevalence(pairs.values, self.alpha0), self.documents, self.facts)
 
 
 def whiten(release: StageReleaser, words: WordFrequencies, settings: FitSettings) -> Whitened:
-    """Release m and M2 and whiten by them."""
+    """Release m and E2, and whiten by the M2 that they give."""
     d = len(words.words)
-    scale = word_scale(words)
+    scale, alpha0 = word_scale(words), settings.model.alpha0
     signal = release.documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta)
-    answer = release(Stage.MEAN, statistics.first_moment(scale), clip_quantile(signal, CLIP_BIAS * math.sqrt(d)))
-    m = answer.mean[:, 0]
-    answer = release(Stage.MOMENT, statistics.second_moment(scale), clip_quantile(signal, CLIP_BIAS * math.sqrt(2 * d)))
-    E2 = unpack_offsets(answer.mean)
-    noise = noise_level(answer.mean_std, d)
+    mean = release(Stage.MEAN, statistics.first_moment(scale), clip_quantile(signal, _CLIP_BIAS * math.sqrt(d)))
+    m = mean.mean[:, 0]
+    quantile = clip_quantile(signal, _CLIP_BIAS * math.sqrt(2 * d))
+    moment = release(Stage.MOMENT, statistics.second_moment(scale), quantile)
+    E2, noise = unpack_offsets(moment.mean), noise_level(moment.mean_std, d)
     shown = min(d, most_topics(settings) + 5)
-    values, vectors = scipy.linalg.eigh(second_moment(E2, m, settings.model.alpha0), subset_by_index=(d - shown, d - 1))
+    values, vectors = scipy.linalg.eigh(corrected_second_moment(E2, m, alpha0), subset_by_index=(d - shown, d - 1))
     values, vectors = values[::-1], vectors[:, ::-1]
-    k = topic_count(settings, int((values > noise).sum()), d)
-    floored = np.maximum(values[:k], max(noise, FLOOR * values[0], 1e-12))
-    return Whitened(
-        documents=release.documents,
-        alpha0=settings.model.alpha0,
-        scale=scale,
-        m=m,
-        E2=E2,
-        whitening=Whitening(vectors[:, :k], floored),
-        eigenvalues=values,
-        noise=noise,
-    )
+    facts = spectrum_facts(values, noise)
+    k = topic_count(settings, facts["supported_topics"], d)
+    floored = np.maximum(values[:k], max(noise, _FLOOR * values[0], 1e-12))
+    return Whitened(release.documents, alpha0, scale, m, E2, Whitening(vectors[:, :k], floored), noise, facts)
+
+
+def released_value(result: PtrResult, subject: str, settings: FitSettings) -> np.ndarray:
+    """The value of `result`; raises `UnsupportedByData` with the findings of the tests if one of them failed.
+
+    `subject` begins the message, for example "the topics are".
+    """
+    if result.value is None:
+        raise UnsupportedByData(
+            f"{subject} not stable enough to be released (placement {settings.model.placement}): {result.findings}. "
+            "Use far more documents, fewer topics, or another placement."
+        )
+    return result.value

@@ -1,12 +1,16 @@
 """The private tensor power method on the whitened tensor (Wang and Anandkumar 2016, Algorithm 3).
 
-m, M2 -> W       as in `whitened`
-u <- T(I, u, u)  for each topic power iterations, every one a noisy clipped sum over units: their algorithm protects
-                 one entry of a tensor, this one a unit (docs/privacy.md, section 1, gives the difference)
-lambda           from one more such question at the last u; then deflation by lambda u^3, which is released already
+size     noisy number of units
+m, M2    noisy first and second moments; whitening W from M2 (`stages.whiten`)
+C        clipping norm of a unit's whitened third moment E3(W, W, W)
+u        for each topic, R steps u <- T(I, u, u) / |T(I, u, u)| from a random start; each product is a noisy sum over
+         units, clipped to C, with LDA's correction
+lambda   T(u, u, u) from one more such product at the last u; then deflation by lambda u^3
+topics   the pairs (lambda, u), unwhitened
 
-Clips are those of whole whitened tensors: one placed at a random u would cut off what a topic's own u brings out.
-T is asked at public or released u only, so that LDA's correction and the deflation are post-processing.
+The paper protects one entry of a tensor, and this placement one unit (docs/privacy.md, section 1). Every u is public or
+released, so LDA's correction and deflation are post-processing. C is a quantile of the norms of whole tensors, because
+products at a random u are shorter than those at the u of a topic.
 """
 
 from __future__ import annotations
@@ -17,25 +21,24 @@ import numpy as np
 
 from dplda import statistics
 from dplda.accounting.budget_plan import Share
-from dplda.accounting.events import Stage, clip_of
+from dplda.accounting.events import Stage
 from dplda.config import FitSettings
 from dplda.lda.recovery import Learned, most_topics
 from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.numerics.threads import one_blas_thread
-from dplda.placements.stages import EDGES, StageReleaser, clip_quantile, first_shares, moment_shares, whiten
+from dplda.placements.stages import EDGES_WEIGHT, StageReleaser, shares_before_tensor, whiten
+from dplda.tensor.eigenpairs import noisy_power_method
 from dplda.tensor.implicit import Implicit, along_itself
-from dplda.tensor.private_eigenpairs import noisy_power_method
 
 SPLIT = {"power": 0.3, "e8": 0.7}
-QUANTILE = 0.5  # of the units' norms, where the tensor is clipped at least
-ITERATIONS = 8  # R: from a random start, quadratic once a component leads
+ITERATIONS = 8  # R: convergence from a random start is quadratic once one component leads
+_QUANTILE = 0.5  # least quantile of the units' norms for the clip
 
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
-    """How the run's mu^2 is divided: K = k (R + 1) questions of the tensor."""
-    questions = most_topics(settings) * (ITERATIONS + 1)
-    power = Share(clip_of(Stage.TENSOR), 0.004), Share(Stage.TENSOR, EDGES * split["power"], questions)
-    return *first_shares(public_vocabulary), *moment_shares(split), *power
+    """The stages of a run with their parts of its mu^2; the tensor is queried k (R + 1) times."""
+    queries = most_topics(settings) * (ITERATIONS + 1)
+    return *shares_before_tensor(public_vocabulary, split), Share(Stage.TENSOR, EDGES_WEIGHT * split["power"], queries)
 
 
 @one_blas_thread()
@@ -43,19 +46,18 @@ def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.ran
     """Run every stage after the vocabulary; `rng` draws public starting points only."""
     release = StageReleaser(gate, gate.size())
     whitened = whiten(release, words, settings)
-    k, correction = whitened.k, whitened.corrected(np.zeros((whitened.k,) * 3))
-    scaled = whitened.scale[:, None] * whitened.whitening.W
-    quantile = max(QUANTILE, clip_quantile(*whitened.strength))
-    clip = release.clip(Stage.TENSOR, statistics.third_moment(scaled), quantile)
+    W, correction = whitened.scaled_W, whitened.correction
+    C = release.clip(Stage.TENSOR, statistics.third_moment(W), whitened.clip_quantile(at_least=_QUANTILE))
 
     def along(U: np.ndarray) -> np.ndarray:
-        """T(I, u, u), with noise, for the one column u of U."""
-        E3 = gate.release(Stage.TENSOR, statistics.third_moment_along(scaled, U), clip).mean
+        """Noisy T(I, u, u) for the only column u of U (k, 1)."""
+        E3 = gate.release(Stage.TENSOR, statistics.third_moment_along(W, U), C).mean
         u = U[:, 0]
         return np.asarray(E3.T + np.einsum("abc,b,c->a", correction, u, u)[:, None])
 
     def value(U: np.ndarray) -> np.ndarray:
+        """Noisy T(u, u, u), (1,)."""
         return np.asarray(along_itself(U, along(U)))
 
-    pairs = noisy_power_method(Implicit(along, k), k, rng, iterations=ITERATIONS, value=value)
+    pairs = noisy_power_method(Implicit(along, whitened.k), whitened.k, rng, iterations=ITERATIONS, value=value)
     return whitened.learned(pairs)

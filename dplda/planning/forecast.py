@@ -29,7 +29,7 @@ from dplda.accounting.budget_plan import calibrate
 from dplda.accounting.events import Event, Stage, base_of, is_clip
 from dplda.config import MINIMUM_LENGTH, RANGES, FitSettings, Range
 from dplda.lda.recovery import most_topics, word_scale
-from dplda.lda.whitening import coefficients, noise_level
+from dplda.lda.whitening import noise_level
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.numerics.lattice import BOUND
@@ -38,6 +38,7 @@ from dplda.placements.stages import LOW_QUANTILE, clip_quantile
 from dplda.planning import reference_corpora
 from dplda.planning.reference_corpora import ReferenceCorpus
 from dplda.statistics import NONNEGATIVE, SIGNED
+from dplda.statistics.lda_moments import coefficients
 from dplda.statistics.word_votes import MOST_WORDS
 
 DOCUMENTS = Range(low=1, high=10**12, unit="documents", integer=True)
@@ -185,7 +186,7 @@ def forecast(outlook: ForecastInputs, kind: reference_corpora.ReferenceCorpus, e
     k = max(supported, 1) if settings.model.topics == "auto" else int(settings.model.topics)
     k = min(k, outlook.most_topics)
     last = float(np.sort([text.mean, *true])[::-1][k - 1])
-    power = default._word_power(outlook.documents, k, settings)
+    power = default.word_power(outlook.documents, k, settings)
     compared = {
         Stage.SIZE: (noise.deviation(Stage.SIZE, 1.0), float(outlook.documents)),
         Stage.MEAN: (mean_noise, math.sqrt(text.mean)),

@@ -1,7 +1,7 @@
-"""Spectral methods on matrices: noisy, streaming and private power methods, Analyze Gauss, whitening.
+"""Spectral methods on matrices: noisy, streaming, private and adaptive power methods, and Analyze Gauss.
 
-Only the functions that say so are private: their seeded noise and floating-point sums are for study, and that data was
-refused (not finite, not symmetric) is not protected. What the placements use sees released numbers alone.
+Only the functions that say so are private. Their seeded noise and floating-point sums are for study, and the refusal of
+data that are not finite or not symmetric is not protected. The placements use the other functions on released numbers.
 """
 
 from typing import TYPE_CHECKING

@@ -1,21 +1,19 @@
-"""Sensitivity and noise of the private methods on matrices.
+"""Sensitivity and noise of private methods on matrices: neighbouring relations, and events that meet a budget.
 
-Sensitivity of a product A X to a neighbouring matrix A, behind the private power methods.
+Two symmetric matrices A and A' are neighbours
 
-entry         A and A' are symmetric and differ in one entry and its mirror image, by at most `change`
-              (Hardt and Price 2014, Definition 4.1; their Figure 3 counts one of the two)
-spectral      the spectral norm of A - A' is at most `change` (Definition 4.4)
-row           A = sum of a a' over rows of squared norm at most `change`, of which one is added or removed
-replaced-row  one row is replaced by another; a a' - b b' has Frobenius norm sqrt(2), but spectral norm 1
+entry         if they differ in one entry and its mirror image, by at most `change` (Hardt and Price 2014, Definition
+              4.1; their Figure 3 counts one of the two)
+spectral      if the spectral norm of A - A' is at most `change` (Definition 4.4)
+row           if A = sum of a a' over rows of squared norm at most `change`, and one row is added or removed
+replaced-row  if one row is replaced by another; a a' - b b' has Frobenius norm sqrt(2), but spectral norm 1
 
-For X with orthonormal columns the l2 sensitivities are attained, and the l1 sensitivity of entries is; the other l1
-sensitivities are upper bounds.
+For X with orthonormal columns, the l2 sensitivities of A X are attained, and so is the l1 sensitivity for entries; the
+other l1 sensitivities are upper bounds.
 
-Noise for several equal questions: exact Gaussian composition, or the sum of pure epsilons.
-
-Gaussian questions of multipliers z_j are together mu-GDP with mu^2 = sum of 1 / z_j^2, without loss (Dong, Roth and Su
-2022), and mu is the exact one for (epsilon, delta) (Balle and Wang 2018). A hundredth of delta is left for the
-rounding of whoever adds the events up again.
+Gaussian queries of multipliers z_j are together mu-GDP with mu^2 = sum of 1 / z_j^2, without loss (Dong, Roth and Su
+2022), and mu is exact for (epsilon, delta) (Balle and Wang 2018). A hundredth of delta is reserved for the rounding of
+accountants that compose the events again.
 """
 
 from __future__ import annotations
@@ -28,7 +26,6 @@ from scipy.stats import norm
 from dplda.accounting.accountant import gaussian_budget
 from dplda.accounting.events import PURE, Event
 from dplda.config import RANGES, check_choice
-from dplda.errors import InputError
 from dplda.numerics.arrays import Array, namespace
 
 ENTRY, SPECTRAL, ROW, REPLACED_ROW = "entry", "spectral", "row", "replaced-row"
@@ -39,8 +36,8 @@ ROWS = (ROW, REPLACED_ROW)
 def l2_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False) -> float:
     """Largest Frobenius norm of (A - A') X over neighbours with change 1, for X (d, p) with orthonormal columns.
 
-    For entries it is the root of the sum of the two largest squared row norms of X; with `by_largest_entry` its bound
-    sqrt(2 p) max |X_ij|, as in the paper.
+    For entries it is the root of the sum of the two largest squared row norms of X; with `by_largest_entry` it is the
+    bound sqrt(2 p) max |X_ij| of the paper.
     """
     check_choice("neighbours", neighbours, NEIGHBOURS)
     if neighbours == ENTRY:
@@ -52,8 +49,8 @@ def l2_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False)
 def l1_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False) -> float:
     """Largest sum of absolute entries of (A - A') X over neighbours with change 1, or a bound on it.
 
-    For unit spectral norm it is p sqrt(d), a tenth of what Lemma 4.5 takes; for a row |a|_1 |X'a|_1 <= sqrt(d p); for
-    two, sqrt(d p) times the l2 sensitivity.
+    For unit spectral norm it is p sqrt(d), a tenth of the bound in Lemma 4.5; for one row, |a|_1 |X'a|_1 <= sqrt(d p);
+    for a replaced row, sqrt(d p) times the l2 sensitivity.
     """
     check_choice("neighbours", neighbours, NEIGHBOURS)
     d, p = map(int, X.shape)
@@ -63,7 +60,7 @@ def l1_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False)
 
 
 def _largest_rows(X: Array, order: int, by_largest_entry: bool) -> float:
-    """The `order`-norm of the two rows of X that have the largest ones, or the bound by the largest entry."""
+    """The `order`-norm of the two rows of X with the largest `order`-norms, or its bound by the largest entry."""
     xp = namespace(X)
     entries = xp.abs(X) ** order
     if by_largest_entry:
@@ -81,26 +78,20 @@ def total_mu(epsilon: float, delta: float) -> float:
     return gaussian_budget(epsilon, delta)
 
 
-def gaussian_questions(stage: str, count: int, mu: float) -> Event:
-    """`count` equal Gaussian questions that are mu-GDP together."""
+def gaussian_event(stage: str, count: int, mu: float) -> Event:
+    """The event of `count` equal Gaussian queries that together are mu-GDP."""
     return Event(stage=stage, noise_multiplier=math.sqrt(count) / mu, count=count)
 
 
-def pure_questions(stage: str, count: int, mu: float) -> Event:
-    """`count` equal pure questions that are mu-GDP together: each is dominated by a Gaussian (docs/privacy.md, 4.1)."""
+def pure_event(stage: str, count: int, mu: float) -> Event:
+    """The event of `count` equal pure queries, together dominated by mu-GDP (docs/privacy.md, section 4.1)."""
     chance = float(norm.cdf(mu / math.sqrt(count) / 2))
     return Event(stage=stage, mechanism=PURE, epsilon=math.log(chance / (1 - chance)), count=count)
 
 
-def equal_questions(stage: str, count: int, epsilon: float, delta: float) -> Event:
-    """`count` equal questions that meet (epsilon, delta): Gaussian, or with delta 0 pure ones of epsilon / count."""
+def calibrated_event(stage: str, count: int, epsilon: float, delta: float) -> Event:
+    """The event of `count` equal queries that together meet (epsilon, delta): Gaussian, or pure if delta is 0."""
     if delta != 0:
-        return gaussian_questions(stage, count, total_mu(epsilon, delta))
+        return gaussian_event(stage, count, total_mu(epsilon, delta))
     RANGES["epsilon"].check("epsilon", epsilon)
     return Event(stage=stage, mechanism=PURE, epsilon=epsilon / count, count=count)
-
-
-def checked_share(name: str, value: float) -> None:
-    """`InputError` unless `value` lies in (0, 1)."""
-    if not 0 < value < 1:
-        raise InputError(f"{name} must be in (0, 1), got {value!r}.")

@@ -1,5 +1,8 @@
-"""Private low-rank approximation: Analyze Gauss (Dwork, Talwar, Thakurta and Zhang 2014) and the private power method
-(Hardt and Price 2014, Figure 3 and Corollary 4.3)."""
+"""Private low-rank approximation by Analyze Gauss and by the private power method.
+
+Analyze Gauss is from Dwork, Talwar, Thakurta and Zhang 2014, and the power method from Hardt and Price 2014 (Figure 3
+and Corollary 4.3).
+"""
 
 from __future__ import annotations
 
@@ -10,30 +13,30 @@ from typing import Any
 
 import numpy as np
 
-from dplda.accounting.events import Event
+from dplda.accounting.events import PURE, Event
 from dplda.config import check_choice
-from dplda.errors import InputError
-from dplda.numerics.arrays import Array, is_whole, like, namespace, standard_normal
+from dplda.numerics.arrays import Array, like, namespace, standard_normal
 from dplda.spectral.adaptive import unit_rows
+from dplda.spectral.arguments import (
+    checked_product,
+    checked_start,
+    multiplier,
+    require_change,
+    require_counts,
+    require_up_to,
+)
 from dplda.spectral.calibration import (
     ENTRY,
     NEIGHBOURS,
     ROW,
     ROWS,
-    equal_questions,
-    gaussian_questions,
+    calibrated_event,
+    gaussian_event,
     l1_sensitivity,
     l2_sensitivity,
     total_mu,
 )
-from dplda.spectral.power_method import (
-    Subspace,
-    checked_product,
-    checked_rounds,
-    checked_start,
-    multiplier,
-    noisy_power_method,
-)
+from dplda.spectral.power_method import Subspace, noisy_power_method
 
 
 def analyze_gauss(
@@ -42,30 +45,26 @@ def analyze_gauss(
     """The k leading eigenvectors of A'A + E, (epsilon, delta)-private for one row of `A`.
 
     `A` (n, d), array or scipy sparse, has rows of length at most 1 (longer ones are cut to it). A'A changes by at most
-    1 in Frobenius norm when a row is added or removed, by sqrt(2) when one is replaced. E is symmetric Gaussian in
-    coordinates that keep this norm: standard deviation s on the diagonal and s / sqrt(2) off it, where the
+    1 in Frobenius norm when a row is added or removed, by sqrt(2) when one is replaced. E is symmetric Gaussian noise,
+    isotropic for this norm: standard deviation s on the diagonal and s / sqrt(2) off it, where the
     paper's Algorithm 1 has s throughout; s is calibrated exactly. `values` (k,) are eigenvalues of A'A + E.
 
-    Cost: A'A, O(d^3); memory O(d^2) beside A and its cut rows. Where s_2 = ... = s_d, sin of the angle to the first
+    Cost: A'A, O(d^3); memory O(d^2) in addition to A and its rows. Where s_2 = ... = s_d, sin of the angle to the first
     eigenvector is about sqrt(d / 2) s / (s_1^2 - s_2^2), s_i the singular values of A. Seeded
     floating-point noise is for study; a private release of documents takes the curator's exact noise. Raises
     `InputError` for NaN, wrong shapes, k outside [1, d] or a wrong budget (delta must be positive).
     """
     check_choice("neighbours", neighbours, ROWS)
-    event = gaussian_questions("covariance", 1, total_mu(epsilon, delta))
+    event = gaussian_event("covariance", 1, total_mu(epsilon, delta))
     A, _ = unit_rows(A)
-    if not is_whole(k) or not 1 <= k <= A.shape[1]:
-        raise InputError(f"k must be a whole number in [1, {A.shape[1]}] (components), got {k!r}.")
-    covariance = _dense(A.T @ A)
+    require_up_to(A.shape[1], "components", k=k)
+    covariance = A.T @ A
+    covariance = covariance.toarray() if hasattr(covariance, "toarray") else covariance
     xp = namespace(covariance)
     std = (event.noise_multiplier or math.inf) * l2_sensitivity(covariance, neighbours)
     noise = std * standard_normal(rng, tuple(covariance.shape), covariance)
     values, vectors = xp.linalg.eigh(covariance + (noise + noise.T) / 2)
     return Subspace(xp.flip(vectors, axis=1)[:, :k], xp.flip(values)[:k], 0, (), (event,))
-
-
-def _dense(A: Any) -> Array:
-    return A.toarray() if hasattr(A, "toarray") else A
 
 
 def private_power_method(
@@ -83,29 +82,29 @@ def private_power_method(
     """The private power method: X <- orth(A X + G), (epsilon, delta)-private for one neighbour of A.
 
     `A` (d, d) is an array, a scipy sparse matrix or a callable X -> A X, symmetric; a callable is trusted to be. `X`
-    (d, p) is a public start, see `random_basis`. `neighbours` and `change` say what is protected
-    (`dplda.spectral.calibration`); that data keep to them is the caller's word. G is Gaussian, with the exact
-    multiplier of `rounds` questions times the l2 sensitivity at the last, already released X; with delta 0 it is
-    Laplace, by the l1 sensitivity. With `by_largest_entry` entry-level noise goes by max |X_ij| as in Figure 3,
-    else by the two largest rows of X, which is never more.
+    (d, p) is a public start, see `random_basis`. `neighbours` and `change` state what is protected
+    (`dplda.spectral.calibration`); the caller answers for it that the data satisfy them. G is Gaussian, with the exact
+    multiplier of `rounds` queries times the l2 sensitivity at the last, already released X; with delta 0 it is Laplace
+    with the l1 sensitivity. With `by_largest_entry`, entry-level noise is scaled by max |X_ij| as in Figure 3, and
+    otherwise by the two largest rows of X, which is never more.
 
-    Differs from the paper: sigma = sqrt(4 p L log(1/delta)) / epsilon is exact composition instead, a symmetric pair
-    of entries counts twice, and Laplace noise is p L sqrt(d) / epsilon without the factor 10 of Lemma 4.5.
-    Cost: `rounds` products, O(rounds d p^2); memory O(d p) beside A. Seeded floating-point noise is for study; a
+    Differences from the paper: sigma = sqrt(4 p L log(1/delta)) / epsilon is replaced by exact composition, a symmetric
+    pair of entries counts twice, and Laplace noise is p L sqrt(d) / epsilon without the factor 10 of Lemma 4.5.
+    Cost: `rounds` products, O(rounds d p^2); O(d p) memory beyond A. Seeded floating-point noise is for study; a
     private release of documents takes the curator's exact noise. Raises `InputError` as `noisy_power_method` does,
     and for a wrong budget, `neighbours` or `change`.
     """
-    checked_rounds(rounds)
-    event = equal_questions("power", rounds, epsilon, delta)
+    require_counts(rounds=rounds)
+    event = calibrated_event("power", rounds, epsilon, delta)
     noise = _noise(event, rng, neighbours, change, by_largest_entry)
     return replace(noisy_power_method(A, X, rounds, noise=noise), events=(event,))
 
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """B = `left` @ `right`.T of rank at most p: `left` (d, p) orthonormal, `right` (d, p) the noisy product A left.
+    """A matrix B = left right' of rank at most p, for orthonormal `left` (d, p) and the noisy product `right` = A left.
 
-    `subspace` is how `left` was found; its `events` and these are the same, all that was released.
+    `subspace` is the result of the power method, with `left` as its components. `events` are all releases.
     """
 
     left: Array
@@ -133,36 +132,34 @@ def private_low_rank(
 ) -> LowRank:
     """A private approximation B = X Y' of a symmetric A, of rank p; the corollary takes p = 2 k for rank k.
 
-    Arguments, errors and noise as in `private_power_method`, with `rounds` + 1 questions: the last one asks for
-    Y = A X + G at the final X. The spectral norm of A - B is at most s_k+1 + O~(s_1 sqrt((k / gap) d log d
+    Arguments, errors and noise as in `private_power_method`, with `rounds` + 1 queries: the last one is Y = A X + G at
+    the final X. The spectral norm of A - B is at most s_k+1 + O~(s_1 sqrt((k / gap) d log d
     log(1/delta)) / (epsilon (s_k - s_k+1))), gap = 1 - s_k+1 / s_k (Corollary 4.3). Cost: one product more.
     """
-    checked_rounds(rounds)
-    event = equal_questions("power", rounds + 1, epsilon, delta)
+    require_counts(rounds=rounds)
+    event = calibrated_event("power", rounds + 1, epsilon, delta)
     noise = _noise(event, rng, neighbours, change, by_largest_entry)
     multiply = multiplier(A, checked_start(X).shape[0])
-    found = noisy_power_method(multiply, X, rounds, noise=noise)
-    left = found.components
+    subspace = noisy_power_method(multiply, X, rounds, noise=noise)
+    left = subspace.components
     right = checked_product(multiply(left), left) + noise(left)
-    return LowRank(left, right, replace(found, events=(event,)), (event,))
+    return LowRank(left, right, replace(subspace, events=(event,)), (event,))
 
 
 def _noise(
     event: Event, rng: np.random.Generator, neighbours: str, change: float, by_largest_entry: bool
 ) -> Callable[[Array], Array]:
-    """The noise of one question of `event` at X."""
+    """X -> the noise of one query of `event` at X."""
     check_choice("neighbours", neighbours, NEIGHBOURS)
-    if not 0 < change < float("inf"):
-        raise InputError(f"change must be positive and finite, got {change!r}.")
-    if event.noise_multiplier is None:
-        scale = change / (event.epsilon or 0.0)
-        return lambda X: like(
-            rng.laplace(
-                scale=scale * l1_sensitivity(X, neighbours, by_largest_entry=by_largest_entry), size=tuple(X.shape)
-            ),
-            X,
-        )
-    std = change * event.noise_multiplier
-    return lambda X: (
-        std * l2_sensitivity(X, neighbours, by_largest_entry=by_largest_entry) * standard_normal(rng, tuple(X.shape), X)
-    )
+    require_change(change)
+
+    def laplace(X: Array) -> Array:
+        scale = change / (event.epsilon or 0.0) * l1_sensitivity(X, neighbours, by_largest_entry=by_largest_entry)
+        return like(rng.laplace(scale=scale, size=tuple(X.shape)), X)
+
+    def gaussian(X: Array) -> Array:
+        std = change * (event.noise_multiplier or math.inf)
+        std *= l2_sensitivity(X, neighbours, by_largest_entry=by_largest_entry)
+        return std * standard_normal(rng, tuple(X.shape), X)
+
+    return laplace if event.mechanism == PURE else gaussian

@@ -1,7 +1,7 @@
-"""Symmetric third-order tensors and their decomposition: robust, online, private and simultaneous power methods.
+"""Symmetric third-order tensors and their eigenpairs: robust, online, noisy, private and simultaneous power methods.
 
-Only `private_power_method` is private: its seeded noise and floating-point sums are for study, and that a tensor was
-refused (not finite, not symmetric) is not protected. What the placements use sees released numbers alone.
+Only `private_power_method` is private. Its seeded noise and floating-point sums are for study, and the refusal of a
+tensor that is not finite or not symmetric is not protected. The placements use the other functions on released numbers.
 """
 
 from typing import TYPE_CHECKING
@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING
 from dplda.lazy import lazy
 
 if TYPE_CHECKING:
-    from dplda.tensor.eigenpairs import EigenPairs, robust_power_method, simultaneous_power_method
+    from dplda.tensor.eigenpairs import (
+        EigenPairs,
+        noisy_power_method,
+        robust_power_method,
+        simultaneous_power_method,
+    )
     from dplda.tensor.implicit import Implicit
     from dplda.tensor.online import online_power_method
-    from dplda.tensor.private_eigenpairs import noisy_power_method, private_power_method
+    from dplda.tensor.private_eigenpairs import private_power_method
 
 __all__ = [
     "EigenPairs",
@@ -29,7 +34,7 @@ __getattr__, __dir__ = lazy(
     {
         "EigenPairs": "eigenpairs",
         "Implicit": "implicit",
-        "noisy_power_method": "private_eigenpairs",
+        "noisy_power_method": "eigenpairs",
         "online_power_method": "online",
         "private_power_method": "private_eigenpairs",
         "robust_power_method": "eigenpairs",

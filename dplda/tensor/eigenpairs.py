@@ -1,8 +1,12 @@
-"""Eigenpairs of a symmetric tensor: the robust tensor power method (Anandkumar et al. 2014, Algorithm 1; Wang and
-Anandkumar 2016, Algorithm 1) and simultaneous power iteration (Wang and Lu, ICML 2017)."""
+"""Eigenpairs of a symmetric tensor by robust, noisy and simultaneous power methods.
+
+The robust method is Algorithm 1 of Anandkumar et al. 2014 and of Wang and Anandkumar 2016, the noisy one the common
+part of Algorithms 2 and 3 of the latter, and the simultaneous one that of Wang and Lu, ICML 2017.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,16 +14,17 @@ import numpy as np
 from dplda.accounting.events import Event
 from dplda.numerics.arrays import Array, like, namespace
 from dplda.numerics.threads import one_blas_thread
-from dplda.tensor.implicit import Implicit, along_itself, implicit, require_counts, scaled_to_unit
+from dplda.spectral.arguments import require_counts
+from dplda.tensor.implicit import Implicit, along_itself, implicit, scaled_to_unit
 
 
 @dataclass(frozen=True)
 class EigenPairs:
-    """Pairs of a symmetric tensor: `values` (r,) and unit `vectors` (d, r), T ~ sum values v^3.
+    """Eigenvalues `values` (r,) and unit eigenvectors `vectors` (d, r) of a symmetric tensor T ~ sum values v^3.
 
-    `iterations` counts the power steps of all pairs together. `residuals` (r,) are the lengths of T(I, u, u) -
-    T(u, u, u) u at the last u of each pair at which the (noisy, deflated) tensor was asked: 0 at an eigenvector.
-    `events` are what a private function released.
+    `iterations` counts the power steps of all pairs. `residuals` (r,) are the lengths of T(I, u, u) - T(u, u, u) u for
+    the (noisy, deflated) tensor at the last u of each pair for which its product is known: 0 at an eigenvector.
+    `events` are the releases of a private function.
     """
 
     values: Array
@@ -27,12 +32,6 @@ class EigenPairs:
     iterations: int = 0
     residuals: Array = field(default_factory=lambda: np.empty(0))
     events: tuple[Event, ...] = ()
-
-
-def no_pairs(tensor: Implicit) -> tuple[Array, Array, Array]:
-    """Values (0,), vectors (d, 0) and residuals (0,) to which the pairs of `tensor` are appended."""
-    nothing = like(np.empty(0), tensor.example)
-    return nothing, like(np.empty((tensor.dimension, 0)), tensor.example), nothing
 
 
 @one_blas_thread()
@@ -48,20 +47,20 @@ def robust_power_method(
 ) -> EigenPairs:
     """Find `rank` eigenpairs of the symmetric tensor T (d, d, d) by power iterations, restarts and deflation.
 
-    Each pair runs `starts` random unit vectors together for `iterations` steps, keeps the one with the largest
-    T(v, v, v), polishes it for as many steps again and subtracts it. With `screen` they run a quarter of the steps and
-    only the best eighth of them the rest; without, the algorithm is as printed, followed by the polishing. Steps end
-    early when no vector moves by more than `tolerance`.
+    For each pair, `starts` random unit vectors take `iterations` steps; the one with the largest T(v, v, v) takes as
+    many steps again, and its pair is subtracted from T. With `screen`, only the best eighth of the vectors continue
+    after a quarter of the steps; the papers have neither this nor the last steps. Steps end early when no vector moves
+    by more than `tolerance`.
 
     Cost: rank * iterations * (starts + 1) products T(I, u, u), about two fifths of them with `screen`; one in a dense T
-    takes d^2 (d + 1) flops. Memory beside a dense T: d^2 (d + 1) / 2 + starts * d (d + 1) numbers, or twice T while its
-    symmetry is tested if that is more.
+    takes d^2 (d + 1) flops. Memory in addition to a dense T: d^2 (d + 1) / 2 + starts * d (d + 1) numbers, or twice T
+    while its symmetry is tested if that is more.
     Raises `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d.
     """
     require_counts(starts=starts, iterations=iterations)
     tensor = implicit(T, rank)
     xp, done = namespace(tensor.example), 0
-    values, vectors, residuals = no_pairs(tensor)
+    values, vectors, residuals = _no_pairs(tensor)
     for _ in range(rank):
         deflated = tensor.less(values, vectors)
         U = tensor.directions(rng, starts)
@@ -78,6 +77,12 @@ def robust_power_method(
     return EigenPairs(values, vectors, done, residuals)
 
 
+def _no_pairs(tensor: Implicit) -> tuple[Array, Array, Array]:
+    """Empty values (0,), vectors (d, 0) and residuals (0,) in the library of `tensor`."""
+    nothing = like(np.empty(0), tensor.example)
+    return nothing, like(np.empty((tensor.dimension, 0)), tensor.example), nothing
+
+
 def _best(tensor: Implicit, U: Array, count: int) -> Array:
     """The `count` columns of U with the largest T(u, u, u)."""
     xp = namespace(U)
@@ -86,7 +91,7 @@ def _best(tensor: Implicit, U: Array, count: int) -> Array:
 
 
 def _iterate(tensor: Implicit, U: Array, iterations: int, tolerance: float) -> tuple[Array, int]:
-    """U after at most `iterations` steps u <- T(I, u, u) / |T(I, u, u)|, and how many were taken."""
+    """U after at most `iterations` steps u <- T(I, u, u) / |T(I, u, u)|, and the number of steps."""
     xp = namespace(U)
     for step in range(iterations):
         V = scaled_to_unit(tensor.along(U), U)
@@ -95,6 +100,41 @@ def _iterate(tensor: Implicit, U: Array, iterations: int, tolerance: float) -> t
         if moved <= tolerance:
             return U, step + 1
     return U, iterations
+
+
+def noisy_power_method(
+    T: Implicit,
+    rank: int,
+    rng: np.random.Generator,
+    *,
+    starts: int = 1,
+    iterations: int,
+    value: Callable[[Array], Array] | None = None,
+) -> EigenPairs:
+    """Find `rank` eigenpairs of T (d, d, d) by `iterations` products for each, with `starts` vectors at once.
+
+    Pairs that were found are subtracted from the products. Of the last vectors, the one with the largest T(u, u, u) is
+    kept. `value` maps the columns u of U (d, L) to T(u, u, u), (L,); without it, T(u, u, u) is that of the step before,
+    as in Algorithm 2 of Wang and Anandkumar. The products of T may be noisy. T is not tested for symmetry, and the
+    result is only as private as the products and values are.
+
+    Cost: rank * iterations products of T with (d, starts) arrays. Memory: O(d (rank + starts)) beyond that of T.
+    """
+    require_counts(rank=rank, starts=starts, iterations=iterations)
+    xp = namespace(T.example)
+    values, vectors, residuals = _no_pairs(T)
+    for _ in range(rank):
+        deflated, U = T.less(values, vectors), T.directions(rng, starts)
+        for _ in range(iterations):
+            before, products = U, deflated.along(U)
+            U = scaled_to_unit(products, before)
+        last = along_itself(before, products)
+        scores = last if value is None else value(U) - values @ (vectors.T @ U) ** 3
+        best = xp.argmax(scores, keepdims=True)
+        residual = xp.linalg.vector_norm(products - last * before, axis=0)
+        values, residuals = (xp.concat([a, xp.take(b, best)]) for a, b in ((values, scores), (residuals, residual)))
+        vectors = xp.concat([vectors, xp.take(U, best, axis=1)], axis=1)
+    return EigenPairs(values, vectors, rank * iterations, residuals)
 
 
 @one_blas_thread()
@@ -108,13 +148,13 @@ def simultaneous_power_method(
     iterations: int = 20,
     tolerance: float = 0.0,
 ) -> EigenPairs:
-    """Find `rank` eigenpairs of the symmetric tensor T (d, d, d) together: Q <- orth(T(I, q_j, q_j)), column by column.
+    """Find `rank` eigenpairs of the symmetric tensor T (d, d, d) at once: Q <- orth(T(I, q_j, q_j)), column by column.
 
-    Starts near the answer: with w the average of T(I, u, u) over `probes` random u, T(I, I, w) has the components of T
-    as eigenvectors and about values^2 as eigenvalues. Its leading subspace comes from `rounds` of the matrix power
-    method and is split by its eigenvectors. Then at most `iterations` tensor steps, fewer if no column moves by more
-    than `tolerance`. No deflation, so that errors do not pile up from pair to pair, and no restarts; but components
-    must be nearly orthogonal, and `rank` of them stand out in T(I, I, w): equal values separate slowly.
+    The start is close to the result. If w is the average of T(I, u, u) over `probes` random u, T(I, I, w) has the
+    components of T as eigenvectors and about values^2 as eigenvalues. `rounds` of the matrix power method find its
+    leading subspace, and its eigenvectors are the start. Then at most `iterations` tensor steps follow, fewer if no
+    column moves by more than `tolerance`. There are no restarts, and no deflation, which would accumulate errors. But
+    components must be nearly orthogonal, and `rank` of them must stand out in T(I, I, w): equal values separate slowly.
 
     Cost: d^2 (d + 1) flops for each of probes + rank * (2 rounds + iterations + 3) vectors. Memory: as
     `robust_power_method` with 2 rank starts. Raises `InputError` unless T is finite, cubic and symmetric and
@@ -153,7 +193,7 @@ def _start(tensor: Implicit, rank: int, rng: np.random.Generator, probes: int, r
 
 
 def _orthonormal(V: Array) -> Array:
-    """The columns of V (d, r) made orthonormal in their order, each on its own side."""
+    """The columns of V (d, r) made orthonormal in their order, without a change of sign."""
     xp = namespace(V)
     Q, R = xp.linalg.qr(V)
     return Q * (1 - 2 * xp.astype(xp.linalg.diagonal(R) < 0, R.dtype))

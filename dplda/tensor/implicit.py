@@ -15,8 +15,8 @@ from dplda.numerics.arrays import Array, floats, is_whole, like, namespace, roun
 class Implicit:
     """A symmetric (d, d, d) tensor that is never formed.
 
-    `along` maps the columns u of a (d, L) array to T(I, u, u), (d, L); `dimension` is d; `example` is any array of the
-    library, device and type to work in. `along` may be noisy, or read a stream.
+    `along` maps the columns u of a (d, L) array to T(I, u, u), (d, L); it may be noisy, or read a stream. `dimension`
+    is d; `example` is any array of the library, device and type to compute with.
     """
 
     along: Callable[[Array], Array]
@@ -33,7 +33,7 @@ class Implicit:
         return cls(columns, dimension, np.empty(0) if example is None else example)
 
     def less(self, values: Array, vectors: Array) -> Implicit:
-        """T - sum values v^3 for `values` (r,) and `vectors` (d, r): deflation, at O(d r) for every product."""
+        """Deflation: T - sum values v^3 for `values` (r,) and `vectors` (d, r), at a cost of O(d r) a product."""
         if not values.shape[0]:
             return self
         along = self.along
@@ -46,9 +46,9 @@ class Implicit:
 
 
 def implicit(T: Array | Implicit, rank: int) -> Implicit:
-    """T as an `Implicit`; a dense one in the memory of its d^2 (d + 1) / 2 entries on the products u_b u_c, b <= c.
+    """T as an `Implicit`; a dense T is stored as its d^2 (d + 1) / 2 coefficients of the products u_b u_c, b <= c.
 
-    Raises `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d. Of an implicit tensor the symmetry
+    Raises `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d. The symmetry of an implicit tensor
     is tested at three fixed vectors.
     """
     if isinstance(T, Implicit):
@@ -78,15 +78,8 @@ def _require(d: int, rank: int, shape: tuple[int, ...]) -> None:
         raise InputError(f"need a (d, d, d) tensor and 1 <= rank <= d, got shape {shape}, rank {rank}")
 
 
-def require_counts(**counts: int) -> None:
-    """`InputError` unless every one of the named `counts` is at least 1."""
-    for name, count in counts.items():
-        if not is_whole(count) or count < 1:
-            raise InputError(f"{name} must be a whole number of at least 1, got {count!r}")
-
-
 def _require_symmetric_products(T: Implicit) -> None:
-    """x' T(I, y, z) must not depend on the order of x, y, z; T(I, y, z) comes from squares by polarisation."""
+    """Raise `InputError` if x' T(I, y, z), computed by polarisation, depends on the order of fixed x, y, z."""
     x, y, z = np.random.default_rng(0).standard_normal((3, T.dimension))
     sums = like(np.stack([y + z, y - z, x + z, x - z], axis=1), T.example)
     products = T.along(sums)
@@ -100,7 +93,7 @@ def _require_symmetric_products(T: Implicit) -> None:
 
 
 def scaled_to_unit(V: Array, instead: Array) -> Array:
-    """The columns of V (d, L) at length 1; where one is zero, that of `instead`."""
+    """The columns of V (d, L) scaled to length 1; zero columns are replaced by those of `instead`."""
     xp = namespace(V)
     norm = xp.linalg.vector_norm(V, axis=0)
     return xp.where(norm > 0, V / xp.where(norm > 0, norm, xp.ones_like(norm)), instead)

@@ -21,8 +21,9 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 import dplda
 from benchmarks.corpora import names
 from dplda.lda.recovery import to_topics
-from dplda.lda.whitening import Whitening, coefficients, third_moment
+from dplda.lda.whitening import Whitening, corrected_third_moment
 from dplda.model import TopicModel
+from dplda.statistics.lda_moments import coefficients
 
 SWEEPS, PASSES = 200, 5
 ROWS = 1000  # whose squares are held at once
@@ -118,7 +119,7 @@ def tensorly_topics(counts: sparse.csr_matrix, n_topics: int, seed: int, alpha0:
     values, vectors = eigsh(M2, n_topics, which="LA", v0=start)
     whitening = Whitening(vectors, np.maximum(values, 1e-3 * values[-1]))
     W = whitening.W
-    T = third_moment(whitened_third(C, lengths, W), W.T @ second(W), W.T @ m, alpha0)
+    T = corrected_third_moment(whitened_third(C, lengths, W), W.T @ second(W), W.T @ m, alpha0)
     np.random.seed(seed)  # TensorLy's starts
     weights, found = symmetric_parafac_power_iteration(T, n_topics)
     return to_topics(whitening.unwhiten(weights, found, alpha0)).T

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dplda.lda.whitening import second_moment, third_moment
+from dplda.lda.whitening import corrected_second_moment, corrected_third_moment
 from dplda.placements import published_noise
 from dplda.statistics.coordinates import pairings
 from dplda.statistics.lda_moments import coefficients, population_moments
@@ -127,7 +127,7 @@ def unbiased(s: Sums, alpha0: float) -> tuple[np.ndarray, np.ndarray]:
 def plug_in(s: Sums, alpha0: float) -> tuple[np.ndarray, np.ndarray]:
     """M2 and M3 from plain averages, as `dplda` computes them from released sums."""
     m, E2 = s.one / s.N, s.two / s.N
-    return second_moment(E2, m, alpha0), third_moment(s.three / s.N, E2, m, alpha0)
+    return corrected_second_moment(E2, m, alpha0), corrected_third_moment(s.three / s.N, E2, m, alpha0)
 
 
 def as_printed(s: Sums, alpha0: float) -> tuple[np.ndarray, np.ndarray]:

@@ -16,11 +16,11 @@ import numpy as np
 from scipy.linalg import hadamard
 
 from dplda.numerics.threads import one_blas_thread
-from dplda.spectral.calibration import equal_questions
+from dplda.spectral.calibration import calibrated_event
 from dplda.statistics.coordinates import unpack
 from dplda.tensor import Implicit, noisy_power_method, private_power_method
 from dplda.tensor.implicit import implicit
-from dplda.tensor.private_eigenpairs import EntryLevel
+from dplda.tensor.private_eigenpairs import PRODUCT, entry_scales
 from reproduce.common import curve, finish, guide, panels, report, table
 from reproduce.tensor_noise import slope, transition
 
@@ -111,7 +111,7 @@ def perturbed_rates(d: int, sizes: Sizes, random: np.random.Generator) -> np.nda
 
 def multiplier(questions: int, epsilon: float) -> float:
     """The exact noise multiplier of equal Gaussian questions."""
-    return equal_questions("tensor", questions, epsilon, DELTA).noise_multiplier or math.inf
+    return calibrated_event("tensor", questions, epsilon, DELTA).noise_multiplier or math.inf
 
 
 def paper_noise(questions: int, epsilon: float) -> float:
@@ -124,7 +124,7 @@ def noise_table() -> str:
     """nu beside what exact composition needs, charging each start and charging their joint sensitivity."""
     U = np.random.default_rng(0).standard_normal((256, STARTS))
     U /= np.linalg.norm(U, axis=0)
-    joint = float(np.mean(EntryLevel().of_products(U) / np.abs(U).max(axis=0) ** 2))
+    joint = float(np.mean(entry_scales(U, PRODUCT) / np.abs(U).max(axis=0) ** 2))
     questions = STEPS + 1
     rows = [
         (

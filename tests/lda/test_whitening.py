@@ -7,13 +7,12 @@ import pytest
 
 from dplda.lda.whitening import (
     Whitening,
-    coefficients,
+    corrected_second_moment,
+    corrected_third_moment,
     leading_eigenvalues,
     noise_level,
-    second_moment,
-    third_moment,
 )
-from dplda.statistics.lda_moments import population_moments
+from dplda.statistics.lda_moments import coefficients, population_moments
 from dplda.tensor.eigenpairs import robust_power_method
 
 K, D = 3, 8
@@ -28,13 +27,13 @@ def planted_topics() -> np.ndarray:
 def test_exact_moments_give_back_exact_topics(alpha):
     topics, alpha0 = planted_topics(), float(alpha.sum())
     exact = population_moments(topics, alpha)
-    values, vectors = leading_eigenvalues(second_moment(exact.E2, exact.m, alpha0))
+    values, vectors = leading_eigenvalues(corrected_second_moment(exact.E2, exact.m, alpha0))
     whitening = Whitening(vectors[:, :K], values[:K])
     W = whitening.W
     np.testing.assert_allclose(W.T @ exact.M2 @ W, np.eye(K), atol=1e-10)
 
     E3 = np.einsum("ijl,ia,jb,lc->abc", exact.E3, W, W, W)
-    T = third_moment(E3, W.T @ exact.E2 @ W, W.T @ exact.m, alpha0)
+    T = corrected_third_moment(E3, W.T @ exact.E2 @ W, W.T @ exact.m, alpha0)
     pairs = robust_power_method(T, K, np.random.default_rng(0))
     found = whitening.unwhiten(pairs.values, pairs.vectors, alpha0).T
     order = np.argsort([int(np.argmin(np.abs(topics - row).sum(axis=1))) for row in found])
@@ -50,7 +49,9 @@ def test_projected_averages_give_the_projected_moment():
     W = np.random.default_rng(1).standard_normal((D, 2))
     E3 = np.einsum("ijl,ia,jb,lc->abc", exact.E3, W, W, W)
     expected = np.einsum("ijl,ia,jb,lc->abc", exact.M3, W, W, W)
-    np.testing.assert_allclose(third_moment(E3, W.T @ exact.E2 @ W, W.T @ exact.m, alpha0), expected, atol=1e-13)
+    np.testing.assert_allclose(
+        corrected_third_moment(E3, W.T @ exact.E2 @ W, W.T @ exact.m, alpha0), expected, atol=1e-13
+    )
 
 
 def test_coefficients_are_those_of_the_proof():

@@ -157,7 +157,7 @@ class Contracted:
         )
         gate.use_words([f"w{i}" for i in range(self.d)])
         answer = gate.release("tensor", statistics.projected_third_moment(self.scale, self.basis), self.clip)
-        return config1.contracted(answer.total[0], self.values).ravel()
+        return config1._contracted(answer.total[0], self.values).ravel()
 
     def per_coordinate(self) -> np.ndarray:
         """Columns (k^3, k (k + 1) (k + 2) / 6): what one standard deviation in each released coordinate becomes."""
@@ -196,8 +196,8 @@ def test_twenty_thousand_draws_of_configuration_1_have_the_covariance_of_the_who
 
 def test_contraction_is_with_the_whitening_and_not_with_its_basis():
     """By hand, k = 1: W = values^(-1/2) Q, three times."""
-    assert config1.contracted(np.array([5.0]), np.array([4.0])) == pytest.approx(5 / 8)
-    np.testing.assert_allclose(config1.contracted(np.arange(4.0), np.ones(2)), unpack(np.arange(4.0), 2))
+    assert config1._contracted(np.array([5.0]), np.array([4.0])) == pytest.approx(5 / 8)
+    np.testing.assert_allclose(config1._contracted(np.arange(4.0), np.ones(2)), unpack(np.arange(4.0), 2))
 
 
 class Silence:

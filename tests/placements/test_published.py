@@ -21,7 +21,7 @@ from dplda.mechanisms.curator import Release
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import SimulatedNoise
 from dplda.placements import published
-from dplda.placements.published_noise import EDGES, Quantities, edge_noise, gap_floor, sigma_floor
+from dplda.placements.published_noise import EDGES, Quantities, _sigma_floor, edge_noise, gap_floor
 from dplda.progress import NoProgress
 from dplda.statistics.lda_moments import population_moments
 
@@ -81,7 +81,7 @@ def test_sensitivities_are_of_the_spectrum_of_the_data(edge):
         topics=3,
         alpha0=1.0,
         sigma_1=values[-1],
-        sigma_k=max(values[-3], sigma_floor(1.0)),
+        sigma_k=max(values[-3], _sigma_floor(1.0)),
         tensor_1=lambdas[0],
         gamma_s=(lambdas[0] - lambdas[1]) / 4,
     )
@@ -178,7 +178,7 @@ def test_contracted_noise_has_the_law_of_the_whole_tensor():
         E = sum(Z.transpose(p) for p in itertools.permutations(range(3))) / 6
         return np.einsum("xyz,xa,yb,zc->abc", E, W, W, W)
 
-    small = covariance(2, lambda Z: published.contracted_noise(Z, W))
+    small = covariance(2, lambda Z: published._contracted_noise(Z, W))
     np.testing.assert_allclose(small, covariance(4, whole), atol=1e-12)
 
 

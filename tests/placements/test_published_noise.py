@@ -14,7 +14,7 @@ from scipy.stats import laplace, norm
 
 from dplda.errors import InputError
 from dplda.placements import published_noise
-from dplda.placements.published_noise import EDGES, Quantities, edge_budgets, edge_noise, gaussian_scale
+from dplda.placements.published_noise import EDGES, Quantities, _gaussian_scale, edge_budgets, edge_noise
 from dplda.statistics.coordinates import pairings
 
 Q = Quantities(
@@ -53,21 +53,21 @@ def test_theorem_5_at_the_spectrum_of_the_erratum():
     """Documents of one word each, 101, 100 and 10 of a kind, alpha0 near 0: 8.49e-2 (docs/privacy.md, section 1)."""
     q = replace(Q, documents=211, topics=2, alpha0=1e-9, sigma_k=100 / 211)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(published_noise, "FLOOR", 0.0)
-        assert published_noise.delta_whitened(q) == pytest.approx(8.49e-2, rel=1e-3)
+        patch.setattr(published_noise, "_FLOOR", 0.0)
+        assert published_noise._delta_whitened(q) == pytest.approx(8.49e-2, rel=1e-3)
 
 
 def test_theorems_6_and_7_build_on_theorem_5():
-    D, change = published_noise.delta_whitened(Q), published_noise.delta_2(Q.documents, 1.0)
-    assert published_noise.delta_pairs(Q) == pytest.approx(4 * D / 0.3)
+    D, change = published_noise._delta_whitened(Q), published_noise.delta_2(Q.documents, 1.0)
+    assert published_noise._delta_pairs(Q) == pytest.approx(4 * D / 0.3)
     C = 3 / (2 * math.sqrt(2))
     terms = 2 * math.sqrt(0.4) * 4 * D / 0.3, 2 * math.sqrt(0.4) / 0.2 * change, math.sqrt(0.4 + change) * 4 * D / 0.3
-    assert published_noise.delta_topics(Q) == pytest.approx(C * sum(terms))
+    assert published_noise._delta_topics(Q) == pytest.approx(C * sum(terms))
 
 
 @pytest.mark.parametrize(("epsilon", "known"), [(1.0, 3.7830), (2.0, 1.9234), (5.0, 0.8055)])
 def test_proposition_22_prints_too_little_noise_by_a_root_of_two(epsilon, known):
-    scale = gaussian_scale(epsilon, 1e-6)
+    scale = _gaussian_scale(epsilon, 1e-6)
     assert scale == pytest.approx(known, abs=1e-4)
     assert true_delta(scale, epsilon) > 1e-6
     assert true_delta(math.sqrt(2) * scale, epsilon) < 1e-6
@@ -94,13 +94,13 @@ def test_a_split_over_other_edges_or_off_one_is_refused(split):
 @pytest.mark.parametrize(("edge", "parts"), [("e3", 1), ("e4", 1), ("e8", 1), ("e6", 2), ("e7", 3), ("e9", 4)])
 def test_an_edge_pays_for_its_noisy_bounds_in_even_parts(edge, parts):
     noise = edge_noise(edge, Q, 1.2, 1e-5)
-    assert noise.std / noise.sensitivity == pytest.approx(gaussian_scale(1.2 / parts, 1e-5 / parts))
+    assert noise.std / noise.sensitivity == pytest.approx(_gaussian_scale(1.2 / parts, 1e-5 / parts))
     assert (noise.epsilon, noise.delta) == (1.2, 1e-5)
 
 
 def test_noisy_bounds_fail_as_often_as_they_may():
     random = np.random.default_rng(0)
-    bounds = [published_noise.noisy_bounds(Q, 0.5, 0.05, random.laplace) for _ in range(4000)]
+    bounds = [published_noise._noisy_bounds(Q, 0.5, 0.05, random.laplace) for _ in range(4000)]
     for failed in (
         [b.sigma_k > Q.sigma_k for b in bounds],
         [b.gamma_s > Q.gamma_s for b in bounds],
@@ -108,8 +108,8 @@ def test_noisy_bounds_fail_as_often_as_they_may():
     ):
         assert np.mean(failed) == pytest.approx(0.05, abs=0.015)
     moved = (
-        published_noise.noisy_bounds(Q, 0.5, 0.05, lambda: 1.0).sigma_k
-        - published_noise.noisy_bounds(Q, 0.5, 0.05, float).sigma_k
+        published_noise._noisy_bounds(Q, 0.5, 0.05, lambda: 1.0).sigma_k
+        - published_noise._noisy_bounds(Q, 0.5, 0.05, float).sigma_k
     )
     assert moved == pytest.approx(published_noise.delta_2(Q.documents, 1.0) / 0.5)
     assert laplace.sf(-math.log(2 * 0.05)) == pytest.approx(0.05)
@@ -120,7 +120,7 @@ def test_floors_are_a_tenth_in_the_units_of_the_code(alpha0):
     """Its M2 is the sum of alpha_i mu_i mu_i' and its whitened values are 1 / sqrt(alpha_i)."""
     alpha = alpha0 * 0.3
     eigenvalue, value = alpha / (alpha0 * (alpha0 + 1)), 2 / (alpha0 + 2) * math.sqrt(alpha0 * (alpha0 + 1) / alpha)
-    assert published_noise.sigma_floor(alpha0) / eigenvalue == pytest.approx(0.1 / alpha)
+    assert published_noise._sigma_floor(alpha0) / eigenvalue == pytest.approx(0.1 / alpha)
     assert published_noise.gap_floor(alpha0) / value == pytest.approx(0.1 * math.sqrt(alpha))
 
 

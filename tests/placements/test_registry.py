@@ -15,9 +15,9 @@ from scipy.stats import norm
 from dplda.accounting.budget_plan import calibrate
 from dplda.config import CALIBRATIONS, PLACEMENTS, FitSettings
 from dplda.errors import InputError
-from dplda.lda.recovery import AUTOMATIC_TOPICS
+from dplda.lda.recovery import _AUTOMATIC_TOPICS
 from dplda.placements import registry
-from dplda.placements import stages as whitened
+from dplda.placements.stages import MOST_WORDS
 
 STAGES = {  # of the edges of each placement of the paper: what these pay for
     "config1": {("e3",): {"tensor"}, ("e4", "e8"): {"moment"}},
@@ -124,7 +124,7 @@ def test_the_placements_own_split_is_over_all_its_edges(placement):
     assert plan(asked) == found.shares(True, found.split, asked)
 
 
-@pytest.mark.parametrize(("topics", "most"), [(1, 1), (7, 7), ("auto", AUTOMATIC_TOPICS)])
+@pytest.mark.parametrize(("topics", "most"), [(1, 1), (7, 7), ("auto", _AUTOMATIC_TOPICS)])
 def test_power_iterations_are_paid_for_as_many_topics_as_there_may_be(topics, most):
     (tensor,) = [s for s in plan(FitSettings.of(placement="tensor-power", topics=topics)) if s.stage == "tensor"]
     assert tensor.count == 9 * most
@@ -161,7 +161,7 @@ def test_what_a_placement_cannot_do_is_refused_when_it_is_planned(placement, ask
 
 @pytest.mark.parametrize("placement", STAGES)
 def test_dense_moments_end_at_their_most_words_public_or_private(placement):
-    found, most = registry.find(placement, "sound"), whitened.MOST_WORDS
+    found, most = registry.find(placement, "sound"), MOST_WORDS
     asked = [FitSettings.of(placement=placement, max_vocabulary=words) for words in (most, most + 1)]
     found.plan(with_words(asked[1], most))
     found.plan(with_words(asked[0], None))

@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from dplda.config import FitSettings
 from dplda.corpus import synthetic
 from dplda.placements import published
-from dplda.placements.published_noise import EDGES, Quantities, edge_noise, gaussian_scale
+from dplda.placements.published_noise import EDGES, Quantities, _gaussian_scale, edge_noise
 from dplda.planning import error_bounds as utility
 from dplda.planning.error_bounds import best_split, bound, planted
 from dplda.statistics.lda_moments import population_moments
@@ -56,7 +56,7 @@ def test_config_3_is_equation_140():
 
 def test_config_4_is_the_norm_of_equation_141():
     noise, t = edge_noise("e9", Q, 1.0, 1e-6), math.log(20)
-    assert noise.std == pytest.approx(noise.sensitivity * gaussian_scale(0.25, 2.5e-7))
+    assert noise.std == pytest.approx(noise.sensitivity * _gaussian_scale(0.25, 2.5e-7))
     expected = noise.std * math.sqrt(50 + 2 * math.sqrt(50 * t) + 2 * t)
     assert bound("config4", Q, 1.0, 1e-6) == pytest.approx(expected)
 
@@ -66,7 +66,7 @@ def test_norms_of_gaussian_noise_fail_no_more_often_than_they_may():
     numbers, vectors = random.normal(0, 0.3, 20_000), random.normal(0, 0.3, (4000, 7))
     assert np.mean(np.abs(numbers) > utility.gaussian_norm(0.3)) < 0.05
     assert np.mean(np.linalg.norm(vectors, axis=1) > utility.gaussian_vector_norm(0.3, 7)) < 0.05
-    E = published.symmetric_matrix(random.normal(0, 0.3, (400, 400)))
+    E = published._symmetric_matrix(random.normal(0, 0.3, (400, 400)))
     assert np.linalg.norm(E, 2) == pytest.approx(utility.gaussian_matrix_norm(0.3, 400), rel=0.05)
     assert utility.gaussian_tensor_norm(0.3, 6) == pytest.approx(6.130, abs=1e-3)
     T, starts = random.normal(0, 0.3, (6, 6, 6)), random.standard_normal((3, 6, 5000))

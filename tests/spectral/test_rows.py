@@ -1,4 +1,4 @@
-"""Private methods for matrices of rows: a row moves no sum beyond its threshold, and no search beyond one."""
+"""Private methods for matrices of rows: a row moves no sum beyond its _threshold, and no search beyond one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,16 @@ from dplda.accounting.events import PURE
 from dplda.errors import InputError
 from dplda.numerics.arrays import to_numpy
 from dplda.spectral import adaptive_power_iteration, analyze_gauss, clipped_power_iteration, random_basis
-from dplda.spectral.adaptive import HALVINGS, _clip, above_threshold, lengths, scores, tail_counts, threshold, unit_rows
+from dplda.spectral.adaptive import (
+    _HALVINGS,
+    _above_threshold,
+    _clip,
+    _lengths,
+    _scores,
+    _tail_counts,
+    _threshold,
+    unit_rows,
+)
 from dplda.spectral.calibration import l2_sensitivity
 
 METHODS = [adaptive_power_iteration, clipped_power_iteration]
@@ -35,9 +44,9 @@ def first_right(A: np.ndarray) -> np.ndarray:
 @given(st.lists(st.floats(0, 2) | st.integers(0, 45).map(lambda j: 2.0**-j), max_size=30))
 def test_tail_counts_are_those_of_comparing_every_score(values):
     size = np.array(values)
-    expected = [(size > threshold(j)).sum() for j in range(HALVINGS + 1)]
-    np.testing.assert_array_equal(tail_counts(size), expected)
-    assert threshold(HALVINGS) == 1
+    expected = [(size > _threshold(j)).sum() for j in range(_HALVINGS + 1)]
+    np.testing.assert_array_equal(_tail_counts(size), expected)
+    assert _threshold(_HALVINGS) == 1
 
 
 @LIBRARIES
@@ -61,7 +70,7 @@ def test_long_rows_are_cut_and_short_ones_left_alone(xp):
 def test_squares_of_small_whole_numbers_do_not_overflow(form, kind):
     A = (np.array([[16, 16, 0], [1, 0, 0], [0, 100, 100]])).astype(kind)
     cut, norms = unit_rows(form(A))
-    np.testing.assert_allclose(lengths(cut), 1)
+    np.testing.assert_allclose(_lengths(cut), 1)
     np.testing.assert_allclose(norms, 1)
 
 
@@ -76,7 +85,7 @@ def test_rows_whose_squares_are_no_numbers_count_as_zero(form):
 def test_scores_are_norms_of_contributions():
     A, X = random_rows(20, D), random_basis(np.random.default_rng(1), D, 3)
     expected = [np.linalg.norm(np.outer(a, a) @ X) for a in A]
-    np.testing.assert_allclose(scores(lengths(A), A @ X), expected)
+    np.testing.assert_allclose(_scores(_lengths(A), A @ X), expected)
 
 
 @settings(max_examples=60, deadline=None)
@@ -85,21 +94,21 @@ def test_one_more_row_moves_tails_by_at_most_one_and_all_upwards(seed, p):
     random = np.random.default_rng(seed)
     A, X = random_rows(12, D, seed), random_basis(random, D, p)
     more = np.vstack([A, random.standard_normal((1, D)) * 10.0 ** random.integers(-9, 2)])
-    before, after = (tail_counts(scores(lengths(B), B @ X)) for B in (A, unit_rows(more)[0]))
+    before, after = (_tail_counts(_scores(_lengths(B), B @ X)) for B in (A, unit_rows(more)[0]))
     assert set((after - before).tolist()) <= {0, 1}
 
 
 def sums(method, A: np.ndarray, X: np.ndarray, monkeypatch: pytest.MonkeyPatch, j: int) -> np.ndarray:
-    """What a round sums before noise, at the `j`-th threshold: noise is turned off, and Y read where it is used."""
+    """What a round sums before noise, at the `j`-th _threshold: noise is turned off, and Y read where it is used."""
     name = method.__module__
     seen: list[np.ndarray] = []
     with monkeypatch.context() as patch:
         patch.setattr(f"{name}.standard_normal", lambda random, shape, like: np.zeros(shape))
         patch.setattr("dplda.spectral.power_method.orthonormal", lambda Y, _: seen.append(Y) or X)
         if method is adaptive_power_iteration:
-            patch.setattr(f"{name}.above_threshold", lambda *_: j)
+            patch.setattr(f"{name}._above_threshold", lambda *_: j)
         else:
-            patch.setattr(f"{name}._clip", lambda *_: threshold(j))
+            patch.setattr(f"{name}._clip", lambda *_: _threshold(j))
         run(method, A, X, 1)
     return seen[-1]
 
@@ -135,22 +144,22 @@ def test_searches_and_sums_get_the_noise_that_their_events_state(neighbours, cha
 
     def search(*arguments):
         asked.append(arguments)
-        return HALVINGS - 2 - len(asked)
+        return _HALVINGS - 2 - len(asked)
 
     monkeypatch.setattr("dplda.spectral.power_method.orthonormal", orthonormal)
-    monkeypatch.setattr("dplda.spectral.adaptive.above_threshold", search)
+    monkeypatch.setattr("dplda.spectral.adaptive._above_threshold", search)
     monkeypatch.setattr("dplda.spectral.adaptive._clip", lambda *arguments: asked.append(arguments) or 0.125)
     options = {"epsilon": 1.0, "delta": 1e-6, "rng": Ones(), "neighbours": neighbours}
 
     none, A = np.zeros((0, D)), random_rows(50, D)
     events = adaptive_power_iteration(none, iterates[0], 2, beta=0.1, **options).events
     assert [arguments[1:3] for arguments in asked] == [(events[0].epsilon, 0.1)] * 2
-    for j, noise in zip((HALVINGS - 3, HALVINGS - 4), summed[1:], strict=True):
-        np.testing.assert_allclose(noise, changes * threshold(j) * events[1].noise_multiplier)
+    for j, noise in zip((_HALVINGS - 3, _HALVINGS - 4), summed[1:], strict=True):
+        np.testing.assert_allclose(noise, changes * _threshold(j) * events[1].noise_multiplier)
     asked.clear(), summed.clear()
     adaptive_power_iteration(A, iterates[0], 2, **options)
     for X, arguments in zip(iterates[:2], asked, strict=True):
-        np.testing.assert_array_equal(arguments[0], tail_counts(scores(lengths(A), A @ X)))
+        np.testing.assert_array_equal(arguments[0], _tail_counts(_scores(_lengths(A), A @ X)))
 
     asked.clear(), summed.clear()
     events = clipped_power_iteration(none, iterates[0], 2, beyond=0.3, **options).events
@@ -158,7 +167,7 @@ def test_searches_and_sums_get_the_noise_that_their_events_state(neighbours, cha
     np.testing.assert_allclose(summed[1:], changes * 0.125 * events[1].noise_multiplier)
     asked.clear(), summed.clear()
     clipped_power_iteration(A, 3 * iterates[0], 2, **options)  # scores are those at an orthonormal start
-    np.testing.assert_allclose(asked[0][0], scores(lengths(A), A @ iterates[0]))
+    np.testing.assert_allclose(asked[0][0], _scores(_lengths(A), A @ iterates[0]))
 
 
 class Given:
@@ -175,21 +184,21 @@ class Given:
 @given(st.integers(0, 2**32 - 1), st.floats(0.01, 0.99), st.sampled_from([0.0, 3.0]))
 def test_the_clip_is_the_least_threshold_that_few_scores_exceed_by_noisy_counts_of_bins(seed, beyond, std):
     random = np.random.default_rng(seed)
-    size, noise = 2.0 ** -random.uniform(0, 12, 40), random.standard_normal(HALVINGS + 2)
-    edges = [-1.0, *(threshold(j) for j in range(HALVINGS + 1)), np.inf]
+    size, noise = 2.0 ** -random.uniform(0, 12, 40), random.standard_normal(_HALVINGS + 2)
+    edges = [-1.0, *(_threshold(j) for j in range(_HALVINGS + 1)), np.inf]
     counts = [
         ((low < size) & (size <= high)).sum() + std * noise[i]
         for i, (low, high) in enumerate(itertools.pairwise(edges))
     ]
-    passed = [j for j in range(HALVINGS + 1) if sum(counts[j + 1 :]) <= beyond * sum(counts)]
-    assert _clip(size, beyond, std, Given(noise)) == threshold(min(passed, default=HALVINGS))
+    passed = [j for j in range(_HALVINGS + 1) if sum(counts[j + 1 :]) <= beyond * sum(counts)]
+    assert _clip(size, beyond, std, Given(noise)) == _threshold(min(passed, default=_HALVINGS))
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("p", [1, 3])
 def test_a_row_moves_a_sum_by_at_most_the_threshold(method, p, monkeypatch):
     random, worst, worst_pair = np.random.default_rng(0), 0.0, 0.0
-    A, j = random_rows(30, D), HALVINGS - 3
+    A, j = random_rows(30, D), _HALVINGS - 3
     X = random_basis(random, D, p)
     base = sums(method, A, X, monkeypatch, j)
     moves = []
@@ -200,24 +209,24 @@ def test_a_row_moves_a_sum_by_at_most_the_threshold(method, p, monkeypatch):
     moves.append(-moves[int(np.argmax([np.linalg.norm(move) for move in moves]))])
     worst = max(float(np.linalg.norm(move)) for move in moves)
     worst_pair = max(float(np.linalg.norm(move - other)) for move in moves for other in moves)
-    assert 0.9 * threshold(j) < worst <= threshold(j) * (1 + 1e-9)
-    assert worst_pair <= 2 * threshold(j) * (1 + 1e-9)
+    assert 0.9 * _threshold(j) < worst <= _threshold(j) * (1 + 1e-9)
+    assert worst_pair <= 2 * _threshold(j) * (1 + 1e-9)
 
 
 def test_a_row_at_the_threshold_does_not_exceed_it(monkeypatch):
     A, X = np.eye(D)[:1] / 2, np.eye(D)[:, :1]
-    assert tail_counts(scores(lengths(A), A @ X))[HALVINGS - 2] == 0
-    np.testing.assert_array_equal(sums(adaptive_power_iteration, A, X, monkeypatch, HALVINGS - 2), X / 4)
+    assert _tail_counts(_scores(_lengths(A), A @ X))[_HALVINGS - 2] == 0
+    np.testing.assert_array_equal(sums(adaptive_power_iteration, A, X, monkeypatch, _HALVINGS - 2), X / 4)
 
 
 def test_without_noise_the_filtered_sum_is_applied_once(monkeypatch):
     A, X = random_rows(200, D), random_basis(np.random.default_rng(1), D, 1)
-    j = HALVINGS - 4
-    kept = [a for a in A if np.linalg.norm(a) * abs(a @ X[:, 0]) <= threshold(j)]
+    j = _HALVINGS - 4
+    kept = [a for a in A if np.linalg.norm(a) * abs(a @ X[:, 0]) <= _threshold(j)]
     assert 0 < len(kept) < 200
     expected = sum(np.outer(a, a) for a in kept) @ X
     np.testing.assert_allclose(sums(adaptive_power_iteration, A, X, monkeypatch, j), expected)
-    factors = [min(1, threshold(j) / (np.linalg.norm(a) * abs(a @ X[:, 0]))) for a in A]
+    factors = [min(1, _threshold(j) / (np.linalg.norm(a) * abs(a @ X[:, 0]))) for a in A]
     expected = sum(f * np.outer(a, a) for f, a in zip(factors, A, strict=True)) @ X
     np.testing.assert_allclose(sums(clipped_power_iteration, A, X, monkeypatch, j), expected)
 
@@ -237,7 +246,7 @@ def test_the_search_is_pure_as_claimed():
 
 def test_the_search_stops_with_the_odds_that_its_proof_is_about():
     epsilon, tails, random = 0.8, np.array([30, 33, 28, 23, 15]), np.random.default_rng(0)
-    drawn = [above_threshold(tails, epsilon, 0.05, random) for _ in range(20_000)]
+    drawn = [_above_threshold(tails, epsilon, 0.05, random) for _ in range(20_000)]
     counts = np.bincount([min(j, len(tails)) for j in drawn], minlength=len(tails) + 1)
     odds = search_odds(tails, epsilon)
     assert odds.min() > 0.002
@@ -245,7 +254,7 @@ def test_the_search_stops_with_the_odds_that_its_proof_is_about():
 
 
 def search_odds(tails: np.ndarray, epsilon: float) -> np.ndarray:
-    """Odds of the first threshold at each of `tails` and, last, at none, by integrating over the threshold's noise."""
+    """Odds of the first _threshold at each of `tails` and, last, at none, by integrating over the threshold's noise."""
     grid = np.linspace(-100, 100, 20_001)
     law = stats.laplace(scale=2 / epsilon)
     allowed = 4 / epsilon * math.log((len(tails) + 1) / 0.05) + grid
@@ -257,12 +266,12 @@ def search_odds(tails: np.ndarray, epsilon: float) -> np.ndarray:
 
 def test_the_search_stops_in_time_and_leaves_out_few():
     epsilon, beta = 0.5, 0.1
-    tails = np.maximum(1000 >> np.arange(HALVINGS + 1), 0)
+    tails = np.maximum(1000 >> np.arange(_HALVINGS + 1), 0)
     late = few = 0
     for seed in range(1000):
-        j = above_threshold(tails, epsilon, beta, np.random.default_rng(seed))
+        j = _above_threshold(tails, epsilon, beta, np.random.default_rng(seed))
         late += tails[max(j - 1, 0)] == 0 and j > 0
-        few += tails[j] <= 8 * math.log((HALVINGS + 2) / beta) / epsilon
+        few += tails[j] <= 8 * math.log((_HALVINGS + 2) / beta) / epsilon
     assert late <= beta * 1000
     assert few >= (1 - beta) * 1000
 

@@ -62,6 +62,11 @@ def test_any_basis_of_a_start_gives_the_same_subspace_and_values():
     assert outside(found[1].components, found[0].components) < 1e-12
 
 
+def test_single_samples_are_blocks_of_one():
+    found = [streaming_power_method(blocks, START, 20) for blocks in ([Z], list(Z))]
+    np.testing.assert_allclose(found[1].components, found[0].components, atol=1e-9)
+
+
 def test_a_spiked_covariance_is_found():
     random, d, k, samples = np.random.default_rng(2), 60, 3, 8000
     U = random_basis(random, d, k)
@@ -88,9 +93,9 @@ def test_memory_is_that_of_one_block_and_one_basis():
 
 
 def test_streams_that_cannot_serve_are_refused():
-    with pytest.raises(InputError, match="ended before"):
+    with pytest.raises(InputError, match="ended after 100 samples"):
         streaming_power_method([Z], START, N + 1)
-    for bad in (Z[:, 1:], Z[0], sparse.csr_array(Z[:, 1:])):
+    for bad in (Z[:, 1:], Z[None], sparse.csr_array(Z[:, 1:])):
         with pytest.raises(InputError, match=rf"\(n, {D}\)"):
             streaming_power_method([bad], START, 5)
     with pytest.raises(InputError, match="real numbers"):

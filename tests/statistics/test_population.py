@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import beta
 
-from dplda.lda.whitening import second_moment, third_moment
+from dplda.lda.whitening import corrected_second_moment, corrected_third_moment
 from dplda.statistics.lda_moments import population_moments
 
 PRIORS = [np.array([0.05, 0.05]), np.array([0.3, 0.7, 1.5]), np.array([2.0, 1.0, 1.5, 0.5])]
@@ -48,8 +48,10 @@ def test_moments_are_symmetric_distributions_with_consistent_margins(alpha):
 def test_corrections_of_the_averages_are_sums_of_topics(alpha):
     moments = population_moments(random_topics(len(alpha)), alpha)
     alpha0 = float(alpha.sum())
-    np.testing.assert_allclose(second_moment(moments.E2, moments.m, alpha0), moments.M2, atol=1e-15)
-    np.testing.assert_allclose(third_moment(moments.E3, moments.E2, moments.m, alpha0), moments.M3, atol=1e-15)
+    np.testing.assert_allclose(corrected_second_moment(moments.E2, moments.m, alpha0), moments.M2, atol=1e-15)
+    np.testing.assert_allclose(
+        corrected_third_moment(moments.E3, moments.E2, moments.m, alpha0), moments.M3, atol=1e-15
+    )
 
 
 @pytest.mark.parametrize(

@@ -109,10 +109,10 @@ def test_memory_does_not_grow_with_the_samples():
     [
         ([], "ended after 0 samples"),
         ([np.ones((25, 3))], "ended after 25 samples"),
-        ([np.ones((5, 3)), np.ones((5, 4))], r"must be \(n, 3\), got \(5, 4\) after 5 samples"),
-        ([np.ones((2, 3, 4))], "must be"),
+        ([np.ones((5, 3)), np.ones((5, 4))], r"must have shape \(n, 3\), got \(5, 4\) after 5 samples"),
+        ([np.ones((2, 3, 4))], "must have shape"),
         ([np.full((40, 3), np.nan)], "finite"),
-        ([np.ones((40, 1))], "rank must be in 1..1"),
+        ([np.ones((40, 1))], "rank must be a whole number in"),
         ([np.ones((40, 3)) * 1j], "real numbers"),
         ([sparse.csr_array(np.ones((40, 3)) * 1j)], "real numbers"),
     ],
@@ -126,5 +126,5 @@ def test_no_samples_to_a_step_and_parts_of_a_pair_are_refused():
     for samples in (0, 2.0):
         with pytest.raises(InputError, match="samples must be a whole number of at least 1"):
             online_power_method([np.ones((4, 2))], 1, np.random.default_rng(0), samples=samples)
-    with pytest.raises(InputError, match=r"rank must be in 1\.\.2"):
+    with pytest.raises(InputError, match=r"rank must be a whole number in \[1, 2\]"):
         online_power_method([np.ones((4, 2))], 1.0, np.random.default_rng(0), samples=1)

@@ -11,14 +11,14 @@ from known_tensors import LIBRARIES, planted
 from dplda.accounting.accountant import run_epsilon
 from dplda.errors import InputError
 from dplda.tensor import Implicit, private_power_method
-from dplda.tensor.private_eigenpairs import SENSITIVITIES
+from dplda.tensor.private_eigenpairs import PRODUCT, SCALES, VALUE
 
 DELTA = 1e-6
 D = 60
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 8.0])
-@pytest.mark.parametrize("neighbours", SENSITIVITIES)
+@pytest.mark.parametrize("neighbours", SCALES)
 def test_events_add_up_to_the_budget_and_no_more(epsilon, neighbours):
     T, _ = planted(np.array([3.0, 2.0]), 5, seed=1)
     found = private_power_method(
@@ -47,22 +47,22 @@ def asked(neighbours, starts, iterations, seed):
     return found, batches[1:]  # after the test of symmetry
 
 
-@pytest.mark.parametrize("neighbours", SENSITIVITIES)
+@pytest.mark.parametrize("neighbours", SCALES)
 def test_noise_has_the_stated_multiplier_of_the_sensitivity(neighbours):
     squares, values = [], []
     for seed in range(60):
         found, (U, _) = asked(neighbours, 1, 1, seed)
-        multiplier, sensitivity = found.events[0].noise_multiplier, SENSITIVITIES[neighbours](0.7)
+        multiplier, scales = found.events[0].noise_multiplier, SCALES[neighbours]
         v = found.vectors
-        values.append(found.values[0] / sensitivity.of_values(v)[0] / multiplier)
+        values.append(found.values[0] / scales(v, VALUE, 0.7)[0] / multiplier)
         # the answer z about u is known from its direction v and the residual |z - (z.u) u|
         length = found.residuals[0] / np.linalg.norm(v - (v.T @ U) * U)
-        squares.append((length / sensitivity.of_products(U)[0] / multiplier) ** 2 / D)
+        squares.append((length / scales(U, PRODUCT, 0.7)[0] / multiplier) ** 2 / D)
     assert np.mean(squares) == pytest.approx(1, rel=0.1)  # 60 D squared normal numbers: 2.4 %
     assert np.std(values) == pytest.approx(1, rel=0.3)  # 60 normal numbers: 9 %
 
 
-@pytest.mark.parametrize("neighbours", SENSITIVITIES)
+@pytest.mark.parametrize("neighbours", SCALES)
 def test_the_tensor_is_asked_as_often_as_is_charged(neighbours):
     found, batches = asked(neighbours, starts=5, iterations=3, seed=0)
     assert len(batches) == found.events[0].count == 4
@@ -80,10 +80,10 @@ class Recorded:
         return self.drawn[-1]
 
 
-@pytest.mark.parametrize("neighbours", SENSITIVITIES)
+@pytest.mark.parametrize("neighbours", SCALES)
 def test_restarts_have_the_noise_of_their_joint_sensitivity_and_the_largest_noisy_value_wins(neighbours):
     """On the zero tensor answers are noise, so that everything found follows from what was drawn."""
-    random, sensitivity = Recorded(), SENSITIVITIES[neighbours](0.7)
+    random, scales = Recorded(), SCALES[neighbours]
     found = private_power_method(
         Implicit(np.zeros_like, 4), 1, random, epsilon=1.0, delta=DELTA, change=0.7, neighbours=neighbours,
         starts=6, iterations=1,
@@ -91,9 +91,9 @@ def test_restarts_have_the_noise_of_their_joint_sensitivity_and_the_largest_nois
     start, products, values = random.drawn
     multiplier = found.events[0].noise_multiplier
     U = start / np.linalg.norm(start, axis=0)
-    products = multiplier * sensitivity.of_products(U) * products
+    products = multiplier * scales(U, PRODUCT, 0.7) * products
     V = products / np.linalg.norm(products, axis=0)
-    values = multiplier * sensitivity.of_values(V) * values
+    values = multiplier * scales(V, VALUE, 0.7) * values
     best = np.argmax(values)
     assert found.values[0] == pytest.approx(values[best])
     np.testing.assert_allclose(found.vectors[:, 0], V[:, best])
