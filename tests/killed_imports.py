@@ -50,7 +50,7 @@ def main(corpus: Path, folder: Path) -> None:
 
 def take(corpus: Path, store: Path) -> list[str]:
     """One import in small blocks; what was told meanwhile."""
-    dplda.store.writer.BLOCK_DOCUMENTS, dplda.readers.counted_files.CHUNK_DOCUMENTS = BLOCK, CHUNK
+    dplda.store.writer.BLOCK_DOCUMENTS, dplda.readers.counted_files._CHUNK_DOCUMENTS = BLOCK, CHUNK
     dplda.store.writer.SHARD_BLOCKS = 1
     told: list[str] = []
     dplda.read_corpus(corpus).write(store, notice=told.append, key=KEY)

@@ -56,9 +56,9 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(writer, "BLOCK_DOCUMENTS", 5)
     monkeypatch.setattr(writer, "SHARD_BLOCKS", 1)
     for module in (counts, matrix, triples, pool):
-        monkeypatch.setattr(module, "CHUNK_DOCUMENTS", 2)
-    monkeypatch.setattr(parquet, "BATCH_ROWS", 3)
-    monkeypatch.setattr(pool, "SMALL_CHUNKS", 1000)
+        monkeypatch.setattr(module, "_CHUNK_DOCUMENTS", 2)
+    monkeypatch.setattr(parquet, "_BATCH_ROWS", 3)
+    monkeypatch.setattr(pool, "_SMALL_CHUNKS", 1000)
     monkeypatch.setattr(pool, "find_tokens", FIND_TOKENS)
 
 
@@ -254,7 +254,7 @@ def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     take = made(tmp_path / "corpus")
     take(tmp_path / "whole")
     stopped(take, tmp_path / "s", 7)
-    monkeypatch.setattr(pool, "SMALL_CHUNKS", 2)
+    monkeypatch.setattr(pool, "_SMALL_CHUNKS", 2)
     monkeypatch.setattr(pool.joblib, "cpu_count", lambda: 2)
     assert gone_on_behind(take(tmp_path / "s")) > 0
     assert content(tmp_path / "s") == content(tmp_path / "whole")

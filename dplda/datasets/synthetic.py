@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from dplda.config import RANGES, Range
 from dplda.errors import InputError
 
-FloatArray = npt.NDArray[np.float64]
-BLOCK_TOKENS = 4_000_000  # tokens held at once; bounds memory at about 150 MB whatever the size of the corpus
+_FloatArray = npt.NDArray[np.float64]
+_BLOCK_TOKENS = 4_000_000  # tokens held at once; bounds memory at about 150 MB whatever the size of the corpus
 SHORTEST = 3  # tokens: every planted document is long enough to contribute
 _SIZE = Range(low=1, high=2**31 - 2, unit="documents, words or topics", integer=True)
 _POSITIVE = Range(low=0.0, high=1e6, unit="a rate", open_low=True)
@@ -29,7 +29,7 @@ def synthetic(
     *,
     concentration: float = 0.05,
     zipf: float = 1.0,
-) -> tuple[sp.csr_matrix, FloatArray, FloatArray]:
+) -> tuple[sp.csr_matrix, _FloatArray, _FloatArray]:
     """Draw a corpus from LDA with topics whose words follow Zipf's law. Public: it belongs to nobody.
 
     `alpha0` is the sum of the symmetric Dirichlet prior over topics. Documents have 3 tokens and
@@ -57,7 +57,7 @@ def synthetic(
 
 
 def draw_counts(
-    rng: np.random.Generator, lengths: npt.NDArray[np.int64], proportions: FloatArray, topics: FloatArray
+    rng: np.random.Generator, lengths: npt.NDArray[np.int64], proportions: _FloatArray, topics: _FloatArray
 ) -> sp.csr_matrix:
     """Draw documents of given `lengths` (n_documents,): counts (n_documents, n_words) int32.
 
@@ -71,7 +71,7 @@ def draw_counts(
 
 
 def _row_blocks(lengths: npt.NDArray[np.int64]) -> list[slice]:
-    edges = np.cumsum(lengths) // BLOCK_TOKENS
+    edges = np.cumsum(lengths) // _BLOCK_TOKENS
     starts = np.concatenate([[0], np.flatnonzero(np.diff(edges)) + 1, [len(lengths)]])
     return [slice(int(a), int(b)) for a, b in pairwise(starts)]
 
@@ -79,8 +79,8 @@ def _row_blocks(lengths: npt.NDArray[np.int64]) -> list[slice]:
 def _draw_block(
     rng: np.random.Generator,
     lengths: npt.NDArray[np.int64],
-    proportions: FloatArray,
-    cumulative: FloatArray,
+    proportions: _FloatArray,
+    cumulative: _FloatArray,
 ) -> sp.csr_matrix:
     n_documents, n_words = len(lengths), cumulative.shape[1]
     per_topic = rng.multinomial(lengths, proportions)

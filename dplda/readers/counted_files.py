@@ -23,12 +23,12 @@ from dplda.readers.files import MAX_BYTES, check_unpacked, open_bytes, reading, 
 from dplda.readers.records import MAX_COUNT, CountedDocuments, CountSource, Defect, document_key
 from dplda.readers.word_lists import find_word_list, read_word_list, required_word_list
 
-CHUNK_DOCUMENTS = 4096
-CHUNK_ENTRIES = 1 << 20
+_CHUNK_DOCUMENTS = 4096
+_CHUNK_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True)
-class WordNames:
+class _WordNames:
     """Names of `size` word numbers from `first`: `words` if there is a list, else ``word<number>``."""
 
     words: Sequence[str] | None
@@ -48,8 +48,8 @@ class WordNames:
         return [self.words[number - self.first] for number in numbers.tolist()]
 
 
-def chunked(
-    documents: Iterator[tuple[int, list[tuple[int, int]] | Defect]], names: WordNames
+def _chunked(
+    documents: Iterator[tuple[int, list[tuple[int, int]] | Defect]], names: _WordNames
 ) -> Iterator[CountedDocuments]:
     """Chunks of documents given as (ordinal, [(word number, count), ...])."""
     while some := _some(documents):
@@ -58,29 +58,29 @@ def chunked(
         lengths = [len(pairs) for _, pairs in good]
         entries = np.array([entry for _, pairs in good for entry in pairs], dtype=np.int64).reshape(-1, 2)
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        yield counted(names, indptr, entries[:, 0], entries[:, 1], [ordinal for ordinal, _ in good], defects)
+        yield _counted(names, indptr, entries[:, 0], entries[:, 1], [ordinal for ordinal, _ in good], defects)
 
 
 def _some(documents: Iterator[tuple[int, list[tuple[int, int]] | Defect]]) -> list[Any]:
-    """The next documents until there are CHUNK_DOCUMENTS, or CHUNK_ENTRIES in them."""
+    """The next documents until there are _CHUNK_DOCUMENTS, or _CHUNK_ENTRIES in them."""
     some, entries = [], 0
-    for ordinal, pairs in islice(documents, CHUNK_DOCUMENTS):
+    for ordinal, pairs in islice(documents, _CHUNK_DOCUMENTS):
         some.append((ordinal, pairs))
         entries += 0 if isinstance(pairs, Defect) else len(pairs)
-        if entries >= CHUNK_ENTRIES:
+        if entries >= _CHUNK_ENTRIES:
             break
     return some
 
 
-def counted(
-    names: WordNames,
+def _counted(
+    names: _WordNames,
     indptr: NDArray[np.int64],
     numbers: NDArray[np.int64],
     counts: NDArray[np.int64],
     ordinals: Sequence[int],
     defects: Counter[Defect],
 ) -> CountedDocuments:
-    """A chunk from word numbers; a document with a number or count out of range is dropped and counted.
+    """A chunk from word numbers; a document with a number or count out of range is dropped and recorded as a defect.
 
     `counts` (nnz,) hold -1 where the file had no whole number. Zeros are allowed and contribute nothing.
     """
@@ -116,11 +116,11 @@ def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
     return counts
 
 
-BLOCK_BYTES = 1 << 24
+_BLOCK_BYTES = 1 << 24
 _NUMBER = re.compile(rb"[0-9.eE+-]{1,40}")
 _REGULAR = np.zeros(256, dtype=np.bool_)
 _REGULAR[np.frombuffer(b"0123456789.eE+- \n", dtype=np.uint8)] = True
-Triples = NDArray[np.float64]  # (n, 3): document, word, count; NaN for what could not be read
+_Triples = NDArray[np.float64]  # (n, 3): document, word, count; NaN for what could not be read
 
 
 def uci_source(path: Path, options: ReadOptions) -> CountSource:
@@ -146,7 +146,7 @@ def _source(
         raise InputError(f"{path} declares {words} words but {vocabulary} lists {len(names)}.")
     if words > MAX_COUNT or documents > 2**53:
         raise InputError(f"{path} declares a size beyond 2^31 words or 2^53 documents.")
-    naming = WordNames(names, first=1, size=words)
+    naming = _WordNames(names, first=1, size=words)
     files = (path,) if vocabulary is None else (path, vocabulary)
 
     def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
@@ -180,7 +180,7 @@ def _mtx_header(path: Path) -> tuple[int, int, int]:
     return int(sizes[0]), int(sizes[1]), skip
 
 
-def _chunks(path: Path, header: int, documents: int, names: WordNames, skip: int) -> Iterator[CountedDocuments]:
+def _chunks(path: Path, header: int, documents: int, names: _WordNames, skip: int) -> Iterator[CountedDocuments]:
     """Chunks of the documents that have entries, in their order, behind the first `skip`."""
     number, word, count = _columns(path, header, documents)
     if np.any(np.diff(number) < 0):
@@ -188,11 +188,11 @@ def _chunks(path: Path, header: int, documents: int, names: WordNames, skip: int
         number, word, count = number[order], word[order], count[order]
     starts = np.flatnonzero(np.diff(number, prepend=-1))
     ends = np.append(starts[1:], len(number))
-    for first in range(skip, len(starts), CHUNK_DOCUMENTS):
-        begin, end = starts[first], ends[min(first + CHUNK_DOCUMENTS, len(starts)) - 1]
-        indptr = np.append(starts[first : first + CHUNK_DOCUMENTS], end) - begin
-        ordinals = number[starts[first : first + CHUNK_DOCUMENTS]].tolist()
-        yield counted(
+    for first in range(skip, len(starts), _CHUNK_DOCUMENTS):
+        begin, end = starts[first], ends[min(first + _CHUNK_DOCUMENTS, len(starts)) - 1]
+        indptr = np.append(starts[first : first + _CHUNK_DOCUMENTS], end) - begin
+        ordinals = number[starts[first : first + _CHUNK_DOCUMENTS]].tolist()
+        yield _counted(
             names,
             indptr.astype(np.int64),
             word[begin:end].astype(np.int64),
@@ -206,7 +206,7 @@ def _columns(path: Path, header: int, documents: int) -> tuple[NDArray[np.int64]
     """Document, word and count of every entry of a document that exists; -1 for a bad word or count."""
     numbers, words, counts = [np.empty(0, np.int64)], [np.empty(0, np.int32)], [np.empty(0, np.int32)]
     for block in _blocks(path, header):
-        triples = parse_block(block)
+        triples = _parse_block(block)
         document = triples[:, 0]
         exists = (document >= 1) & (document <= documents) & (document == np.floor(document))
         triples = triples[exists]
@@ -221,21 +221,21 @@ def _blocks(path: Path, header: int) -> Iterator[bytes]:
     with open_bytes(path) as stream:
         for _ in range(header):
             stream.readline(MAX_BYTES)
-        while block := stream.read(BLOCK_BYTES):
+        while block := stream.read(_BLOCK_BYTES):
             check_unpacked(path, stream.tell())
             yield block + stream.readline(MAX_BYTES)
 
 
-def parse_block(block: bytes) -> Triples:
+def _parse_block(block: bytes) -> _Triples:
     """Triples (n, 3) of whole lines; blank lines and lines without a readable document are left out."""
     parsed = _parse_regular(block)
     if parsed is None:
-        rows = [row for line in block.split(b"\n") if (row := parse_line(line)) is not None]
+        rows = [row for line in block.split(b"\n") if (row := _parse_line(line)) is not None]
         parsed = np.array(rows, dtype=np.float64).reshape(-1, 3)
     return parsed
 
 
-def parse_line(line: bytes) -> tuple[float, float, float] | None:
+def _parse_line(line: bytes) -> tuple[float, float, float] | None:
     """One triple; word and count are NaN if the line is malformed but names a document."""
     fields = line.split()
     numbers = [_number(field) for field in fields[:3]]
@@ -253,7 +253,7 @@ def _number(field: bytes) -> float:
         return np.nan
 
 
-def _parse_regular(block: bytes) -> Triples | None:
+def _parse_regular(block: bytes) -> _Triples | None:
     """The same at NumPy's speed, or None unless every line is three short fields apart by single spaces."""
     block = block if block.endswith(b"\n") else block + b"\n"
     characters = np.frombuffer(block, dtype=np.uint8)
@@ -275,7 +275,7 @@ def _parse_regular(block: bytes) -> Triples | None:
     return values.reshape(-1, 3) if len(values) == 3 * lines else None
 
 
-Pairs = list[tuple[int, int]] | Defect
+_Pairs = list[tuple[int, int]] | Defect
 
 
 def ldac_source(path: Path, options: ReadOptions) -> CountSource:
@@ -294,7 +294,7 @@ def _open_pairs(path: Path, options: ReadOptions, kind: str, *, svmlight: bool) 
         raise InputError(f"{path} is empty.")
     vocabulary = find_word_list(path)
     words = None if vocabulary is None else read_word_list(vocabulary)
-    names = WordNames(words, first=1 if svmlight else 0)
+    names = _WordNames(words, first=1 if svmlight else 0)
 
     def lines() -> Iterator[tuple[int, list[str] | Defect]]:
         for number, line in text_lines(path):
@@ -303,21 +303,21 @@ def _open_pairs(path: Path, options: ReadOptions, kind: str, *, svmlight: bool) 
             elif fields := (line.split("#", 1)[0] if svmlight else line).split():
                 yield number, fields
 
-    def documents(skip: int) -> Iterator[tuple[int, Pairs]]:
+    def documents(skip: int) -> Iterator[tuple[int, _Pairs]]:
         for number, fields in islice(lines(), skip, None):
             if not isinstance(fields, Defect):
-                yield number, parse_pairs(fields, checked_length=not svmlight)
+                yield number, _parse_pairs(fields, checked_length=not svmlight)
             else:
                 yield number, fields
 
     def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
-        return chunked(documents(skip), names)
+        return _chunked(documents(skip), names)
 
     files = (path,) if vocabulary is None else (path, vocabulary)
     return CountSource(files, options.unit, chunks)
 
 
-def parse_pairs(fields: list[str], *, checked_length: bool) -> Pairs:
+def _parse_pairs(fields: list[str], *, checked_length: bool) -> _Pairs:
     """(word number, count) of one line whose first field is a label or, if `checked_length`, their number."""
     entries = [field.split(":") for field in fields[1:] if not field.startswith("qid:")]
     if any(len(entry) != 2 for entry in entries):
@@ -346,20 +346,20 @@ def npz_source(path: Path, options: ReadOptions) -> CountSource:
     shape = _load(path).shape
     if shape[1] != len(words):
         raise InputError(f"{path} has {shape[1]} columns but {vocabulary} lists {len(words)} words.")
-    names = WordNames(words, first=0)
+    names = _WordNames(words, first=0)
 
     def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
-        return matrix_chunks(_load(path), names, skip)
+        return _matrix_chunks(_load(path), names, skip)
 
     return CountSource((path, vocabulary), options.unit, chunks, shape[0])
 
 
-def matrix_chunks(matrix: Any, names: WordNames, skip: int = 0) -> Iterator[CountedDocuments]:
+def _matrix_chunks(matrix: Any, names: _WordNames, skip: int = 0) -> Iterator[CountedDocuments]:
     """Chunks of the rows from `skip` on of a CSR matrix (n_documents, n_words) of any real type."""
-    for first in range(skip, matrix.shape[0], CHUNK_DOCUMENTS):
-        last = min(first + CHUNK_DOCUMENTS, matrix.shape[0])
+    for first in range(skip, matrix.shape[0], _CHUNK_DOCUMENTS):
+        last = min(first + _CHUNK_DOCUMENTS, matrix.shape[0])
         begin, end = int(matrix.indptr[first]), int(matrix.indptr[last])
-        yield counted(
+        yield _counted(
             names,
             matrix.indptr[first : last + 1].astype(np.int64) - begin,
             matrix.indices[begin:end].astype(np.int64),

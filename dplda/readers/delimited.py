@@ -20,16 +20,16 @@ from itertools import dropwhile, islice
 from pathlib import Path
 
 from dplda.errors import InputError
-from dplda.readers.columns import Columns, ReadOptions, Row, choose, text_source
+from dplda.readers.columns import Columns, ReadOptions, Row, choose, rows_after, text_source
 from dplda.readers.files import BLANK, BOM, MAX_BYTES, check_encoding, decode_field, open_bytes, raw_lines
 from dplda.readers.records import Defect, TextSource
 
-CHUNK, LARGEST_CHUNK = 1 << 20, 1 << 24  # bytes read at once, and once a record has turned out to be long
-HEADER_BYTES, MOST_COLUMNS = 1 << 20, 100_000  # a longer header is none
-DOUBLED = 1000  # quotation marks inside a field: with more of them it takes the slow way
+_CHUNK, _LARGEST_CHUNK = 1 << 20, 1 << 24  # bytes read at once, and once a record has turned out to be long
+_HEADER_BYTES, _MOST_COLUMNS = 1 << 20, 100_000  # a longer header is none
+_DOUBLED = 1000  # quotation marks inside a field: with more of them it takes the slow way
 _NAMES = {b",": "CSV", b"\t": "TSV"}
 _MISPLACED = {b"\r": "carriage return", b"\n": "line feed"}
-Fields = Sequence[bytes]  # as they stand in the file, quoted or not
+_Fields = Sequence[bytes]  # as they stand in the file, quoted or not
 
 
 def delimited_source(files: Sequence[Path], options: ReadOptions, delimiter: bytes) -> TextSource:
@@ -48,12 +48,12 @@ def delimited_source(files: Sequence[Path], options: ReadOptions, delimiter: byt
     return text_source(files, options, [reader.rows for reader in readers])
 
 
-class Malformed(Exception):
+class _Malformed(Exception):
     """A quotation mark or a line end where no writer puts one."""
 
 
 @dataclass(frozen=True)
-class Grammar:
+class _Grammar:
     """What a record looks like: its `delimiter`, and whether it ends at CR LF rather than at LF (`crlf`).
 
     Patterns take time in proportion to what they match or refuse, and little memory: no repetition of a group is
@@ -92,7 +92,7 @@ class Grammar:
                 left = buffer[at : at + 3]
                 if len(left) < 3 and not left.strip(b"\r"):
                     return (b'""' if quoted else buffer[begin:at][:1]) + left
-                raise Malformed(_MISPLACED.get(left[:1], "quotation mark"))
+                raise _Malformed(_MISPLACED.get(left[:1], "quotation mark"))
             if len(fields) < most:
                 fields.append(slice(begin, at))
             at = follows.end()
@@ -114,7 +114,7 @@ class Grammar:
 
     @cached_property
     def _quoted(self) -> re.Pattern[bytes]:
-        return re.compile(rb'[^"]*(?:""[^"]*){0,%d}' % DOUBLED)
+        return re.compile(rb'[^"]*(?:""[^"]*){0,%d}' % _DOUBLED)
 
     @cached_property
     def _follows(self) -> re.Pattern[bytes]:
@@ -126,7 +126,7 @@ class _Table:
     """One file and the `names` of its columns."""
 
     path: Path
-    grammar: Grammar
+    grammar: _Grammar
     names: Sequence[str]
 
 
@@ -146,16 +146,13 @@ class _Reader:
             for name in (self.columns.text[0], self.columns.id, self.columns.unit)
         ]
         value, encoding = self.table.grammar.value, self.options.encoding
+
+        def row(fields: _Fields) -> Row:
+            text, name, unit = [None if at is None else decode_field(value(fields[at]), encoding) for at in order]
+            return text, name, unit
+
         records = self._lines() if self.options.one_line else self._records()
-        for fields in islice(records, 1, None):  # behind the header
-            if skip:
-                skip -= 1
-            elif isinstance(fields, Defect):
-                yield fields
-            else:
-                text, name, unit = [None if at is None else decode_field(value(fields[at]), encoding) for at in order]
-                yield text, name, unit
-        return skip
+        return rows_after(skip, islice(records, 1, None), row)  # without the header
 
     @cached_property
     def _places(self) -> list[int]:
@@ -166,12 +163,12 @@ class _Reader:
     def _record(self) -> re.Pattern[bytes]:
         return self.table.grammar.record(len(self.table.names), self._places)
 
-    def _records(self) -> Iterator[Fields | Defect]:
+    def _records(self) -> Iterator[_Fields | Defect]:
         """The columns of each record, the header's first. Raises `InputError` if the file is malformed."""
         grammar, record, most = self.table.grammar, self._record, len(self.table.names) + 1
         line, too_long, ended = 1, False, False
         with open_bytes(self.table.path) as stream:
-            buffer = stream.read(CHUNK).removeprefix(BOM)
+            buffer = stream.read(_CHUNK).removeprefix(BOM)
             at = len(buffer) - len(buffer.lstrip(b"\r\n"))
             while True:
                 if not too_long and (match := record.match(buffer, at)):
@@ -180,7 +177,7 @@ class _Reader:
                     continue
                 try:
                     walked = grammar.walk(buffer, at, most)
-                except Malformed as error:
+                except _Malformed as error:
                     raise self._malformed(line + buffer.count(b"\n", 0, at), f"{error} stands inside a field") from None
                 if not isinstance(walked, bytes):
                     spans, end = walked
@@ -199,7 +196,7 @@ class _Reader:
                 if len(rest) > MAX_BYTES:
                     line += rest.count(b"\n")
                     rest, too_long = walked, True
-                more = stream.read(min(max(CHUNK, len(rest)), LARGEST_CHUNK))
+                more = stream.read(min(max(_CHUNK, len(rest)), _LARGEST_CHUNK))
                 ended = not more
                 buffer, at = rest + (more or (self._last(rest) if rest or too_long else b"")), 0
 
@@ -207,7 +204,7 @@ class _Reader:
         """What the last line lacks that the others end with."""
         return b"\r\n" if self.table.grammar.crlf and not rest.endswith(b"\r") else b"\n"
 
-    def _lines(self) -> Iterator[Fields | Defect]:
+    def _lines(self) -> Iterator[_Fields | Defect]:
         """The same, each line by itself."""
         grammar = self.table.grammar
         for line in dropwhile(lambda line: line is not None and not line.strip(BLANK), _lines(self.table.path)):
@@ -216,9 +213,9 @@ class _Reader:
             elif match := self._record.fullmatch(line + b"\n"):
                 yield match.groups()
             elif line.strip(BLANK):
-                yield self._chosen(split_line(line, grammar, len(self.table.names) + 1))
+                yield self._chosen(_split_line(line, grammar, len(self.table.names) + 1))
 
-    def _chosen(self, fields: Fields) -> Fields | Defect:
+    def _chosen(self, fields: _Fields) -> _Fields | Defect:
         if len(fields) != len(self.table.names):
             return Defect.MALFORMED
         return [fields[place] for place in self._places]
@@ -238,12 +235,12 @@ def _passed(pattern: re.Pattern[bytes], buffer: bytes, at: int) -> int:
     return at if match is None else match.end()
 
 
-def split_line(line: bytes, grammar: Grammar, most: int) -> Fields:
+def _split_line(line: bytes, grammar: _Grammar, most: int) -> _Fields:
     """The fields of one line, about `most`; where it breaks the grammar, quotation marks are text like any other."""
     whole = line + b"\n"
     try:
         walked = grammar.walk(whole, 0, most)
-    except Malformed:
+    except _Malformed:
         walked = b""
     if isinstance(walked, bytes) or walked[1] < len(whole):
         return [b'"%b"' % field.replace(b'"', b'""') for field in line.split(grammar.delimiter, most)]
@@ -258,14 +255,14 @@ def _lines(path: Path) -> Iterator[bytes | None]:
 def _table(path: Path, options: ReadOptions, delimiter: bytes) -> _Table | None:
     """The table of a file; None for an empty one."""
     with open_bytes(path) as stream:
-        start = stream.read(HEADER_BYTES)
-        whole = len(start) < HEADER_BYTES
+        start = stream.read(_HEADER_BYTES)
+        whole = len(start) < _HEADER_BYTES
     start = start.removeprefix(BOM).lstrip(b"\r\n") + (b"\n" if whole else b"")
     if not start.strip(b"\r\n"):
         return None
-    grammar = Grammar(delimiter, crlf=_begins_with_crlf_line(start) and not options.one_line)
+    grammar = _Grammar(delimiter, crlf=_begins_with_crlf_line(start) and not options.one_line)
     if options.one_line:
-        header = split_line(start.partition(b"\n")[0].rstrip(b"\r"), grammar, MOST_COLUMNS)
+        header = _split_line(start.partition(b"\n")[0].rstrip(b"\r"), grammar, _MOST_COLUMNS)
     else:
         header = _header(path, start, grammar)
     names = [decode_field(grammar.value(field), options.encoding) for field in header]
@@ -281,9 +278,9 @@ def _begins_with_crlf_line(start: bytes) -> bool:
     return first.partition(b"\n")[0].endswith(b"\r")
 
 
-def _header(path: Path, start: bytes, grammar: Grammar) -> Fields:
-    with suppress(Malformed):
-        walked = grammar.walk(start, 0, MOST_COLUMNS)
+def _header(path: Path, start: bytes, grammar: _Grammar) -> _Fields:
+    with suppress(_Malformed):
+        walked = grammar.walk(start, 0, _MOST_COLUMNS)
         if not isinstance(walked, bytes):
             return [start[span] for span in walked[0]]
     raise InputError(

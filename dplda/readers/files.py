@@ -21,7 +21,7 @@ MAX_BYTES = 1 << 26  # of one document, or of the record that it stands in, as t
 BLANK, BOM = b" \t\r", codecs.BOM_UTF8
 _MARKS = '"\t\n\r,'  # what fields and records end at
 _UTF_8_SIG = codecs.lookup("utf-8-sig")
-UNPACKED, EXPANSION = 1 << 30, 256  # bytes that any file may unpack to, and times its size that larger ones may
+_UNPACKED, _EXPANSION = 1 << 30, 256  # bytes that any file may unpack to, and times its size that larger ones may
 _BOMS = (  # UTF-32 first: its little-endian mark starts with that of UTF-16
     (BOM, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -55,9 +55,9 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
 
 def check_unpacked(path: Path, n_bytes: int) -> None:
     """Raise `InputError` if no file of counts or table would unpack from its size to `n_bytes`: a bomb."""
-    if n_bytes > max(UNPACKED, EXPANSION * path.stat().st_size):
+    if n_bytes > max(_UNPACKED, _EXPANSION * path.stat().st_size):
         raise InputError(
-            f"{path} unpacks to more than {EXPANSION} times its size. Store it uncompressed if that is right."
+            f"{path} unpacks to more than {_EXPANSION} times its size. Store it uncompressed if that is right."
         )
 
 

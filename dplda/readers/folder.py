@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
+from dplda.characters import storable
 from dplda.errors import InputError
 from dplda.readers.columns import ReadOptions, no_columns
 from dplda.readers.files import MAX_BYTES, check_encoding, decode, reading
-from dplda.readers.records import Defect, TextRecord, TextSource, document_key, printable
+from dplda.readers.records import Defect, TextRecord, TextSource, document_key
 
 
 def folder_source(folder: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
@@ -25,7 +26,7 @@ def folder_source(folder: Path, files: Sequence[Path], options: ReadOptions) -> 
             if isinstance(text, Defect):
                 yield text
             else:
-                name = printable(file.relative_to(folder).as_posix())
+                name = storable(file.relative_to(folder).as_posix())
                 yield TextRecord(name, document_key(ordinal), text)
 
     return TextSource(tuple(files), options.unit, records, total=len(files))

@@ -17,13 +17,13 @@ from dplda.readers.parquet import parquet_source
 from dplda.readers.records import Source, TextSource
 from dplda.readers.text_lines import jsonl_source, mallet_source
 
-TABLES: dict[str, Callable[[Sequence[Path], ReadOptions], TextSource]] = {  # one table in several files is no rarity
+_TABLES: dict[str, Callable[[Sequence[Path], ReadOptions], TextSource]] = {  # one table in several files is no rarity
     "jsonl": jsonl_source,
     "csv": partial(delimited_source, delimiter=b","),
     "tsv": partial(delimited_source, delimiter=b"\t"),
     "parquet": parquet_source,
 }
-FILES: dict[str, Callable[[Path, ReadOptions], Source]] = {
+_FILES: dict[str, Callable[[Path, ReadOptions], Source]] = {
     "mallet": mallet_source,
     "uci": uci_source,
     "mtx": mtx_source,
@@ -31,7 +31,7 @@ FILES: dict[str, Callable[[Path, ReadOptions], Source]] = {
     "svmlight": svmlight_source,
     "npz": npz_source,
 }
-FORMATS = ("folder", *TABLES, *FILES)
+FORMATS = ("folder", *_TABLES, *_FILES)
 _ENDINGS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -64,13 +64,13 @@ def open_source(path: Path, options: ReadOptions, format: str | None = None) -> 
         return _open_folder(path, options, format)
     if options.pattern is not None:
         raise InputError(f"pattern chooses files of a folder, and {path} is a file. Leave it out.")
-    chosen = format or guess_format(path)
+    chosen = format or _guess_format(path)
     if chosen == "folder":
         raise InputError(f"{path} is a file, which format 'folder' is not.")
-    return TABLES[chosen]([path], options) if chosen in TABLES else FILES[chosen](path, options)
+    return _TABLES[chosen]([path], options) if chosen in _TABLES else _FILES[chosen](path, options)
 
 
-def guess_format(path: Path) -> str:
+def _guess_format(path: Path) -> str:
     """The format that the file `path` has by its name. Raises `InputError` if none fits."""
     guess = _named_format(path)
     if guess is None:
@@ -92,7 +92,7 @@ def default_name(path: Path) -> str:
 
 def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> Source:
     """A folder of documents, or one table in several files. The names of the files decide, and nothing else."""
-    if format in FILES:
+    if format in _FILES:
         raise InputError(f"{folder} is a folder, which format {format!r} is not.")
     files = list_files(folder, options.pattern)
     kind = format or _kind(folder, files)
@@ -101,7 +101,7 @@ def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> Sour
     parts = [file for file in files if not _is_about(file)]
     if not parts:
         raise InputError(f"{folder} holds no parts of a table, only files about one (README, _NAME). Name one file.")
-    return TABLES[kind](parts, options)
+    return _TABLES[kind](parts, options)
 
 
 def _kind(folder: Path, files: Sequence[Path]) -> str:
@@ -110,11 +110,11 @@ def _kind(folder: Path, files: Sequence[Path]) -> str:
         return "folder"
     parts = {_named_format(file) for file in files if not _is_about(file)}
     kind = parts.pop() if len(parts) == 1 else None
-    if kind in TABLES:
+    if kind in _TABLES:
         return kind
     kinds = Counter(map(_named_format, files))
     listed = ", ".join(f"{n:,} {kind or 'other'}" for kind, n in sorted(kinds.items(), key=str))
-    tables = [f"'*{_ending(file)}'" for file in files if _named_format(file) in TABLES]
+    tables = [f"'*{_ending(file)}'" for file in files if _named_format(file) in _TABLES]
     choose = f", choose some with --pattern {tables[0]}" if tables else ""
     raise InputError(
         f"{folder} mixes kinds of files ({listed}). Name one file{choose}, or give --format folder to read "

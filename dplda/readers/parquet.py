@@ -19,8 +19,8 @@ from dplda.readers.columns import Columns, ReadOptions, Row, choose, text_source
 from dplda.readers.files import check_unpacked, decode_field, open_bytes, reading
 from dplda.readers.records import Defect, TextSource
 
-BATCH_ROWS, BATCH_BYTES = 1024, 1 << 26
-SPOOLED_BYTES = 1 << 24
+_BATCH_ROWS, _BATCH_BYTES = 1024, 1 << 26
+_SPOOLED_BYTES = 1 << 24
 
 
 def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
@@ -70,7 +70,7 @@ def _table(path: Path, strings: Sequence[str] = ()) -> Iterator[Any]:
     """The open file; the columns `strings` are read as dictionaries."""
     with reading(path), tempfile.TemporaryFile() as spool, open_bytes(path) as stream:
         if path.suffix.lower() == ".gz":  # Parquet is read from its end, so it must be unpacked first
-            while part := stream.read(SPOOLED_BYTES):
+            while part := stream.read(_SPOOLED_BYTES):
                 check_unpacked(path, spool.tell() + len(part))
                 spool.write(part)
         try:
@@ -98,15 +98,15 @@ def _rows(path: Path, columns: Columns, strings: Sequence[str], skip: int) -> Ge
 def _batches(table: Any, wanted: list[str], skip: int) -> Iterator[Any]:
     """Batches of the rows behind the first `skip`.
 
-    They have at most BATCH_ROWS rows, fewer where the file says that its rows are long.
+    They have at most _BATCH_ROWS rows, fewer where the file says that its rows are long.
     """
     for group in range(table.num_row_groups):
         facts = table.metadata.row_group(group)
         if skip >= facts.num_rows:
             skip -= facts.num_rows
             continue
-        rows = BATCH_BYTES * facts.num_rows // max(facts.total_byte_size, 1)
-        for batch in table.iter_batches(max(1, min(rows, BATCH_ROWS)), [group], wanted):
+        rows = _BATCH_BYTES * facts.num_rows // max(facts.total_byte_size, 1)
+        for batch in table.iter_batches(max(1, min(rows, _BATCH_ROWS)), [group], wanted):
             passed = min(skip, batch.num_rows)
             yield batch.slice(passed)
             skip -= passed

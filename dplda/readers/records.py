@@ -129,10 +129,5 @@ def document_key(ordinal: int) -> bytes:
     return _hash(b"document", str(ordinal))
 
 
-def printable(text: str) -> str:
-    """`text` with lone surrogates (undecodable file names, broken JSON escapes) made storable."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def _hash(kind: bytes, text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=UNIT_BYTES, person=kind).digest()

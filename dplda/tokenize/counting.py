@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-MIN_LETTERS = 2
-MAX_LETTERS = 1000  # nothing longer is a word
+_MIN_LETTERS = 2
+_MAX_LETTERS = 1000  # nothing longer is a word
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class WordRule:
         if not token.isalpha() or lower in self.stop_words:
             return ""
         word = str(self.lemmas.get(lower, lower)).lower()
-        fine = MIN_LETTERS <= len(word) <= MAX_LETTERS and word.isalpha() and word not in self.stop_words
+        fine = _MIN_LETTERS <= len(word) <= _MAX_LETTERS and word.isalpha() and word not in self.stop_words
         return word if fine else ""
 
 
-REMEMBERED_PIECES, REMEMBERED_CHARACTERS = 500_000, 1 << 26  # then the memory starts afresh at the next call
+_REMEMBERED_PIECES, _REMEMBERED_CHARACTERS = 500_000, 1 << 26  # then the memory starts afresh at the next call
 
 
 class Tokens(Protocol):
@@ -73,7 +73,7 @@ class WordCounter:
 
     def count(self, texts: Sequence[str]) -> Counts:
         """Words of `texts` (n_documents,). Order and numbers of words depend on nothing but `texts`."""
-        if len(self._seen) >= REMEMBERED_PIECES or self._seen.n_characters >= REMEMBERED_CHARACTERS:
+        if len(self._seen) >= _REMEMBERED_PIECES or self._seen.n_characters >= _REMEMBERED_CHARACTERS:
             self._seen = _Pieces(self._tokens)
         pieces, ends, failed = self._pieces(texts)
         words = self._seen.matrix()
@@ -145,7 +145,7 @@ class _Pieces(dict[str, int]):
         return csr_array(rows, shape=(len(self), len(self.words)))
 
 
-MOST_JOINED = 10_000  # parts of one run: an unbounded repetition takes memory for each
+_MOST_JOINED = 10_000  # parts of one run: an unbounded repetition takes memory for each
 _APART = {code: " " for code in range(128) if not re.match(r"[\w']", chr(code))}
 
 
@@ -181,4 +181,4 @@ def _runs() -> re.Pattern[str]:
     """Runs joined by apostrophes; a word is not cut at a mark."""
     letters = map(chr, range(sys.maxunicode + 1))
     marks = "".join(letter for letter in letters if unicodedata.category(letter).startswith("M"))
-    return re.compile(rf"\w+(?:[{marks}]+\w*|'\w+){{0,{MOST_JOINED}}}")
+    return re.compile(rf"\w+(?:[{marks}]+\w*|'\w+){{0,{_MOST_JOINED}}}")

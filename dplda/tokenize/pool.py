@@ -20,10 +20,10 @@ from dplda.readers.records import CountedDocuments, Defect, TextRecord
 from dplda.tokenize.counting import Counts, Tokens, WordCounter
 from dplda.tokenize.tokenization import Tokenization
 
-CHUNK_DOCUMENTS = 4096
-CHUNK_CHARACTERS = 1 << 21
-SMALL_CHUNKS = 4  # with no more than these, starting processes costs more than it saves
-MAX_PROCESSES = 8  # one process reads and merges; more than this would wait for it
+_CHUNK_DOCUMENTS = 4096
+_CHUNK_CHARACTERS = 1 << 21
+_SMALL_CHUNKS = 4  # with no more than these, starting processes costs more than it saves
+_MAX_PROCESSES = 8  # one process reads and merges; more than this would wait for it
 
 
 class _Chunk(NamedTuple):
@@ -49,9 +49,9 @@ def count_words(
     """
     tokens = find_tokens(tokenization)
     chunks = _chunks(records)
-    first = list(islice(chunks, SMALL_CHUNKS))
-    processes = processes or min(joblib.cpu_count(), MAX_PROCESSES)
-    if processes == 1 or len(first) < SMALL_CHUNKS:
+    first = list(islice(chunks, _SMALL_CHUNKS))
+    processes = processes or min(joblib.cpu_count(), _MAX_PROCESSES)
+    if processes == 1 or len(first) < _SMALL_CHUNKS:
         counter = WordCounter(tokens)
         for chunk in chain(first, chunks):
             yield _assemble(chunk, counter.count([record.text for record in chunk.records]))
@@ -104,7 +104,7 @@ def _assemble(chunk: _Chunk, counts: Counts) -> CountedDocuments:
 
 
 def _chunks(records: Iterable[TextRecord | Defect]) -> Iterator[_Chunk]:
-    """Runs of documents, each of about CHUNK_CHARACTERS or CHUNK_DOCUMENTS, whichever is reached first."""
+    """Runs of documents, each of about _CHUNK_CHARACTERS or _CHUNK_DOCUMENTS, whichever is reached first."""
     chunk, characters = _Chunk([], Counter()), 0
     for record in records:
         if isinstance(record, Defect):
@@ -112,7 +112,7 @@ def _chunks(records: Iterable[TextRecord | Defect]) -> Iterator[_Chunk]:
         else:
             chunk.records.append(record)
             characters += len(record.text)
-        if characters >= CHUNK_CHARACTERS or len(chunk.records) >= CHUNK_DOCUMENTS:
+        if characters >= _CHUNK_CHARACTERS or len(chunk.records) >= _CHUNK_DOCUMENTS:
             yield chunk
             chunk, characters = _Chunk([], Counter()), 0
     if chunk.records or chunk.defects:

@@ -21,11 +21,11 @@ from dplda.errors import InputError
 from dplda.tokenize.counting import FastTokens, Tokens, WordRule
 from dplda.tokenize.tokenization import Tokenization
 
-ANALYSED_PIECES = 500_000  # then spaCy's vocabulary starts afresh, which bounds memory
-MAX_PIECE = 200  # characters: a longer piece has no words, because affix rules take cubic time
-MAX_PART = 10_000  # characters of a language without white space between words
-_PART = re.compile(rf".{{1,{MAX_PART - 1}}}(?:\s|\Z)|.{{1,{MAX_PART}}}", re.DOTALL)
-PLAIN = "spacy.Tokenizer.v1"  # of the languages in which white space separates words
+_ANALYSED_PIECES = 500_000  # then spaCy's vocabulary starts afresh, which bounds memory
+_MAX_PIECE = 200  # characters: a longer piece has no words, because affix rules take cubic time
+_MAX_PART = 10_000  # characters of a language without white space between words
+_PART = re.compile(rf".{{1,{_MAX_PART - 1}}}(?:\s|\Z)|.{{1,{_MAX_PART}}}", re.DOTALL)
+_PLAIN = "spacy.Tokenizer.v1"  # of the languages in which white space separates words
 
 
 class SpacyTokens:
@@ -55,10 +55,10 @@ class SpacyTokens:
         """The words of one piece."""
         if self._whole:
             return [piece]
-        return self._analyse(piece) if len(piece) <= MAX_PIECE else []
+        return self._analyse(piece) if len(piece) <= _MAX_PIECE else []
 
     def _analyse(self, text: str) -> list[str]:
-        if self._analysed >= ANALYSED_PIECES:
+        if self._analysed >= _ANALYSED_PIECES:
             self._tokenizer, self._analysed = _tokenizer(self._asked[0]), 0
         tokens = self._tokenizer(text)
         spelled = [token.text for token in tokens]
@@ -81,7 +81,7 @@ def fast_tokens(language: str = "en", lemmas: bool = False) -> FastTokens:
     more than white space to find its words.
     """
     found = _language(language)
-    if found.default_config["nlp"]["tokenizer"]["@tokenizers"] != PLAIN:
+    if found.default_config["nlp"]["tokenizer"]["@tokenizers"] != _PLAIN:
         raise InputError(
             f"tokenizer 'fast' cannot find the words of language {language!r}, which are not separated by "
             f"white space. Use tokenizer 'spacy'."

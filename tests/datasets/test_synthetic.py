@@ -97,7 +97,7 @@ def test_a_word_of_probability_zero_is_never_drawn() -> None:
 
 
 def test_blocks_change_only_the_memory_not_the_totals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planted, "BLOCK_TOKENS", 500)
+    monkeypatch.setattr(planted, "_BLOCK_TOKENS", 500)
     counts, topics, proportions = synthetic(**SMALL, seed=3)
     assert counts.shape == (300, 40)
     expected = np.asarray(counts.sum(axis=1)).ravel()[:, None] * (proportions @ topics)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dplda.errors import InputError
-from dplda.tokenize.counting import MAX_LETTERS, FastTokens
+from dplda.tokenize.counting import _MAX_LETTERS, FastTokens
 from dplda.tokenize.spacy_tokens import SpacyTokens, fast_tokens
 
 FAST = fast_tokens("en")
@@ -80,8 +80,8 @@ def test_marks_belong_to_their_letters() -> None:
 
 @pytest.mark.parametrize("letter", ["x", "é"])
 def test_an_endless_run_counts_as_nothing_and_hides_no_other(letter: str) -> None:
-    assert words_of(letter * (MAX_LETTERS + 1) + " word") == {"word": 1}
-    assert words_of(f"{2 * letter},word," * MAX_LETTERS) == {2 * letter: MAX_LETTERS, "word": MAX_LETTERS}
+    assert words_of(letter * (_MAX_LETTERS + 1) + " word") == {"word": 1}
+    assert words_of(f"{2 * letter},word," * _MAX_LETTERS) == {2 * letter: _MAX_LETTERS, "word": _MAX_LETTERS}
 
 
 def test_another_process_needs_no_spacy() -> None:
