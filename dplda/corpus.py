@@ -40,7 +40,7 @@ _POLL_SECONDS = 0.2
 _Options = TypeVar("_Options", ReadOptions, Tokenization)
 
 
-class Preparation(Protocol):
+class _Preparation(Protocol):
     """Converts a corpus to a store."""
 
     @property
@@ -67,7 +67,7 @@ class Corpus:
         self,
         name: str | None,
         unit: str,
-        preparation: Preparation,
+        preparation: _Preparation,
         *,
         public_vocabulary: tuple[str, ...] | None = None,
     ) -> None:

@@ -1,4 +1,4 @@
-"""The sample corpus: made-up reviews, written from themes of its own."""
+"""The sample corpus: generated reviews that mix eight planted themes."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ _GENERAL_WORDS = """
 _THEMES = {theme: tuple(words.split()) for theme, words in _THEME_WORDS.items()}
 _GENERAL = tuple(_GENERAL_WORDS.split())
 
-# Every word outside the braces is a stop word, so that the content of a document is what fills the braces.
+# All words outside the braces are stop words, so that the words in the braces are the content of a document.
 _SENTENCES: dict[int, tuple[str, ...]] = {
     1: ("And there was {}.", "Then the {} again.", "Perhaps {} too."),
     2: ("The {} was without {}.", "My {} or your {}?", "It is {} and {}."),
@@ -112,8 +112,8 @@ _SENTENCES: dict[int, tuple[str, ...]] = {
 
 
 _FloatArray = npt.NDArray[np.float64]
-_BACKGROUND = 0.2  # share of every theme that is general words
-_ALPHA = (0.15, 0.14, 0.13, 0.13, 0.12, 0.12, 0.11, 0.10)  # Dirichlet over themes: one or two lead a document
+_BACKGROUND = 0.2  # share of general words in every theme
+_ALPHA = (0.15, 0.14, 0.13, 0.13, 0.12, 0.12, 0.11, 0.10)  # Dirichlet over themes: one or two dominate a document
 _CONTENT = (22, 40)  # fewest and most content words of a document; stop words nearly double its length
 _LONGEST_SENTENCE = max(_SENTENCES)
 _CORPUS_FILE, _THEMES_FILE, _README_FILE = "sample.jsonl.gz", "_themes.json", "README.txt"
@@ -141,18 +141,18 @@ class _Uniforms:
         self._bits = np.random.PCG64(seed)
 
     def draw(self, *shape: int) -> _FloatArray:
-        """An array of `shape`, 53 random bits each."""
+        """An array of `shape`, with 53 random bits per entry."""
         raw = self._bits.random_raw(int(np.prod(shape)))
         return np.asarray((raw >> np.uint64(11)) * 2.0**-53, dtype=np.float64).reshape(shape)
 
     def pick(self, probabilities: npt.NDArray[Any], n: int) -> npt.NDArray[np.int64]:
-        """`n` indices, drawn from `probabilities` by inverting the distribution function."""
+        """`n` indices with these `probabilities`, by inversion of the distribution function."""
         cumulative = np.cumsum(probabilities)
         return np.searchsorted(cumulative / cumulative[-1], self.draw(n), side="right")
 
 
 def _planted_themes() -> tuple[list[str], _FloatArray]:
-    """The content words, sorted, and the themes' distributions over them: (8, n_words), rows sum to 1."""
+    """The sorted content words, and the themes' distributions over them: (8, n_words), rows sum to 1."""
     words = sorted(set(_GENERAL).union(*_THEMES.values()))
     place = {word: i for i, word in enumerate(words)}
     matrix = np.zeros((len(_THEMES), len(words)))
@@ -164,10 +164,10 @@ def _planted_themes() -> tuple[list[str], _FloatArray]:
 
 
 def write_sample(directory: str | Path, n_documents: int = 20_000, n_users: int = 4_000, seed: int = 0) -> Path:
-    """Write the corpus, its planted themes and a note into `directory`; returns the path of the corpus file.
+    """Write the corpus, its planted themes and a README into `directory`; return the path of the corpus file.
 
-    The same numbers give the same bytes once decompressed. Raises `InputError` for a number out of range,
-    a file that is already there, or a folder that cannot be written.
+    The same arguments give the same content. Raises `InputError` for a number out of range, an existing file, or a
+    folder that cannot be written.
     """
     _DOCUMENTS.check("n_documents", n_documents)
     _USERS.check("n_users", n_users)
@@ -189,7 +189,7 @@ def write_sample(directory: str | Path, n_documents: int = 20_000, n_users: int 
 
 
 def _themes_json() -> str:
-    """The planted themes as JSON: {theme: {word: probability}}, commonest word first."""
+    """The planted themes as JSON: {theme: {word: probability}}, most probable word first."""
     words, matrix = _planted_themes()
     tables = {}
     for theme, row in zip(_THEMES, matrix, strict=True):
@@ -199,7 +199,7 @@ def _themes_json() -> str:
 
 
 def _write_documents(raw: BinaryIO, n_documents: int, n_users: int, seed: int) -> None:
-    # No file name and no time in the gzip header: the bytes depend on the seed alone.
+    # Without file name and time in the gzip header, the bytes depend on the seed alone.
     with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=raw, mtime=0) as packed:
         for record in sample_documents(n_documents, n_users, seed):
             packed.write((json.dumps(record) + "\n").encode())
@@ -208,7 +208,7 @@ def _write_documents(raw: BinaryIO, n_documents: int, n_users: int, seed: int) -
 def sample_documents(n_documents: int, n_users: int, seed: int) -> Iterator[dict[str, str]]:
     """The documents of the corpus in order: id, user and text.
 
-    How many documents a user has falls off as one over rank: some write much, most write little.
+    The expected number of documents of a user is inversely proportional to rank + 30.
     """
     uniforms = _Uniforms(seed)
     words, matrix = _planted_themes()
@@ -223,7 +223,7 @@ def sample_documents(n_documents: int, n_users: int, seed: int) -> Iterator[dict
 
 
 def _sentences(content: list[str], uniforms: _Uniforms) -> Iterator[str]:
-    """Set the words of `content`, in order, in sentences."""
+    """Sentences with the words of `content`, in order."""
     at = 0
     while at < len(content):
         length, choice = uniforms.draw(2)

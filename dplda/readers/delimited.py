@@ -1,12 +1,12 @@
-"""CSV and TSV by RFC 4180: a quoted field may hold line breaks, delimiters and doubled quotation marks.
+"""CSV and TSV by RFC 4180: a quoted field may contain line breaks, delimiters and doubled quotation marks.
 
-Libraries repair a file that is not well formed, and what they guess moves text from one record into another. Here each
-record matches the grammar, or the whole file is refused (docs/privacy.md, rule 15). With `one_line` each line is one
-record, whatever it holds.
+Libraries repair a malformed file by guesses that move text from one record into another. Here every record matches the
+grammar, or the whole file is refused (docs/privacy.md, rule 15). With `one_line` each line is one record, whatever it
+holds.
 
-Records end as the header does, at CR LF or at LF: some writers quote a field only if it holds the line end that they
-write. In a file whose header ends at LF, a CR at the end of a field that is not quoted belongs to the field, as pandas
-writes it.
+Records end as the header does, with CR LF or with LF, because some writers quote a field only if it contains their own
+line end. In a file whose header ends with LF, a CR at the end of an unquoted field belongs to the field, as in files
+that pandas writes.
 """
 
 from __future__ import annotations
@@ -24,59 +24,59 @@ from dplda.readers.columns import Columns, ReadOptions, Row, choose, rows_after,
 from dplda.readers.files import BLANK, BOM, MAX_BYTES, check_encoding, decode_field, open_bytes, raw_lines
 from dplda.readers.records import Defect, TextSource
 
-_CHUNK, _LARGEST_CHUNK = 1 << 20, 1 << 24  # bytes read at once, and once a record has turned out to be long
-_HEADER_BYTES, _MOST_COLUMNS = 1 << 20, 100_000  # a longer header is none
-_DOUBLED = 1000  # quotation marks inside a field: with more of them it takes the slow way
+_CHUNK, _LARGEST_CHUNK = 1 << 20, 1 << 24  # bytes read at once, and at most once for a long record
+_HEADER_BYTES, _MOST_COLUMNS = 1 << 20, 100_000  # limits of a header
+_DOUBLED = 1000  # doubled quotation marks in one match; fields with more take the slow way
 _NAMES = {b",": "CSV", b"\t": "TSV"}
 _MISPLACED = {b"\r": "carriage return", b"\n": "line feed"}
-_Fields = Sequence[bytes]  # as they stand in the file, quoted or not
+_Fields = Sequence[bytes]  # raw: with their quotation marks
 
 
 def delimited_source(files: Sequence[Path], options: ReadOptions, delimiter: bytes) -> TextSource:
-    """The tables `files`, each with a header, as one. Raises `InputError` if a header is missing or lacks a column.
+    """The tables `files`, each with a header, as one table. Skips empty files.
 
-    An empty file among others is left out.
+    Raises `InputError` if a header is missing or lacks a column, or if all files are empty.
     """
     check_encoding(options.encoding, records=True)
     tables = [table for file in files if (table := _table(file, options, delimiter)) is not None]
     if not tables:
         raise InputError(f"{files[0]} is empty: its first line must name the columns.")
     chosen = [choose(tables[0].path, tables[0].names, options)]
-    asked = replace(options, text_field=chosen[0].text[0])  # the same in all of them
-    chosen += [choose(table.path, table.names, asked, first=False) for table in tables[1:]]
+    options = replace(options, text_field=chosen[0].text[0])  # the same column in every table
+    chosen += [choose(table.path, table.names, options, first=False) for table in tables[1:]]
     readers = [_Reader(table, columns, options) for table, columns in zip(tables, chosen, strict=True)]
     return text_source(files, options, [reader.rows for reader in readers])
 
 
 class _Malformed(Exception):
-    """A quotation mark or a line end where no writer puts one."""
+    """A misplaced quotation mark or line end."""
 
 
 @dataclass(frozen=True)
 class _Grammar:
-    """What a record looks like: its `delimiter`, and whether it ends at CR LF rather than at LF (`crlf`).
+    """The syntax of a record: its `delimiter`, and whether it ends with CR LF (`crlf`) or with LF.
 
-    Patterns take time in proportion to what they match or refuse, and little memory: no repetition of a group is
-    unbounded. Possessive ones would do, but match wrongly before Python 3.11.5.
+    Patterns run in linear time and little memory, because no repetition of a group is unbounded. (Possessive
+    repetitions would be simpler, but match wrongly before Python 3.11.5.)
     """
 
     delimiter: bytes
     crlf: bool
 
     def record(self, n_fields: int, wanted: Sequence[int]) -> re.Pattern[bytes]:
-        """A record of `n_fields`, with a group for each of the fields `wanted`, which rise.
+        """Pattern of a record of `n_fields`, with a group for each of the fields `wanted`, in ascending order.
 
-        It passes over records with very many quotation marks, which `walk` finds.
+        It does not match records with very many quotation marks; `walk` parses those.
         """
         field = rb'(?:"%b"|%b)' % (self._quoted.pattern, self._plain.pattern)
         fields = [rb"(%b)" % field if place in wanted else field for place in range(n_fields)]
         return re.compile(self.delimiter.join(fields) + self._close)
 
     def walk(self, buffer: bytes, at: int, most: int) -> tuple[list[slice], int] | bytes:
-        """The fields of the record that begins `at`, but no more than `most`, and where the next record begins.
+        """Parse the record that begins `at`: its first `most` fields, and where the next record begins.
 
-        If the record continues past the end of `buffer`, returns a few bytes instead: put in place of what was read,
-        they leave the parser in the same state. Raises `Malformed`.
+        If the record continues past the end of `buffer`, returns instead a few bytes that stand for what was read of
+        it: the parser has the same state after them. Raises `_Malformed`.
         """
         fields = list[slice]()
         while True:
@@ -86,7 +86,7 @@ class _Grammar:
                 at = _passed(self._quoted, buffer, at)
             if at == len(buffer):
                 return b'"' if quoted else buffer[begin : begin + 1]
-            at += quoted  # the mark that closes
+            at += quoted  # the closing mark
             follows = self._follows.match(buffer, at)
             if follows is None:
                 left = buffer[at : at + 3]
@@ -100,12 +100,12 @@ class _Grammar:
                 return fields, at
 
     def value(self, field: bytes) -> bytes:
-        """What was written as `field`."""
+        """The content of a raw `field`."""
         return field[1:-1].replace(b'""', b'"') if field.startswith(b'"') else field
 
     @cached_property
     def _close(self) -> bytes:
-        """What ends a record. Python writes CR twice into a file that was opened as text."""
+        """The end of a record. Python writes CR twice if a file was opened as text."""
         return rb"\r{1,2}\n" if self.crlf else rb"\r{0,2}\n"
 
     @cached_property
@@ -123,7 +123,7 @@ class _Grammar:
 
 @dataclass(frozen=True)
 class _Table:
-    """One file and the `names` of its columns."""
+    """A file, its grammar and the `names` of its columns."""
 
     path: Path
     grammar: _Grammar
@@ -132,14 +132,14 @@ class _Table:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads the `columns` of a table."""
+    """Reads `columns` of a table."""
 
     table: _Table
     columns: Columns
     options: ReadOptions
 
     def rows(self, skip: int) -> Generator[Row | Defect, None, int]:
-        """The rows behind the first `skip`; see `Rows`."""
+        """The rows after the first `skip`; see `Rows`."""
         places = self._places
         order = [
             None if name is None else places.index(self.table.names.index(name))
@@ -156,7 +156,7 @@ class _Reader:
 
     @cached_property
     def _places(self) -> list[int]:
-        """Where the columns stand, rising."""
+        """The positions of the columns, ascending."""
         return sorted(self.table.names.index(name) for name in self.columns.names)
 
     @cached_property
@@ -164,7 +164,7 @@ class _Reader:
         return self.table.grammar.record(len(self.table.names), self._places)
 
     def _records(self) -> Iterator[_Fields | Defect]:
-        """The columns of each record, the header's first. Raises `InputError` if the file is malformed."""
+        """The chosen fields of each record, header included. Raises `InputError` if the file is malformed."""
         grammar, record, most = self.table.grammar, self._record, len(self.table.names) + 1
         line, too_long, ended = 1, False, False
         with open_bytes(self.table.path) as stream:
@@ -201,11 +201,11 @@ class _Reader:
                 buffer, at = rest + (more or (self._last(rest) if rest or too_long else b"")), 0
 
     def _last(self, rest: bytes) -> bytes:
-        """What the last line lacks that the others end with."""
+        """The line end that the last line of the file lacks."""
         return b"\r\n" if self.table.grammar.crlf and not rest.endswith(b"\r") else b"\n"
 
     def _lines(self) -> Iterator[_Fields | Defect]:
-        """The same, each line by itself."""
+        """The chosen fields of each line, header included."""
         grammar = self.table.grammar
         for line in dropwhile(lambda line: line is not None and not line.strip(BLANK), _lines(self.table.path)):
             if line is None:
@@ -230,13 +230,13 @@ class _Reader:
 
 
 def _passed(pattern: re.Pattern[bytes], buffer: bytes, at: int) -> int:
-    """Where what `pattern` matches from `at` on ends."""
+    """The end of the match of `pattern` that begins `at`."""
     match = pattern.match(buffer, at)
     return at if match is None else match.end()
 
 
 def _split_line(line: bytes, grammar: _Grammar, most: int) -> _Fields:
-    """The fields of one line, about `most`; where it breaks the grammar, quotation marks are text like any other."""
+    """The fields of one line, at most about `most`. In a malformed line quotation marks are ordinary text."""
     whole = line + b"\n"
     try:
         walked = grammar.walk(whole, 0, most)
@@ -253,7 +253,7 @@ def _lines(path: Path) -> Iterator[bytes | None]:
 
 
 def _table(path: Path, options: ReadOptions, delimiter: bytes) -> _Table | None:
-    """The table of a file; None for an empty one."""
+    """The table of a file; None for an empty file."""
     with open_bytes(path) as stream:
         start = stream.read(_HEADER_BYTES)
         whole = len(start) < _HEADER_BYTES
