@@ -15,7 +15,7 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import dropwhile, islice
 from pathlib import Path
 
@@ -44,8 +44,8 @@ def delimited_source(files: Sequence[Path], options: ReadOptions, delimiter: byt
     chosen = [choose(tables[0].path, tables[0].names, options)]
     options = replace(options, text_field=chosen[0].text[0])  # the same column in every table
     chosen += [choose(table.path, table.names, options, first=False) for table in tables[1:]]
-    readers = [_Reader(table, columns, options) for table, columns in zip(tables, chosen, strict=True)]
-    return text_source(files, options, [reader.rows for reader in readers])
+    parts = [partial(table.rows, columns) for table, columns in zip(tables, chosen, strict=True)]
+    return text_source(files, options, parts)
 
 
 class _Malformed(Exception):
@@ -128,46 +128,29 @@ class _Table:
     path: Path
     grammar: _Grammar
     names: Sequence[str]
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Reads `columns` of a table."""
-
-    table: _Table
-    columns: Columns
     options: ReadOptions
 
-    def rows(self, skip: int) -> Generator[Row | Defect, None, int]:
+    def rows(self, columns: Columns, skip: int) -> Generator[Row | Defect, None, int]:
         """The rows after the first `skip`; see `Rows`."""
-        places = self._places
+        places = sorted(self.names.index(name) for name in columns.names)
         order = [
-            None if name is None else places.index(self.table.names.index(name))
-            for name in (self.columns.text[0], self.columns.id, self.columns.unit)
+            None if name is None else places.index(self.names.index(name))
+            for name in (columns.text[0], columns.id, columns.unit)
         ]
-        value, encoding = self.table.grammar.value, self.options.encoding
+        value, encoding = self.grammar.value, self.options.encoding
 
         def row(fields: _Fields) -> Row:
             text, name, unit = [None if at is None else decode_field(value(fields[at]), encoding) for at in order]
             return text, name, unit
 
-        records = self._lines() if self.options.one_line else self._records()
+        records = self._lines(places) if self.options.one_line else self._records(places)
         return rows_after(skip, islice(records, 1, None), row)  # without the header
 
-    @cached_property
-    def _places(self) -> list[int]:
-        """The positions of the columns, ascending."""
-        return sorted(self.table.names.index(name) for name in self.columns.names)
-
-    @cached_property
-    def _record(self) -> re.Pattern[bytes]:
-        return self.table.grammar.record(len(self.table.names), self._places)
-
-    def _records(self) -> Iterator[_Fields | Defect]:
-        """The chosen fields of each record, header included. Raises `InputError` if the file is malformed."""
-        grammar, record, most = self.table.grammar, self._record, len(self.table.names) + 1
+    def _records(self, places: Sequence[int]) -> Iterator[_Fields | Defect]:
+        """The fields at `places` of each record, header included. Raises `InputError` if the file is malformed."""
+        record = self.grammar.record(len(self.names), places)
         line, too_long, ended = 1, False, False
-        with open_bytes(self.table.path) as stream:
+        with open_bytes(self.path) as stream:
             buffer = stream.read(_CHUNK).removeprefix(BOM)
             at = len(buffer) - len(buffer.lstrip(b"\r\n"))
             while True:
@@ -176,15 +159,15 @@ class _Reader:
                     at = match.end()
                     continue
                 try:
-                    walked = grammar.walk(buffer, at, most)
+                    walked = self.grammar.walk(buffer, at, len(self.names) + 1)
                 except _Malformed as error:
                     raise self._malformed(line + buffer.count(b"\n", 0, at), f"{error} stands inside a field") from None
                 if not isinstance(walked, bytes):
                     spans, end = walked
                     if too_long or end - at > MAX_BYTES:
                         yield Defect.TOO_LONG
-                    elif len(self.table.names) == 1 or buffer[at:end].strip(b"\r\n"):  # not a blank line
-                        yield self._chosen([buffer[span] for span in spans])
+                    elif len(self.names) == 1 or buffer[at:end].strip(b"\r\n"):  # not a blank line
+                        yield self._choose([buffer[span] for span in spans], places)
                     at, too_long = end, False
                     continue
                 line += buffer.count(b"\n", 0, at)
@@ -202,27 +185,27 @@ class _Reader:
 
     def _last(self, rest: bytes) -> bytes:
         """The line end that the last line of the file lacks."""
-        return b"\r\n" if self.table.grammar.crlf and not rest.endswith(b"\r") else b"\n"
+        return b"\r\n" if self.grammar.crlf and not rest.endswith(b"\r") else b"\n"
 
-    def _lines(self) -> Iterator[_Fields | Defect]:
-        """The chosen fields of each line, header included."""
-        grammar = self.table.grammar
-        for line in dropwhile(lambda line: line is not None and not line.strip(BLANK), _lines(self.table.path)):
+    def _lines(self, places: Sequence[int]) -> Iterator[_Fields | Defect]:
+        """The fields at `places` of each line, header included."""
+        record = self.grammar.record(len(self.names), places)
+        for line in dropwhile(lambda line: line is not None and not line.strip(BLANK), _lines(self.path)):
             if line is None:
                 yield Defect.TOO_LONG
-            elif match := self._record.fullmatch(line + b"\n"):
+            elif match := record.fullmatch(line + b"\n"):
                 yield match.groups()
             elif line.strip(BLANK):
-                yield self._chosen(_split_line(line, grammar, len(self.table.names) + 1))
+                yield self._choose(_split_line(line, self.grammar, len(self.names) + 1), places)
 
-    def _chosen(self, fields: _Fields) -> _Fields | Defect:
-        if len(fields) != len(self.table.names):
+    def _choose(self, fields: _Fields, places: Sequence[int]) -> _Fields | Defect:
+        if len(fields) != len(self.names):
             return Defect.MALFORMED
-        return [fields[place] for place in self._places]
+        return [fields[place] for place in places]
 
     def _malformed(self, line: int, wrong: str) -> InputError:
         return InputError(
-            f"{self.table.path} is not well-formed {_NAMES[self.table.grammar.delimiter]}: in the record that begins "
+            f"{self.path} is not well-formed {_NAMES[self.grammar.delimiter]}: in the record that begins "
             f"on line {line:,} (exact, not private, not for publication) a {wrong}. Export it again, as CSV "
             "that doubles quotation marks, JSON lines or Parquet; or, if each line is one record, give --one-line "
             "(one_line=True)."
@@ -268,7 +251,7 @@ def _table(path: Path, options: ReadOptions, delimiter: bytes) -> _Table | None:
     names = [decode_field(grammar.value(field), options.encoding) for field in header]
     if Defect.UNDECODABLE in names:
         raise InputError(f"The first line of {path} is not {options.encoding}. Check --encoding.")
-    return _Table(path, grammar, [str(name).strip() for name in names])
+    return _Table(path, grammar, [str(name).strip() for name in names], options)
 
 
 def _begins_with_crlf_line(start: bytes) -> bool:
