@@ -37,7 +37,7 @@ def path(tmp_path: Path) -> Path:
 
 
 class Heard:
-    """Progress that remembers."""
+    """Progress that records its calls."""
 
     def __init__(self) -> None:
         self.stages: list[tuple[str, int | None]] = []

@@ -145,7 +145,7 @@ def no_text_column(path: Path, shown: Sequence[str]) -> InputError:
     return InputError(f"Which column of {path} holds the text? Name it with --text-field. {_listed(shown)}")
 
 
-def no_columns(path: Path, kind: str, options: ReadOptions) -> None:
+def refuse_columns(path: Path, kind: str, options: ReadOptions) -> None:
     """Raise `InputError` if the options name a column, for a format that has none."""
     column = options.text_field or options.id_field or options.unit_field
     if column is not None:

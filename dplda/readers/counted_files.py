@@ -18,7 +18,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dplda.errors import InputError
-from dplda.readers.columns import ReadOptions, no_columns
+from dplda.readers.columns import ReadOptions, refuse_columns
 from dplda.readers.files import MAX_BYTES, check_unpacked, open_bytes, reading, text_lines
 from dplda.readers.records import MAX_COUNT, CountedDocuments, CountSource, Defect, document_key
 from dplda.readers.word_lists import find_word_list, read_word_list, required_word_list
@@ -39,14 +39,14 @@ def uci_source(path: Path, options: ReadOptions) -> CountSource:
 
     Raises `InputError` if the header is malformed, or the vocabulary is missing or has another size.
     """
-    no_columns(path, "a UCI bag of words", options)
+    refuse_columns(path, "a UCI bag of words", options)
     vocabulary = required_word_list(path)
     return _triples_source(path, options, vocabulary, *_uci_header(path))
 
 
 def mtx_source(path: Path, options: ReadOptions) -> CountSource:
     """A Matrix Market coordinate matrix, documents x words. Raises `InputError`."""
-    no_columns(path, "a Matrix Market file", options)
+    refuse_columns(path, "a Matrix Market file", options)
     return _triples_source(path, options, find_word_list(path), *_mtx_header(path))
 
 
@@ -62,7 +62,7 @@ def svmlight_source(path: Path, options: ReadOptions) -> CountSource:
 
 def npz_source(path: Path, options: ReadOptions) -> CountSource:
     """A SciPy sparse matrix. Raises `InputError` if the file is not one, or its vocabulary has another size."""
-    no_columns(path, "a sparse matrix", options)
+    refuse_columns(path, "a sparse matrix", options)
     vocabulary = required_word_list(path)
     words = read_word_list(vocabulary)
     n_documents, n_words = _load(path).shape
@@ -225,7 +225,7 @@ def _number(field: bytes) -> float:
 
 
 def _pairs_source(path: Path, options: ReadOptions, kind: str, *, svmlight: bool) -> CountSource:
-    no_columns(path, kind, options)
+    refuse_columns(path, kind, options)
     if next(text_lines(path), None) is None:
         raise InputError(f"{path} is empty.")
     vocabulary = find_word_list(path)

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from dplda.characters import storable
 from dplda.errors import InputError
-from dplda.readers.columns import ReadOptions, no_columns
+from dplda.readers.columns import ReadOptions, refuse_columns
 from dplda.readers.files import MAX_BYTES, check_encoding, decode, reading
 from dplda.readers.records import Defect, TextRecord, TextSource, document_key
 
 
 def folder_source(folder: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
     """The `files` of `folder`, in this order. Raises `InputError` for options of tables."""
-    no_columns(folder, "a folder of text files", options)
+    refuse_columns(folder, "a folder of text files", options)
     check_encoding(options.encoding, records=False)
 
     def records(skip: int = 0) -> Iterator[TextRecord | Defect]:

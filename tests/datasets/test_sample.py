@@ -1,4 +1,4 @@
-"""The sample corpus is what it says: readable, planted, the same everywhere."""
+"""The sample corpus is readable, follows its planted themes and is the same on every machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The planted corpora follow the model they claim, exactly reproducibly."""
+"""Synthetic corpora follow their declared model and are reproducible."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_words_follow_the_mixture_of_each_documents_topics() -> None:
     lengths = np.asarray(counts.sum(axis=1)).ravel()
     expected = lengths[:, None] * (proportions @ topics)
     assert_no_excess(counts.toarray(), expected)
-    for topic in range(3):  # also among documents rich in one topic: a mix-up of topics would show here
+    for topic in range(3):  # among documents rich in one topic, which would show a mix-up of topics
         rich = proportions[:, topic] > 0.7
         assert_no_excess(counts.toarray()[rich], expected[rich])
 

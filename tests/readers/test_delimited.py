@@ -47,7 +47,7 @@ def test_a_file_of_carriage_returns_alone_is_refused_and_not_torn(read_text: Any
 
 
 def test_a_carriage_return_in_a_file_of_line_feeds_belongs_to_its_field(read_text: Any) -> None:
-    """As pandas writes it where Python does not quote it."""
+    """pandas writes such fields unquoted."""
     assert texts(read_text("x.csv", "n,text\n1,a\rb\n2,c\r\n")) == ["a\rb", "c\r"]
 
 
@@ -214,7 +214,7 @@ MARKS = st.lists(st.sampled_from([b'"', b",", b"\r", b"\n", b"a"]), max_size=12)
 
 
 def outcome(content: bytes, crlf: bool = False) -> object:
-    """What a walk along `content` comes to: malformed, the bytes behind the record, or how it breaks off."""
+    """The result of a walk along `content`: malformed, the bytes after the record, or the state at its end."""
     try:
         walked = delimited._Grammar(b",", crlf).walk(content, 0, 99)
     except delimited._Malformed:
@@ -237,7 +237,7 @@ def test_the_short_beginning_of_a_record_goes_on_as_the_long_one_would(begun: by
 @given(MARKS)
 def test_what_is_taken_for_well_formed_is_so_to_the_csv_module_too(content: bytes) -> None:
     grammar = delimited._Grammar(b",", crlf=False)
-    content = content.replace(b"\r", b"")  # which the module takes for the end of a line outside quotation marks
+    content = content.replace(b"\r", b"")  # which the csv module takes for a line end
     with suppress(delimited._Malformed):
         walked = grammar.walk(content, 0, 99)
         if not isinstance(walked, bytes):

@@ -11,7 +11,7 @@ from dplda.tokenize.counting import Counts, WordCounter
 
 
 class Letters:
-    """Pieces are parted by space; their words are their letters, doubled; an exclamation mark breaks it."""
+    """Splits at spaces; the words of a piece are its letters, doubled. Raises on an exclamation mark."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -21,7 +21,7 @@ def words_of(text: str, by: SpacyTokens = TOKENS) -> Counter[str]:
 
 
 def by_spacy(text: str) -> Counter[str]:
-    """The rule in spaCy's own words, over the whole document."""
+    """The rule, applied to spaCy's tokens of the whole document."""
     kept = (token for token in WHOLE.tokenizer(text) if token.is_alpha and not token.is_stop)
     return Counter(token.lower_ for token in kept if len(token.lower_) >= 2 and token.lower_.isalpha())
 
@@ -55,7 +55,7 @@ def test_a_fresh_vocabulary_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_no_document_can_stand_in_for_a_word_of_another() -> None:
-    forged = "ohtnyvqqHrEEcabK"  # made up so that spaCy takes it for the same string
+    forged = "ohtnyvqqHrEEcabK"  # constructed to have the same hash in spaCy
     assert hash_string(forged) == hash_string("movie")
     for first, second in ((forged, "movie"), ("movie", forged)):
         fresh = SpacyTokens("en")
@@ -122,8 +122,8 @@ def test_other_languages_have_their_own_rules() -> None:
 
 def test_a_language_that_joins_across_space_is_taken_whole() -> None:
     chinese = SpacyTokens("zh")
-    assert words_of("电影 好看", chinese) == Counter()  # characters: each shorter than two letters
-    chinese._tokenizer = WHOLE.tokenizer  # one that finds words, for spaCy's own such need other packages
+    assert words_of("电影 好看", chinese) == Counter()  # single characters are shorter than two letters
+    chinese._tokenizer = WHOLE.tokenizer  # finds words; spaCy's own need other packages
     chinese._word = TOKENS._word
     assert chinese.pieces("A film, don't; film") == ["film", "film"]
     assert words_of("A film, don't; film", chinese) == {"film": 2}
