@@ -1,4 +1,4 @@
-"""Corpora: `read_corpus` and `Corpus`, which turn files or counts into a corpus store when they are first needed."""
+"""`Corpus` and `read_corpus`: files or counts, converted to a corpus store on first use."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import platform
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, Unpack
 
 import platformdirs
 
@@ -23,6 +23,7 @@ from dplda.progress import NoProgress, Progress
 from dplda.readers.columns import ReadOptions
 from dplda.readers.files import reading
 from dplda.readers.formats import default_name, open_source
+from dplda.readers.options import Reading
 from dplda.readers.records import DOCUMENT, CountedDocuments, CountSource, Defect, Source, TextSource
 from dplda.store.count_store import VERSION, CountStore, is_partial, is_store
 from dplda.store.from_matrix import store_from_matrix
@@ -32,68 +33,41 @@ from dplda.tokenize.tokenization import Tokenization
 
 __all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]
 
-STALE_SECONDS = 86_400  # a partial store this old is not resumed
-
-
-def cache_folder(cache: str | Path | None = None) -> Path:
-    """`cache`, else ``$DPLDA_CACHE``, else the user's cache folder; made with mode 0700 if missing.
-
-    Raises `InputError` if it cannot be made.
-    """
-    root = Path(cache or os.environ.get("DPLDA_CACHE") or platformdirs.user_cache_dir("dplda"))
-    folder = root.expanduser() / "stores"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.chmod(0o700)
-    except OSError as error:
-        raise InputError(f"Cannot use the cache folder {folder}: {error.strerror}. Set DPLDA_CACHE.") from None
-    sweep(folder, STALE_SECONDS)  # it is private text
-    return folder
-
-
-def source_key(path: Path, files: Iterable[Path], options: dict[str, Any]) -> str:
-    """Name of the store of `path` read with `options`: changes when a file's path, size or time does."""
-    digest = hashlib.sha256(json.dumps([VERSION, os.path.realpath(path), options], sort_keys=True).encode())
-    with reading(path):
-        for file in files:
-            status = os.stat(file)
-            stamp = f"\0{status.st_size}\0{status.st_mtime_ns}\n"
-            digest.update(os.fsencode(file) + stamp.encode())
-    return digest.hexdigest()[:40]
-
-
-STAGE = "read"  # the stage that progress and the seconds of a run know this work by
+_STALE_SECONDS = 86_400  # an older partial store is deleted, not resumed
+_STAGE = "read"  # the stage's name in progress reports and in a run's seconds
 _READ_WITH = ("dplda", "pyarrow", "spacy", "spacy-lookups-data")
 _POLL_SECONDS = 0.2
+_Options = TypeVar("_Options", ReadOptions, Tokenization)
 
 
-class Preparation(Protocol):
-    """How a corpus becomes a store."""
+class _Preparation(Protocol):
+    """Converts a corpus to a store."""
 
     @property
     def reading(self) -> dict[str, Any]:
         """How text becomes words; empty for counts. Public."""
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
-        """The counts, prepared if need be."""
+        """Return the store; write it first if it does not exist."""
 
     def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
-        """Write the counts as a store at `destination`, or what of them is not there yet."""
+        """Write the counts as a store at `destination`, or resume a partial one there."""
 
 
 class Corpus:
-    """A collection of documents, whose path and options are checked, and which is not yet read.
+    """A collection of documents with checked path and options, read on first use.
 
-    `name` is the default name of the dataset (None for counts without one), `unit` is ``"document"`` or the
-    column that names the privacy unit, `public_vocabulary` the word list if the user declared it public,
-    `reading` how text becomes words (``language``, ``lemmas``, ``tokenizer``; empty for counts).
+    - `name`: the default name of the dataset; None for counts without one.
+    - `unit`: ``"document"``, or the column that names the privacy unit.
+    - `public_vocabulary`: the word list, if the user declared it public.
+    - `reading`: how text becomes words (``language``, ``lemmas``, ``tokenizer``); empty for counts.
     """
 
     def __init__(
         self,
         name: str | None,
         unit: str,
-        preparation: Preparation,
+        preparation: _Preparation,
         *,
         public_vocabulary: tuple[str, ...] | None = None,
     ) -> None:
@@ -116,8 +90,8 @@ class Corpus:
     ) -> Corpus:
         """A corpus from `counts` (n_documents, n_words), sparse or dense, with the word of each column.
 
-        `units` (n_documents,) name the person, or other privacy unit, of each row, and `unit` says what they are, such
-        as ``"customer"`` (``"unit"`` if left out). A row with an entry that is no whole number of occurrences
+        `units` (n_documents,) names the privacy unit of each row, such as a person, and `unit` the kind of unit, such
+        as ``"customer"`` (default ``"unit"``). A row with an entry that is not a whole number of occurrences
         contributes nothing. Raises `InputError` if shapes disagree.
         """
         if unit is not None and (units is None or unit == DOCUMENT):
@@ -130,11 +104,10 @@ class Corpus:
         return f"Corpus(name={self.name!r}, unit={self.unit!r})"
 
     def open(self, progress: Progress | None = None, *, key: bytes | None = None) -> CountStore:
-        """The counts: prepared now, or found prepared.
+        """Return the store of counts; write it first if it does not exist.
 
-        If they are prepared now, the store keeps its fingerprint under `key`, that of a ledger, which saves each `fit`
-        with this ledger a pass over the documents. Raises `InputError` for a damaged file, a full disk, or counts whose
-        unit is not this corpus's.
+        A new store keeps its fingerprint under `key`, the key of a ledger, which saves each `fit` with that ledger a
+        pass over the documents. Raises `InputError` for a damaged file, a full disk, or counts of another unit.
         """
         if self._store is None:
             self._store = self._preparation.open(progress or NoProgress(), key)
@@ -153,9 +126,9 @@ class Corpus:
     ) -> CountStore:
         """Write the counts as a store, a folder that must not exist yet, and open it. Raises `InputError`.
 
-        If writing the same corpus there was stopped before, for whatever reason, this resumes; `restart` starts over.
-        `notice` is called with one line when it resumes, starts over because files or versions have changed, or leaves
-        something to resume from; the line may be private. `key` is as in `open`.
+        An interrupted write of the same corpus to this folder resumes, unless `restart`. `notice` receives one line
+        when the write resumes, starts over because files or versions have changed, or stops and can be resumed; the
+        line may be private. `key` is as in `open`.
         """
         place = Path(destination).expanduser()
         self._preparation.write(place, progress or NoProgress(), restart=restart, notice=notice, key=key)
@@ -164,54 +137,47 @@ class Corpus:
 
     @property
     def notes(self) -> list[str]:
-        """Local diagnostics, which are exact and not private. Empty before `open`."""
-        return [] if self._store is None else describe(self._store)
+        """Local diagnostics (exact, not private, not for publication); empty before `open`."""
+        return [] if self._store is None else _describe(self._store)
 
 
-def read_corpus(
-    path: str | Path,
-    *,
-    text_field: str | None = None,
-    id_field: str | None = None,
-    unit_field: str | None = None,
-    format: str | None = None,
-    language: str = "en",
-    lemmas: bool = False,
-    tokenizer: str = "spacy",
-    multiline: bool = True,
-    one_line: bool = False,
-    encoding: str | None = None,
-    pattern: str | None = None,
-    cache: str | Path | None = None,
-) -> Corpus:
-    """Check a corpus in public (path, format, columns, language) and read nothing else of it yet.
+def read_corpus(path: str | Path, *, cache: str | Path | None = None, **reading: Unpack[Reading]) -> Corpus:
+    """Check the public facts of a corpus (path, format, columns, language) without reading its documents.
 
-    `format` overrides the guess from the name; the fields name columns; `pattern` chooses the files of a folder;
-    `tokenizer` is ``"spacy"`` or ``"fast"``; `one_line` says that each line of a CSV or TSV file is one record,
-    whatever it holds; `cache` is where prepared stores are kept. `multiline` does nothing: quoted line breaks are
-    always read. Raises `InputError`.
+    `reading` are the options of `dplda.readers.options.Reading`; `cache` is the folder of prepared stores. Raises
+    `InputError`, and `TypeError` for an unknown option.
     """
+    if unknown := sorted(reading.keys() - Reading.__annotations__.keys()):
+        raise TypeError(f"read_corpus has no option {unknown[0]!r}. Its options: {', '.join(Reading.__annotations__)}.")
     place = Path(path).expanduser()
-    if unit_field == DOCUMENT:
+    format = reading.get("format")
+    if reading.get("unit_field") == DOCUMENT:
         raise InputError(f"unit_field must not be {DOCUMENT!r}, which means no column. Rename that column.")
     if format is None and (is_store(place) or is_partial(place)):
         store = CountStore.open(place)
-        if text_field or id_field or unit_field or pattern:
+        if any(reading.get(name) for name in ("text_field", "id_field", "unit_field", "pattern")):
             raise InputError(f"{place} is a prepared store: what is read was chosen when it was imported.")
         name = store.name or default_name(place)
         return Corpus(name, store.unit, _Prepared(store, name))
-    options = ReadOptions(text_field, id_field, unit_field, encoding, pattern, one_line)
+    options, tokenization = _choose(ReadOptions, reading), _choose(Tokenization, reading)
     source = open_source(place, options, format)
-    tokenization = Tokenization(language, lemmas, tokenizer)
-    if isinstance(source, TextSource) and (language, lemmas) != ("en", False):
+    if isinstance(source, TextSource) and tokenization != Tokenization(tokenizer=tokenization.tokenizer):
         _word_counting().find_tokens(tokenization)
-    reading = {**asdict(options), "format": format}
     name = default_name(place)
-    return Corpus(name, source.unit, _Raw(place, name, source, reading, tokenization, cache))
+    return Corpus(
+        name, source.unit, _Raw(place, name, source, {**asdict(options), "format": format}, tokenization, cache)
+    )
 
 
-def describe(store: CountStore) -> list[str]:
-    """How many documents were read, and how many contribute nothing and why. Private."""
+def _choose(kind: type[_Options], reading: Reading) -> _Options:
+    """The options that the fields of the dataclass `kind` name; None means a field's default."""
+    names = {field.name for field in fields(kind)}
+    chosen: dict[str, Any] = {name: value for name, value in reading.items() if name in names and value is not None}
+    return kind(**chosen)
+
+
+def _describe(store: CountStore) -> list[str]:
+    """How many documents were read, and how many contribute nothing and why (exact, not private)."""
     absent = sum(count for name, count in store.defects.items() if name != Defect.NO_WORDS.name)
     lines = [f"{store.n_documents + absent:,} documents read."]
     for defect in Defect:
@@ -246,7 +212,7 @@ class _Prepared:
             notice=notice,
             key=key,
         ) as writer:
-            progress.start(STAGE, self.store.n_documents)
+            progress.start(_STAGE, self.store.n_documents)
             progress.advance(writer.n_read)
             for chunk in as_chunks(self.store, writer.n_read):
                 writer.append(chunk)
@@ -254,7 +220,7 @@ class _Prepared:
             writer.carry_over(self.store.defects)
 
     def _origin(self) -> Origin | None:
-        """None for counts in memory, which nobody can find again."""
+        """None for counts in memory, which another process cannot find."""
         if self.store.path is None:
             return None
         return _origin({"corpus": os.path.realpath(self.store.path)}, self.store.identity)
@@ -276,27 +242,27 @@ class _Raw:
         return asdict(self.tokenization) if isinstance(self.source, TextSource) else {}
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
-        prepared = cache_folder(self.cache) / source_key(self.path, self.source.files, self.options | self.reading)
+        prepared = _cache_folder(self.cache) / _source_key(self.path, self.source.files, self.options | self.reading)
         while not is_store(prepared):
             try:
                 self.write(prepared, progress, restart=False, notice=silent, key=key)
-            except StoreLocked:  # it is being made for another run
+            except StoreLocked:  # another process is writing it
                 time.sleep(_POLL_SECONDS)
         return CountStore.open(prepared)
 
     def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
-        asked = {"corpus": os.path.realpath(self.path), **self.options, **self.reading}
+        request = {"corpus": os.path.realpath(self.path), **self.options, **self.reading}
         with StoreWriter(
             destination,
             unit=self.source.unit,
             name=self.name,
             reading=self.reading,
-            origin=_origin(asked, source_key(self.path, self.source.files, {})),
+            origin=_origin(request, _source_key(self.path, self.source.files, {})),
             restart=restart,
             notice=notice,
             key=key,
         ) as writer:
-            progress.start(STAGE, self.source.total)
+            progress.start(_STAGE, self.source.total)
             progress.advance(writer.n_read)
             for chunk in self._chunks(writer.n_read):
                 writer.append(chunk)
@@ -310,15 +276,42 @@ class _Raw:
         return counted
 
 
-def _origin(asked: dict[str, Any], found: str) -> Origin:
-    """What must stay the same for an import to resume: `asked` by the user, `found` in the corpus, and versions."""
+def _cache_folder(cache: str | Path | None = None) -> Path:
+    """The folder of prepared stores in `cache`, else ``$DPLDA_CACHE``, else the user's cache folder.
+
+    Creates it with mode 0700, because stores are private. Raises `InputError` if that fails.
+    """
+    root = Path(cache or os.environ.get("DPLDA_CACHE") or platformdirs.user_cache_dir("dplda"))
+    folder = root.expanduser() / "stores"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    except OSError as error:
+        raise InputError(f"Cannot use the cache folder {folder}: {error.strerror}. Set DPLDA_CACHE.") from None
+    sweep(folder, _STALE_SECONDS)
+    return folder
+
+
+def _source_key(path: Path, files: Iterable[Path], options: dict[str, Any]) -> str:
+    """Name of the store of `path` read with `options`; depends on the path, size and time of each file."""
+    digest = hashlib.sha256(json.dumps([VERSION, os.path.realpath(path), options], sort_keys=True).encode())
+    with reading(path):
+        for file in files:
+            status = os.stat(file)
+            stamp = f"\0{status.st_size}\0{status.st_mtime_ns}\n"
+            digest.update(os.fsencode(file) + stamp.encode())
+    return digest.hexdigest()[:40]
+
+
+def _origin(request: dict[str, Any], content: str) -> Origin:
+    """What must not change for an import to resume: the user's `request`, the corpus's `content` and versions."""
     versions = {"python": platform.python_version()}
     for package in _READ_WITH:
         with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
-    return Origin(asked, {"the corpus": found, "the version of dplda or of what it reads with": versions})
+    return Origin(request, {"the corpus": content, "the version of dplda or of what it reads with": versions})
 
 
 def _word_counting() -> ModuleType:
-    """The module that counts words, imported only for raw text because spaCy takes a second to load."""
+    """The module that counts words; imported only for raw text because spaCy takes a second to load."""
     return import_module("dplda.tokenize.pool")

@@ -1,7 +1,7 @@
 """Kill an import at its n-th step, for every n: started by tests/test_resumed_imports.py in a process of its own.
 
-Steps are the ends and beginnings of everything that touches disk. Prints one JSON line an import: the step's name and
-whether the import came to its end.
+Steps are the beginnings and ends of all disk operations. Prints one JSON line per import: the step's name and whether
+the import finished.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KEY = b"k" * 32
 
 
 def main(corpus: Path, folder: Path) -> None:
-    """Fork an import for every step until one survives."""
+    """Fork an import for each step until one survives."""
     take(corpus, folder / "warm")  # compile and import once, before forking
     number, survived = 0, False
     while not survived:
@@ -49,12 +49,12 @@ def main(corpus: Path, folder: Path) -> None:
 
 
 def take(corpus: Path, store: Path) -> list[str]:
-    """One import in small blocks; what was told meanwhile."""
-    dplda.store.writer.BLOCK_DOCUMENTS, dplda.readers.counted_files.CHUNK_DOCUMENTS = BLOCK, CHUNK
+    """Import in small blocks; return the notices."""
+    dplda.store.writer.BLOCK_DOCUMENTS, dplda.readers.counted_files._CHUNK_DOCUMENTS = BLOCK, CHUNK
     dplda.store.writer.SHARD_BLOCKS = 1
-    told: list[str] = []
-    dplda.read_corpus(corpus).write(store, notice=told.append, key=KEY)
-    return told
+    notices: list[str] = []
+    dplda.read_corpus(corpus).write(store, notice=notices.append, key=KEY)
+    return notices
 
 
 if __name__ == "__main__":

@@ -1,3 +1,4 @@
+import dataclasses
 import gzip
 import json
 import os
@@ -9,7 +10,10 @@ from store_helpers import documents_of
 
 from dplda.corpus import Corpus, read_corpus
 from dplda.errors import InputError
+from dplda.readers.columns import ReadOptions
+from dplda.readers.options import Reading
 from dplda.store.fingerprint import fingerprint
+from dplda.tokenize.tokenization import Tokenization
 
 LINES = [
     {"id": "a", "text": "Stars and planets, stars!", "who": "u"},
@@ -33,7 +37,7 @@ def path(tmp_path: Path) -> Path:
 
 
 class Heard:
-    """Progress that remembers."""
+    """Progress that records its calls."""
 
     def __init__(self) -> None:
         self.stages: list[tuple[str, int | None]] = []
@@ -55,6 +59,21 @@ def test_text_becomes_counts_by_unit(path: Path) -> None:
     assert np.array_equal(block.units[0], block.units[2])
     assert not np.array_equal(block.units[0], block.units[1])
     assert block.ids.to_pylist() == ["a", "b", "c"]
+
+
+def test_an_unknown_option_is_refused_before_anything_is_read() -> None:
+    with pytest.raises(TypeError, match=r"read_corpus has no option 'txt_field'\. Its options: format, text_field, "):
+        read_corpus("nowhere", txt_field="body")  # type: ignore[call-arg]
+
+
+def test_every_option_of_reading_is_used_or_documented_as_unused() -> None:
+    used = {field.name for kind in (ReadOptions, Tokenization) for field in dataclasses.fields(kind)}
+    assert set(Reading.__annotations__) == used | {"format", "multiline"}
+
+
+def test_none_is_the_default_of_every_option(path: Path) -> None:
+    nothing = dict.fromkeys(Reading.__annotations__)
+    assert read_corpus(path, **nothing).reading == read_corpus(path).reading  # type: ignore[misc]
 
 
 def test_a_corpus_whose_unit_was_changed_does_not_open() -> None:

@@ -1,4 +1,4 @@
-"""An import that was stopped, wherever and by whatever, resumes and makes the store of one that never was."""
+"""An interrupted import resumes and writes the same store as an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ import dplda
 from dplda import corpus as prepare
 from dplda.cli.main import main
 from dplda.errors import InputError
-from dplda.readers import counted_files as counts
-from dplda.readers import counted_files as matrix
-from dplda.readers import counted_files as triples
-from dplda.readers import parquet
+from dplda.readers import counted_files, parquet
 from dplda.store import partial_store as partial_module
 from dplda.store import shards, writer
 from dplda.store.count_store import CountStore
@@ -55,10 +52,10 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DPLDA_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(writer, "BLOCK_DOCUMENTS", 5)
     monkeypatch.setattr(writer, "SHARD_BLOCKS", 1)
-    for module in (counts, matrix, triples, pool):
-        monkeypatch.setattr(module, "CHUNK_DOCUMENTS", 2)
-    monkeypatch.setattr(parquet, "BATCH_ROWS", 3)
-    monkeypatch.setattr(pool, "SMALL_CHUNKS", 1000)
+    for module in (counted_files, pool):
+        monkeypatch.setattr(module, "_CHUNK_DOCUMENTS", 2)
+    monkeypatch.setattr(parquet, "_BATCH_ROWS", 3)
+    monkeypatch.setattr(pool, "_SMALL_CHUNKS", 1000)
     monkeypatch.setattr(pool, "find_tokens", FIND_TOKENS)
 
 
@@ -147,7 +144,7 @@ CORPORA: dict[str, tuple[Callable[[Path], None], dict[str, object]]] = {
 
 
 def made(folder: Path, name: str = "c.jsonl") -> Take:
-    """Make a corpus; what imports it into a store and answers with the lines that were told."""
+    """Write a corpus; return a function that imports it into a store and returns the notices."""
     folder.mkdir(exist_ok=True)
     make, options = CORPORA[name]
     make(folder / name)
@@ -155,13 +152,13 @@ def made(folder: Path, name: str = "c.jsonl") -> Take:
 
 
 def taken(corpus: Path, store: Path, *, restart: bool = False, **options: object) -> list[str]:
-    told: list[str] = []
-    dplda.read_corpus(corpus, **options).write(store, restart=restart, notice=told.append, key=KEY)  # type: ignore[arg-type]
-    return told
+    notices: list[str] = []
+    dplda.read_corpus(corpus, **options).write(store, restart=restart, notice=notices.append, key=KEY)  # type: ignore[arg-type]
+    return notices
 
 
 def stopped(take: Take, store: Path, chunks: int, by: BaseException | None = None) -> bool:
-    """Whether the import was stopped before it read `chunks` chunks and came to its end."""
+    """Import, but raise `by` after `chunks` chunks; return whether it was raised."""
     seen = 0
     append = StoreWriter.append
 
@@ -184,21 +181,21 @@ def stopped(take: Take, store: Path, chunks: int, by: BaseException | None = Non
 
 
 def content(store: Path) -> dict[str, object]:
-    """All of a store but the random number that tells it from others, and what was signed with it."""
+    """The content of a store, without its random id and what is signed with it."""
     files: dict[str, object] = {path.name: path.read_bytes() for path in store.iterdir()}
     for name, once in (("meta.json", "id"), ("fingerprint.json", "seal")):
         files[name] = {**json.loads((store / name).read_text()), once: None}
     return files
 
 
-def gone_on_behind(told: list[str]) -> int:
-    """The document behind which an import went on."""
-    found = [re.match(r"Resuming after document ([\d,]+),", line) for line in told]
+def resumed_after(notices: list[str]) -> int:
+    """The number of documents after which an import resumed."""
+    found = [re.match(r"Resuming after document ([\d,]+),", line) for line in notices]
     return max((int(match[1].replace(",", "")) for match in found if match), default=0)
 
 
 def failure(take: Take, store: Path) -> str | None:
-    """What the user is told when the import fails."""
+    """The message of an import that fails, or None."""
     try:
         take(store)
     except InputError as error:
@@ -219,7 +216,7 @@ def test_every_format_goes_on_wherever_it_was_stopped(tmp_path: Path, name: str)
     assert take(tmp_path / "whole") == []
     whole, behind, chunks = content(tmp_path / "whole"), [], 0
     while stopped(take, tmp_path / f"s{chunks}", chunks):
-        behind.append(gone_on_behind(take(tmp_path / f"s{chunks}")))
+        behind.append(resumed_after(take(tmp_path / f"s{chunks}")))
         assert content(tmp_path / f"s{chunks}") == whole
         assert not partial_of(tmp_path / f"s{chunks}").exists()
         chunks += 1
@@ -236,7 +233,7 @@ def test_what_is_done_is_not_read_again(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(pool.WordCounter, "count", _noting(pool.WordCounter.count, parsed))
     opened: list[Path] = []
     monkeypatch.setattr("dplda.readers.folder._text", _noting(dplda.readers.folder._text, opened))
-    behind = gone_on_behind(take(tmp_path / "s"))
+    behind = resumed_after(take(tmp_path / "s"))
     assert behind == 19
     assert len(opened) == N - behind
     assert sum(map(len, parsed)) == N - behind
@@ -254,9 +251,9 @@ def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     take = made(tmp_path / "corpus")
     take(tmp_path / "whole")
     stopped(take, tmp_path / "s", 7)
-    monkeypatch.setattr(pool, "SMALL_CHUNKS", 2)
+    monkeypatch.setattr(pool, "_SMALL_CHUNKS", 2)
     monkeypatch.setattr(pool.joblib, "cpu_count", lambda: 2)
-    assert gone_on_behind(take(tmp_path / "s")) > 0
+    assert resumed_after(take(tmp_path / "s")) > 0
     assert content(tmp_path / "s") == content(tmp_path / "whole")
 
 
@@ -265,7 +262,7 @@ def test_long_documents_make_shards_of_few(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(writer, "SHARD_ENTRIES", 10)
     take = made(tmp_path / "corpus")
     stopped(take, tmp_path / "s", 9)
-    assert gone_on_behind(take(tmp_path / "s")) >= 14
+    assert resumed_after(take(tmp_path / "s")) >= 14
 
 
 def test_a_store_being_copied_goes_on_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,7 +270,7 @@ def test_a_store_being_copied_goes_on_too(tmp_path: Path, monkeypatch: pytest.Mo
     take = partial(taken, tmp_path / "whole")
     take(tmp_path / "copy")
     assert stopped(take, tmp_path / "s", 2)
-    assert gone_on_behind(take(tmp_path / "s")) > 0
+    assert resumed_after(take(tmp_path / "s")) > 0
     assert content(tmp_path / "s") == content(tmp_path / "copy")
     whole, copy = CountStore.open(tmp_path / "whole"), CountStore.open(tmp_path / "s")
     assert fingerprint(copy, KEY) == fingerprint(whole, KEY)
@@ -315,7 +312,7 @@ def test_killed_at_any_step_an_import_goes_on(killed: tuple[Path, list[dict[str,
         begun = (place / ".store.partial/origin.json").exists()
         with pytest.raises(InputError, match="not whole" if begun else "not a corpus store"):
             CountStore.open(place / "store")
-        behind.append(gone_on_behind(take(place / "c.ldac", place / "store")))
+        behind.append(resumed_after(take(place / "c.ldac", place / "store")))
         assert content(place / "store") == whole, line
         assert {path.name for path in place.iterdir()} == {"c.ldac", "store"}, line
     assert len(lines) > 60
@@ -338,7 +335,7 @@ def test_an_import_killed_once_its_store_is_there_leaves_no_more_than_the_next_r
 
 
 def test_whatever_has_its_name_was_forced_to_disk_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that after a power cut a shard is whole or not there."""
+    """After a power cut a shard is whole or missing."""
     forced: dict[int, bytes] = {}
     named: list[tuple[Path, bool]] = []
     fsync, rename = os.fsync, os.rename
@@ -401,7 +398,7 @@ def test_a_disk_full_at_any_file_is_one_line_and_the_import_goes_on(
                 message
                 == f"Cannot write the corpus store {store}: No space left on device. Make room or choose another."
             )
-            behind.append(gone_on_behind(take(store)))
+            behind.append(resumed_after(take(store)))
             assert content(store) == content(tmp_path / "whole")
     assert behind == sorted(behind)
     assert len({*behind}) == len(whole_shards(tmp_path / "whole")) + 1
@@ -430,7 +427,7 @@ def test_damage_costs_what_is_behind_it_and_nothing_else(
             again.write_batch(arrow.get_batch(0))
     else:
         file.write_bytes(there[:place] + (bytes(len(there) - place) if kind == "zeros" else b""))
-    behind = gone_on_behind(take(folder / "s"))
+    behind = resumed_after(take(folder / "s"))
     assert content(folder / "s") == content(folder / "whole")
     assert behind == reached[int(file.stem[-5:])]
 
@@ -491,8 +488,8 @@ def test_a_corpus_that_changed_is_imported_again(tmp_path: Path) -> None:
     stopped(take, tmp_path / "s", 7)
     with open(tmp_path / "corpus" / "c.jsonl", "a") as file:
         file.write("\n" + json.dumps({"text": "wordz more", "who": 1}))
-    [told] = take(tmp_path / "s")
-    assert told == f"Starting over: the corpus changed since an import into {tmp_path / 's'} was stopped."
+    [notices] = take(tmp_path / "s")
+    assert notices == f"Starting over: the corpus changed since an import into {tmp_path / 's'} was stopped."
     take(tmp_path / "whole")
     assert content(tmp_path / "s") == content(tmp_path / "whole")
     assert "wordz" in CountStore.open(tmp_path / "s").dictionary
@@ -524,7 +521,7 @@ def test_other_wishes_are_refused_and_what_is_there_stays(tmp_path: Path, more: 
         InputError, match=rf"differs from this one in {name}.*Give the same options to resume it, or --restart"
     ):
         take(tmp_path / "s", **more)
-    assert gone_on_behind(take(tmp_path / "s")) > 0
+    assert resumed_after(take(tmp_path / "s")) > 0
 
 
 def test_another_corpus_is_refused_until_a_restart_is_asked_for(tmp_path: Path) -> None:
@@ -627,7 +624,7 @@ def test_a_corpus_beside_half_a_store_of_its_name_is_read(tmp_path: Path) -> Non
 
 
 def command_line(words: list[str], status: list[int]) -> Take:
-    """An import by its command, which leaves its exit status."""
+    """Run the import command; return its exit status."""
 
     def take(_: Path) -> list[str]:
         status.append(main(words))
@@ -643,15 +640,15 @@ def test_the_command_says_what_is_kept_and_from_where_it_goes_on(
     command = ["corpus", "import", str(tmp_path / "corpus" / "c.jsonl"), str(tmp_path / "s")]
     status: list[int] = []
     assert not stopped(command_line(command, status), tmp_path / "s", 7)
-    told = capsys.readouterr().err
+    notices = capsys.readouterr().err
     assert status == [130]
-    assert f"What was read is kept in {tmp_path}/.s.partial: the same command resumes there." in told
+    assert f"What was read is kept in {tmp_path}/.s.partial: the same command resumes there." in notices
     assert main([*command, "--tokenizer", "fast"]) == 2
     assert "differs from this one in tokenizer" in capsys.readouterr().err
     assert main([*command, "--json"]) == 0
-    told = capsys.readouterr().err
-    assert "Resuming after document 14, where an import into" in told
-    assert "22 documents read." in told
+    notices = capsys.readouterr().err
+    assert "Resuming after document 14, where an import into" in notices
+    assert "22 documents read." in notices
     assert not stopped(command_line([*command[:3], str(tmp_path / "t")], []), tmp_path / "t", 7)
     assert main([*command[:3], str(tmp_path / "t"), "--restart"]) == 0
     assert "Resuming" not in capsys.readouterr().err.split("kept in")[-1]

@@ -6,7 +6,7 @@ from dplda.readers.records import CountSource
 
 
 def counts_of(path: Path, format: str | None = None) -> dict[str, dict[str, int]]:
-    """Counts of a count file, entries of one word added up."""
+    """Counts of a count file: {document id: {word: occurrences}}."""
     source = open_source(path, ReadOptions(), format)
     assert isinstance(source, CountSource)
     found: dict[str, dict[str, int]] = {}

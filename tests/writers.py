@@ -1,4 +1,4 @@
-"""Tables as the usual programs write them: each writer takes rows (text, unit, other) and returns a file's bytes."""
+"""Tables as common programs write them: each writer takes rows (text, unit, other) and returns a file's bytes."""
 
 from __future__ import annotations
 
@@ -114,4 +114,4 @@ WRITERS: dict[str, tuple[str, Callable[[Sequence[Row]], bytes]]] = {  # the file
     "polars parquet": ("parquet", polars_parquet),
     "arrow parquet": ("parquet", arrow_parquet),
 }
-SURROGATES = ("csv excel", "csv excel-tab", "csv unix", "json ascii")  # that write halves of surrogate pairs
+SURROGATES = ("csv excel", "csv excel-tab", "csv unix", "json ascii")  # these write lone surrogates

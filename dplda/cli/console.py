@@ -17,20 +17,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dplda.characters import remove_unsafe
 from dplda.progress import NoProgress, Progress
 
 if TYPE_CHECKING:
     from dplda.ledger.comparisons import Cell
 
-# Characters that make a terminal do something, and those that reorder the text around them.
-_DIRECTING = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_STRIPPED = dict.fromkeys((*range(32), *range(127, 160), *range(0xD800, 0xE000), *_DIRECTING))
 _PIPE_WIDTH = 120
 
 
 def clean(text: object) -> str:
     """`text` without control, direction and surrogate characters."""
-    return str(text).translate(_STRIPPED)
+    return remove_unsafe(str(text))
 
 
 def console(*, error: bool = False) -> Console:

@@ -12,6 +12,7 @@ import click
 from dplda.cli.console import say
 from dplda.config import ADJACENCIES, ExecutionSettings, ModelSettings, PrivacySettings, VocabularySettings
 from dplda.errors import InputError
+from dplda.readers.options import Reading
 from dplda.tokenize.tokenization import TOKENIZERS
 
 if TYPE_CHECKING:
@@ -73,19 +74,7 @@ _LEARNING = (
     ),
     click.option("--alpha0", default=MODEL.alpha0, show_default=True, help="Sum of the Dirichlet prior."),
 )
-READING_NAMES = (
-    "format",
-    "text_field",
-    "id_field",
-    "unit_field",
-    "language",
-    "lemmas",
-    "tokenizer",
-    "one_line",
-    "multiline",
-    "encoding",
-    "pattern",
-)
+READING_NAMES = tuple(Reading.__annotations__)
 
 
 def reading_options(command: Command) -> Command:

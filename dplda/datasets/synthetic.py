@@ -1,4 +1,4 @@
-"""Synthetic corpora drawn from a known LDA model, to compare learned topics with the truth."""
+"""Synthetic corpora from a known LDA model, to compare learned topics with true ones."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from dplda.config import RANGES, Range
 from dplda.errors import InputError
 
-FloatArray = npt.NDArray[np.float64]
-BLOCK_TOKENS = 4_000_000  # tokens held at once; bounds memory at about 150 MB whatever the size of the corpus
-SHORTEST = 3  # tokens: every planted document is long enough to contribute
+_FloatArray = npt.NDArray[np.float64]
+_BLOCK_TOKENS = 4_000_000  # tokens in memory at once: about 150 MB
+SHORTEST = 3  # tokens: every document is long enough to contribute
 _SIZE = Range(low=1, high=2**31 - 2, unit="documents, words or topics", integer=True)
 _POSITIVE = Range(low=0.0, high=1e6, unit="a rate", open_low=True)
 _SEED = Range(low=0, high=2**63 - 1, unit="seed", integer=True)
@@ -29,8 +29,8 @@ def synthetic(
     *,
     concentration: float = 0.05,
     zipf: float = 1.0,
-) -> tuple[sp.csr_matrix, FloatArray, FloatArray]:
-    """Draw a corpus from LDA with topics whose words follow Zipf's law. Public: it belongs to nobody.
+) -> tuple[sp.csr_matrix, _FloatArray, _FloatArray]:
+    """Draw a corpus from LDA with topics whose words follow Zipf's law. It is public.
 
     `alpha0` is the sum of the symmetric Dirichlet prior over topics. Documents have 3 tokens and
     Poisson(`mean_length`) more. Topics are Dirichlet with mean proportional to ``rank ** -zipf`` and total mass
@@ -57,12 +57,12 @@ def synthetic(
 
 
 def draw_counts(
-    rng: np.random.Generator, lengths: npt.NDArray[np.int64], proportions: FloatArray, topics: FloatArray
+    rng: np.random.Generator, lengths: npt.NDArray[np.int64], proportions: _FloatArray, topics: _FloatArray
 ) -> sp.csr_matrix:
-    """Draw documents of given `lengths` (n_documents,): counts (n_documents, n_words) int32.
+    """Draw documents of the `lengths` (n_documents,): counts (n_documents, n_words) int32.
 
-    Each document's tokens are dealt to topics by one multinomial, then all tokens of a topic get their
-    words at once by inverting the topic's distribution function: exact, and linear in the number of tokens.
+    A multinomial draw assigns each document's tokens to topics. The words of all tokens of a topic are then drawn
+    together by inversion of the topic's distribution function, in time linear in the number of tokens.
     """
     cumulative = np.cumsum(topics, axis=1)
     cumulative /= cumulative[:, -1:]
@@ -71,7 +71,7 @@ def draw_counts(
 
 
 def _row_blocks(lengths: npt.NDArray[np.int64]) -> list[slice]:
-    edges = np.cumsum(lengths) // BLOCK_TOKENS
+    edges = np.cumsum(lengths) // _BLOCK_TOKENS
     starts = np.concatenate([[0], np.flatnonzero(np.diff(edges)) + 1, [len(lengths)]])
     return [slice(int(a), int(b)) for a, b in pairwise(starts)]
 
@@ -79,8 +79,8 @@ def _row_blocks(lengths: npt.NDArray[np.int64]) -> list[slice]:
 def _draw_block(
     rng: np.random.Generator,
     lengths: npt.NDArray[np.int64],
-    proportions: FloatArray,
-    cumulative: FloatArray,
+    proportions: _FloatArray,
+    cumulative: _FloatArray,
 ) -> sp.csr_matrix:
     n_documents, n_words = len(lengths), cumulative.shape[1]
     per_topic = rng.multinomial(lengths, proportions)

@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 
 from dplda.accounting.accountant import NOTHING
 from dplda.accounting.events import Event
+from dplda.characters import is_name
 from dplda.config import ADJACENCIES, DEFAULT_GRANT, RANGES, Range, check_choice
 from dplda.errors import InputError, LedgerError
 from dplda.ledger import comparisons, integrity, queries
@@ -284,7 +285,7 @@ def _event_rows(run: str, events: Sequence[Event]) -> list[EventRow]:
 
 
 def _check_name(parameter: str, value: object) -> None:
-    if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
+    if not is_name(value):
         raise InputError(f"{parameter} must be a printable name of 1 to 200 characters, got {value!r}.")
 
 

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from dplda.characters import replace_controls, visible
 from dplda.errors import InputError
 from dplda.model.model_files import write_atomically
 from dplda.model.topic_model import TopicModel
 
 _FORMULA_STARTS = ("=", "+", "-", "@")
-_UNSEEN = ("C", "Z", "M")  # general categories of controls, marks that direct text, spaces, accents
-_CONTROL = dict.fromkeys((*range(32), *range(127, 160)), "�")  # they start formulas and break lines
 _GENSIM_PARTS = ("", ".state", ".id2word", ".expElogbeta.npy", ".state.sstats.npy")
 
 
@@ -58,9 +57,8 @@ def _guarded(cell: Any) -> Any:
     """
     if not isinstance(cell, str):
         return cell
-    text = cell.translate(_CONTROL)
-    seen = (c for c in text if c != "\ufffd" and not unicodedata.category(c).startswith(_UNSEEN))
-    return f"'{text}" if unicodedata.normalize("NFKC", next(seen, "")).startswith(_FORMULA_STARTS) else text
+    text = replace_controls(cell)
+    return f"'{text}" if unicodedata.normalize("NFKC", next(visible(text), "")).startswith(_FORMULA_STARTS) else text
 
 
 def topics_csv(model: TopicModel) -> str:

@@ -1,1 +1,1 @@
-"""From a file or folder to records of text or counts: one format a module, documents isolated from each other."""
+"""Readers of files and folders: records of text or counts, with documents isolated from each other."""

@@ -1,13 +1,14 @@
-"""The columns of a table that hold the text, the identifier and the privacy unit. Column names are public."""
+"""Columns of a table: which ones hold the text, the identifier and the privacy unit. Column names are public."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from dplda.characters import storable
 from dplda.errors import InputError
 from dplda.readers.records import (
     DOCUMENT,
@@ -16,33 +17,29 @@ from dplda.readers.records import (
     TextRecord,
     TextSource,
     document_key,
-    printable,
     unit_key,
 )
 
 TEXT_NAMES = ("text", "content", "body", "review", "document", "abstract", "comment", "message")
-LISTED = 20  # column names shown in a message
-ID_CHARACTERS = 1000  # longer names of documents are cut: nothing but what is shown depends on them
+_LISTED = 20  # most column names in a message
+_ID_CHARACTERS = 1000  # longer document names are cut; they are only displayed
 _NAME = re.compile(r"[\w./-]{1,40}([ _][\w./-]{1,40}){0,2}")  # up to three short words
 
-# The values of the text, id and unit columns of one record: None where there is none, a defect where it is unreadable.
+# Values of the text, id and unit columns of one record: None for a missing value, a defect for an unreadable one.
 Row = tuple[Any, Any, Any]
+_Record = TypeVar("_Record")
 
 
 class Rows(Protocol):
     """Reads the rows of one file."""
 
     def __call__(self, skip: int) -> Generator[Row | Defect, None, int]:
-        """Yield the rows behind the first `skip`; return how many of `skip` are still to be passed over."""
+        """Yield the rows after the first `skip`; return `skip` less the rows of the file, at least 0."""
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read a corpus, as the user declares it; public.
-
-    `pattern` chooses the files of a folder by their names; `one_line` says that each line of a CSV or TSV file is one
-    record, whatever it holds.
-    """
+    """The options of `Reading` that readers use; public."""
 
     text_field: str | None = None
     id_field: str | None = None
@@ -59,9 +56,9 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns chosen; `id` and `unit` are None where documents are numbered or their own unit.
+    """The columns to read. Without `id` documents are numbered; without `unit` each document is its own unit.
 
-    The text is in the first of the columns `text` that the document itself has.
+    The text of a document is in the first of the columns `text` that it has.
     """
 
     text: tuple[str, ...]
@@ -70,17 +67,29 @@ class Columns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them, each once."""
+        """The distinct columns."""
         return tuple(dict.fromkeys(name for name in (*self.text, self.id, self.unit) if name is not None))
+
+
+def rows_after(
+    skip: int, records: Iterable[_Record | Defect], row: Callable[[_Record], Row | Defect]
+) -> Generator[Row | Defect, None, int]:
+    """Yield the `row` of each of the `records` after the first `skip`; return as `Rows` does."""
+    for record in records:
+        if skip:
+            skip -= 1
+        else:
+            yield record if isinstance(record, Defect) else row(record)
+    return skip
 
 
 def text_source(
     files: Sequence[Path], options: ReadOptions, parts: Sequence[Rows], total: int | None = None
 ) -> TextSource:
-    """The documents of the `parts`, one after the other, numbered from 1 by their place among all of them.
+    """The documents of the `parts` in order, numbered from 1 across all parts.
 
-    A document's number tells it apart where no column does. It depends on how many records stand before it, defective
-    ones included, and not on what they hold.
+    The number identifies a document that has no id or unit column. It depends on how many records precede the
+    document, defective ones included, and not on their content.
     """
 
     def rows(skip: int) -> Iterator[Row | Defect]:
@@ -103,16 +112,16 @@ def _record(row: Row, ordinal: int, has_unit: bool) -> TextRecord | Defect:
     key = unit_key(unit) if has_unit else document_key(ordinal)
     if key is None:
         return unit if isinstance(unit, Defect) else Defect.NO_UNIT
-    shown = str(ordinal if name is None or isinstance(name, Defect) else name)[:ID_CHARACTERS]
-    return TextRecord(printable(shown), key, text)
+    shown = str(ordinal if name is None or isinstance(name, Defect) else name)[:_ID_CHARACTERS]
+    return TextRecord(storable(shown), key, text)
 
 
 def choose(path: Path, names: Sequence[str], options: ReadOptions, *, first: bool = True) -> Columns:
-    """Settle the columns among `names`. Raises `InputError` for a column that is not there, or there twice.
+    """Choose the columns among `names`. Raises `InputError` for a column that is missing or occurs twice.
 
-    Of parts behind the `first` no names are shown: a part without a header begins with a document.
+    Messages show column names of the `first` part only: the first line of a later part may be a document.
     """
-    check_asked(path, names, names if first else None, options)
+    check_columns(path, names, names if first else None, options)
     text = options.text_field or next((name for name in TEXT_NAMES if name in names), None)
     if text is None:
         raise no_text_column(path, names)
@@ -123,24 +132,24 @@ def choose(path: Path, names: Sequence[str], options: ReadOptions, *, first: boo
     return chosen
 
 
-def check_asked(path: Path, names: Collection[str], shown: Sequence[str] | None, options: ReadOptions) -> None:
-    """Raise `InputError`, showing the columns `shown` if any, for a column asked for that is not among `names`."""
-    asked = {"text": options.text_field, "id": options.id_field, "unit": options.unit_field}
-    for use, name in asked.items():
+def check_columns(path: Path, names: Collection[str], shown: Sequence[str] | None, options: ReadOptions) -> None:
+    """Raise `InputError`, listing the columns `shown`, if a column that the options name is not among `names`."""
+    named = {"text": options.text_field, "id": options.id_field, "unit": options.unit_field}
+    for use, name in named.items():
         if name is not None and name not in names:
             raise InputError(f"{use}_field {name!r} is not a column of {path}. {_listed(shown)}")
 
 
 def no_text_column(path: Path, shown: Sequence[str]) -> InputError:
-    """The error of a table none of whose columns has a likely name."""
+    """The error for a table in which no column has a usual name for the text."""
     return InputError(f"Which column of {path} holds the text? Name it with --text-field. {_listed(shown)}")
 
 
-def no_columns(path: Path, kind: str, options: ReadOptions) -> None:
-    """Raise `InputError` if a column is asked of a format that has none."""
-    asked = options.text_field or options.id_field or options.unit_field
-    if asked is not None:
-        raise InputError(f"{path} is {kind}, which has no columns: column {asked!r} cannot be read from it.")
+def refuse_columns(path: Path, kind: str, options: ReadOptions) -> None:
+    """Raise `InputError` if the options name a column, for a format that has none."""
+    column = options.text_field or options.id_field or options.unit_field
+    if column is not None:
+        raise InputError(f"{path} is {kind}, which has no columns: column {column!r} cannot be read from it.")
 
 
 def _listed(names: Sequence[str] | None) -> str:
@@ -148,6 +157,6 @@ def _listed(names: Sequence[str] | None) -> str:
         return "Each part of a table needs the columns that are read, and a header where its format has one."
     if not names:
         return "It has no columns."
-    if not all(_NAME.fullmatch(name) for name in names):  # a table without a header: do not show a document
+    if not all(_NAME.fullmatch(name) for name in names):  # it may be a document of a table without a header
         return f"Its {len(names)} columns have no plain names: does its first line name them?"
-    return f"Its columns: {', '.join(names[:LISTED])}{', ...' if len(names) > LISTED else ''}."
+    return f"Its columns: {', '.join(names[:_LISTED])}{', ...' if len(names) > _LISTED else ''}."

@@ -18,17 +18,67 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dplda.errors import InputError
-from dplda.readers.columns import ReadOptions, no_columns
+from dplda.readers.columns import ReadOptions, refuse_columns
 from dplda.readers.files import MAX_BYTES, check_unpacked, open_bytes, reading, text_lines
 from dplda.readers.records import MAX_COUNT, CountedDocuments, CountSource, Defect, document_key
 from dplda.readers.word_lists import find_word_list, read_word_list, required_word_list
 
-CHUNK_DOCUMENTS = 4096
-CHUNK_ENTRIES = 1 << 20
+_CHUNK_DOCUMENTS, _CHUNK_ENTRIES = 4096, 1 << 20
+_BLOCK_BYTES = 1 << 24
+_POINTER_BYTES = 8  # of each row of a CSR matrix
+_NUMBER = re.compile(rb"[0-9.eE+-]{1,40}")
+_REGULAR = np.zeros(256, dtype=np.bool_)
+_REGULAR[np.frombuffer(b"0123456789.eE+- \n", dtype=np.uint8)] = True
+
+_Triples = NDArray[np.float64]  # (n, 3): document, word, count; NaN for an unreadable number
+_Pairs = list[tuple[int, int]] | Defect  # (word number, count) for the words of one document
+
+
+def uci_source(path: Path, options: ReadOptions) -> CountSource:
+    """A UCI bag of words: three lines (documents, words, entries), then triples; its vocabulary is a second file.
+
+    Raises `InputError` if the header is malformed, or the vocabulary is missing or has another size.
+    """
+    refuse_columns(path, "a UCI bag of words", options)
+    vocabulary = required_word_list(path)
+    return _triples_source(path, options, vocabulary, *_uci_header(path))
+
+
+def mtx_source(path: Path, options: ReadOptions) -> CountSource:
+    """A Matrix Market coordinate matrix, documents x words. Raises `InputError`."""
+    refuse_columns(path, "a Matrix Market file", options)
+    return _triples_source(path, options, find_word_list(path), *_mtx_header(path))
+
+
+def ldac_source(path: Path, options: ReadOptions) -> CountSource:
+    """Blei's ``N word:count ...`` with words numbered from 0. Raises `InputError`."""
+    return _pairs_source(path, options, "an lda-c file", svmlight=False)
+
+
+def svmlight_source(path: Path, options: ReadOptions) -> CountSource:
+    """``label word:count ... # comment`` with words numbered from 1. Raises `InputError`."""
+    return _pairs_source(path, options, "an svmlight file", svmlight=True)
+
+
+def npz_source(path: Path, options: ReadOptions) -> CountSource:
+    """A SciPy sparse matrix. Raises `InputError` if the file is not one, or its vocabulary has another size."""
+    refuse_columns(path, "a sparse matrix", options)
+    vocabulary = required_word_list(path)
+    words = read_word_list(vocabulary)
+    n_documents, n_words = _load(path).shape
+    if n_words != len(words):
+        raise InputError(f"{path} has {n_words} columns but {vocabulary} lists {len(words)} words.")
+    names = _WordNames(words, first=0)
+
+    def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
+        matrix = _load(path)
+        return _csr_chunks(names, matrix.indptr, matrix.indices, matrix.data, range(n_documents), skip)
+
+    return CountSource((path, vocabulary), options.unit, chunks, n_documents)
 
 
 @dataclass(frozen=True)
-class WordNames:
+class _WordNames:
     """Names of `size` word numbers from `first`: `words` if there is a list, else ``word<number>``."""
 
     words: Sequence[str] | None
@@ -48,111 +98,30 @@ class WordNames:
         return [self.words[number - self.first] for number in numbers.tolist()]
 
 
-def chunked(
-    documents: Iterator[tuple[int, list[tuple[int, int]] | Defect]], names: WordNames
-) -> Iterator[CountedDocuments]:
-    """Chunks of documents given as (ordinal, [(word number, count), ...])."""
-    while some := _some(documents):
-        defects = Counter(pairs for _, pairs in some if isinstance(pairs, Defect))
-        good = [(ordinal, pairs) for ordinal, pairs in some if not isinstance(pairs, Defect)]
-        lengths = [len(pairs) for _, pairs in good]
-        entries = np.array([entry for _, pairs in good for entry in pairs], dtype=np.int64).reshape(-1, 2)
-        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        yield counted(names, indptr, entries[:, 0], entries[:, 1], [ordinal for ordinal, _ in good], defects)
-
-
-def _some(documents: Iterator[tuple[int, list[tuple[int, int]] | Defect]]) -> list[Any]:
-    """The next documents until there are CHUNK_DOCUMENTS, or CHUNK_ENTRIES in them."""
-    some, entries = [], 0
-    for ordinal, pairs in islice(documents, CHUNK_DOCUMENTS):
-        some.append((ordinal, pairs))
-        entries += 0 if isinstance(pairs, Defect) else len(pairs)
-        if entries >= CHUNK_ENTRIES:
-            break
-    return some
-
-
-def counted(
-    names: WordNames,
-    indptr: NDArray[np.int64],
-    numbers: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    ordinals: Sequence[int],
-    defects: Counter[Defect],
-) -> CountedDocuments:
-    """A chunk from word numbers; a document with a number or count out of range is dropped and counted.
-
-    `counts` (nnz,) hold -1 where the file had no whole number. Zeros are allowed and contribute nothing.
-    """
-    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    fine = names.valid(numbers) & (counts >= 0) & (counts <= MAX_COUNT)
-    bad = np.zeros(len(indptr) - 1, dtype=np.bool_)
-    bad[rows[~fine]] = True
-    keep = ~bad[rows] & (counts > 0)
-    lengths = np.bincount(rows[keep], minlength=len(bad))[~bad]
-    used, indices = np.unique(numbers[keep], return_inverse=True)
-    good = [ordinal for ordinal, dropped in zip(ordinals, bad.tolist(), strict=True) if not dropped]
-    if bad.any():
-        defects[Defect.BAD_COUNT] += int(bad.sum())
-    return CountedDocuments(
-        words=names.named(used),
-        indptr=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        indices=indices.astype(np.int64),
-        counts=counts[keep],
-        ids=[str(ordinal) for ordinal in good],
-        units=[document_key(ordinal) for ordinal in good],
-        defects=defects,
-    )
-
-
-def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
-    """`values` (nnz,) of any real type as int64, -1 for NaN, fractions, negatives and what exceeds int32."""
-    with np.errstate(invalid="ignore"):
-        fine = (values >= 0) & (values <= MAX_COUNT)
-        if values.dtype.kind == "f":
-            fine &= values == np.floor(values)
-    counts = np.full(values.shape, -1, np.int64)  # filled, because unsigned types would wrap at -1
-    counts[fine] = values[fine]
-    return counts
-
-
-BLOCK_BYTES = 1 << 24
-_NUMBER = re.compile(rb"[0-9.eE+-]{1,40}")
-_REGULAR = np.zeros(256, dtype=np.bool_)
-_REGULAR[np.frombuffer(b"0123456789.eE+- \n", dtype=np.uint8)] = True
-Triples = NDArray[np.float64]  # (n, 3): document, word, count; NaN for what could not be read
-
-
-def uci_source(path: Path, options: ReadOptions) -> CountSource:
-    """UCI's D, W, NNZ lines, then triples. Raises `InputError` unless its vocabulary of W words is beside it."""
-    no_columns(path, "a UCI bag of words", options)
-    vocabulary = required_word_list(path)
-    documents, words, skip = _uci_header(path)
-    return _source(path, options, vocabulary, documents, words, skip)
-
-
-def mtx_source(path: Path, options: ReadOptions) -> CountSource:
-    """A Matrix Market coordinate matrix, documents x words. Raises `InputError`."""
-    no_columns(path, "a Matrix Market file", options)
-    documents, words, skip = _mtx_header(path)
-    return _source(path, options, find_word_list(path), documents, words, skip)
-
-
-def _source(
-    path: Path, options: ReadOptions, vocabulary: Path | None, documents: int, words: int, header: int
+def _triples_source(
+    path: Path, options: ReadOptions, vocabulary: Path | None, n_documents: int, n_words: int, n_header_lines: int
 ) -> CountSource:
-    names = None if vocabulary is None else read_word_list(vocabulary)
-    if names is not None and len(names) != words:
-        raise InputError(f"{path} declares {words} words but {vocabulary} lists {len(names)}.")
-    if words > MAX_COUNT or documents > 2**53:
+    words = None if vocabulary is None else read_word_list(vocabulary)
+    if words is not None and len(words) != n_words:
+        raise InputError(f"{path} declares {n_words} words but {vocabulary} lists {len(words)}.")
+    if n_words > MAX_COUNT or n_documents > 2**53:
         raise InputError(f"{path} declares a size beyond 2^31 words or 2^53 documents.")
-    naming = WordNames(names, first=1, size=words)
-    files = (path,) if vocabulary is None else (path, vocabulary)
+    names = _WordNames(words, first=1, size=n_words)
 
     def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
-        return _chunks(path, header, documents, naming, skip)
+        document, word, count = _read_triples(path, n_header_lines, n_documents)
+        if np.any(np.diff(document) < 0):
+            order = np.argsort(document, kind="stable")
+            document, word, count = document[order], word[order], count[order]
+        starts = np.flatnonzero(np.diff(document, prepend=-1))
+        indptr = np.append(starts, len(document))
+        return _csr_chunks(names, indptr, word, count, document[starts], skip)
 
-    return CountSource(files, options.unit, chunks)
+    return CountSource(_files(path, vocabulary), options.unit, chunks)
+
+
+def _files(path: Path, vocabulary: Path | None) -> tuple[Path, ...]:
+    return (path,) if vocabulary is None else (path, vocabulary)
 
 
 def _uci_header(path: Path) -> tuple[int, int, int]:
@@ -171,44 +140,24 @@ def _mtx_header(path: Path) -> tuple[int, int, int]:
             raise problem
         if not {b"integer", b"real"} & set(banner):
             raise problem
-        skip = 2
+        n_header_lines = 2
         while (line := stream.readline(MAX_BYTES)).startswith(b"%") or line.isspace():
-            skip += 1
+            n_header_lines += 1
     sizes = line.split()
     if len(sizes) != 3 or not all(size.isdigit() and len(size) < 20 for size in sizes):
         raise problem
-    return int(sizes[0]), int(sizes[1]), skip
+    return int(sizes[0]), int(sizes[1]), n_header_lines
 
 
-def _chunks(path: Path, header: int, documents: int, names: WordNames, skip: int) -> Iterator[CountedDocuments]:
-    """Chunks of the documents that have entries, in their order, behind the first `skip`."""
-    number, word, count = _columns(path, header, documents)
-    if np.any(np.diff(number) < 0):
-        order = np.argsort(number, kind="stable")
-        number, word, count = number[order], word[order], count[order]
-    starts = np.flatnonzero(np.diff(number, prepend=-1))
-    ends = np.append(starts[1:], len(number))
-    for first in range(skip, len(starts), CHUNK_DOCUMENTS):
-        begin, end = starts[first], ends[min(first + CHUNK_DOCUMENTS, len(starts)) - 1]
-        indptr = np.append(starts[first : first + CHUNK_DOCUMENTS], end) - begin
-        ordinals = number[starts[first : first + CHUNK_DOCUMENTS]].tolist()
-        yield counted(
-            names,
-            indptr.astype(np.int64),
-            word[begin:end].astype(np.int64),
-            count[begin:end].astype(np.int64),
-            ordinals,
-            Counter[Defect](),
-        )
-
-
-def _columns(path: Path, header: int, documents: int) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Document, word and count of every entry of a document that exists; -1 for a bad word or count."""
+def _read_triples(
+    path: Path, n_header_lines: int, n_documents: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """Document, word and count of every entry with a valid document; -1 for a bad word or count."""
     numbers, words, counts = [np.empty(0, np.int64)], [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-    for block in _blocks(path, header):
-        triples = parse_block(block)
+    for block in _blocks(path, n_header_lines):
+        triples = _parse_block(block)
         document = triples[:, 0]
-        exists = (document >= 1) & (document <= documents) & (document == np.floor(document))
+        exists = (document >= 1) & (document <= n_documents) & (document == np.floor(document))
         triples = triples[exists]
         numbers.append(triples[:, 0].astype(np.int64))
         words.append(whole_counts(triples[:, 1]).astype(np.int32))
@@ -216,27 +165,49 @@ def _columns(path: Path, header: int, documents: int) -> tuple[NDArray[np.int64]
     return np.concatenate(numbers), np.concatenate(words), np.concatenate(counts)
 
 
-def _blocks(path: Path, header: int) -> Iterator[bytes]:
+def _blocks(path: Path, n_header_lines: int) -> Iterator[bytes]:
     """Blocks of whole lines after the header."""
     with open_bytes(path) as stream:
-        for _ in range(header):
+        for _ in range(n_header_lines):
             stream.readline(MAX_BYTES)
-        while block := stream.read(BLOCK_BYTES):
+        while block := stream.read(_BLOCK_BYTES):
             check_unpacked(path, stream.tell())
             yield block + stream.readline(MAX_BYTES)
 
 
-def parse_block(block: bytes) -> Triples:
-    """Triples (n, 3) of whole lines; blank lines and lines without a readable document are left out."""
+def _parse_block(block: bytes) -> _Triples:
+    """Triples (n, 3) of whole lines; skips blank lines and lines without a readable document."""
     parsed = _parse_regular(block)
     if parsed is None:
-        rows = [row for line in block.split(b"\n") if (row := parse_line(line)) is not None]
+        rows = [row for line in block.split(b"\n") if (row := _parse_line(line)) is not None]
         parsed = np.array(rows, dtype=np.float64).reshape(-1, 3)
     return parsed
 
 
-def parse_line(line: bytes) -> tuple[float, float, float] | None:
-    """One triple; word and count are NaN if the line is malformed but names a document."""
+def _parse_regular(block: bytes) -> _Triples | None:
+    """Triples (n, 3), parsed by NumPy; None unless every line is three short numbers separated by single spaces."""
+    block = block if block.endswith(b"\n") else block + b"\n"
+    characters = np.frombuffer(block, dtype=np.uint8)
+    if not _REGULAR[characters].all():
+        return None
+    gaps = np.flatnonzero((characters == ord(" ")) | (characters == ord("\n")))
+    lengths = np.diff(gaps, prepend=-1) - 1
+    lines = int(np.count_nonzero(characters == ord("\n")))
+    if len(gaps) != 3 * lines or lengths.min() < 1 or lengths.max() > 40:
+        return None
+    if not (characters[gaps[2::3]] == ord("\n")).all():
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # NumPy warns and stops at the first field that is not a number
+            values = np.fromstring(block, dtype=np.float64, sep=" ")
+    except (DeprecationWarning, ValueError):
+        return None
+    return values.reshape(-1, 3) if len(values) == 3 * lines else None
+
+
+def _parse_line(line: bytes) -> tuple[float, float, float] | None:
+    """One triple; None without a readable document. Word and count are NaN unless the line has three fields."""
     fields = line.split()
     numbers = [_number(field) for field in fields[:3]]
     if not numbers or numbers[0] != numbers[0]:
@@ -253,48 +224,13 @@ def _number(field: bytes) -> float:
         return np.nan
 
 
-def _parse_regular(block: bytes) -> Triples | None:
-    """The same at NumPy's speed, or None unless every line is three short fields apart by single spaces."""
-    block = block if block.endswith(b"\n") else block + b"\n"
-    characters = np.frombuffer(block, dtype=np.uint8)
-    if not _REGULAR[characters].all():
-        return None
-    gaps = np.flatnonzero((characters == ord(" ")) | (characters == ord("\n")))
-    lengths = np.diff(gaps, prepend=-1) - 1
-    lines = int(np.count_nonzero(characters == ord("\n")))
-    if len(gaps) != 3 * lines or lengths.min() < 1 or lengths.max() > 40:
-        return None
-    if not (characters[gaps[2::3]] == ord("\n")).all():
-        return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # NumPy warns, and stops, at the first field that is no number
-            values = np.fromstring(block, dtype=np.float64, sep=" ")
-    except (DeprecationWarning, ValueError):
-        return None
-    return values.reshape(-1, 3) if len(values) == 3 * lines else None
-
-
-Pairs = list[tuple[int, int]] | Defect
-
-
-def ldac_source(path: Path, options: ReadOptions) -> CountSource:
-    """Blei's ``N word:count ...`` with words numbered from 0. Raises `InputError`."""
-    return _open_pairs(path, options, "an lda-c file", svmlight=False)
-
-
-def svmlight_source(path: Path, options: ReadOptions) -> CountSource:
-    """``label word:count ... # comment`` with words numbered from 1. Raises `InputError`."""
-    return _open_pairs(path, options, "an svmlight file", svmlight=True)
-
-
-def _open_pairs(path: Path, options: ReadOptions, kind: str, *, svmlight: bool) -> CountSource:
-    no_columns(path, kind, options)
+def _pairs_source(path: Path, options: ReadOptions, kind: str, *, svmlight: bool) -> CountSource:
+    refuse_columns(path, kind, options)
     if next(text_lines(path), None) is None:
         raise InputError(f"{path} is empty.")
     vocabulary = find_word_list(path)
     words = None if vocabulary is None else read_word_list(vocabulary)
-    names = WordNames(words, first=1 if svmlight else 0)
+    names = _WordNames(words, first=1 if svmlight else 0)
 
     def lines() -> Iterator[tuple[int, list[str] | Defect]]:
         for number, line in text_lines(path):
@@ -303,22 +239,18 @@ def _open_pairs(path: Path, options: ReadOptions, kind: str, *, svmlight: bool) 
             elif fields := (line.split("#", 1)[0] if svmlight else line).split():
                 yield number, fields
 
-    def documents(skip: int) -> Iterator[tuple[int, Pairs]]:
+    def documents(skip: int) -> Iterator[tuple[int, _Pairs]]:
         for number, fields in islice(lines(), skip, None):
-            if not isinstance(fields, Defect):
-                yield number, parse_pairs(fields, checked_length=not svmlight)
-            else:
-                yield number, fields
+            yield number, fields if isinstance(fields, Defect) else _parse_pairs(fields, checked_length=not svmlight)
 
     def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
-        return chunked(documents(skip), names)
+        return _chunked(documents(skip), names)
 
-    files = (path,) if vocabulary is None else (path, vocabulary)
-    return CountSource(files, options.unit, chunks)
+    return CountSource(_files(path, vocabulary), options.unit, chunks)
 
 
-def parse_pairs(fields: list[str], *, checked_length: bool) -> Pairs:
-    """(word number, count) of one line whose first field is a label or, if `checked_length`, their number."""
+def _parse_pairs(fields: list[str], *, checked_length: bool) -> _Pairs:
+    """The pairs of one line, whose first field is a label or, if `checked_length`, the number of pairs."""
     entries = [field.split(":") for field in fields[1:] if not field.startswith("qid:")]
     if any(len(entry) != 2 for entry in entries):
         return Defect.MALFORMED
@@ -335,46 +267,90 @@ def parse_pairs(fields: list[str], *, checked_length: bool) -> Pairs:
     return [(word, int(count)) for word, count in pairs]
 
 
-_POINTER_BYTES = 8  # of each row of a CSR matrix
+def _chunked(documents: Iterator[tuple[int, _Pairs]], names: _WordNames) -> Iterator[CountedDocuments]:
+    """Chunks of documents given as (ordinal, pairs)."""
+    while batch := _batch(documents):
+        defects = Counter(pairs for _, pairs in batch if isinstance(pairs, Defect))
+        good = [(ordinal, pairs) for ordinal, pairs in batch if not isinstance(pairs, Defect)]
+        lengths = [len(pairs) for _, pairs in good]
+        entries = np.array([entry for _, pairs in good for entry in pairs], dtype=np.int64).reshape(-1, 2)
+        indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        yield _counted(names, indptr, entries[:, 0], entries[:, 1], [ordinal for ordinal, _ in good], defects)
 
 
-def npz_source(path: Path, options: ReadOptions) -> CountSource:
-    """Check shape and vocabulary. Raises `InputError` if they disagree or the file is no sparse matrix."""
-    no_columns(path, "a sparse matrix", options)
-    vocabulary = required_word_list(path)
-    words = read_word_list(vocabulary)
-    shape = _load(path).shape
-    if shape[1] != len(words):
-        raise InputError(f"{path} has {shape[1]} columns but {vocabulary} lists {len(words)} words.")
-    names = WordNames(words, first=0)
-
-    def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
-        return matrix_chunks(_load(path), names, skip)
-
-    return CountSource((path, vocabulary), options.unit, chunks, shape[0])
+def _batch(documents: Iterator[tuple[int, _Pairs]]) -> list[tuple[int, _Pairs]]:
+    """The next _CHUNK_DOCUMENTS documents, or fewer that have _CHUNK_ENTRIES entries."""
+    batch, entries = [], 0
+    for ordinal, pairs in islice(documents, _CHUNK_DOCUMENTS):
+        batch.append((ordinal, pairs))
+        entries += 0 if isinstance(pairs, Defect) else len(pairs)
+        if entries >= _CHUNK_ENTRIES:
+            break
+    return batch
 
 
-def matrix_chunks(matrix: Any, names: WordNames, skip: int = 0) -> Iterator[CountedDocuments]:
-    """Chunks of the rows from `skip` on of a CSR matrix (n_documents, n_words) of any real type."""
-    for first in range(skip, matrix.shape[0], CHUNK_DOCUMENTS):
-        last = min(first + CHUNK_DOCUMENTS, matrix.shape[0])
-        begin, end = int(matrix.indptr[first]), int(matrix.indptr[last])
-        yield counted(
+def _csr_chunks(
+    names: _WordNames,
+    indptr: NDArray[Any],
+    numbers: NDArray[Any],
+    values: NDArray[Any],
+    ordinals: Sequence[int] | NDArray[np.int64],
+    skip: int,
+) -> Iterator[CountedDocuments]:
+    """Chunks of the rows after the first `skip` of a CSR matrix with `values` of any real type."""
+    for first in range(skip, len(ordinals), _CHUNK_DOCUMENTS):
+        last = min(first + _CHUNK_DOCUMENTS, len(ordinals))
+        begin, end = int(indptr[first]), int(indptr[last])
+        yield _counted(
             names,
-            matrix.indptr[first : last + 1].astype(np.int64) - begin,
-            matrix.indices[begin:end].astype(np.int64),
-            whole_counts(matrix.data[begin:end]),
-            range(first, last),
-            Counter[Defect](),
+            indptr[first : last + 1].astype(np.int64) - begin,
+            numbers[begin:end].astype(np.int64),
+            whole_counts(values[begin:end]),
+            [int(ordinal) for ordinal in ordinals[first:last]],
+            Counter(),
         )
 
 
-def _check_pointers(matrix: Any) -> None:
-    """Raise `ValueError` where compiled code would follow a pointer out of its array; words out of range may stay."""
-    if matrix.format in ("csc", "bsr"):
-        matrix.check_format(full_check=True)
-    if matrix.format == "csr" and np.any(np.diff(matrix.indptr) < 0):
-        raise ValueError("row pointers decrease")
+def _counted(
+    names: _WordNames,
+    indptr: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    ordinals: Sequence[int],
+    defects: Counter[Defect],
+) -> CountedDocuments:
+    """A chunk from word numbers; a document with a number or count out of range becomes a defect.
+
+    `counts` (nnz,) are -1 where the file has no whole number. Zeros are allowed and contribute nothing.
+    """
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    fine = names.valid(numbers) & (counts >= 0) & (counts <= MAX_COUNT)
+    bad = np.zeros(len(indptr) - 1, dtype=np.bool_)
+    bad[rows[~fine]] = True
+    keep = ~bad[rows] & (counts > 0)
+    lengths = np.bincount(rows[keep], minlength=len(bad))[~bad]
+    used, indices = np.unique(numbers[keep], return_inverse=True)
+    good = [ordinal for ordinal, dropped in zip(ordinals, bad.tolist(), strict=True) if not dropped]
+    return CountedDocuments(
+        words=names.named(used),
+        indptr=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        indices=indices.astype(np.int64),
+        counts=counts[keep],
+        ids=[str(ordinal) for ordinal in good],
+        units=[document_key(ordinal) for ordinal in good],
+        defects=defects + Counter({Defect.BAD_COUNT: int(bad.sum())}),
+    )
+
+
+def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
+    """`values` (nnz,) of any real type as int64; -1 for NaN, fractions, negatives and values above int32."""
+    with np.errstate(invalid="ignore"):
+        fine = (values >= 0) & (values <= MAX_COUNT)
+        if values.dtype.kind == "f":
+            fine &= values == np.floor(values)
+    counts = np.full(values.shape, -1, np.int64)  # filled, because unsigned types would wrap at -1
+    counts[fine] = values[fine]
+    return counts
 
 
 def _load(path: Path) -> Any:
@@ -394,3 +370,11 @@ def _load(path: Path) -> Any:
     if matrix.dtype.kind not in "buif":
         raise InputError(f"{path} holds {matrix.dtype} entries, not counts.")
     return matrix
+
+
+def _check_pointers(matrix: Any) -> None:
+    """Raise `ValueError` for pointers that would lead compiled code out of an array. Words may be out of range."""
+    if matrix.format in ("csc", "bsr"):
+        matrix.check_format(full_check=True)
+    if matrix.format == "csr" and np.any(np.diff(matrix.indptr) < 0):
+        raise ValueError("row pointers decrease")

@@ -1,12 +1,12 @@
-"""CSV and TSV by RFC 4180: a quoted field may hold line breaks, delimiters and doubled quotation marks.
+"""CSV and TSV by RFC 4180: a quoted field may contain line breaks, delimiters and doubled quotation marks.
 
-Libraries repair a file that is not well formed, and what they guess moves text from one record into another. Here each
-record matches the grammar, or the whole file is refused (docs/privacy.md, rule 15). With `one_line` each line is one
-record, whatever it holds.
+Libraries repair a malformed file by guesses that move text from one record into another. Here every record matches the
+grammar, or the whole file is refused (docs/privacy.md, rule 15). With `one_line` each line is one record, whatever it
+holds.
 
-Records end as the header does, at CR LF or at LF: some writers quote a field only if it holds the line end that they
-write. In a file whose header ends at LF, a CR at the end of a field that is not quoted belongs to the field, as pandas
-writes it.
+Records end as the header does, with CR LF or with LF, because some writers quote a field only if it contains their own
+line end. In a file whose header ends with LF, a CR at the end of an unquoted field belongs to the field, as in files
+that pandas writes.
 """
 
 from __future__ import annotations
@@ -15,68 +15,68 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import dropwhile, islice
 from pathlib import Path
 
 from dplda.errors import InputError
-from dplda.readers.columns import Columns, ReadOptions, Row, choose, text_source
+from dplda.readers.columns import Columns, ReadOptions, Row, choose, rows_after, text_source
 from dplda.readers.files import BLANK, BOM, MAX_BYTES, check_encoding, decode_field, open_bytes, raw_lines
 from dplda.readers.records import Defect, TextSource
 
-CHUNK, LARGEST_CHUNK = 1 << 20, 1 << 24  # bytes read at once, and once a record has turned out to be long
-HEADER_BYTES, MOST_COLUMNS = 1 << 20, 100_000  # a longer header is none
-DOUBLED = 1000  # quotation marks inside a field: with more of them it takes the slow way
+_CHUNK, _LARGEST_CHUNK = 1 << 20, 1 << 24  # bytes read at once, and at most once for a long record
+_HEADER_BYTES, _MOST_COLUMNS = 1 << 20, 100_000  # limits of a header
+_DOUBLED = 1000  # doubled quotation marks in one match; fields with more take the slow way
 _NAMES = {b",": "CSV", b"\t": "TSV"}
 _MISPLACED = {b"\r": "carriage return", b"\n": "line feed"}
-Fields = Sequence[bytes]  # as they stand in the file, quoted or not
+_Fields = Sequence[bytes]  # raw: with their quotation marks
 
 
 def delimited_source(files: Sequence[Path], options: ReadOptions, delimiter: bytes) -> TextSource:
-    """The tables `files`, each with a header, as one. Raises `InputError` if a header is missing or lacks a column.
+    """The tables `files`, each with a header, as one table. Skips empty files.
 
-    An empty file among others is left out.
+    Raises `InputError` if a header is missing or lacks a column, or if all files are empty.
     """
     check_encoding(options.encoding, records=True)
     tables = [table for file in files if (table := _table(file, options, delimiter)) is not None]
     if not tables:
         raise InputError(f"{files[0]} is empty: its first line must name the columns.")
     chosen = [choose(tables[0].path, tables[0].names, options)]
-    asked = replace(options, text_field=chosen[0].text[0])  # the same in all of them
-    chosen += [choose(table.path, table.names, asked, first=False) for table in tables[1:]]
-    readers = [_Reader(table, columns, options) for table, columns in zip(tables, chosen, strict=True)]
-    return text_source(files, options, [reader.rows for reader in readers])
+    options = replace(options, text_field=chosen[0].text[0])  # the same column in every table
+    chosen += [choose(table.path, table.names, options, first=False) for table in tables[1:]]
+    parts = [partial(table.rows, columns) for table, columns in zip(tables, chosen, strict=True)]
+    return text_source(files, options, parts)
 
 
-class Malformed(Exception):
-    """A quotation mark or a line end where no writer puts one."""
+class _Malformed(Exception):
+    """A misplaced quotation mark or line end."""
 
 
 @dataclass(frozen=True)
-class Grammar:
-    """What a record looks like: its `delimiter`, and whether it ends at CR LF rather than at LF (`crlf`).
+class _Grammar:
+    """The syntax of a record: its `delimiter`, and whether it ends with CR LF (`crlf`) or with LF.
 
-    Patterns take time in proportion to what they match or refuse, and little memory: no repetition of a group is
-    unbounded. Possessive ones would do, but match wrongly before Python 3.11.5.
+    Patterns run in linear time and little memory, because no repetition of a group is unbounded. (Possessive
+    repetitions would be simpler, but match wrongly before Python 3.11.5.)
     """
 
     delimiter: bytes
     crlf: bool
 
     def record(self, n_fields: int, wanted: Sequence[int]) -> re.Pattern[bytes]:
-        """A record of `n_fields`, with a group for each of the fields `wanted`, which rise.
+        """Pattern of a record of `n_fields`, with a group for each of the fields `wanted`, in ascending order.
 
-        It passes over records with very many quotation marks, which `walk` finds.
+        It does not match records with very many quotation marks; `walk` parses those.
         """
         field = rb'(?:"%b"|%b)' % (self._quoted.pattern, self._plain.pattern)
         fields = [rb"(%b)" % field if place in wanted else field for place in range(n_fields)]
         return re.compile(self.delimiter.join(fields) + self._close)
 
     def walk(self, buffer: bytes, at: int, most: int) -> tuple[list[slice], int] | bytes:
-        """The fields of the record that begins `at`, but no more than `most`, and where the next record begins.
+        """Parse the record that begins `at`: its first `most` fields, and where the next record begins.
 
-        If the record continues past the end of `buffer`, returns a few bytes instead: put in place of what was read,
-        they leave the parser in the same state. Raises `Malformed`.
+        If the record continues past the end of `buffer`, returns instead a few bytes that stand for what was read of
+        it: the parser has the same state after them. Raises `_Malformed`.
         """
         fields = list[slice]()
         while True:
@@ -86,13 +86,13 @@ class Grammar:
                 at = _passed(self._quoted, buffer, at)
             if at == len(buffer):
                 return b'"' if quoted else buffer[begin : begin + 1]
-            at += quoted  # the mark that closes
+            at += quoted  # the closing mark
             follows = self._follows.match(buffer, at)
             if follows is None:
                 left = buffer[at : at + 3]
                 if len(left) < 3 and not left.strip(b"\r"):
                     return (b'""' if quoted else buffer[begin:at][:1]) + left
-                raise Malformed(_MISPLACED.get(left[:1], "quotation mark"))
+                raise _Malformed(_MISPLACED.get(left[:1], "quotation mark"))
             if len(fields) < most:
                 fields.append(slice(begin, at))
             at = follows.end()
@@ -100,12 +100,12 @@ class Grammar:
                 return fields, at
 
     def value(self, field: bytes) -> bytes:
-        """What was written as `field`."""
+        """The content of a raw `field`."""
         return field[1:-1].replace(b'""', b'"') if field.startswith(b'"') else field
 
     @cached_property
     def _close(self) -> bytes:
-        """What ends a record. Python writes CR twice into a file that was opened as text."""
+        """The end of a record. Python writes CR twice if a file was opened as text."""
         return rb"\r{1,2}\n" if self.crlf else rb"\r{0,2}\n"
 
     @cached_property
@@ -114,7 +114,7 @@ class Grammar:
 
     @cached_property
     def _quoted(self) -> re.Pattern[bytes]:
-        return re.compile(rb'[^"]*(?:""[^"]*){0,%d}' % DOUBLED)
+        return re.compile(rb'[^"]*(?:""[^"]*){0,%d}' % _DOUBLED)
 
     @cached_property
     def _follows(self) -> re.Pattern[bytes]:
@@ -123,55 +123,35 @@ class Grammar:
 
 @dataclass(frozen=True)
 class _Table:
-    """One file and the `names` of its columns."""
+    """A file, its grammar and the `names` of its columns."""
 
     path: Path
-    grammar: Grammar
+    grammar: _Grammar
     names: Sequence[str]
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Reads the `columns` of a table."""
-
-    table: _Table
-    columns: Columns
     options: ReadOptions
 
-    def rows(self, skip: int) -> Generator[Row | Defect, None, int]:
-        """The rows behind the first `skip`; see `Rows`."""
-        places = self._places
+    def rows(self, columns: Columns, skip: int) -> Generator[Row | Defect, None, int]:
+        """The rows after the first `skip`; see `Rows`."""
+        places = sorted(self.names.index(name) for name in columns.names)
         order = [
-            None if name is None else places.index(self.table.names.index(name))
-            for name in (self.columns.text[0], self.columns.id, self.columns.unit)
+            None if name is None else places.index(self.names.index(name))
+            for name in (columns.text[0], columns.id, columns.unit)
         ]
-        value, encoding = self.table.grammar.value, self.options.encoding
-        records = self._lines() if self.options.one_line else self._records()
-        for fields in islice(records, 1, None):  # behind the header
-            if skip:
-                skip -= 1
-            elif isinstance(fields, Defect):
-                yield fields
-            else:
-                text, name, unit = [None if at is None else decode_field(value(fields[at]), encoding) for at in order]
-                yield text, name, unit
-        return skip
+        value, encoding = self.grammar.value, self.options.encoding
 
-    @cached_property
-    def _places(self) -> list[int]:
-        """Where the columns stand, rising."""
-        return sorted(self.table.names.index(name) for name in self.columns.names)
+        def row(fields: _Fields) -> Row:
+            text, name, unit = [None if at is None else decode_field(value(fields[at]), encoding) for at in order]
+            return text, name, unit
 
-    @cached_property
-    def _record(self) -> re.Pattern[bytes]:
-        return self.table.grammar.record(len(self.table.names), self._places)
+        records = self._lines(places) if self.options.one_line else self._records(places)
+        return rows_after(skip, islice(records, 1, None), row)  # without the header
 
-    def _records(self) -> Iterator[Fields | Defect]:
-        """The columns of each record, the header's first. Raises `InputError` if the file is malformed."""
-        grammar, record, most = self.table.grammar, self._record, len(self.table.names) + 1
+    def _records(self, places: Sequence[int]) -> Iterator[_Fields | Defect]:
+        """The fields at `places` of each record, header included. Raises `InputError` if the file is malformed."""
+        record = self.grammar.record(len(self.names), places)
         line, too_long, ended = 1, False, False
-        with open_bytes(self.table.path) as stream:
-            buffer = stream.read(CHUNK).removeprefix(BOM)
+        with open_bytes(self.path) as stream:
+            buffer = stream.read(_CHUNK).removeprefix(BOM)
             at = len(buffer) - len(buffer.lstrip(b"\r\n"))
             while True:
                 if not too_long and (match := record.match(buffer, at)):
@@ -179,15 +159,15 @@ class _Reader:
                     at = match.end()
                     continue
                 try:
-                    walked = grammar.walk(buffer, at, most)
-                except Malformed as error:
+                    walked = self.grammar.walk(buffer, at, len(self.names) + 1)
+                except _Malformed as error:
                     raise self._malformed(line + buffer.count(b"\n", 0, at), f"{error} stands inside a field") from None
                 if not isinstance(walked, bytes):
                     spans, end = walked
                     if too_long or end - at > MAX_BYTES:
                         yield Defect.TOO_LONG
-                    elif len(self.table.names) == 1 or buffer[at:end].strip(b"\r\n"):  # not a blank line
-                        yield self._chosen([buffer[span] for span in spans])
+                    elif len(self.names) == 1 or buffer[at:end].strip(b"\r\n"):  # not a blank line
+                        yield self._choose([buffer[span] for span in spans], places)
                     at, too_long = end, False
                     continue
                 line += buffer.count(b"\n", 0, at)
@@ -199,33 +179,33 @@ class _Reader:
                 if len(rest) > MAX_BYTES:
                     line += rest.count(b"\n")
                     rest, too_long = walked, True
-                more = stream.read(min(max(CHUNK, len(rest)), LARGEST_CHUNK))
+                more = stream.read(min(max(_CHUNK, len(rest)), _LARGEST_CHUNK))
                 ended = not more
                 buffer, at = rest + (more or (self._last(rest) if rest or too_long else b"")), 0
 
     def _last(self, rest: bytes) -> bytes:
-        """What the last line lacks that the others end with."""
-        return b"\r\n" if self.table.grammar.crlf and not rest.endswith(b"\r") else b"\n"
+        """The line end that the last line of the file lacks."""
+        return b"\r\n" if self.grammar.crlf and not rest.endswith(b"\r") else b"\n"
 
-    def _lines(self) -> Iterator[Fields | Defect]:
-        """The same, each line by itself."""
-        grammar = self.table.grammar
-        for line in dropwhile(lambda line: line is not None and not line.strip(BLANK), _lines(self.table.path)):
+    def _lines(self, places: Sequence[int]) -> Iterator[_Fields | Defect]:
+        """The fields at `places` of each line, header included."""
+        record = self.grammar.record(len(self.names), places)
+        for line in dropwhile(lambda line: line is not None and not line.strip(BLANK), _lines(self.path)):
             if line is None:
                 yield Defect.TOO_LONG
-            elif match := self._record.fullmatch(line + b"\n"):
+            elif match := record.fullmatch(line + b"\n"):
                 yield match.groups()
             elif line.strip(BLANK):
-                yield self._chosen(split_line(line, grammar, len(self.table.names) + 1))
+                yield self._choose(_split_line(line, self.grammar, len(self.names) + 1), places)
 
-    def _chosen(self, fields: Fields) -> Fields | Defect:
-        if len(fields) != len(self.table.names):
+    def _choose(self, fields: _Fields, places: Sequence[int]) -> _Fields | Defect:
+        if len(fields) != len(self.names):
             return Defect.MALFORMED
-        return [fields[place] for place in self._places]
+        return [fields[place] for place in places]
 
     def _malformed(self, line: int, wrong: str) -> InputError:
         return InputError(
-            f"{self.table.path} is not well-formed {_NAMES[self.table.grammar.delimiter]}: in the record that begins "
+            f"{self.path} is not well-formed {_NAMES[self.grammar.delimiter]}: in the record that begins "
             f"on line {line:,} (exact, not private, not for publication) a {wrong}. Export it again, as CSV "
             "that doubles quotation marks, JSON lines or Parquet; or, if each line is one record, give --one-line "
             "(one_line=True)."
@@ -233,17 +213,17 @@ class _Reader:
 
 
 def _passed(pattern: re.Pattern[bytes], buffer: bytes, at: int) -> int:
-    """Where what `pattern` matches from `at` on ends."""
+    """The end of the match of `pattern` that begins `at`."""
     match = pattern.match(buffer, at)
     return at if match is None else match.end()
 
 
-def split_line(line: bytes, grammar: Grammar, most: int) -> Fields:
-    """The fields of one line, about `most`; where it breaks the grammar, quotation marks are text like any other."""
+def _split_line(line: bytes, grammar: _Grammar, most: int) -> _Fields:
+    """The fields of one line, at most about `most`. In a malformed line quotation marks are ordinary text."""
     whole = line + b"\n"
     try:
         walked = grammar.walk(whole, 0, most)
-    except Malformed:
+    except _Malformed:
         walked = b""
     if isinstance(walked, bytes) or walked[1] < len(whole):
         return [b'"%b"' % field.replace(b'"', b'""') for field in line.split(grammar.delimiter, most)]
@@ -256,22 +236,22 @@ def _lines(path: Path) -> Iterator[bytes | None]:
 
 
 def _table(path: Path, options: ReadOptions, delimiter: bytes) -> _Table | None:
-    """The table of a file; None for an empty one."""
+    """The table of a file; None for an empty file."""
     with open_bytes(path) as stream:
-        start = stream.read(HEADER_BYTES)
-        whole = len(start) < HEADER_BYTES
+        start = stream.read(_HEADER_BYTES)
+        whole = len(start) < _HEADER_BYTES
     start = start.removeprefix(BOM).lstrip(b"\r\n") + (b"\n" if whole else b"")
     if not start.strip(b"\r\n"):
         return None
-    grammar = Grammar(delimiter, crlf=_begins_with_crlf_line(start) and not options.one_line)
+    grammar = _Grammar(delimiter, crlf=_begins_with_crlf_line(start) and not options.one_line)
     if options.one_line:
-        header = split_line(start.partition(b"\n")[0].rstrip(b"\r"), grammar, MOST_COLUMNS)
+        header = _split_line(start.partition(b"\n")[0].rstrip(b"\r"), grammar, _MOST_COLUMNS)
     else:
         header = _header(path, start, grammar)
     names = [decode_field(grammar.value(field), options.encoding) for field in header]
     if Defect.UNDECODABLE in names:
         raise InputError(f"The first line of {path} is not {options.encoding}. Check --encoding.")
-    return _Table(path, grammar, [str(name).strip() for name in names])
+    return _Table(path, grammar, [str(name).strip() for name in names], options)
 
 
 def _begins_with_crlf_line(start: bytes) -> bool:
@@ -281,9 +261,9 @@ def _begins_with_crlf_line(start: bytes) -> bool:
     return first.partition(b"\n")[0].endswith(b"\r")
 
 
-def _header(path: Path, start: bytes, grammar: Grammar) -> Fields:
-    with suppress(Malformed):
-        walked = grammar.walk(start, 0, MOST_COLUMNS)
+def _header(path: Path, start: bytes, grammar: _Grammar) -> _Fields:
+    with suppress(_Malformed):
+        walked = grammar.walk(start, 0, _MOST_COLUMNS)
         if not isinstance(walked, bytes):
             return [start[span] for span in walked[0]]
     raise InputError(

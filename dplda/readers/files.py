@@ -1,7 +1,7 @@
-"""Byte streams, lines and their decoding, by rules that look at one document only.
+"""Read bytes and lines of files, and decode each document or field separately.
 
-Whatever one record holds, it is cut out of the file before it is decoded, and its fields are decoded one by one: a
-character cut in half spoils the field that it stands in and no other, neither of its own record nor of the next.
+A record is cut out of the file before it is decoded, and its fields are decoded one by one. A broken character
+therefore damages its own field, and no other field of its record or of another record.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from typing import Any, BinaryIO, cast
 from dplda.errors import InputError
 from dplda.readers.records import MAX_CHARACTERS, Defect
 
-MAX_BYTES = 1 << 26  # of one document, or of the record that it stands in, as the file holds it
+MAX_BYTES = 1 << 26  # of one document, or of its record, before decoding
 BLANK, BOM = b" \t\r", codecs.BOM_UTF8
-_MARKS = '"\t\n\r,'  # what fields and records end at
+_MARKS = '"\t\n\r,'  # these delimit fields and records
 _UTF_8_SIG = codecs.lookup("utf-8-sig")
-UNPACKED, EXPANSION = 1 << 30, 256  # bytes that any file may unpack to, and times its size that larger ones may
+_UNPACKED = 1 << 30  # bytes that a file of any size may unpack to
+_EXPANSION = 256  # larger files may unpack to so many times their size
 _BOMS = (  # UTF-32 first: its little-endian mark starts with that of UTF-16
     (BOM, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -33,7 +34,7 @@ _BOMS = (  # UTF-32 first: its little-endian mark starts with that of UTF-16
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with the file as a whole into one `InputError` line."""
+    """Turn errors of reading the whole file into `InputError`."""
     try:
         yield
     except FileNotFoundError:
@@ -46,23 +47,28 @@ def reading(path: Path) -> Iterator[None]:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
-    """Open `path`, through gzip if its name ends in .gz. Raises `InputError` when the file is damaged."""
+    """Open `path`, with gzip if its name ends in .gz. Raises `InputError` if the file is damaged."""
     with reading(path):
-        opener = gzip.open if path.suffix.lower() == ".gz" else open
+        opener = open if without_gz(path) == path else gzip.open
         with opener(path, "rb") as stream:
             yield cast(BinaryIO, stream)
 
 
+def without_gz(path: Path) -> Path:
+    """`path` without a final .gz."""
+    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
+
+
 def check_unpacked(path: Path, n_bytes: int) -> None:
-    """Raise `InputError` if no file of counts or table would unpack from its size to `n_bytes`: a bomb."""
-    if n_bytes > max(UNPACKED, EXPANSION * path.stat().st_size):
+    """Raise `InputError` if `path` unpacks to implausibly many bytes: a decompression bomb."""
+    if n_bytes > max(_UNPACKED, _EXPANSION * path.stat().st_size):
         raise InputError(
-            f"{path} unpacks to more than {EXPANSION} times its size. Store it uncompressed if that is right."
+            f"{path} unpacks to more than {_EXPANSION} times its size. Store it uncompressed if that is right."
         )
 
 
 def raw_lines(path: Path) -> Iterator[bytes | None]:
-    """Lines of `path` without their ends, blank ones included; None for a line too long to hold a document."""
+    """Lines of `path` without their ends, blank lines included; None for a line longer than `MAX_BYTES`."""
     with open_bytes(path) as stream:
         while line := stream.readline(MAX_BYTES + 2):
             if len(line) <= MAX_BYTES or line.endswith(b"\n"):
@@ -74,7 +80,7 @@ def raw_lines(path: Path) -> Iterator[bytes | None]:
 
 
 def record_lines(path: Path) -> Iterator[bytes | Defect]:
-    """Lines of `path` that are not blank, each one record."""
+    """Lines of `path` that are not blank; each is one record."""
     for line in raw_lines(path):
         line = line.removeprefix(BOM) if line else line
         if line is None:
@@ -84,7 +90,7 @@ def record_lines(path: Path) -> Iterator[bytes | Defect]:
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str | Defect]]:
-    """Lines of `path` that are not blank, each decoded alone, with their numbers: from 1, blank lines counted."""
+    """Lines of `path` that are not blank, each decoded separately, with their line numbers from 1."""
     for number, raw in enumerate(raw_lines(path), start=1):
         if raw is None:
             yield number, Defect.TOO_LONG
@@ -93,9 +99,9 @@ def text_lines(path: Path) -> Iterator[tuple[int, str | Defect]]:
 
 
 def decode(raw: bytes, encoding: str | None) -> str | Defect:
-    """Text of one document: `encoding` if declared, else its byte order mark, UTF-8, cp1252, Latin-1.
+    """Text of one document in the declared `encoding`, else that of its byte order mark, UTF-8, cp1252 or Latin-1.
 
-    Bytes with a NUL after decoding are no text (an image, UTF-16 without a mark).
+    Text with a NUL character is a defect: the bytes are an image, or UTF-16 without a mark.
     """
     if len(raw) > MAX_BYTES:
         return Defect.TOO_LONG
@@ -112,7 +118,7 @@ def decode(raw: bytes, encoding: str | None) -> str | Defect:
 
 
 def decode_field(raw: bytes, encoding: str | None) -> str | Defect:
-    """One field of a record: `encoding` if declared, else UTF-8 (halves of surrogate pairs too), cp1252, Latin-1."""
+    """One field of a record in the declared `encoding`, else UTF-8 (with lone surrogates), cp1252 or Latin-1."""
     if len(raw) > MAX_BYTES:
         return Defect.TOO_LONG
     try:
@@ -130,7 +136,7 @@ def _decode_leniently(raw: bytes) -> str:
 
 
 def decode_line(raw: bytes, encoding: str | None) -> tuple[str, bool] | Defect:
-    """One record whose fields are found in its text, and whether these are to be `mended`."""
+    """Text of one record, and whether its fields must be `mended` because the record is not UTF-8."""
     try:
         return raw.decode(encoding or "utf-8"), False
     except (UnicodeError, ValueError):
@@ -138,15 +144,15 @@ def decode_line(raw: bytes, encoding: str | None) -> tuple[str, bool] | Defect:
 
 
 def mended(value: Any) -> Any:
-    """A field of a line that was not UTF-8, decoded alone; whatever is no text stays as it is."""
+    """A field of a record that is not UTF-8, decoded separately; unchanged if it is not a string."""
     try:
         return decode_field(value.encode("utf-8", "surrogateescape"), None) if isinstance(value, str) else value
-    except UnicodeEncodeError:  # a half of a surrogate pair that was written as an escape
+    except UnicodeEncodeError:  # half of a surrogate pair, written as an escape
         return value
 
 
 def check_encoding(encoding: str | None, *, records: bool) -> None:
-    """Raise `InputError` for an unknown encoding, or one in which `records` cannot be told apart by their bytes."""
+    """Raise `InputError` for an unknown encoding, or for one whose bytes do not delimit `records`."""
     if encoding is None:
         return
     try:

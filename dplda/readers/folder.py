@@ -8,15 +8,16 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
+from dplda.characters import storable
 from dplda.errors import InputError
-from dplda.readers.columns import ReadOptions, no_columns
+from dplda.readers.columns import ReadOptions, refuse_columns
 from dplda.readers.files import MAX_BYTES, check_encoding, decode, reading
-from dplda.readers.records import Defect, TextRecord, TextSource, document_key, printable
+from dplda.readers.records import Defect, TextRecord, TextSource, document_key
 
 
 def folder_source(folder: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """The `files` of `folder`, in this order. Raises `InputError` for options that a folder of texts has no use for."""
-    no_columns(folder, "a folder of text files", options)
+    """The `files` of `folder`, in this order. Raises `InputError` for options of tables."""
+    refuse_columns(folder, "a folder of text files", options)
     check_encoding(options.encoding, records=False)
 
     def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
@@ -25,30 +26,30 @@ def folder_source(folder: Path, files: Sequence[Path], options: ReadOptions) -> 
             if isinstance(text, Defect):
                 yield text
             else:
-                name = printable(file.relative_to(folder).as_posix())
+                name = storable(file.relative_to(folder).as_posix())
                 yield TextRecord(name, document_key(ordinal), text)
 
     return TextSource(tuple(files), options.unit, records, total=len(files))
 
 
 def list_files(folder: Path, pattern: str | None = None) -> list[Path]:
-    """Regular files under `folder`, sorted, whose names or paths within it match `pattern`.
+    """Regular files under `folder`, sorted, whose names or relative paths match `pattern`.
 
-    Hidden ones and links are left out (a document must not count twice). Raises `InputError` when there are none.
+    Hidden files are left out, and links, so that no document counts twice. Raises `InputError` if no file is left.
     """
-    found = []
+    files: list[Path] = []
     with reading(folder):
-        os.scandir(folder).close()  # os.walk swallows the error of a folder it may not list
+        os.scandir(folder).close()  # os.walk hides the error of an unreadable folder
         for directory, folders, names in os.walk(folder):
             folders[:] = [name for name in folders if not name.startswith(".")]
             paths = (os.path.join(directory, name) for name in names if not name.startswith("."))
-            found += [Path(path) for path in paths if _is_file(path)]
-    if not found:
+            files += [Path(path) for path in paths if _is_file(path)]
+    if not files:
         raise InputError(f"{folder} holds no files to read (hidden files are not read).")
-    chosen = [file for file in found if pattern is None or _matches(file, folder, pattern)]
+    chosen = [file for file in files if pattern is None or _matches(file, folder, pattern)]
     if not chosen:
         raise InputError(
-            f"None of the {len(found):,} files in {folder} matches pattern {pattern!r} (exact, not private, "
+            f"None of the {len(files):,} files in {folder} matches pattern {pattern!r} (exact, not private, "
             "not for publication)."
         )
     return sorted(chosen, key=os.fspath)

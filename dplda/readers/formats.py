@@ -1,4 +1,4 @@
-"""Choose the reader of a path: by its name alone, or by the format that the user declares."""
+"""Choose the reader of a path by its name, or by the format that the user declares."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from dplda.errors import InputError
 from dplda.readers.columns import ReadOptions
 from dplda.readers.counted_files import ldac_source, mtx_source, npz_source, svmlight_source, uci_source
 from dplda.readers.delimited import delimited_source
+from dplda.readers.files import without_gz
 from dplda.readers.folder import folder_source, list_files
 from dplda.readers.parquet import parquet_source
 from dplda.readers.records import Source, TextSource
 from dplda.readers.text_lines import jsonl_source, mallet_source
 
-TABLES: dict[str, Callable[[Sequence[Path], ReadOptions], TextSource]] = {  # one table in several files is no rarity
+_TABLES: dict[str, Callable[[Sequence[Path], ReadOptions], TextSource]] = {  # may consist of several files
     "jsonl": jsonl_source,
     "csv": partial(delimited_source, delimiter=b","),
     "tsv": partial(delimited_source, delimiter=b"\t"),
     "parquet": parquet_source,
 }
-FILES: dict[str, Callable[[Path, ReadOptions], Source]] = {
+_FILES: dict[str, Callable[[Path, ReadOptions], Source]] = {
     "mallet": mallet_source,
     "uci": uci_source,
     "mtx": mtx_source,
@@ -31,7 +32,7 @@ FILES: dict[str, Callable[[Path, ReadOptions], Source]] = {
     "svmlight": svmlight_source,
     "npz": npz_source,
 }
-FORMATS = ("folder", *TABLES, *FILES)
+FORMATS = ("folder", *_TABLES, *_FILES)
 _ENDINGS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -48,15 +49,15 @@ _ENDINGS = {
     ".libsvm": "svmlight",
     ".npz": "npz",
 }
-_ABOUT = ("readme", "license", "licence")  # files about a table in parts, not of it
+_ABOUT = ("readme", "license", "licence")  # files that describe a table in parts
 
 
 def open_source(path: Path, options: ReadOptions, format: str | None = None) -> Source:
-    """Run the public checks of `path` and return its source, of which nothing else has been read.
+    """Run the public checks of `path` and return its source, without reading documents.
 
-    Raises `InputError` if the path is missing, the format unknown, or the reader's own checks fail.
+    Raises `InputError` if the path is missing, the format unknown, or a check of the reader fails.
     """
-    if not os.path.exists(path):  # False, not an exception, where the path may not be looked at
+    if not os.path.exists(path):  # Path.exists raises without permission
         raise InputError(f"{path} does not exist. Check the path.")
     if format is not None and format not in FORMATS:
         raise InputError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
@@ -64,14 +65,14 @@ def open_source(path: Path, options: ReadOptions, format: str | None = None) -> 
         return _open_folder(path, options, format)
     if options.pattern is not None:
         raise InputError(f"pattern chooses files of a folder, and {path} is a file. Leave it out.")
-    chosen = format or guess_format(path)
+    chosen = format or _guess_format(path)
     if chosen == "folder":
         raise InputError(f"{path} is a file, which format 'folder' is not.")
-    return TABLES[chosen]([path], options) if chosen in TABLES else FILES[chosen](path, options)
+    return _TABLES[chosen]([path], options) if chosen in _TABLES else _FILES[chosen](path, options)
 
 
-def guess_format(path: Path) -> str:
-    """The format that the file `path` has by its name. Raises `InputError` if none fits."""
+def _guess_format(path: Path) -> str:
+    """The format of a file by its name. Raises `InputError` if none fits."""
     guess = _named_format(path)
     if guess is None:
         raise InputError(f"The format of {path} cannot be told from its name. Give --format: {', '.join(FORMATS)}.")
@@ -82,7 +83,7 @@ def default_name(path: Path) -> str:
     """Name of the dataset at `path`: the file's name without endings, or the folder's name."""
     if os.path.isdir(path):
         return path.resolve().name or "corpus"
-    name = _ungzipped(path).name
+    name = without_gz(path).name
     if name.startswith("docword."):
         name = name.removeprefix("docword.").removesuffix(".txt")
     elif Path(name).suffix.lower() in {*_ENDINGS, ".txt"}:
@@ -91,8 +92,8 @@ def default_name(path: Path) -> str:
 
 
 def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> Source:
-    """A folder of documents, or one table in several files. The names of the files decide, and nothing else."""
-    if format in FILES:
+    """A folder of documents, or one table in several files, by the names of the files alone."""
+    if format in _FILES:
         raise InputError(f"{folder} is a folder, which format {format!r} is not.")
     files = list_files(folder, options.pattern)
     kind = format or _kind(folder, files)
@@ -101,20 +102,20 @@ def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> Sour
     parts = [file for file in files if not _is_about(file)]
     if not parts:
         raise InputError(f"{folder} holds no parts of a table, only files about one (README, _NAME). Name one file.")
-    return TABLES[kind](parts, options)
+    return _TABLES[kind](parts, options)
 
 
 def _kind(folder: Path, files: Sequence[Path]) -> str:
-    """The format that all `files` have, ``"folder"`` if they are documents. Raises `InputError` if they are mixed."""
+    """The format of all `files`; ``"folder"`` if they are documents. Raises `InputError` if they are mixed."""
     if not any(map(_named_format, files)):
         return "folder"
     parts = {_named_format(file) for file in files if not _is_about(file)}
     kind = parts.pop() if len(parts) == 1 else None
-    if kind in TABLES:
+    if kind in _TABLES:
         return kind
     kinds = Counter(map(_named_format, files))
     listed = ", ".join(f"{n:,} {kind or 'other'}" for kind, n in sorted(kinds.items(), key=str))
-    tables = [f"'*{_ending(file)}'" for file in files if _named_format(file) in TABLES]
+    tables = [f"'*{_ending(file)}'" for file in files if _named_format(file) in _TABLES]
     choose = f", choose some with --pattern {tables[0]}" if tables else ""
     raise InputError(
         f"{folder} mixes kinds of files ({listed}). Name one file{choose}, or give --format folder to read "
@@ -123,19 +124,15 @@ def _kind(folder: Path, files: Sequence[Path]) -> str:
 
 
 def _is_about(file: Path) -> bool:
-    """Whether the name says that `file` is about the data beside it: README and the like, _SUCCESS, _metadata."""
+    """Whether `file` describes the data beside it, by its name: README, LICENSE, _SUCCESS, _metadata."""
     return file.name.startswith("_") or file.name.split(".")[0].lower() in _ABOUT
 
 
 def _ending(file: Path) -> str:
-    plain = _ungzipped(file)
+    plain = without_gz(file)
     return plain.suffix + file.name.removeprefix(plain.name)
 
 
 def _named_format(path: Path) -> str | None:
-    plain = _ungzipped(path)
+    plain = without_gz(path)
     return "uci" if plain.name.startswith("docword.") else _ENDINGS.get(plain.suffix.lower())
-
-
-def _ungzipped(path: Path) -> Path:
-    return path.with_suffix("") if path.suffix.lower() == ".gz" else path

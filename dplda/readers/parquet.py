@@ -1,4 +1,4 @@
-"""Parquet tables, read in batches of rows; text is decoded document by document."""
+"""Parquet tables, read in batches of rows; each document is decoded separately."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ import pyarrow.parquet as pq
 
 from dplda.errors import InputError
 from dplda.readers.columns import Columns, ReadOptions, Row, choose, text_source
-from dplda.readers.files import check_unpacked, decode_field, open_bytes, reading
+from dplda.readers.files import check_unpacked, decode_field, open_bytes, reading, without_gz
 from dplda.readers.records import Defect, TextSource
 
-BATCH_ROWS, BATCH_BYTES = 1024, 1 << 26
-SPOOLED_BYTES = 1 << 24
+_BATCH_ROWS, _BATCH_BYTES = 1024, 1 << 26
+_SPOOLED_BYTES = 1 << 24
 
 
 def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """The tables `files`, one after the other. Checks their schemas, which are public.
+    """The tables `files`, in order, after a check of their schemas, which are public.
 
-    Raises `InputError` if one lacks a column or its text is no string.
+    Raises `InputError` if a table lacks a column or its text is not a string.
     """
     parts, total = [], 0
     for path in files:
@@ -34,7 +34,7 @@ def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
             schema, n_rows = table.schema_arrow, table.metadata.num_rows
         columns = choose(path, schema.names, options)
         _check_types(path, columns, schema)
-        options = replace(options, text_field=columns.text[0])  # the same in all of them
+        options = replace(options, text_field=columns.text[0])  # the same column in every table
         strings = [name for name in columns.names if _is_text(_type(schema, name))]
         parts.append(partial(_rows, path, columns, strings))
         total += n_rows
@@ -67,15 +67,16 @@ def _is_text(kind: Any) -> bool:
 
 @contextmanager
 def _table(path: Path, strings: Sequence[str] = ()) -> Iterator[Any]:
-    """The open file; the columns `strings` are read as dictionaries."""
+    """Open a table; its columns `strings` are read as dictionaries."""
     with reading(path), tempfile.TemporaryFile() as spool, open_bytes(path) as stream:
-        if path.suffix.lower() == ".gz":  # Parquet is read from its end, so it must be unpacked first
-            while part := stream.read(SPOOLED_BYTES):
+        gzipped = without_gz(path) != path
+        if gzipped:  # Parquet is read from its end, so it must be unpacked first
+            while part := stream.read(_SPOOLED_BYTES):
                 check_unpacked(path, spool.tell() + len(part))
                 spool.write(part)
         try:
-            # A dictionary stays one: a long text that many rows share is in memory once.
-            with pq.ParquetFile(spool if path.suffix.lower() == ".gz" else stream, read_dictionary=strings) as table:
+            # Read as a dictionary, a long text that many rows share is in memory once.
+            with pq.ParquetFile(spool if gzipped else stream, read_dictionary=strings) as table:
                 yield table
         except pa.ArrowException:
             raise InputError(f"{path} is not a whole Parquet file. Write or download it again.") from None
@@ -96,31 +97,28 @@ def _rows(path: Path, columns: Columns, strings: Sequence[str], skip: int) -> Ge
 
 
 def _batches(table: Any, wanted: list[str], skip: int) -> Iterator[Any]:
-    """Batches of the rows behind the first `skip`.
-
-    They have at most BATCH_ROWS rows, fewer where the file says that its rows are long.
-    """
+    """Batches of the rows after the first `skip`: at most _BATCH_ROWS rows, fewer if rows are long."""
     for group in range(table.num_row_groups):
         facts = table.metadata.row_group(group)
         if skip >= facts.num_rows:
             skip -= facts.num_rows
             continue
-        rows = BATCH_BYTES * facts.num_rows // max(facts.total_byte_size, 1)
-        for batch in table.iter_batches(max(1, min(rows, BATCH_ROWS)), [group], wanted):
+        rows = _BATCH_BYTES * facts.num_rows // max(facts.total_byte_size, 1)
+        for batch in table.iter_batches(max(1, min(rows, _BATCH_ROWS)), [group], wanted):
             passed = min(skip, batch.num_rows)
             yield batch.slice(passed)
             skip -= passed
 
 
 def _decoded(value: Any) -> Any:
-    """`value`, decoded if it is a string, which Arrow does not check."""
+    """`value`, decoded if it is bytes: Arrow does not check that its strings are UTF-8."""
     return decode_field(value, "utf-8") if isinstance(value, bytes) else value
 
 
 def _values(column: Any) -> list[Any]:
-    """Cells as Python values; strings as bytes, so that one undecodable cell does not fail the others."""
+    """Cells as Python values; strings as bytes, so that an undecodable cell does not affect the others."""
     if pa.types.is_dictionary(column.type):
-        used = column.indices.unique().drop_null()  # of a dictionary that may be much larger
+        used = column.indices.unique().drop_null()  # the dictionary may be much larger than the batch
         entries = dict(zip(used.to_pylist(), _values(column.dictionary.take(used)), strict=True))
         return [entries.get(index) for index in column.indices.to_pylist()]
     if pa.types.is_string_view(column.type):
@@ -131,12 +129,12 @@ def _values(column: Any) -> list[Any]:
         column = column.view(pa.large_binary())
     try:
         return list(column.to_pylist())
-    except (ValueError, OverflowError, pa.ArrowException):  # one row's value must not stop the reading of the others
+    except (ValueError, OverflowError, pa.ArrowException):  # one bad value must not affect other rows
         return [_cell(column, row) for row in range(len(column))]
 
 
 def _cell(column: Any, row: int) -> Any:
-    """A cell as a Python value, None where there is none for it (a date after the year 9999)."""
+    """A cell as a Python value; None if Python cannot represent it (a date after the year 9999)."""
     try:
         return column[row].as_py()
     except (ValueError, OverflowError, pa.ArrowException):

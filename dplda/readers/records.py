@@ -1,4 +1,4 @@
-"""Record types that readers produce: text or counts of documents, or the defect that made one contribute nothing."""
+"""Record types that readers produce: text or counts of documents, or the defect of a rejected document."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_CHARACTERS = 25_000_000  # a longer document contributes nothing: one document may not exhaust memory
+MAX_CHARACTERS = 25_000_000  # limits memory: a longer document contributes nothing
 MAX_COUNT = 2**31 - 1  # occurrences of one word in one document that the store's int32 can hold
 UNIT_BYTES = 16
-DOCUMENT = "document"  # the privacy unit where no column names one
+DOCUMENT = "document"  # the privacy unit of a corpus without a unit column
 _POINT_ZEROS, _EXPONENT = re.compile(r"(-?[0-9]+)\.0*"), re.compile(r"-?[0-9](\.[0-9]*)?[eE]\+?[0-9]{1,3}")
 
 
 class Defect(Enum):
-    """Why a document contributes nothing. The text is a local diagnostic."""
+    """Why a document contributes nothing. The values are local diagnostics."""
 
     UNREADABLE = "could not be read"
     UNDECODABLE = "not text in a known encoding"
@@ -35,7 +35,7 @@ class Defect(Enum):
 
 
 class TextRecord(NamedTuple):
-    """One document of a text format. `unit` is the key of its privacy unit (16 bytes)."""
+    """One text document. `unit` is the key of its privacy unit (16 bytes)."""
 
     id: str
     unit: bytes
@@ -44,11 +44,11 @@ class TextRecord(NamedTuple):
 
 @dataclass(frozen=True)
 class CountedDocuments:
-    """Some documents as counts, compressed by rows over a word list of their own.
+    """Documents as a CSR matrix of counts, with its own word list.
 
-    `words` (n_words,), `indptr` (n_documents + 1,), `indices` (nnz,) into `words`, `counts` (nnz,)
-    occurrences in [1, 2^31 - 1]; `ids` and `units` (n_documents,). Entries of one word in one document
-    may repeat: the store merges them. `defects` counts the documents that are not here.
+    `words` (n_words,), `indptr` (n_documents + 1,), `indices` (nnz,) into `words`, `counts` (nnz,) in [1, 2^31 - 1]
+    occurrences, `ids` and `units` (n_documents,). A document may have several entries for one word; the store merges
+    them. `defects` counts rejected documents, which have no row.
     """
 
     words: list[str]
@@ -61,22 +61,22 @@ class CountedDocuments:
 
 
 class Records(Protocol):
-    """Reads text, with few documents in memory."""
+    """Reads text documents one by one."""
 
     def __call__(self, skip: int = 0) -> Iterator[TextRecord | Defect]:
-        """The documents behind the first `skip`, which are passed over as fast as the format allows."""
+        """The documents after the first `skip`, which are skipped as fast as the format allows."""
 
 
 class Chunks(Protocol):
-    """Reads counts."""
+    """Reads documents of counts in chunks."""
 
     def __call__(self, skip: int = 0) -> Iterator[CountedDocuments]:
-        """Chunks of the documents behind the first `skip`, defective ones counted too, which end a chunk."""
+        """Chunks of the documents after the first `skip`, which include defective ones and end at a chunk's end."""
 
 
 @dataclass(frozen=True)
 class TextSource:
-    """A text format that passed its public checks. `total` documents if known without reading."""
+    """Text that passed its public checks. `total` is the number of documents if it is known without reading."""
 
     files: tuple[Path, ...]
     unit: str
@@ -86,7 +86,7 @@ class TextSource:
 
 @dataclass(frozen=True)
 class CountSource:
-    """A count format that passed its public checks."""
+    """Counts that passed their public checks; fields as in `TextSource`."""
 
     files: tuple[Path, ...]
     unit: str
@@ -98,14 +98,14 @@ Source = TextSource | CountSource
 
 
 def unit_key(value: Any) -> bytes | None:
-    """Key of the privacy unit that a column names, or None where the value names nobody.
+    """Key of the privacy unit with the name `value`, or None if `value` is not a name.
 
-    Spellings that programs give to one value name one unit, so that no unit is split in two: white space around a name
-    is ignored, composed and decomposed accents are the same, and so are 7, 7.0, "7" and "7.0" (pandas writes whole
-    numbers as 7.0 or 1e+16 where a column has gaps).
+    Different spellings of one value give one key, so that no unit is split in two. White space around a name is
+    ignored, composed and decomposed accents are equal, and so are 7, 7.0, "7" and "7.0" (pandas writes whole numbers
+    as 7.0 or 1e+16 in a column with missing values).
     """
     if isinstance(value, str):
-        value = _spelled_plainly(normalize("NFC", value).strip())
+        value = _without_exponent(normalize("NFC", value).strip())
     elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         value = int(value)
     elif isinstance(value, (float, np.floating)):
@@ -115,8 +115,8 @@ def unit_key(value: Any) -> bytes | None:
     return _hash(b"value", str(value))
 
 
-def _spelled_plainly(value: str) -> str:
-    """A whole number that a program wrote as a float, without point and exponent; any other name as it is."""
+def _without_exponent(value: str) -> str:
+    """A whole number written as a float, without point and exponent; any other string unchanged."""
     if match := _POINT_ZEROS.fullmatch(value):
         value = match[1]
     elif _EXPONENT.fullmatch(value) and float(value).is_integer():
@@ -125,13 +125,8 @@ def _spelled_plainly(value: str) -> str:
 
 
 def document_key(ordinal: int) -> bytes:
-    """Key of a document that is its own unit. The place only tells documents apart; no number depends on it."""
+    """Key of a document that is its own unit. The `ordinal` only distinguishes documents; no result depends on it."""
     return _hash(b"document", str(ordinal))
-
-
-def printable(text: str) -> str:
-    """`text` with lone surrogates (undecodable file names, broken JSON escapes) made storable."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _hash(kind: bytes, text: str) -> bytes:

@@ -1,10 +1,10 @@
-"""Records of a line each: JSON lines, and MALLET's lines of a name, a label and a text."""
+"""Line formats: JSON lines, and MALLET's lines of a name, a label and a text."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -16,32 +16,81 @@ from dplda.readers.columns import (
     Columns,
     ReadOptions,
     Row,
-    check_asked,
+    check_columns,
     choose,
     no_text_column,
+    rows_after,
     text_source,
 )
 from dplda.readers.files import check_encoding, decode_line, mended, record_lines
 from dplda.readers.records import Defect, TextSource
 
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # half of a surrogate pair
-SAMPLED_LINES = 100  # lines looked at to learn the column names, which the user declares public
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # the escape of half a surrogate pair
+_SAMPLED_LINES = 100  # lines in which to look for the column names, which the user declares public
+_MALLET_COLUMNS = ("id", "label", "text")
 
 
 def jsonl_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """The `files`, one after the other. Checks that the columns exist in the first lines. Raises `InputError`."""
+    """The JSON lines of `files`, in order. Raises `InputError` if the first lines lack a column."""
     check_encoding(options.encoding, records=True)
-    columns = _columns(files, options)
-    return text_source(files, options, [partial(_rows, file, columns, options.encoding) for file in files])
+    row = partial(_json_row, columns=_json_columns(files, options), encoding=options.encoding)
+    return text_source(files, options, [partial(_rows, file, row) for file in files])
 
 
-def parse_line(raw: bytes | Defect, encoding: str | None) -> dict[str, Any] | Defect:
-    """The object on one line; `Defect.MALFORMED` if it holds anything else."""
-    line = raw if isinstance(raw, Defect) else decode_line(raw, encoding)
+def mallet_source(path: Path, options: ReadOptions) -> TextSource:
+    """Lines split at their first two runs of white space. Raises `InputError` for an empty file."""
+    check_encoding(options.encoding, records=True)
+    if next(record_lines(path), None) is None:
+        raise InputError(f"{path} is empty.")
+    columns = choose(path, _MALLET_COLUMNS, options)
+    row = partial(_mallet_row, columns=columns, encoding=options.encoding)
+    return text_source([path], options, [partial(_rows, path, row)])
+
+
+def _rows(path: Path, row: Callable[[bytes], Row | Defect], skip: int) -> Generator[Row | Defect, None, int]:
+    return rows_after(skip, record_lines(path), row)
+
+
+def _json_columns(files: Sequence[Path], options: ReadOptions) -> Columns:
+    """Check the options against the first lines.
+
+    Columns that the options leave out are chosen for each document from its own keys, because a guess from other
+    documents would let one of them change how all are read. Messages show only keys that occur in every sampled line,
+    because another key may be content rather than a column.
+    """
+    lines = islice(chain.from_iterable(map(record_lines, files)), _SAMPLED_LINES)
+    parsed = (_parse_line(line, options.encoding) for line in lines if not isinstance(line, Defect))
+    keys = [tuple(fields) for fields in parsed if isinstance(fields, dict)]
+    first = files[0]
+    if not keys and all(file.stat().st_size == 0 for file in files):
+        raise InputError(f"{first} is empty.")
+    if not keys:
+        raise InputError(f"{first} does not begin with JSON lines (one object a line). Check --format.")
+    names = set().union(*keys)
+    everywhere = names.intersection(*keys)
+    common = [key for key in keys[0] if key in everywhere]
+    check_columns(first, names, common, options)
+    if options.text_field is None and names.isdisjoint(TEXT_NAMES):
+        raise no_text_column(first, common)
+    text = TEXT_NAMES if options.text_field is None else (options.text_field,)
+    return Columns(text, options.id_field or "id", options.unit_field)
+
+
+def _json_row(line: bytes, columns: Columns, encoding: str | None) -> Row | Defect:
+    fields = _parse_line(line, encoding)
+    if isinstance(fields, Defect):
+        return fields
+    text = next((value for name in columns.text if (value := fields.get(name)) is not None), None)
+    return text, columns.id and fields.get(columns.id), columns.unit and fields.get(columns.unit)
+
+
+def _parse_line(raw: bytes, encoding: str | None) -> dict[str, Any] | Defect:
+    """The JSON object on one line; `Defect.MALFORMED` for anything else."""
+    line = decode_line(raw, encoding)
     if isinstance(line, Defect):
         return line
     text, torn = line
-    if torn and _HALF.search(text):  # written as an escape, or a byte that is no UTF-8: which, cannot be told
+    if torn and _SURROGATE.search(text):  # an escape or a byte that is not UTF-8: `mended` cannot tell which
         return Defect.UNDECODABLE
     try:
         fields = json.loads(text)
@@ -52,73 +101,13 @@ def parse_line(raw: bytes | Defect, encoding: str | None) -> dict[str, Any] | De
     return {mended(name): mended(value) for name, value in fields.items()} if torn else fields
 
 
-def _rows(path: Path, columns: Columns, encoding: str | None, skip: int) -> Generator[Row | Defect, None, int]:
-    for line in record_lines(path):
-        if skip:
-            skip -= 1
-            continue
-        fields = parse_line(line, encoding)
-        if isinstance(fields, Defect):
-            yield fields
-        else:
-            text = next((found for name in columns.text if (found := fields.get(name)) is not None), None)
-            yield text, columns.id and fields.get(columns.id), columns.unit and fields.get(columns.unit)
-    return skip
-
-
-def _columns(files: Sequence[Path], options: ReadOptions) -> Columns:
-    """Check against the first lines; what is not asked for, each document settles by its own keys.
-
-    Guessing from the lines would let one document change how all others are read. Only keys that every line
-    looked at has are shown: another may be content rather than a column.
-    """
-    lines = islice(chain.from_iterable(map(record_lines, files)), SAMPLED_LINES)
-    keys = [tuple(fields) for line in lines if isinstance(fields := parse_line(line, options.encoding), dict)]
-    first = files[0]
-    if not keys and all(file.stat().st_size == 0 for file in files):
-        raise InputError(f"{first} is empty.")
-    if not keys:
-        raise InputError(f"{first} does not begin with JSON lines (one object a line). Check --format.")
-    names = set().union(*keys)
-    everywhere = names.intersection(*keys)
-    common = [key for key in keys[0] if key in everywhere]
-    check_asked(first, names, common, options)
-    if options.text_field is None and names.isdisjoint(TEXT_NAMES):
-        raise no_text_column(first, common)
-    text = TEXT_NAMES if options.text_field is None else (options.text_field,)
-    return Columns(text, options.id_field or "id", options.unit_field)
-
-
-COLUMNS = ("id", "label", "text")
-
-
-def mallet_source(path: Path, options: ReadOptions) -> TextSource:
-    """Lines split at their first two runs of white space. Raises `InputError` for an empty file."""
-    check_encoding(options.encoding, records=True)
-    if next(record_lines(path), None) is None:
-        raise InputError(f"{path} is empty.")
-    columns = choose(path, COLUMNS, options)
-    wanted = [None if name is None else COLUMNS.index(name) for name in (columns.text[0], columns.id, columns.unit)]
-
-    def rows(skip: int) -> Generator[Row | Defect, None, int]:
-        for line in record_lines(path):
-            if skip:
-                skip -= 1
-            else:
-                yield _row(line, wanted, options.encoding)
-        return skip
-
-    return text_source([path], options, [rows])
-
-
-def _row(raw: bytes | Defect, wanted: list[int | None], encoding: str | None) -> Row | Defect:
-    line = raw if isinstance(raw, Defect) else decode_line(raw, encoding)
+def _mallet_row(raw: bytes, columns: Columns, encoding: str | None) -> Row | Defect:
+    line = decode_line(raw, encoding)
     if isinstance(line, Defect):
         return line
     text, torn = line
-    fields = text.split(None, 2)
-    if len(fields) != len(COLUMNS):
+    values = text.split(None, 2)
+    if len(values) != len(_MALLET_COLUMNS):
         return Defect.MALFORMED
-    values = [mended(field) for field in fields] if torn else fields
-    first, name, unit = (None if place is None else values[place] for place in wanted)
-    return first, name, unit
+    fields = dict(zip(_MALLET_COLUMNS, map(mended, values) if torn else values, strict=True))
+    return fields[columns.text[0]], columns.id and fields[columns.id], columns.unit and fields[columns.unit]

@@ -1,4 +1,4 @@
-"""Word lists: the vocabulary beside a count file, or a public list of the user's."""
+"""Word lists: the vocabulary of a count file, or the user's public list."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dplda.errors import InputError
-from dplda.readers.files import text_lines
+from dplda.readers.files import text_lines, without_gz
 from dplda.readers.records import Defect
 
 
 def read_word_list(path: Path) -> list[str]:
-    """Words of `path`, one a line, surrounding space removed, blank lines left out. Raises `InputError`."""
+    """The words of `path`, one per line; blank lines and surrounding space are ignored. Raises `InputError`."""
     words = []
     for _, line in text_lines(path):
         if isinstance(line, Defect):
@@ -24,25 +24,25 @@ def read_word_list(path: Path) -> list[str]:
 
 
 def find_word_list(path: Path) -> Path | None:
-    """The vocabulary beside a count file, or None.
+    """The vocabulary of a count file, or None.
 
-    Looks where gensim does (``X.vocab``, ``X/vocab.txt``, ``base.vocab``, ``dir/vocab.txt``), then for
-    UCI's ``vocab.X.txt`` beside ``docword.X.txt`` and for ``X.vocab.txt``.
+    Its name is UCI's (``vocab.X.txt`` for ``docword.X.txt``), gensim's (``X.vocab``, ``X/vocab.txt``, ``base.vocab``,
+    ``dir/vocab.txt``) or ``X.vocab.txt``.
     """
     return next((candidate for candidate in _candidates(path) if os.path.isfile(candidate)), None)
 
 
 def required_word_list(path: Path) -> Path:
-    """The vocabulary beside `path`. Raises `InputError` that says where it was expected."""
-    found = find_word_list(path)
-    if found is None:
+    """The vocabulary of a count file. Raises `InputError` with the expected name if there is none."""
+    vocabulary = find_word_list(path)
+    if vocabulary is None:
         likely = next(_candidates(path))
         raise InputError(f"{path} needs its vocabulary, one word a line, beside it, for example in {likely}.")
-    return found
+    return vocabulary
 
 
 def _candidates(path: Path) -> Iterator[Path]:
-    plain = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    plain = without_gz(path)
     if plain.name.startswith("docword."):
         vocabulary = plain.name.replace("docword.", "vocab.", 1)
         yield plain.with_name(vocabulary)

@@ -9,6 +9,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from dplda.characters import replace_unsafe
+
 # Okabe and Ito 2008, without black and yellow, which one of the two backgrounds would swallow.
 BLUE, ORANGE, GREEN, PURPLE, RED, SKY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9"
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED, SKY)
@@ -20,9 +22,6 @@ FAINT = "rgba(128,128,128,0.3)"
 CLEAR = "rgba(0,0,0,0)"
 LONGEST = 24  # characters of a label on an axis: a phone has 360 points
 
-# Control characters, surrogates, and what reorders the text around it.
-_DIRECTING = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_REPLACED = dict.fromkeys((*range(32), *range(127, 160), *range(0xD800, 0xE000), *_DIRECTING), "\ufffd")
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})  # plotly draws a subset of HTML
 
 
@@ -63,7 +62,7 @@ def inert(json_text: str) -> str:
 
 def shown(text: object) -> str:
     """`text` with control, direction and surrogate characters replaced."""
-    return str(text).translate(_REPLACED)
+    return replace_unsafe(str(text))
 
 
 def label(text: object, longest: int | None = None) -> str:

@@ -1,1 +1,1 @@
-"""From text to words to counts of a document, in a pool of processes."""
+"""Tokenizers, and counts of the words of each document, on all cores."""

@@ -1,8 +1,8 @@
-"""Count the words of many documents in vectorised steps, with the fast tokenizer or any other.
+"""Vectorised word counts with any tokenizer, and the fast tokenizer.
 
-A tokenizer cuts a document into pieces and knows the words of a piece. Each distinct piece is asked for its words
-once and gets a number, so that a document is a row of piece numbers, a piece a row of word numbers, and the counts
-are the product of two sparse matrices. What is remembered of other documents never changes an answer.
+A tokenizer splits a document into pieces, and each piece into words. `WordCounter` numbers the distinct pieces and
+finds the words of each one once. A document is then a row of piece numbers and a piece a row of word numbers, and the
+counts are the product of two sparse matrices. The cache of pieces never changes the counts of a document.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-MIN_LETTERS = 2
-MAX_LETTERS = 1000  # nothing longer is a word
+_MIN_LETTERS = 2
+_MAX_LETTERS = 1000  # of a word
 
 
 @dataclass(frozen=True)
 class WordRule:
-    """The word that a token counts as: lower case or its lemma, if that is of letters alone and no stop word."""
+    """Maps a token to the word it counts as: in lower case, or its lemma, if all letters and not a stop word."""
 
     stop_words: Collection[str]
     lemmas: Mapping[str, str]
 
     def __call__(self, token: str) -> str:
-        """The word, or the empty string."""
+        """The word, or the empty string for a token that does not count."""
         lower = token.lower()
         if not token.isalpha() or lower in self.stop_words:
             return ""
         word = str(self.lemmas.get(lower, lower)).lower()
-        fine = MIN_LETTERS <= len(word) <= MAX_LETTERS and word.isalpha() and word not in self.stop_words
+        fine = _MIN_LETTERS <= len(word) <= _MAX_LETTERS and word.isalpha() and word not in self.stop_words
         return word if fine else ""
 
 
-REMEMBERED_PIECES, REMEMBERED_CHARACTERS = 500_000, 1 << 26  # then the memory starts afresh at the next call
+_REMEMBERED_PIECES, _REMEMBERED_CHARACTERS = 500_000, 1 << 26  # the cache is dropped when it exceeds one of them
 
 
 class Tokens(Protocol):
-    """A tokenizer: a function of its argument alone."""
+    """A tokenizer. Its results depend on nothing but the arguments."""
 
     def pieces(self, text: str) -> list[str]:
-        """The pieces of a document whose words are those of the document."""
+        """The pieces of a document; the words of the document are those of its pieces."""
 
     def words(self, piece: str) -> Sequence[str]:
         """The words of one piece, repeated as often as they occur."""
 
 
 class Counts(NamedTuple):
-    """Words (n_words,) and CSR counts (n_documents, n_words) of the texts but those at the places `failed`."""
+    """Words (n_words,) and CSR counts (n_documents, n_words) of all texts except those with indices in `failed`."""
 
     words: list[str]
     indptr: NDArray[np.int32]
@@ -65,15 +65,15 @@ class Counts(NamedTuple):
 
 
 class WordCounter:
-    """Counts words as `tokens` finds them."""
+    """Counts the words that the tokenizer `tokens` finds."""
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
         self._seen = _Pieces(tokens)
 
     def count(self, texts: Sequence[str]) -> Counts:
-        """Words of `texts` (n_documents,). Order and numbers of words depend on nothing but `texts`."""
-        if len(self._seen) >= REMEMBERED_PIECES or self._seen.n_characters >= REMEMBERED_CHARACTERS:
+        """Count the words of `texts` (n_documents,). The order of words depends on nothing but `texts`."""
+        if len(self._seen) >= _REMEMBERED_PIECES or self._seen.n_characters >= _REMEMBERED_CHARACTERS:
             self._seen = _Pieces(self._tokens)
         pieces, ends, failed = self._pieces(texts)
         words = self._seen.matrix()
@@ -87,14 +87,14 @@ class WordCounter:
         return Counts([names[number] for number in used], counts.indptr, indices, counts.data, failed)
 
     def _pieces(self, texts: Sequence[str]) -> tuple[list[int], NDArray[np.int32], list[int]]:
-        """Numbers of the pieces of all documents, where each document ends, and the places of those that failed."""
+        """Piece numbers of all documents, the end of each document in them, and the indices of failed documents."""
         found: list[int] = []
         ends, failed = [0], []
         number = self._seen.__getitem__
         for place, text in enumerate(texts):
             try:
-                found += list(map(number, self._tokens.pieces(text)))  # a list: all of a document or nothing
-            except Exception:  # whatever goes wrong inside the tokenizer stays with this document
+                found += list(map(number, self._tokens.pieces(text)))  # list: add all pieces or none
+            except Exception:  # an error of the tokenizer affects this document only
                 failed.append(place)
             else:
                 ends.append(len(found))
@@ -102,9 +102,9 @@ class WordCounter:
 
 
 def _renumbered(numbers: NDArray[np.int32], size: int) -> tuple[list[int], NDArray[np.int32]]:
-    """The distinct `numbers` (nnz,) below `size` in the order of their last places, and each one's place among them.
+    """The distinct `numbers` (nnz,) below `size`, ordered by last occurrence, and the rank of each number among them.
 
-    The numbers themselves tell in which order words were met in earlier texts, and must not be handed on.
+    The numbers depend on the order of words in earlier texts, and must not reach the output.
     """
     places = np.arange(len(numbers), dtype=np.int32)
     place = np.empty(size, np.int32)
@@ -115,7 +115,7 @@ def _renumbered(numbers: NDArray[np.int32], size: int) -> tuple[list[int], NDArr
 
 
 class _Numbers(dict[str, int]):
-    """Numbers names in the order of their first appearance."""
+    """Numbers strings in the order of first occurrence."""
 
     def __missing__(self, name: str) -> int:
         self[name] = number = len(self)
@@ -123,7 +123,7 @@ class _Numbers(dict[str, int]):
 
 
 class _Pieces(dict[str, int]):
-    """Numbers of pieces, and for each the numbers of its words as a row of a CSR matrix."""
+    """Numbers pieces in the order of first occurrence, and keeps the words of each as a row of a CSR matrix."""
 
     def __init__(self, tokens: Tokens) -> None:
         self.words = _Numbers()
@@ -145,17 +145,17 @@ class _Pieces(dict[str, int]):
         return csr_array(rows, shape=(len(self), len(self.words)))
 
 
-MOST_JOINED = 10_000  # parts of one run: an unbounded repetition takes memory for each
+_MOST_JOINED = 10_000  # parts of one run; bounds the memory of the match
 _APART = {code: " " for code in range(128) if not re.match(r"[\w']", chr(code))}
 
 
 class FastTokens:
-    """The fast tokenizer: one regular expression, with a language's `exceptions` (runs and their parts) and word rule.
+    """The fast tokenizer: one regular expression, a language's `exceptions` (runs and their parts) and a word rule.
 
-    In lower-case text, runs of letters, digits and underscores, with the combining marks behind them, are found by the
-    expression; an apostrophe between two runs joins them. A run that is an exception becomes the parts listed for it
-    ("don't": "do", "n't"); any other is cut at its apostrophes. Of the parts, those count that consist of two to 1000
-    letters and are no stop word. Needs nothing of spaCy once it is made, so that other processes need not load it.
+    The expression finds runs of letters, digits, underscores and combining marks in lower-case text; an apostrophe
+    joins two runs. A run with an exception becomes the parts listed for it ("don't": "do", "n't"); any other run is
+    split at its apostrophes. Parts of two to 1000 letters that are not stop words count. The object does not need
+    spaCy, so that worker processes do not load it.
     """
 
     def __init__(self, exceptions: Mapping[str, tuple[str, ...]], word: WordRule) -> None:
@@ -163,9 +163,9 @@ class FastTokens:
         self._word = word
 
     def pieces(self, text: str) -> list[str]:
-        """Parts of `text` in lower case, none of which ends inside a run."""
+        """Pieces of `text` in lower case; no run crosses their borders."""
         lower = text.lower()
-        if lower.isascii():  # most runs are then bare, and few pieces distinct; other text has too many separators
+        if lower.isascii():  # splits at punctuation too, which leaves fewer distinct pieces
             lower = lower.translate(_APART)
         return lower.split()
 
@@ -178,7 +178,7 @@ class FastTokens:
 
 @cache
 def _runs() -> re.Pattern[str]:
-    """Runs joined by apostrophes; a word is not cut at a mark."""
+    """Pattern of runs joined by apostrophes; combining marks do not end a run."""
     letters = map(chr, range(sys.maxunicode + 1))
     marks = "".join(letter for letter in letters if unicodedata.category(letter).startswith("M"))
-    return re.compile(rf"\w+(?:[{marks}]+\w*|'\w+){{0,{MOST_JOINED}}}")
+    return re.compile(rf"\w+(?:[{marks}]+\w*|'\w+){{0,{_MOST_JOINED}}}")

@@ -1,7 +1,6 @@
 """Count words on all cores, in the order of the documents and with few of them in memory.
 
-Processes come from loky rather than `multiprocessing`, which would run an unguarded user script again in every
-process it starts.
+The pool is loky's, because `multiprocessing` would run a user's unguarded script again in every worker process.
 """
 
 from __future__ import annotations
@@ -20,38 +19,38 @@ from dplda.readers.records import CountedDocuments, Defect, TextRecord
 from dplda.tokenize.counting import Counts, Tokens, WordCounter
 from dplda.tokenize.tokenization import Tokenization
 
-CHUNK_DOCUMENTS = 4096
-CHUNK_CHARACTERS = 1 << 21
-SMALL_CHUNKS = 4  # with no more than these, starting processes costs more than it saves
-MAX_PROCESSES = 8  # one process reads and merges; more than this would wait for it
+_CHUNK_DOCUMENTS = 4096
+_CHUNK_CHARACTERS = 1 << 21
+_SMALL_CHUNKS = 4  # for fewer chunks, starting processes costs more than it saves
+_MAX_PROCESSES = 8  # more would wait for the process that reads and merges
 
 
 class _Chunk(NamedTuple):
-    """Consecutive documents, and the defects met among them."""
+    """Consecutive documents, and the defects among them."""
 
     records: list[TextRecord]
     defects: Counter[Defect]
 
 
 def find_tokens(tokenization: Tokenization) -> Tokens:
-    """What cuts text into words as `tokenization` says. Raises `InputError` if its language cannot be cut so."""
-    from dplda.tokenize import spacy_tokens as tokens
+    """The tokenizer of `tokenization`. Raises `InputError` if it is not available for the language."""
+    from dplda.tokenize import spacy_tokens  # here, because worker processes import this module and need no spaCy
 
-    return tokens.find_tokens(tokenization)
+    return spacy_tokens.find_tokens(tokenization)
 
 
 def count_words(
     records: Iterable[TextRecord | Defect], tokenization: Tokenization, processes: int | None = None
 ) -> Iterator[CountedDocuments]:
-    """Chunks of counted documents, in order; the same whatever the number of `processes` (None: one per core).
+    """Chunks of counted documents, in order. The number of `processes` (None: one per core) does not affect them.
 
     Raises `InputError` if the language is not available.
     """
     tokens = find_tokens(tokenization)
     chunks = _chunks(records)
-    first = list(islice(chunks, SMALL_CHUNKS))
-    processes = processes or min(joblib.cpu_count(), MAX_PROCESSES)
-    if processes == 1 or len(first) < SMALL_CHUNKS:
+    first = list(islice(chunks, _SMALL_CHUNKS))
+    processes = processes or min(joblib.cpu_count(), _MAX_PROCESSES)
+    if processes == 1 or len(first) < _SMALL_CHUNKS:
         counter = WordCounter(tokens)
         for chunk in chain(first, chunks):
             yield _assemble(chunk, counter.count([record.text for record in chunk.records]))
@@ -73,15 +72,15 @@ def _count_in_pool(chunks: Iterable[_Chunk], tokens: Tokens, processes: int) -> 
         for done, future in waiting:
             yield _assemble(done, future.result())
         finished = True
-    finally:  # an interrupted pool must not be waited for
+    finally:  # do not wait for an interrupted pool
         pool.shutdown(kill_workers=not finished)
 
 
-_here: list[WordCounter] = []  # the counter of a worker process, kept from one chunk to the next
+_here: list[WordCounter] = []  # the counter of a worker process
 
 
 def _begin(tokens: Tokens) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupts are left to the parent
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles interrupts
     _here.append(WordCounter(tokens))
 
 
@@ -104,7 +103,7 @@ def _assemble(chunk: _Chunk, counts: Counts) -> CountedDocuments:
 
 
 def _chunks(records: Iterable[TextRecord | Defect]) -> Iterator[_Chunk]:
-    """Runs of documents, each of about CHUNK_CHARACTERS or CHUNK_DOCUMENTS, whichever is reached first."""
+    """Chunks of about _CHUNK_CHARACTERS or _CHUNK_DOCUMENTS, whichever is reached first."""
     chunk, characters = _Chunk([], Counter()), 0
     for record in records:
         if isinstance(record, Defect):
@@ -112,7 +111,7 @@ def _chunks(records: Iterable[TextRecord | Defect]) -> Iterator[_Chunk]:
         else:
             chunk.records.append(record)
             characters += len(record.text)
-        if characters >= CHUNK_CHARACTERS or len(chunk.records) >= CHUNK_DOCUMENTS:
+        if characters >= _CHUNK_CHARACTERS or len(chunk.records) >= _CHUNK_DOCUMENTS:
             yield chunk
             chunk, characters = _Chunk([], Counter()), 0
     if chunk.records or chunk.defects:

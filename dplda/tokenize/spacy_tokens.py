@@ -1,9 +1,9 @@
-"""Text to words: spaCy's tokenizer of one language, lower case, alphabetic, stop words out.
+"""spaCy's tokenizer of one language: lower-case alphabetic words without stop words.
 
-spaCy's rule tokenizer splits at white space first and treats every piece alone, so a document's words are those of
-its pieces. The answer is a function of the document only: renewing what spaCy remembers cannot change it, and what
-it remembers of other documents is checked, because it knows strings by a 64-bit hash for which anyone can make up
-collisions.
+spaCy's rule tokenizer splits text at white space and then each piece separately, so that the words of a document are
+those of its pieces. The result depends on the document alone: spaCy's cache of earlier documents can be dropped at any
+time, and a result from the cache is verified, because spaCy identifies strings by a 64-bit hash for which anyone can
+construct collisions.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from dplda.errors import InputError
 from dplda.tokenize.counting import FastTokens, Tokens, WordRule
 from dplda.tokenize.tokenization import Tokenization
 
-ANALYSED_PIECES = 500_000  # then spaCy's vocabulary starts afresh, which bounds memory
-MAX_PIECE = 200  # characters: a longer piece has no words, because affix rules take cubic time
-MAX_PART = 10_000  # characters of a language without white space between words
-_PART = re.compile(rf".{{1,{MAX_PART - 1}}}(?:\s|\Z)|.{{1,{MAX_PART}}}", re.DOTALL)
-PLAIN = "spacy.Tokenizer.v1"  # of the languages in which white space separates words
+_ANALYSED_PIECES = 500_000  # then spaCy's vocabulary is dropped, which bounds memory
+_MAX_PIECE = 200  # characters: a longer piece has no words, because affix rules take cubic time
+_MAX_PART = 10_000  # characters analysed at once in a language without white space between words
+_PART = re.compile(rf".{{1,{_MAX_PART - 1}}}(?:\s|\Z)|.{{1,{_MAX_PART}}}", re.DOTALL)
+_PLAIN = "spacy.Tokenizer.v1"  # the tokenizer of languages with white space between words
 
 
 class SpacyTokens:
-    """spaCy's tokens of `language`, a spaCy code such as ``"en"``, or their lemmas if `lemmas`.
+    """spaCy's tokenizer of `language`, a spaCy code such as ``"en"``; with `lemmas` it finds lemmas instead of words.
 
-    Raises `InputError` if spaCy has no such language or no table of its lemmas.
+    Raises `InputError` if spaCy does not have the language or its lemmas.
     """
 
     def __init__(self, language: str = "en", lemmas: bool = False) -> None:
-        self._asked = language, lemmas
+        self._arguments = language, lemmas
         self._tokenizer = _tokenizer(language)
         self._word = _word_rule(language, lemmas)
-        self._whole = type(self._tokenizer) is not Tokenizer  # may join across white space
+        self._whole = type(self._tokenizer) is not Tokenizer  # its tokens may contain white space
         self._analysed = 0
 
     def __reduce__(self) -> tuple[type[SpacyTokens], tuple[str, bool]]:
-        """Another process starts afresh."""
-        return SpacyTokens, self._asked
+        """Pickle the arguments only; another process makes its own tokenizer."""
+        return SpacyTokens, self._arguments
 
     def pieces(self, text: str) -> list[str]:
-        """What white space separates in `text`; its words where a language joins across white space."""
+        """Parts of `text` between white space; its words in a language whose tokens may contain white space."""
         if self._whole:
             return [word for part in _PART.findall(text) for word in self._analyse(part)]
         return text.split()
@@ -55,21 +55,21 @@ class SpacyTokens:
         """The words of one piece."""
         if self._whole:
             return [piece]
-        return self._analyse(piece) if len(piece) <= MAX_PIECE else []
+        return self._analyse(piece) if len(piece) <= _MAX_PIECE else []
 
     def _analyse(self, text: str) -> list[str]:
-        if self._analysed >= ANALYSED_PIECES:
-            self._tokenizer, self._analysed = _tokenizer(self._asked[0]), 0
+        if self._analysed >= _ANALYSED_PIECES:
+            self._tokenizer, self._analysed = _tokenizer(self._arguments[0]), 0
         tokens = self._tokenizer(text)
         spelled = [token.text for token in tokens]
-        if not _faithful(tokens, spelled, text):  # answer as if nothing was read before
-            spelled = [token.text for token in _with_own_vocabulary(self._tokenizer, self._asked[0], text)(text)]
+        if not _faithful(tokens, spelled, text):  # a hash collision with an earlier document
+            spelled = [token.text for token in _with_own_vocabulary(self._tokenizer, self._arguments[0], text)(text)]
         self._analysed += max(1, len(spelled)) if self._whole else 1
         return [word for token in spelled if (word := self._word(token))]
 
 
 def find_tokens(tokenization: Tokenization) -> Tokens:
-    """The tokenizer that `tokenization` asks for. Raises `InputError` if it cannot be had."""
+    """The tokenizer of `tokenization`. Raises `InputError` if it is not available."""
     make = fast_tokens if tokenization.tokenizer == "fast" else SpacyTokens
     return make(tokenization.language, tokenization.lemmas)
 
@@ -77,38 +77,38 @@ def find_tokens(tokenization: Tokenization) -> Tokens:
 def fast_tokens(language: str = "en", lemmas: bool = False) -> FastTokens:
     """The fast tokenizer with spaCy's lists for `language`.
 
-    Raises `InputError` if spaCy has no such language, or no table of its lemmas and `lemmas` are asked for, or needs
-    more than white space to find its words.
+    Raises `InputError` if spaCy does not have the language or, with `lemmas`, its lemmas, or if white space does not
+    separate its words.
     """
-    found = _language(language)
-    if found.default_config["nlp"]["tokenizer"]["@tokenizers"] != PLAIN:
+    rules = _language(language)
+    if rules.default_config["nlp"]["tokenizer"]["@tokenizers"] != _PLAIN:
         raise InputError(
             f"tokenizer 'fast' cannot find the words of language {language!r}, which are not separated by "
             f"white space. Use tokenizer 'spacy'."
         )
-    listed = found.Defaults.tokenizer_exceptions.items()
+    listed = rules.Defaults.tokenizer_exceptions.items()
     exceptions = {run: tuple(part[ORTH] for part in parts) for run, parts in listed}
     return FastTokens(exceptions, _word_rule(language, lemmas))
 
 
 def _faithful(tokens: Any, spelled: list[str], text: str) -> bool:
-    """Whether the tokens spell `text`, each of the length it was made with: no other string stood in for one."""
+    """Whether the tokens spell `text` and have the lengths they were made with: no hash collision replaced one."""
     return bool(tokens.text == text) and list(map(len, tokens)) == list(map(len, spelled))
 
 
 def _tokenizer(language: str) -> Any:
     try:
         pipeline = spacy.blank(language)
-    except Exception:  # whatever a language's optional packages raise when they are missing
+    except Exception:  # a missing optional package of a language raises any error
         raise _no_language(language) from None
-    pipeline.vocab.lex_attr_getters = {}  # a third of the time goes into attributes that no word depends on
+    pipeline.vocab.lex_attr_getters = {}  # they take a third of the time, and no word depends on them
     return pipeline.tokenizer
 
 
 def _with_own_vocabulary(tokenizer: Any, language: str, text: str) -> Any:
-    """A tokenizer that cuts `text` as `tokenizer`, of `language`, would if it had read nothing.
+    """A copy of `tokenizer`, of `language`, with an empty vocabulary, for `text` only.
 
-    Rules for pieces that are not in `text` cannot apply, and are left out because they take a tenth of a second.
+    Rules for strings that do not occur in `text` are left out, because adding them takes a tenth of a second.
     """
     if type(tokenizer) is not Tokenizer:
         return _tokenizer(language)
@@ -118,7 +118,7 @@ def _with_own_vocabulary(tokenizer: Any, language: str, text: str) -> Any:
 
 
 def _language(language: str) -> Any:
-    """spaCy's lists and settings of `language`."""
+    """spaCy's class of `language`, which holds its word lists and settings."""
     try:
         return spacy.util.get_lang_class(language)
     except Exception:

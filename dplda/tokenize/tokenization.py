@@ -1,4 +1,4 @@
-"""The declared tokenization: tokenizer, language and lemmas; public, and light to import."""
+"""The declared tokenization: tokenizer, language and lemmas. Public, and light to import."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ TOKENIZERS = ("spacy", "fast")
 
 @dataclass(frozen=True)
 class Tokenization:
-    """`language` is a spaCy code such as ``"en"``; `lemmas` asks for lemmas instead of words.
-
-    `tokenizer` is ``"spacy"`` or ``"fast"``. Raises `InputError` for another one.
-    """
+    """How text is split into words; the options are those of `Reading`. Raises `InputError` for another tokenizer."""
 
     language: str = "en"
     lemmas: bool = False

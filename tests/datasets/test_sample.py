@@ -1,4 +1,4 @@
-"""The sample corpus is what it says: readable, planted, the same everywhere."""
+"""The sample corpus is readable, follows its planted themes and is the same on every machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import spacy
 
 from dplda.datasets import sample
-from dplda.datasets.sample import GENERAL, SENTENCES, THEMES
+from dplda.datasets.sample import _GENERAL, _SENTENCES, _THEMES
 from dplda.errors import InputError
 
 COMMITTED = Path(__file__).resolve().parents[2] / "corpora"
@@ -39,9 +39,9 @@ def content(document: dict[str, str]) -> list[str]:
 
 
 def test_committed_copy_is_what_the_generator_writes(written: Path) -> None:
-    committed = COMMITTED / sample.CORPUS_FILE
+    committed = COMMITTED / sample._CORPUS_FILE
     assert gzip.decompress(committed.read_bytes()) == gzip.decompress(written.read_bytes())
-    assert (COMMITTED / sample.THEMES_FILE).read_bytes() == (written.parent / sample.THEMES_FILE).read_bytes()
+    assert (COMMITTED / sample._THEMES_FILE).read_bytes() == (written.parent / sample._THEMES_FILE).read_bytes()
     assert committed.stat().st_size <= 3_000_000
 
 
@@ -73,7 +73,7 @@ def test_documents_are_of_readable_length_with_enough_content(documents: Documen
     lengths = [len(document["text"].split()) for document in documents]
     assert min(lengths) >= 40
     assert max(lengths) <= 100
-    low, high = sample.CONTENT
+    low, high = sample._CONTENT
     assert {len(content(document)) for document in documents} == set(range(low, high + 1))
 
 
@@ -92,43 +92,43 @@ def test_tokenizer_returns_exactly_the_planted_words(documents: Documents) -> No
 
 
 def test_lists_hold_plain_distinct_words_and_frames_hold_stop_words() -> None:
-    for words in (*THEMES.values(), GENERAL):
+    for words in (*_THEMES.values(), _GENERAL):
         assert len(set(words)) == len(words) >= 60
         assert all(re.fullmatch("[a-z]{3,}", word) and word not in STOP_WORDS for word in words)
-    for n_slots, frames in SENTENCES.items():
+    for n_slots, frames in _SENTENCES.items():
         assert all(frame.count("{}") == n_slots for frame in frames)
         assert STOP_WORDS.issuperset(w.lower() for f in frames for w in re.findall("[A-Za-z]+", f))
 
 
 def test_themes_overlap_a_little_and_never_with_general_words() -> None:
-    assert len(THEMES) == 8
-    shared = {word for a, b in itertools.combinations(THEMES.values(), 2) for word in set(a).intersection(b)}
+    assert len(_THEMES) == 8
+    shared = {word for a, b in itertools.combinations(_THEMES.values(), 2) for word in set(a).intersection(b)}
     assert 3 <= len(shared) <= 20
-    assert not set(GENERAL).intersection(*[set().union(*THEMES.values())])
+    assert not set(_GENERAL).intersection(*[set().union(*_THEMES.values())])
 
 
 def test_planted_themes_are_distributions_with_a_common_background() -> None:
-    words, matrix = sample.planted_themes()
+    words, matrix = sample._planted_themes()
     assert words == sorted(set(words))
     assert matrix.shape == (8, len(words))
     np.testing.assert_allclose(matrix.sum(axis=1), 1.0)
-    general = [words.index(word) for word in GENERAL]
-    np.testing.assert_allclose(matrix[:, general].sum(axis=1), sample.BACKGROUND)
+    general = [words.index(word) for word in _GENERAL]
+    np.testing.assert_allclose(matrix[:, general].sum(axis=1), sample._BACKGROUND)
 
 
 def test_themes_file_holds_the_planted_distributions(written: Path) -> None:
-    tables = json.loads((written.parent / sample.THEMES_FILE).read_text(encoding="utf-8"))
-    words, matrix = sample.planted_themes()
-    assert list(tables) == list(THEMES)
+    tables = json.loads((written.parent / sample._THEMES_FILE).read_text(encoding="utf-8"))
+    words, matrix = sample._planted_themes()
+    assert list(tables) == list(_THEMES)
     for row, table in zip(matrix, tables.values(), strict=True):
         np.testing.assert_allclose([table.get(word, 0.0) for word in words], row, atol=1e-8)
 
 
 def test_word_frequencies_are_those_planted(documents: Documents) -> None:
-    words, matrix = sample.planted_themes()
+    words, matrix = sample._planted_themes()
     found = collections.Counter(word for document in documents for word in content(document))
     share = np.array([found[word] for word in words]) / found.total()
-    np.testing.assert_allclose(share, np.array(sample.ALPHA) / sum(sample.ALPHA) @ matrix, rtol=0.15)
+    np.testing.assert_allclose(share, np.array(sample._ALPHA) / sum(sample._ALPHA) @ matrix, rtol=0.15)
 
 
 def test_no_content_word_is_dropped_by_the_default_frequency_limit(documents: Documents) -> None:
@@ -137,11 +137,11 @@ def test_no_content_word_is_dropped_by_the_default_frequency_limit(documents: Do
 
 
 def test_one_or_two_themes_lead_most_documents(documents: Documents) -> None:
-    words, matrix = sample.planted_themes()
+    words, matrix = sample._planted_themes()
     place = {word: i for i, word in enumerate(words)}
     leading = []
     for document in documents[:1_000]:
-        indices = [place[word] for word in content(document) if word not in GENERAL]
+        indices = [place[word] for word in content(document) if word not in _GENERAL]
         per_theme = np.sort((matrix[:, indices] > 0).sum(axis=1) / len(indices))
         leading.append(per_theme[-2:].sum())
     assert np.median(leading) > 0.7

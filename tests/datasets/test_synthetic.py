@@ -1,4 +1,4 @@
-"""The planted corpora follow the model they claim, exactly reproducibly."""
+"""Synthetic corpora follow their declared model and are reproducible."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_words_follow_the_mixture_of_each_documents_topics() -> None:
     lengths = np.asarray(counts.sum(axis=1)).ravel()
     expected = lengths[:, None] * (proportions @ topics)
     assert_no_excess(counts.toarray(), expected)
-    for topic in range(3):  # also among documents rich in one topic: a mix-up of topics would show here
+    for topic in range(3):  # among documents rich in one topic, which would show a mix-up of topics
         rich = proportions[:, topic] > 0.7
         assert_no_excess(counts.toarray()[rich], expected[rich])
 
@@ -97,7 +97,7 @@ def test_a_word_of_probability_zero_is_never_drawn() -> None:
 
 
 def test_blocks_change_only_the_memory_not_the_totals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planted, "BLOCK_TOKENS", 500)
+    monkeypatch.setattr(planted, "_BLOCK_TOKENS", 500)
     counts, topics, proportions = synthetic(**SMALL, seed=3)
     assert counts.shape == (300, 40)
     expected = np.asarray(counts.sum(axis=1)).ravel()[:, None] * (proportions @ topics)

@@ -28,7 +28,7 @@ def read_text(tmp_path: Path) -> Callable[..., Documents]:
 
 @pytest.fixture
 def read_options() -> Callable[..., TextSource]:
-    """The source of a path, of which nothing but its public facts was read."""
+    """The source of a path after its public checks."""
 
     def read(path: Path, format: str | None = None, **options: Any) -> TextSource:
         source = open_source(path, ReadOptions(**options), format)

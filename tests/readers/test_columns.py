@@ -50,7 +50,7 @@ def test_an_id_is_only_shown_and_takes_nothing_from_its_record() -> None:
     rows: list[Row | Defect] = [("a", Defect.UNDECODABLE, "u"), ("a", "x" * 5000, "u")]
     assert records(rows, id_field="id", unit_field="who") == [
         TextRecord("1", unit_key("u"), "a"),
-        TextRecord("x" * columns.ID_CHARACTERS, unit_key("u"), "a"),
+        TextRecord("x" * columns._ID_CHARACTERS, unit_key("u"), "a"),
     ]
 
 

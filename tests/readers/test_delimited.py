@@ -47,7 +47,7 @@ def test_a_file_of_carriage_returns_alone_is_refused_and_not_torn(read_text: Any
 
 
 def test_a_carriage_return_in_a_file_of_line_feeds_belongs_to_its_field(read_text: Any) -> None:
-    """As pandas writes it where Python does not quote it."""
+    """pandas writes such fields unquoted."""
     assert texts(read_text("x.csv", "n,text\n1,a\rb\n2,c\r\n")) == ["a\rb", "c\r"]
 
 
@@ -152,8 +152,8 @@ def rows_of(content: list[str]) -> str:
 def test_where_the_file_is_cut_into_reads_changes_nothing(
     read_text: Any, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr(delimited, "CHUNK", size)
-    monkeypatch.setattr(delimited, "LARGEST_CHUNK", 2 * size)
+    monkeypatch.setattr(delimited, "_CHUNK", size)
+    monkeypatch.setattr(delimited, "_LARGEST_CHUNK", 2 * size)
     assert texts(read_text("x.csv", rows_of(CONTENT))) == CONTENT
 
 
@@ -161,8 +161,8 @@ def test_where_the_file_is_cut_into_reads_changes_nothing(
 def test_a_record_too_long_contributes_nothing_and_is_passed_over_in_little_memory(
     read_text: Any, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr(delimited, "CHUNK", size)
-    monkeypatch.setattr(delimited, "LARGEST_CHUNK", 2 * size)
+    monkeypatch.setattr(delimited, "_CHUNK", size)
+    monkeypatch.setattr(delimited, "_LARGEST_CHUNK", 2 * size)
     monkeypatch.setattr(delimited, "MAX_BYTES", 90)
     found = texts(read_text("x.csv", rows_of(CONTENT) + "plain" * 90 + ",1\r\nlast,2\r\n"))
     assert found[:5] == CONTENT[:5]
@@ -205,7 +205,7 @@ def test_a_header_may_be_quoted_and_span_lines(read_text: Any) -> None:
 def test_fields_of_many_quotation_marks_take_the_slow_way_to_the_same_text(
     read_text: Any, monkeypatch: pytest.MonkeyPatch, doubled: int
 ) -> None:
-    monkeypatch.setattr(delimited, "DOUBLED", doubled)
+    monkeypatch.setattr(delimited, "_DOUBLED", doubled)
     assert texts(read_text("x.csv", rows_of(CONTENT))) == CONTENT
     assert texts(read_text("x.csv", rows_of(CONTENT), one_line=True))[:2] == CONTENT[:2]
 
@@ -214,10 +214,10 @@ MARKS = st.lists(st.sampled_from([b'"', b",", b"\r", b"\n", b"a"]), max_size=12)
 
 
 def outcome(content: bytes, crlf: bool = False) -> object:
-    """What a walk along `content` comes to: malformed, the bytes behind the record, or how it breaks off."""
+    """The result of a walk along `content`: malformed, the bytes after the record, or the state at its end."""
     try:
-        walked = delimited.Grammar(b",", crlf).walk(content, 0, 99)
-    except delimited.Malformed:
+        walked = delimited._Grammar(b",", crlf).walk(content, 0, 99)
+    except delimited._Malformed:
         return "malformed"
     if isinstance(walked, bytes):
         return walked if walked.startswith(b'"') else (bool(walked.rstrip(b"\r")), walked.endswith(b"\r") and crlf)
@@ -226,8 +226,8 @@ def outcome(content: bytes, crlf: bool = False) -> object:
 
 @given(MARKS, MARKS, st.booleans())
 def test_the_short_beginning_of_a_record_goes_on_as_the_long_one_would(begun: bytes, rest: bytes, crlf: bool) -> None:
-    grammar = delimited.Grammar(b",", crlf)
-    with suppress(delimited.Malformed):
+    grammar = delimited._Grammar(b",", crlf)
+    with suppress(delimited._Malformed):
         walked = grammar.walk(begun, 0, 99)
         if isinstance(walked, bytes):
             assert len(walked) <= 4
@@ -236,9 +236,9 @@ def test_the_short_beginning_of_a_record_goes_on_as_the_long_one_would(begun: by
 
 @given(MARKS)
 def test_what_is_taken_for_well_formed_is_so_to_the_csv_module_too(content: bytes) -> None:
-    grammar = delimited.Grammar(b",", crlf=False)
-    content = content.replace(b"\r", b"")  # which the module takes for the end of a line outside quotation marks
-    with suppress(delimited.Malformed):
+    grammar = delimited._Grammar(b",", crlf=False)
+    content = content.replace(b"\r", b"")  # which the csv module takes for a line end
+    with suppress(delimited._Malformed):
         walked = grammar.walk(content, 0, 99)
         if not isinstance(walked, bytes):
             spans, end = walked
@@ -269,7 +269,7 @@ def test_a_record_of_very_many_fields_takes_no_room_for_them(read_text: Any) -> 
 def test_a_line_feed_ends_no_record_where_the_header_ends_at_cr_lf(
     read_text: Any, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
-    monkeypatch.setattr(delimited, "CHUNK", chunk)
+    monkeypatch.setattr(delimited, "_CHUNK", chunk)
     for forged in ("alice,hello\nbob,forged\r\n", "alice,hello\nbob\r\n", 'alice,"hello"\nbob,forged\r\n'):
         with pytest.raises(InputError, match="line feed stands inside a field"):
             read_text("x.csv", f"who,text\r\n{forged}bob,bye\r\n", unit_field="who")
@@ -290,7 +290,7 @@ def test_the_end_of_a_header_is_found_in_time_proportional_to_it() -> None:
 def test_the_line_of_a_malformed_record_is_told_behind_a_record_too_long(
     read_text: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delimited, "CHUNK", 16)
+    monkeypatch.setattr(delimited, "_CHUNK", 16)
     monkeypatch.setattr(delimited, "MAX_BYTES", 20)
     long = '"' + "a\n" * 60 + '",1\n'
     with pytest.raises(InputError, match="on line 63 "):

@@ -7,7 +7,7 @@ import pytest
 
 from dplda.errors import InputError
 from dplda.readers.columns import ReadOptions
-from dplda.readers.formats import default_name, guess_format, open_source
+from dplda.readers.formats import _guess_format, default_name, open_source
 from dplda.readers.records import TextRecord, TextSource
 
 
@@ -28,12 +28,12 @@ from dplda.readers.records import TextRecord, TextSource
     ],
 )
 def test_the_name_alone_tells_the_format(name: str, format: str) -> None:
-    assert guess_format(Path("nowhere") / name) == format
+    assert _guess_format(Path("nowhere") / name) == format
 
 
 def test_an_unknown_ending_asks_for_the_format() -> None:
     with pytest.raises(InputError, match=r"Give --format: folder, jsonl"):
-        guess_format(Path("a.docx"))
+        _guess_format(Path("a.docx"))
 
 
 @pytest.mark.parametrize(

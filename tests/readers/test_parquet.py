@@ -43,7 +43,7 @@ def test_one_cell_without_a_value_in_python_leaves_the_others_alone(tmp_path: Pa
     numbers = pa.array([2 ** (kind.bit_width - 2) + 1, 0], getattr(pa, f"int{kind.bit_width}")())
     pq.write_table(pa.table({"text": ["a", "b"], "id": numbers.view(kind)}), path)
     records = list(parquet_source([path], ReadOptions()).records())
-    if kind != pa.timestamp("ns"):  # for which Python has a value where pandas is installed
+    if kind != pa.timestamp("ns"):  # with pandas it has a Python value
         assert next(record.id for record in records) == "1"  # type: ignore[union-attr]
     assert [record.text for record in records] == ["a", "b"]  # type: ignore[union-attr]
 

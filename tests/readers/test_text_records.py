@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dplda.readers.records import UNIT_BYTES, document_key, printable, unit_key
+from dplda.readers.records import UNIT_BYTES, document_key, unit_key
 
 
 def test_a_number_and_its_digits_name_the_same_unit() -> None:
@@ -26,8 +26,3 @@ def test_different_names_get_different_keys(one: str, other: str) -> None:
 def test_a_document_never_shares_its_key_with_a_column_value() -> None:
     assert document_key(7) != unit_key("7")
     assert len(document_key(7)) == UNIT_BYTES
-
-
-@given(st.text(alphabet=st.characters(codec=None)))
-def test_printable_text_can_always_be_encoded(text: str) -> None:
-    printable(text).encode("utf-8")

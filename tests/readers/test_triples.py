@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dplda.errors import InputError
 from dplda.readers import counted_files as triples
-from dplda.readers.counted_files import parse_block, parse_line
+from dplda.readers.counted_files import _parse_block, _parse_line
 
 VOCAB = "apple\nbanana\ncherry\n"
 
@@ -42,8 +42,8 @@ FIELD = st.text(alphabet="0123456789.eE+-x_ ", max_size=6)
 @given(st.lists(st.lists(FIELD, max_size=4).map(" ".join), max_size=6))
 def test_fast_and_line_by_line_parsing_agree(lines: list[str]) -> None:
     block = "\n".join(lines).encode()
-    expected = [row for line in block.split(b"\n") if (row := parse_line(line)) is not None]
-    assert np.array_equal(parse_block(block), np.array(expected, dtype=float).reshape(-1, 3), equal_nan=True)
+    expected = [row for line in block.split(b"\n") if (row := _parse_line(line)) is not None]
+    assert np.array_equal(_parse_block(block), np.array(expected, dtype=float).reshape(-1, 3), equal_nan=True)
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 2**31)] * 3), min_size=1))
@@ -55,7 +55,7 @@ def test_regular_blocks_take_the_fast_path(rows: list[tuple[int, int, int]]) -> 
 
 
 def test_blocks_end_at_line_ends(read_counts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triples, "BLOCK_BYTES", 7)
+    monkeypatch.setattr(triples, "_BLOCK_BYTES", 7)
     body = "9\n3\n9\n" + "".join(f"{document} 1 {document}\n" for document in range(1, 10))
     found = read_counts(docword__x__txt=body, vocab__x__txt=VOCAB)
     assert found == {str(document): {"apple": document} for document in range(1, 10)}

@@ -11,7 +11,7 @@ from dplda.tokenize.counting import Counts, WordCounter
 
 
 class Letters:
-    """Pieces are parted by space; their words are their letters, doubled; an exclamation mark breaks it."""
+    """Splits at spaces; the words of a piece are its letters, doubled. Raises on an exclamation mark."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -68,13 +68,13 @@ def test_a_piece_is_asked_once_until_there_are_too_many(monkeypatch: pytest.Monk
     used.count(["ab cd ab", "cd"])
     used.count(["cd ab"])
     assert letters.asked == ["ab", "cd"]
-    monkeypatch.setattr(counter, "REMEMBERED_PIECES", 2)
+    monkeypatch.setattr(counter, "_REMEMBERED_PIECES", 2)
     assert rows(used.count(["ab"])) == [{"aa": 1, "bb": 1}]
     assert letters.asked == ["ab", "cd", "ab"]
 
 
 def test_what_is_remembered_is_bounded_in_characters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counter, "REMEMBERED_CHARACTERS", 1000)
+    monkeypatch.setattr(counter, "_REMEMBERED_CHARACTERS", 1000)
     counted = WordCounter(Letters())
     for _ in range(3):
         remembered = counted._seen

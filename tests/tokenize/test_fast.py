@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dplda.errors import InputError
-from dplda.tokenize.counting import MAX_LETTERS, FastTokens
+from dplda.tokenize.counting import _MAX_LETTERS, FastTokens
 from dplda.tokenize.spacy_tokens import SpacyTokens, fast_tokens
 
 FAST = fast_tokens("en")
@@ -26,7 +26,7 @@ def words_of(text: str, by: FastTokens | SpacyTokens = FAST) -> Counter[str]:
 
 
 def runs_of(text: str) -> list[str]:
-    """Runs of letters, digits, underscores and the marks behind them, joined by apostrophes: letter by letter."""
+    """Find runs of letters, digits, underscores and combining marks, joined by apostrophes, letter by letter."""
     runs = [""]
     for place, letter in enumerate(text):
         begins = [after.isalnum() or after == "_" for after in text[place : place + 2]]
@@ -39,7 +39,7 @@ def runs_of(text: str) -> list[str]:
 
 
 def by_the_rule(text: str) -> Counter[str]:
-    """The rule of the module, plainly."""
+    """A plain implementation of the rule of `FastTokens`."""
     words: Counter[str] = Counter()
     for run in runs_of(text.lower().replace("\u2019", "'")):
         listed = ENGLISH.tokenizer_exceptions.get(run)
@@ -74,14 +74,16 @@ def test_apostrophes_end_as_with_spacy(mark: str) -> None:
 
 
 def test_marks_belong_to_their_letters() -> None:
-    assert words_of("nai\u0308ve film") == {"film": 1}  # as with spaCy: a mark is no letter, and cuts no word in two
+    assert words_of("nai\u0308ve film") == {
+        "film": 1
+    }  # as with spaCy: a mark is not a letter, and does not split a word
     assert words_of("हिन्दी film", fast_tokens("hi")) == {"film": 1}
 
 
 @pytest.mark.parametrize("letter", ["x", "é"])
 def test_an_endless_run_counts_as_nothing_and_hides_no_other(letter: str) -> None:
-    assert words_of(letter * (MAX_LETTERS + 1) + " word") == {"word": 1}
-    assert words_of(f"{2 * letter},word," * MAX_LETTERS) == {2 * letter: MAX_LETTERS, "word": MAX_LETTERS}
+    assert words_of(letter * (_MAX_LETTERS + 1) + " word") == {"word": 1}
+    assert words_of(f"{2 * letter},word," * _MAX_LETTERS) == {2 * letter: _MAX_LETTERS, "word": _MAX_LETTERS}
 
 
 def test_another_process_needs_no_spacy() -> None:

@@ -46,9 +46,9 @@ def test_documents_keep_their_order_identity_and_counts() -> None:
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 def test_chunks_and_processes_change_nothing(processes: int, tokenizer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = flat(list(count_words(RECORDS, Tokenization(tokenizer=tokenizer), processes=1)))
-    monkeypatch.setattr(pool, "CHUNK_DOCUMENTS", 4)
+    monkeypatch.setattr(pool, "_CHUNK_DOCUMENTS", 4)
     chunks = list(count_words(RECORDS, Tokenization(tokenizer=tokenizer), processes))
-    assert len(chunks) > pool.SMALL_CHUNKS
+    assert len(chunks) > pool._SMALL_CHUNKS
     assert flat(chunks) == expected
     assert sum(chunk.defects.total() for chunk in chunks) == 2
 
@@ -62,13 +62,13 @@ def test_a_document_has_the_words_it_has_alone(tokenizer: str, texts: list[str],
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "find_tokens", FIND_TOKENS)
         alone = [flat(list(count_words([record], how))) for record in records]
-        patch.setattr(pool, "CHUNK_DOCUMENTS", size)
+        patch.setattr(pool, "_CHUNK_DOCUMENTS", size)
         together = flat(list(count_words(records, how, processes=1)))
     assert together == [document for [document] in alone]
 
 
 def test_no_more_than_a_few_chunks_are_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "CHUNK_DOCUMENTS", 1)
+    monkeypatch.setattr(pool, "_CHUNK_DOCUMENTS", 1)
     taken = []
 
     def records() -> Iterator[TextRecord | Defect]:
@@ -78,7 +78,7 @@ def test_no_more_than_a_few_chunks_are_read_ahead(monkeypatch: pytest.MonkeyPatc
 
     chunks = count_words(records(), Tokenization(), processes=2)
     next(chunks)
-    assert len(taken) <= pool.SMALL_CHUNKS + 2 * 2 + 1
+    assert len(taken) <= pool._SMALL_CHUNKS + 2 * 2 + 1
     chunks.close()  # type: ignore[attr-defined]
 
 
@@ -109,7 +109,7 @@ def test_a_script_without_a_main_guard_can_use_processes(tmp_path: Path) -> None
         "from dplda.tokenize import pool\n"
         "from dplda.readers.records import TextRecord\n"
         "from dplda.tokenize.tokenization import Tokenization\n"
-        "pool.CHUNK_DOCUMENTS = 1\n"
+        "pool._CHUNK_DOCUMENTS = 1\n"
         "records = [TextRecord(str(n), b'u' * 16, 'film story') for n in range(8)]\n"
         "chunks = pool.count_words(records, pool.Tokenization(), processes=2)\n"
         "assert sum(int(chunk.counts.sum()) for chunk in chunks) == 16\n"

@@ -9,7 +9,7 @@ from spacy.strings import hash_string
 
 from dplda.errors import InputError
 from dplda.tokenize import spacy_tokens as tokens
-from dplda.tokenize.spacy_tokens import MAX_PIECE, SpacyTokens
+from dplda.tokenize.spacy_tokens import _MAX_PIECE, SpacyTokens
 
 TOKENS = SpacyTokens("en")
 WHOLE = spacy.blank("en")
@@ -21,7 +21,7 @@ def words_of(text: str, by: SpacyTokens = TOKENS) -> Counter[str]:
 
 
 def by_spacy(text: str) -> Counter[str]:
-    """The rule in spaCy's own words, over the whole document."""
+    """The rule, applied to spaCy's tokens of the whole document."""
     kept = (token for token in WHOLE.tokenizer(text) if token.is_alpha and not token.is_stop)
     return Counter(token.lower_ for token in kept if len(token.lower_) >= 2 and token.lower_.isalpha())
 
@@ -46,7 +46,7 @@ def test_everyday_text_gives_spacys_own_words() -> None:
 
 
 def test_a_fresh_vocabulary_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "ANALYSED_PIECES", 3)
+    monkeypatch.setattr(tokens, "_ANALYSED_PIECES", 3)
     forgetful = SpacyTokens("en")
     first = forgetful._tokenizer
     for text in ("alpha beta gamma delta alpha", "epsilon (beta) gamma.", "alpha alpha beta"):
@@ -55,7 +55,7 @@ def test_a_fresh_vocabulary_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_no_document_can_stand_in_for_a_word_of_another() -> None:
-    forged = "ohtnyvqqHrEEcabK"  # made up so that spaCy takes it for the same string
+    forged = "ohtnyvqqHrEEcabK"  # constructed to have the same hash in spaCy
     assert hash_string(forged) == hash_string("movie")
     for first, second in ((forged, "movie"), ("movie", forged)):
         fresh = SpacyTokens("en")
@@ -84,7 +84,7 @@ def test_a_language_that_joins_across_space_is_read_in_parts_that_end_at_spaces(
     text = "\u6211\u7231 " * 20_000 + "\u6211" * 15_000
     parts = tokens._PART.findall(text)
     assert "".join(parts) == text
-    assert max(map(len, parts)) <= tokens.MAX_PART
+    assert max(map(len, parts)) <= tokens._MAX_PART
     assert all(part.endswith(" ") for part in parts[:5])
     taken = SpacyTokens("zh")
     asked: list[str] = []
@@ -102,7 +102,7 @@ def test_everyday_text_is_never_read_twice() -> None:
 
 
 def test_an_endless_piece_costs_no_time_and_counts_as_nothing() -> None:
-    assert words_of("(" * 1_000_000 + " word " + "x" * (MAX_PIECE + 1)) == {"word": 1}
+    assert words_of("(" * 1_000_000 + " word " + "x" * (_MAX_PIECE + 1)) == {"word": 1}
 
 
 def test_lemmas_are_looked_up_and_stop_words_among_them_left_out() -> None:
@@ -122,8 +122,8 @@ def test_other_languages_have_their_own_rules() -> None:
 
 def test_a_language_that_joins_across_space_is_taken_whole() -> None:
     chinese = SpacyTokens("zh")
-    assert words_of("电影 好看", chinese) == Counter()  # characters: each shorter than two letters
-    chinese._tokenizer = WHOLE.tokenizer  # one that finds words, for spaCy's own such need other packages
+    assert words_of("电影 好看", chinese) == Counter()  # single characters are shorter than two letters
+    chinese._tokenizer = WHOLE.tokenizer  # finds words; spaCy's own need other packages
     chinese._word = TOKENS._word
     assert chinese.pieces("A film, don't; film") == ["film", "film"]
     assert words_of("A film, don't; film", chinese) == {"film": 2}

@@ -1,4 +1,4 @@
-from dplda.tokenize.counting import MAX_LETTERS, WordRule
+from dplda.tokenize.counting import _MAX_LETTERS, WordRule
 
 RULE = WordRule({"the", "go"}, {"films": "Film", "went": "go", "cannot": "can not", "i": "myself"})
 
@@ -12,8 +12,8 @@ def test_stop_words_count_neither_as_they_stand_nor_as_lemmas() -> None:
 
 
 def test_words_have_two_to_many_letters() -> None:
-    assert [RULE(token) for token in ("a", "ab", MAX_LETTERS * "a")] == ["", "ab", MAX_LETTERS * "a"]
-    assert RULE((MAX_LETTERS + 1) * "a") == ""
+    assert [RULE(token) for token in ("a", "ab", _MAX_LETTERS * "a")] == ["", "ab", _MAX_LETTERS * "a"]
+    assert RULE((_MAX_LETTERS + 1) * "a") == ""
     assert RULE("I") == "myself"
 
 

@@ -41,7 +41,7 @@ from dplda.tokenize.counting import WordCounter
 from dplda.tokenize.spacy_tokens import SpacyTokens
 
 STEPS: tuple[tuple[Any, str], ...] = (
-    (dplda.readers.text_lines, "parse_line"),
+    (dplda.readers.text_lines, "_parse_line"),
     (Ledger, "reserve"),
     (SpacyTokens, "words"),
     (WordCounter, "count"),
@@ -163,7 +163,7 @@ def _limiting(size: int) -> Callable[[], None]:
 
 def _small_chunks() -> None:
     """Count words in processes of their own, one of which dies over a document."""
-    dplda.tokenize.pool.CHUNK_DOCUMENTS = 40
+    dplda.tokenize.pool._CHUNK_DOCUMENTS = 40
     dplda.tokenize.pool._count_here = _dying  # type: ignore[assignment]
 
 

@@ -1,0 +1,31 @@
+"""The options of reading a corpus. Imports nothing heavy, because the command line needs their names at start."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class Reading(TypedDict, total=False):
+    """How to read a corpus. All options are public; None is the default of each.
+
+    - `format`: the format of the path, instead of the guess from its name.
+    - `text_field`, `id_field`, `unit_field`: the columns of the text, the document's name and the privacy unit.
+    - `language`: a spaCy code (``"en"``); `lemmas`: count lemmas instead of words (False); `tokenizer`: ``"spacy"`` or
+      ``"fast"`` (``"spacy"``).
+    - `one_line`: each line of a CSV or TSV file is one record, whatever it holds (False).
+    - `multiline`: does nothing; quoted line breaks are always read.
+    - `encoding`: the text encoding, a Python codec name.
+    - `pattern`: read only the files of a folder whose names match, such as ``"*.csv"``.
+    """
+
+    format: str | None
+    text_field: str | None
+    id_field: str | None
+    unit_field: str | None
+    language: str | None
+    lemmas: bool | None
+    tokenizer: str | None
+    one_line: bool | None
+    multiline: bool | None
+    encoding: str | None
+    pattern: str | None
