@@ -23,7 +23,7 @@ from dplda.progress import NoProgress, Progress
 from dplda.readers.columns import ReadOptions
 from dplda.readers.files import reading
 from dplda.readers.formats import default_name, open_source
-from dplda.readers.options import Reading
+from dplda.readers.reading_options import Reading
 from dplda.readers.records import DOCUMENT, CountedDocuments, CountSource, Defect, Source, TextSource
 from dplda.store.count_store import VERSION, CountStore, is_partial, is_store
 from dplda.store.from_matrix import store_from_matrix
@@ -144,7 +144,7 @@ class Corpus:
 def read_corpus(path: str | Path, *, cache: str | Path | None = None, **reading: Unpack[Reading]) -> Corpus:
     """Check the public facts of a corpus (path, format, columns, language) without reading its documents.
 
-    `reading` are the options of `dplda.readers.options.Reading`; `cache` is the folder of prepared stores. Raises
+    `reading` are the options of `dplda.readers.reading_options.Reading`; `cache` is the folder of prepared stores. Raises
     `InputError`, and `TypeError` for an unknown option.
     """
     if unknown := sorted(reading.keys() - Reading.__annotations__.keys()):

@@ -11,7 +11,7 @@ from store_helpers import documents_of
 from dplda.corpus import Corpus, read_corpus
 from dplda.errors import InputError
 from dplda.readers.columns import ReadOptions
-from dplda.readers.options import Reading
+from dplda.readers.reading_options import Reading
 from dplda.store.fingerprint import fingerprint
 from dplda.tokenize.tokenization import Tokenization
 

@@ -12,7 +12,7 @@ import click
 from dplda.cli.console import say
 from dplda.config import ADJACENCIES, ExecutionSettings, ModelSettings, PrivacySettings, VocabularySettings
 from dplda.errors import InputError
-from dplda.readers.options import Reading
+from dplda.readers.reading_options import Reading
 from dplda.tokenize.tokenization import TOKENIZERS
 
 if TYPE_CHECKING:
