@@ -42,6 +42,10 @@ class Cost:
         """Whether this total stays within `capacity` in both sums."""
         return self.mu_squared <= capacity.mu_squared and self.delta <= capacity.delta
 
+    def share_of(self, capacity: Cost) -> float:
+        """The share of a finite `capacity` that this total takes, in the sum in which it takes more."""
+        return max(self.mu_squared / capacity.mu_squared, self.delta / capacity.delta)
+
 
 NOTHING = Cost(0.0, 0.0)
 

@@ -37,8 +37,8 @@ class Share:
 def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[Event, ...]:
     """Events, one per query, whose composition meets (epsilon, delta); all fixed before any data are read.
 
-    GDP parameters follow mu_j^2 = weight_j mu^2 / (count_j * sum of weights). The common mu starts just below its closed
-    form and is lowered until the accountant agrees. Each query that may fail gets a tenth of the delta kept for
+    GDP parameters follow mu_j^2 = weight_j mu^2 / (count_j * sum of weights). The common mu starts just below its
+    closed form and is lowered until the accountant agrees. Each query that may fail gets a tenth of the delta kept for
     failures. Raises `ValueError` if more than nine may fail.
     """
     total = sum(share.weight for share in shares)
