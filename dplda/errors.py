@@ -1,7 +1,7 @@
 """All exceptions that users can meet, with their exit statuses.
 
-Messages name the parameter, its value, the allowed range and the next step. They never contain a word, a count or a name
-from a private document.
+Messages name the parameter, its value, the allowed range and the next step. They never contain a word, a count or a
+name from a private document.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class DpldaError(Exception):
     """
 
     exit_code = 2
-    reason = "the run could not go on"
+    reason = "the run could not continue"
 
 
 class InputError(DpldaError, ValueError):

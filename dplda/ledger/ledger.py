@@ -40,8 +40,8 @@ _GRANT_RANGES = {
 class Ledger:
     """A ledger in one SQLite file, created if absent; safe for several processes at once.
 
-    The default `path` is ``$DPLDA_LEDGER``, else ``ledger.db`` in the user's data folder. `key` is 32 secret bytes, kept
-    in a second file, for fingerprints and the journal. Every method raises `LedgerError` if the file is locked for more
+    The default `path` is ``$DPLDA_LEDGER``, else ``ledger.db`` in the user's data folder. `key`, 32 secret bytes in
+    a second file, serves fingerprints and the journal. Every method raises `LedgerError` if the file is locked for more
     than five seconds or cannot be read, written or trusted.
     """
 
@@ -69,9 +69,9 @@ class Ledger:
     ) -> Reservation:
         """Reserve the cost of `events`, the run's whole plan; on disk when this returns.
 
-        `epsilon` (nats) and `delta` are those requested, `parameters` plain JSON. `sound` is False for a run that is not
-        private or not proven private. `run` is its id, by default a `new_name`. Raises `BudgetRefused`, with nothing
-        written, if the budget does not allow the run, and `InputError` for values out of range.
+        `epsilon` (nats) and `delta` are those requested, `parameters` plain JSON. `sound` is False for a run that is
+        not private or not proven private. `run` is its id, by default a `new_name`. Raises `BudgetRefused`, and writes
+        nothing, if the budget does not allow the run, and `InputError` for values out of range.
         """
         _check_name("dataset", dataset)
         _check_name("unit", unit)
@@ -98,8 +98,7 @@ class Ledger:
                 seconds=canonical({}),
                 created=_now(),
             )
-            plan = tuple(PlannedEvent(event=event, charged=False) for event in events)
-            admit(state, queries.run_record(row, plan))
+            admit(state, queries.run_record(row, tuple(PlannedEvent(event=event) for event in events)))
             self._record(session, *_declared(session, dataset), row, *_event_rows(row.id, events))
             return Reservation(self._store, self._trusted, row.id, tuple(events))
 
@@ -124,7 +123,7 @@ class Ledger:
             delta=delta,
             sound=sound,
             created=datetime.now(UTC),
-            plan=tuple(PlannedEvent(event=event, charged=False) for plan in plans for event in plan),
+            plan=tuple(PlannedEvent(event=event) for plan in plans for event in plan),
         )
         if plans:
             admit(state, combined, len(plans))
@@ -253,16 +252,13 @@ class Ledger:
             raise InputError(f"Dataset {dataset!r} is not in the ledger. See: dplda budget show")
         return self._trusted(session)
 
-    def _owned_by(self, owner: str) -> bool:
-        return hmac.compare_digest(self._store.chain.owner(), owner)
-
     def _record(self, session: Session, *rows: Base) -> None:
         integrity.record(session, self._store.chain, *rows)
 
 
 def _reopened(path: str, owner: str) -> Ledger:
     ledger = Ledger(path) if os.path.exists(path) else None
-    if ledger is None or not ledger._owned_by(owner):
+    if ledger is None or not hmac.compare_digest(ledger._store.chain.owner(), owner):
         raise LedgerError(f"{path} is not the ledger that was copied or pickled. Open the one you mean: Ledger(path).")
     return ledger
 

@@ -44,7 +44,7 @@ class PlannedEvent:
     """A planned event of a run, and whether it was charged."""
 
     event: Event
-    charged: bool
+    charged: bool = False
 
     @property
     def status(self) -> str:
@@ -78,6 +78,11 @@ class RunRecord:
     model: str | None = None
     fingerprint: str | None = None
     grouping: str | None = None
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """All planned events, in order."""
+        return tuple(planned.event for planned in self.plan)
 
     @property
     def counted(self) -> tuple[Event, ...]:

@@ -65,6 +65,15 @@ def test_spent_epsilon_holds_at_the_grants_delta_with_failures_taken_off(ledger)
 def test_remaining_is_the_share_of_the_filter(ledger):
     spend(ledger, events=[gaussian(mu_squared=capacity(10.0, 1e-5).mu_squared / 4)])
     assert ledger.dataset("reviews").remaining == pytest.approx(0.75)
+    words = "75.0% of the grant is left (counted in the sum of squared GDP parameters, not epsilon)"
+    assert ledger.dataset("reviews").remaining_text == words
+
+
+def test_what_is_left_is_said_of_the_sum_of_which_less_is_left(ledger):
+    spend(ledger, events=[gaussian(mu_squared=0.1, delta=4e-8)])
+    assert ledger.dataset("reviews").remaining_text == "60.0% of the grant is left (counted in failure probability)"
+    ledger.grant("reviews", unbounded=True)
+    assert ledger.dataset("reviews").remaining_text == "spending has no limit"
 
 
 def test_guarantee_and_spending_are_told_apart_in_words(ledger):
