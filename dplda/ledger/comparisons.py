@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from sqlalchemy import select
@@ -53,7 +53,7 @@ class Outcome:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON without the cell."""
-        return {name: value for name, value in vars(self).items() if name != "cell"}
+        return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "cell"}
 
     @classmethod
     def from_json(cls, cell: Cell, record: Mapping[str, Any]) -> Outcome:

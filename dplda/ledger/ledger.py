@@ -99,7 +99,8 @@ class Ledger:
                 created=_now(),
             )
             admit(state, queries.run_record(row, tuple(PlannedEvent(event=event) for event in events)))
-            self._record(session, *_declared(session, dataset), row, *_event_rows(row.id, events))
+            rows = (*_declared(session, dataset), row, *_event_rows(run, events))
+            integrity.record(session, self._store.chain, *rows)
             return Reservation(self._store, self._trusted, row.id, tuple(events))
 
     def quote(
@@ -164,7 +165,7 @@ class Ledger:
                 parameters=_plain_json(parameters),
                 created=_now(),
             )
-            self._record(session, row)
+            integrity.record(session, self._store.chain, row)
             return ComparisonLog(self._store, self._trusted, row.name)
 
     def grant(
@@ -204,7 +205,7 @@ class Ledger:
                 created=_now(),
                 listed=canonical([float(level) for level in listed]) if listed else None,
             )
-            self._record(session, *_declared(session, dataset), row)
+            integrity.record(session, self._store.chain, *_declared(session, dataset), row)
 
     def runs(self) -> list[RunRecord]:
         """All runs, oldest first."""
@@ -251,9 +252,6 @@ class Ledger:
         if dataset not in queries.names(session):
             raise InputError(f"Dataset {dataset!r} is not in the ledger. See: dplda budget show")
         return self._trusted(session)
-
-    def _record(self, session: Session, *rows: Base) -> None:
-        integrity.record(session, self._store.chain, *rows)
 
 
 def _reopened(path: str, owner: str) -> Ledger:
