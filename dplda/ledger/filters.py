@@ -196,13 +196,14 @@ def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord, runs: in
             f"{_described(name, run.dataset)} has {grant}. If its documents are public or synthetic: "
             f"{command} --unbounded"
         )
+    taken = math.ceil(1000 * _gaussian_epsilon(run.cost.mu_squared, run)) / 1000
     request = f"this run: it was requested at epsilon {run.epsilon:g}, delta {run.delta:g}, and takes"
     if runs > 1:
         request = f"these {runs} runs: at delta {run.delta:g} they take, in all,"
     late = " (a level not listed before the first output has no guarantee fixed beforehand)"
     warning = "" if spent == NOTHING else late
     raise BudgetRefused(
-        f"Dataset {_described(name, run.dataset)} cannot pay for {request} epsilon {_epsilon_taken(run):g}; "
+        f"Dataset {_described(name, run.dataset)} cannot pay for {request} epsilon {taken:g}; "
         f"{_epsilon_left(grant, spent, run)} is left "
         f"(the grant is {grant}). Use less, or: {command} --epsilon E --delta D{warning}"
     )
@@ -213,11 +214,6 @@ def _described(name: str, dataset: str) -> str:
     if name == dataset:
         return repr(name)
     return f"{name!r}, which shares documents with {dataset!r} (exact, not for publication),"
-
-
-def _epsilon_taken(run: RunRecord) -> float:
-    """epsilon of the run's noise at the run's delta, rounded up."""
-    return math.ceil(1000 * _gaussian_epsilon(run.cost.mu_squared, run)) / 1000
 
 
 def _epsilon_left(grant: Grant, spent: Cost, run: RunRecord) -> str:
@@ -231,4 +227,5 @@ def _epsilon_left(grant: Grant, spent: Cost, run: RunRecord) -> str:
 
 
 def _gaussian_epsilon(mu_squared: float, run: RunRecord) -> float:
+    """epsilon of noise with this sum of squared GDP parameters, at the Gaussian part of the run's delta."""
     return accountant.gaussian_epsilon(math.sqrt(mu_squared), run.delta * (1 - accountant.FAILURE_SHARE))

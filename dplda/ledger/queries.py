@@ -29,13 +29,13 @@ from dplda.store.sketches import Fingerprint, Sketch
 def load(session: Session) -> LedgerState:
     """All runs, grants and overlaps. The caller must have verified the record."""
     plans: dict[str, list[PlannedEvent]] = defaultdict(list)
-    for event in session.scalars(select(EventRow).order_by(EventRow.run, EventRow.position)):
-        plans[event.run].append(_planned(event))
+    for row in session.scalars(select(EventRow).order_by(EventRow.run, EventRow.position)):
+        plans[row.run].append(PlannedEvent(event=Event.from_json(json.loads(row.event)), charged=row.asked))
     runs = session.scalars(select(RunRow).order_by(RunRow.number))
     grants: dict[str, list[Grant]] = defaultdict(list)
     for grant in session.scalars(select(GrantRow).order_by(GrantRow.number)):
         grants[grant.dataset].append(_grant(grant))
-    overlaps = frozenset((row.earlier, row.later) for row in session.scalars(select(OverlapRow)))
+    overlaps = frozenset((overlap.earlier, overlap.later) for overlap in session.scalars(select(OverlapRow)))
     records = [run_record(run, tuple(plans[run.id])) for run in runs]
     return LedgerState(runs=records, grants=dict(grants), overlaps=overlaps)
 
@@ -77,10 +77,6 @@ def run_record(row: RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
         created=datetime.fromisoformat(row.created),
         plan=plan,
     )
-
-
-def _planned(row: EventRow) -> PlannedEvent:
-    return PlannedEvent(event=Event.from_json(json.loads(row.event)), charged=row.asked)
 
 
 def _grant(row: GrantRow) -> Grant:
