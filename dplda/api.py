@@ -25,7 +25,7 @@ from dplda.corpus import Corpus
 from dplda.errors import DpldaError, InputError, UnsupportedByData
 from dplda.execution.engines import Engine, running_engine
 from dplda.lda.recovery import most_topics, require_words, within_limits
-from dplda.ledger import Ledger, new_name
+from dplda.ledger import Ledger, Status, new_name
 from dplda.mechanisms.curator import Curator, Gate, WordFrequencies
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
@@ -328,18 +328,21 @@ def _released_on_failure(folder: Path | None) -> Iterator[None]:
 
 @contextmanager
 def _abandoned_on_failure(recorder: Recorder) -> Iterator[None]:
-    """End a failed run in the ledger: what was never charged costs nothing. Reasons carry no private text."""
+    """End a failed run in the ledger, which refunds what was never charged. Reasons contain no private text."""
     try:
         yield
-    except UnsupportedByData:
-        recorder.abandon("unsupported", "the released numbers could not support the request")
-        raise
-    except KeyboardInterrupt:
-        recorder.abandon("cancelled", "interrupted")
-        raise
-    except DpldaError as error:
-        recorder.abandon("cancelled", type(error).__name__)
-        raise
     except BaseException as error:
-        recorder.abandon("failed", type(error).__name__)
+        recorder.abandon(*_ending(error))
         raise
+
+
+def _ending(error: BaseException) -> tuple[Status, str]:
+    """The status and reason of a run that `error` ended."""
+    match error:
+        case UnsupportedByData():
+            return Status.UNSUPPORTED, error.reason
+        case DpldaError():
+            return Status.CANCELLED, error.reason
+        case KeyboardInterrupt():
+            return Status.CANCELLED, "interrupted"
+    return Status.FAILED, f"unexpected {type(error).__name__}"

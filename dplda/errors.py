@@ -1,57 +1,66 @@
 """All exceptions that users can meet, with their exit statuses.
 
-Messages name the parameter, its value, the allowed range and the next step; they never contain a word,
-a count or a name taken from a private document.
+Messages name the parameter, its value, the allowed range and the next step. They never contain a word, a count or a
+name from a private document.
 """
 
 from __future__ import annotations
 
 
 class DpldaError(Exception):
-    """Base of all errors meant for the user: one clear line and an exit status."""
+    """Base of all errors meant for the user: one clear line and an exit status.
+
+    `reason` is what the ledger records of a run that the error ends; it is the same for all documents.
+    """
 
     exit_code = 2
+    reason = "the run could not continue"
 
 
 class InputError(DpldaError, ValueError):
     """Wrong usage or bad input. Nothing was spent."""
 
-    exit_code = 2
+    reason = "bad input"
 
 
 class LedgerError(DpldaError):
     """The ledger cannot be opened, read or trusted. Nothing was spent."""
 
-    exit_code = 2
+    reason = "the ledger could not be used"
 
 
 class BudgetRefused(DpldaError):
     """The dataset's granted budget does not allow the run. Nothing was spent."""
 
     exit_code = 3
+    reason = "the budget does not allow it"
 
 
 class UnsupportedByData(DpldaError):
-    """The released numbers cannot support the request. What was spent stands in the ledger.
+    """The released numbers cannot support the request. What was charged stays spent.
 
     Raised from released (already charged) numbers only, so that the exit status is itself private.
     """
 
     exit_code = 4
+    reason = "the released numbers could not support the request"
 
 
 class DeviceError(DpldaError):
     """A GPU or cluster could not finish a pass over the documents. What was charged before stays spent.
 
-    May depend on the documents, and is for whoever runs the fit alone.
+    It may depend on the documents and is only for the person who runs the fit.
     """
 
     exit_code = 6
+    reason = "the GPU failed"
 
 
 class ClusterError(DeviceError):
     """A cluster could not finish a pass over the documents. What was charged before stays spent."""
 
+    reason = "the cluster failed"
+
 
 class GateError(RuntimeError):
-    """A program error at the curator's gate: an unplanned, repeated or misordered release. Fails closed."""
+    """An error in the program: an unplanned, repeated or misordered release, which the curator refuses."""

@@ -60,11 +60,6 @@ def a_run(number: int = 1, dataset: str = "a", mu_squared: float = 1.0, **change
         "delta": 1e-6,
         "sound": True,
         "status": "done",
-        "reason": "",
-        "parameters": {},
-        "seconds": {},
-        "model": None,
-        "fingerprint": None,
         "created": datetime(2026, 1, 1, tzinfo=UTC),
         "plan": (PlannedEvent(event=gaussian(mu_squared=mu_squared), charged=True),),
     }

@@ -10,7 +10,8 @@ from handmade import make_model
 
 from dplda.accounting.budget_plan import calibrate
 from dplda.accounting.events import PrivacyStatement, merged
-from dplda.ledger.comparisons import DONE, Cell, Comparison, Outcome
+from dplda.ledger import Status
+from dplda.ledger.comparisons import Cell, Comparison, Outcome
 from dplda.model import TopicModel
 from dplda.placements.default import shares
 
@@ -32,7 +33,13 @@ HOSTILE = [
 
 
 def outcome(
-    placement: str, epsilon: float, repeat: int, *, calibration: str = "sound", status: str = DONE, **numbers: Any
+    placement: str,
+    epsilon: float,
+    repeat: int,
+    *,
+    calibration: str = "sound",
+    status: str = Status.DONE,
+    **numbers: Any,
 ) -> Outcome:
     cell = Cell(placement, calibration, epsilon, repeat)
     run = f"{placement}-{calibration}-{epsilon:g}-{repeat}"

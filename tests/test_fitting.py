@@ -10,10 +10,11 @@ from dp_accounting import GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
 
 import dplda
+from dplda import errors
 from dplda.accounting.accountant import cost, run_epsilon
 from dplda.accounting.events import at_least
 from dplda.corpus import CountStore, synthetic
-from dplda.errors import BudgetRefused, InputError, UnsupportedByData
+from dplda.errors import BudgetRefused, DpldaError, InputError, UnsupportedByData
 from dplda.store.fingerprint import Fingerprinter
 
 WORDS = [f"word{i}" for i in range(80)]
@@ -258,6 +259,34 @@ def test_a_run_that_fails_before_it_asks_costs_nothing(planted, ledger, monkeypa
     assert (run.status, run.cost.mu_squared) == ("failed", 0.0)
     assert "private" not in run.reason
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "described"),
+    [
+        (InputError, "cancelled: bad input"),
+        (errors.LedgerError, "cancelled: the ledger could not be used"),
+        (errors.BudgetRefused, "cancelled: the budget does not allow it"),
+        (UnsupportedByData, "unsupported: the released numbers could not support the request"),
+        (errors.DeviceError, "cancelled: the GPU failed"),
+        (errors.ClusterError, "cancelled: the cluster failed"),
+        (KeyboardInterrupt, "cancelled: interrupted"),
+        (MemoryError, "failed: unexpected MemoryError"),
+    ],
+)
+def test_the_ledger_says_in_plain_words_why_a_run_ended(planted, ledger, monkeypatch, error, described):
+    def fail(self, progress=None, key=None):
+        raise error("a secret word")
+
+    monkeypatch.setattr(dplda.Corpus, "open", fail)
+    with pytest.raises(error, match="secret"):
+        dplda.fit(corpus_of(planted[0]), n_topics=4, ledger=ledger)
+    assert ledger.runs()[0].described == described
+
+
+def test_every_error_has_its_own_reason_for_the_ledger():
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, DpldaError)]
+    assert len({kind.reason for kind in kinds}) == len(kinds) == 7
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""What a run plans to charge, and what its charges add up to."""
+"""Accounting: planned events, the plan of a run's budget, and composition."""

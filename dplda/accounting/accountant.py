@@ -1,11 +1,11 @@
 """Composition of events: exact within a run, by a Gaussian-DP filter across runs.
 
-Within a run all multipliers are fixed beforehand, so Gaussian composition, and where there are pure tests the numerical
-composition of dp_accounting, is valid and tight. Across runs whose parameters depend on earlier outputs it is not
-(docs/privacy.md, section 4.3 has the counterexample); there a filter fixed at the start is used: the sum of squared GDP
+Within a run all multipliers are fixed beforehand, so that Gaussian composition is valid and tight; with pure tests,
+the numerical composition of dp_accounting is. Neither is valid across runs whose parameters depend on earlier outputs
+(docs/privacy.md, section 4.3 has a counterexample). There a filter is fixed at the start: the sum of squared GDP
 parameters may not exceed the capacity of the grant (Smith and Thakurta 2022, Theorem 3), and failure probabilities are
-added apart. For Gaussian events this sum is twice the zCDP parameter, that is the Renyi filter at every order at once,
-converted without loss.
+summed separately. For Gaussian events this sum is twice the zCDP parameter, so the filter is the Renyi filter at every
+order at once, converted to epsilon without loss.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from dplda.accounting.events import EXACT, PURE, Event, merged
 
-# Share of any delta kept for failure probabilities of single stages (T7's threshold): runs and grants convert
-# their Gaussian part at the rest, so that one run asking for a whole grant fits into it exactly.
+# The share of every delta that is kept for failure probabilities of single stages (T7's threshold). Runs and grants
+# convert their Gaussian part at the rest, so that one run that requests a whole grant fits it exactly.
 FAILURE_SHARE = 0.01
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The charge of a list of events to a filter: the sum of squared GDP parameters, and the sum of deltas."""
+    """A charge to a filter, or its capacity: a sum of squared GDP parameters and a sum of failure probabilities."""
 
     mu_squared: float
     delta: float
@@ -39,8 +39,12 @@ class Cost:
         return Cost(self.mu_squared + other.mu_squared, self.delta + other.delta)
 
     def fits(self, capacity: Cost) -> bool:
-        """Whether this total stays within `capacity` in both currencies."""
+        """Whether this total stays within `capacity` in both sums."""
         return self.mu_squared <= capacity.mu_squared and self.delta <= capacity.delta
+
+    def share_of(self, capacity: Cost) -> float:
+        """The share of a finite `capacity` that this total takes, in the sum in which it takes more."""
+        return max(self.mu_squared / capacity.mu_squared, self.delta / capacity.delta)
 
 
 NOTHING = Cost(0.0, 0.0)
@@ -49,7 +53,7 @@ NOTHING = Cost(0.0, 0.0)
 def cost(events: Iterable[Event]) -> Cost:
     """The filter cost of `events` (docs/privacy.md, section 4.1); infinite if one of them is exact.
 
-    A Gaussian of multiplier s is 1/s-GDP; a pure epsilon-DP test is dominated by mu-GDP with
+    A Gaussian event of multiplier s is 1/s-GDP. A pure epsilon-DP test is mu-GDP with
     mu = 2 Phi^-1(e^eps / (1 + e^eps)).
     """
     total = NOTHING
@@ -74,7 +78,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """The least epsilon (nats) at which a mu-GDP mechanism meets `delta`."""
+    """The least epsilon (nats) for which a mu-GDP mechanism is (epsilon, `delta`)-private."""
     if mu == 0 or gaussian_delta(mu, 0.0) <= delta:
         return 0.0
     if math.isinf(mu) or delta <= 0:
@@ -96,24 +100,25 @@ def capacity(epsilon: float, delta: float) -> Cost:
 
 
 def run_epsilon(events: Iterable[Event], delta: float) -> float:
-    """epsilon of one run at `delta` (docs/privacy.md, section 4.2); infinite for exact events.
+    """epsilon (nats) of one run at `delta` (docs/privacy.md, section 4.2).
 
-    Failure probabilities are taken off `delta` first; infinite, too, if nothing is left. Gaussian mechanisms with fixed
-    multipliers, adaptive or not, compose to exactly one Gaussian mechanism (Dong, Roth and Su 2022, Corollary 3.3),
-    whose epsilon has a closed form; with pure events, privacy-loss distributions are composed (dp_accounting).
+    Failure probabilities are subtracted from `delta` first. The result is infinite if nothing remains, or if an event
+    is exact. Gaussian mechanisms with fixed multipliers, adaptive or not, compose to exactly one Gaussian mechanism
+    (Dong, Roth and Su 2022, Corollary 3.3), whose delta has a closed form. With pure events, privacy-loss distributions
+    are composed (dp_accounting).
     """
     events = tuple(events)
     if not events:
         return 0.0
-    left = delta - math.fsum(event.count * event.delta for event in events)
-    if left <= 0 or any(event.mechanism == EXACT for event in events):
+    remaining = delta - math.fsum(event.count * event.delta for event in events)
+    if remaining <= 0 or any(event.mechanism == EXACT for event in events):
         return math.inf
     mu = math.sqrt(cost(event for event in events if event.mechanism != PURE).mu_squared)
     pure = merged(event for event in events if event.mechanism == PURE)
-    return float(_composed(mu, pure).get_epsilon_for_delta(left)) if pure else gaussian_epsilon(mu, left)
+    return float(_composed(mu, pure).get_epsilon_for_delta(remaining)) if pure else gaussian_epsilon(mu, remaining)
 
 
-@lru_cache(maxsize=4)  # a run's events are added up when they are planned and again when they are stated
+@lru_cache(maxsize=4)  # a run's events are composed once for its plan and again for its privacy statement
 def _composed(mu: float, pure: tuple[Event, ...]) -> Any:
     """The privacy-loss distribution of a `mu`-GDP Gaussian mechanism and the `pure` events together."""
     parts = [pld.from_gaussian_mechanism(1 / mu)] if mu else []
@@ -124,5 +129,5 @@ def _composed(mu: float, pure: tuple[Event, ...]) -> Any:
 
 
 def gaussian_budget(epsilon: float, delta: float) -> float:
-    """The total GDP parameter mu that a run may spend for (epsilon, delta), before the accountant's rounding."""
+    """The total GDP parameter mu of a run at (epsilon, delta), before the accountant's rounding."""
     return math.sqrt(capacity(epsilon, delta).mu_squared)

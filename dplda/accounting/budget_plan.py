@@ -1,4 +1,4 @@
-"""From a total budget to a frozen list of events: shares of mu^2, calibrated by the accountant."""
+"""Plan a run's budget: divide mu^2 into shares and calibrate a frozen list of events."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from functools import lru_cache
 from dplda.accounting.accountant import FAILURE_SHARE, gaussian_budget, run_epsilon
 from dplda.accounting.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, is_clip
 
-ROUNDING = 1e-4  # share of mu kept for accountants that round the privacy losses of every event up
-MOST_FAILURES = 9  # tenths of the share of delta kept for failures; ten would leave no room for rounding
+_ROUNDING = 1e-4  # the share of mu that allows for accountants that round every event's privacy losses up
+_MOST_FAILURES = 9  # each takes a tenth of the delta kept for failures; ten would leave no room for rounding
 
 
 @dataclass(frozen=True)
 class Share:
-    """A stage's share of the run's mu^2, its `weight` over the sum of all, split evenly over `count` equal questions.
+    """A stage's share of the run's mu^2: its `weight` over the sum of all weights, split evenly over `count` queries.
 
-    `may_fail` says whether later guarantees hold only with probability 1 - delta_fail: so for a stage that tests
-    something (docs/privacy.md, T4), and always for one that selects words (T7).
+    `may_fail` says that later guarantees hold only with probability 1 - delta_fail, as after a test (docs/privacy.md,
+    T4). A stage that selects words always may fail (T7).
     """
 
     stage: str
@@ -29,29 +29,29 @@ class Share:
 
     @property
     def n_may_fail(self) -> int:
-        """How many of its questions carry a failure probability."""
+        """The number of its queries that have a failure probability."""
         return self.count if self.selects_words or self.may_fail else 0
 
 
 @lru_cache(maxsize=64)
 def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[Event, ...]:
-    """Events, one per question, whose composition meets (epsilon, delta); all fixed before any data is read.
+    """Events, one per query, whose composition meets (epsilon, delta); all fixed before any data are read.
 
-    Gaussian parameters follow mu_j^2 = weight_j mu^2 / sum of weights; the common mu starts just below its closed form
-    and is lowered until the accountant agrees. Each question that can fail does so with probability a tenth of the
-    share of `delta` that is kept for failures; raises `ValueError` beyond `MOST_FAILURES`.
+    GDP parameters follow mu_j^2 = weight_j mu^2 / (count_j * sum of weights). The common mu starts just below its
+    closed form and is lowered until the accountant agrees. Each query that may fail gets a tenth of the delta kept for
+    failures. Raises `ValueError` if more than nine may fail.
     """
-    whole = sum(share.weight for share in shares)
+    total = sum(share.weight for share in shares)
     failure, failing = 0.1 * FAILURE_SHARE * delta, sum(share.n_may_fail for share in shares)
-    if failing > MOST_FAILURES:
-        raise ValueError(f"a plan may hold at most {MOST_FAILURES} questions that can fail, got {failing}")
+    if failing > _MOST_FAILURES:
+        raise ValueError(f"a plan may hold at most {_MOST_FAILURES} queries that can fail, got {failing}")
 
     def events(mu: float) -> tuple[Event, ...]:
         return tuple(
             Event(
                 stage=share.stage,
                 mechanism=GAUSSIAN_THRESHOLD if share.selects_words else GAUSSIAN,
-                noise_multiplier=math.sqrt(share.count * whole / share.weight) / mu,
+                noise_multiplier=math.sqrt(share.count * total / share.weight) / mu,
                 delta=failure if share.n_may_fail else 0.0,
             )
             for share in shares
@@ -59,16 +59,16 @@ def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[
         )
 
     target = delta * (1 - FAILURE_SHARE) + failing * failure
-    mu = gaussian_budget(epsilon, delta) * (1 - ROUNDING)
+    mu = gaussian_budget(epsilon, delta) * (1 - _ROUNDING)
     reached = run_epsilon(events(mu), target)
     while reached > epsilon:
-        mu *= epsilon / reached * (1 - ROUNDING)
+        mu *= epsilon / reached * (1 - _ROUNDING)
         reached = run_epsilon(events(mu), target)
     return events(mu)
 
 
 def exact_events(shares: tuple[Share, ...]) -> tuple[Event, ...]:
-    """One exact event per question of `shares`, for a run without noise: nothing is clipped, and no vote total used."""
+    """One exact event per query of `shares`, for a run without noise, which needs neither clips nor a vote total."""
     return tuple(
         Event(stage=share.stage, mechanism=EXACT)
         for share in shares

@@ -1,4 +1,4 @@
-"""The stages of runs, frozen events, which anyone can compose again, and the privacy statement of a run."""
+"""Stages of a run, frozen events that anyone can compose again, and the run's privacy statement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CLIP = " clip"
 
 
 class Stage(StrEnum):
-    """What is charged under its own name. Placements state the budget share of each of their stages."""
+    """Stages that are charged by name. Each placement states the budget shares of its stages."""
 
     VOCABULARY = "vocabulary"
     FREQUENCY = "frequency"
@@ -24,12 +24,12 @@ class Stage(StrEnum):
     CORE = "core"
     TENSOR = "tensor"
     REFINE = "refine"
-    # tests of stability and what they allow: configuration 3
+    # configuration 3: stability tests, then the output that they permit
     MASS = "mass"
     GAP = "gap"
     TENSOR_NORM = "tensor norm"
     DECOMPOSITION = "decomposition"
-    # the same of configuration 4
+    # configuration 4: the same
     SIZE_LOWER_BOUND = "size lower bound"
     SPECTRUM = "spectrum"
     NORM = "norm"
@@ -43,12 +43,12 @@ def clip_of(stage: str) -> str:
 
 
 def is_clip(name: str) -> bool:
-    """Whether `name` is that of an event that chooses a clipping norm."""
+    """Whether the event `name` chooses a clipping norm."""
     return name.endswith(_CLIP)
 
 
 def base_of(name: str) -> str:
-    """The stage that `name` belongs to: its own, or the one whose clipping norm it chooses."""
+    """The stage of the event `name`: itself, or the stage whose clipping norm it chooses."""
     return name.removesuffix(_CLIP)
 
 
@@ -60,11 +60,11 @@ EXACT = "exact"
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """One charged stage; never changed once reserved (docs/privacy.md, rule 8).
+    """A stage's charge; never changed once reserved (docs/privacy.md, rule 8).
 
-    `noise_multiplier` is the noise's standard deviation over the l2 sensitivity under the run's adjacency
-    (no unit); `epsilon` replaces it for a pure test (nats). `delta` is the stage's own failure probability,
-    `count` how often the stage asks with these numbers. An ``exact`` event has no noise: epsilon is infinite.
+    `noise_multiplier` is the noise's standard deviation over the l2 sensitivity under the run's adjacency; a pure test
+    has `epsilon` (nats) instead, an exact event neither. `delta` is the failure probability of each of `count` equal
+    queries.
     """
 
     stage: str
@@ -76,10 +76,10 @@ class Event:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stage", str(self.stage))
-        given = {GAUSSIAN: (1, 0), GAUSSIAN_THRESHOLD: (1, 0), PURE: (0, 1), EXACT: (0, 0)}
-        has = (self.noise_multiplier is not None, self.epsilon is not None)
-        if given.get(self.mechanism) != has:
-            raise ValueError(f"event {self.stage!r}: {self.mechanism!r} with multiplier, epsilon given: {has}")
+        needed = {GAUSSIAN: (1, 0), GAUSSIAN_THRESHOLD: (1, 0), PURE: (0, 1), EXACT: (0, 0)}
+        present = (self.noise_multiplier is not None, self.epsilon is not None)
+        if needed.get(self.mechanism) != present:
+            raise ValueError(f"event {self.stage!r}: {self.mechanism!r} with multiplier, epsilon given: {present}")
         for value in (self.noise_multiplier, self.epsilon):
             if value is not None and not 0 < value < float("inf"):
                 raise ValueError(f"event {self.stage!r}: scale must be positive and finite, got {value!r}")
@@ -87,7 +87,7 @@ class Event:
             raise ValueError(f"event {self.stage!r}: delta={self.delta!r}, count={self.count!r}")
 
     def to_json(self) -> dict[str, Any]:
-        """The event as plain JSON; absent fields are left out."""
+        """The event as plain JSON without absent fields."""
         return {k: v for k, v in asdict(self).items() if v is not None and (k != "delta" or v)}
 
     @classmethod
@@ -106,7 +106,7 @@ def merged(events: Iterable[Event]) -> tuple[Event, ...]:
 
 
 def at_least(epsilon: float) -> str:
-    """`epsilon` in four digits, rounded up: what is told is never less than what holds."""
+    """`epsilon` to four digits, rounded up, so that no text understates it."""
     return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(epsilon)):.4g}"
 
 
@@ -114,8 +114,8 @@ def at_least(epsilon: float) -> str:
 class PrivacyStatement:
     """A run's guarantee: (epsilon, delta) for one `unit` under `adjacency`, and the events behind it.
 
-    `sound` is False for a run that is not private or not proven private; `reason` then says why and
-    `epsilon` is infinite. `epsilon` is that of all `events` together (docs/privacy.md, section 4.2).
+    `epsilon` (nats) is that of all `events` together (docs/privacy.md, section 4.2). `sound` is False for a run that is
+    not private or not proven private; then `reason` says why and `epsilon` is infinite.
     """
 
     epsilon: float

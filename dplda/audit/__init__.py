@@ -1,1 +1,1 @@
-"""Attacks on the mechanisms themselves, on synthetic corpora: do the releases reveal more than the claimed epsilon?"""
+"""Audits of the mechanisms on synthetic corpora: attacks that bound epsilon from below."""

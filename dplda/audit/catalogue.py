@@ -1,4 +1,4 @@
-"""The games of an audit: one for each question of the curator, and one for each placement as a whole."""
+"""The catalogue of games: one for each query of the curator, and one for each placement."""
 
 from __future__ import annotations
 
@@ -23,18 +23,16 @@ from dplda.statistics import Contribution
 from dplda.statistics.norm_histogram import CLIP_GRID
 from dplda.statistics.word_votes import MOST_WORDS
 
-WORDS = tuple(f"w{i}" for i in range(6))
-SUM = "sum"  # the stage of whatever is asked by itself: plans of one question are alike
-UNIT = 3  # tokens of one word: the whole first, second and third moment of a document lies on it
-BEYOND = 1e-3  # of the canary's norm, where sums are clipped
-HELD = (
-    300  # documents of each kind in the base: far above any word's threshold, so that no vote total or mass is cut off
-)
-W = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]], np.float64)  # what words 1 and 2 add, cancels
+_WORDS = tuple(f"w{i}" for i in range(6))
+_SUM = "sum"  # the stage of a game with one query, whose plan does not depend on the name
+_TOKENS = 3  # of one word in a document, so that all its moments lie on that word
+_CLIP = 1e-3  # where sums are clipped, far below the canary's norm
+_COPIES = 300  # of each document of the base: above any word's threshold, and no vote total or mass is truncated
+_W = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]], np.float64)  # words 1 and 2 cancel
 
 
 def mechanism_games(settings: PrivacySettings) -> Iterator[Game]:
-    """A game of each, at the epsilon, delta and adjacency of `settings`."""
+    """A game of each query of the curator, at the epsilon, delta and adjacency of `settings`."""
     yield _size(settings)
     yield _frequency(settings)
     yield _known_word(settings)
@@ -45,26 +43,26 @@ def mechanism_games(settings: PrivacySettings) -> Iterator[Game]:
 
 
 def _statistics() -> dict[str, tuple[Contribution, dict[int, int], dict[int, int]]]:
-    """The sums of docs/privacy.md, section 2, with a canary and a document that it replaces.
+    """The sums of docs/privacy.md, section 2, each with a canary and the document that it replaces.
 
-    Their contributions are at right angles where they cannot be opposite, and opposite where they can.
+    The contributions of the two are opposite where that is possible, and orthogonal elsewhere.
     """
-    ones, topics = np.ones(len(WORDS)), np.full((len(WORDS), 2), 1 / len(WORDS))
-    first_heavy = np.where(np.arange(len(WORDS)) == 0, 1e3, 1.0)
-    one, two, balanced = {1: UNIT}, {2: UNIT}, {1: 1, 2: 1, 5: 1}
+    ones, topics = np.ones(len(_WORDS)), np.full((len(_WORDS), 2), 1 / len(_WORDS))
+    first_heavy = np.where(np.arange(len(_WORDS)) == 0, 1e3, 1.0)
+    one, two, balanced = {1: _TOKENS}, {2: _TOKENS}, {1: 1, 2: 1, 5: 1}
     return {
         "mean": (statistics.first_moment(ones), one, two),
         "moment": (statistics.second_moment(ones), one, two),
-        "subspace": (statistics.second_moment_times(first_heavy, W), {0: 1, 1: 2}, {0: 1, 2: 2}),
-        "core": (statistics.core(ones, W), one, balanced),
-        "tensor": (statistics.third_moment(W), one, two),
-        "tensor, projected": (statistics.projected_third_moment(ones, W), one, two),
-        "tensor, along a vector": (statistics.third_moment_along(W, np.array([[1.0], [0.0]])), one, two),
+        "subspace": (statistics.second_moment_times(first_heavy, _W), {0: 1, 1: 2}, {0: 1, 2: 2}),
+        "core": (statistics.core(ones, _W), one, balanced),
+        "tensor": (statistics.third_moment(_W), one, two),
+        "tensor, projected": (statistics.projected_third_moment(ones, _W), one, two),
+        "tensor, along a vector": (statistics.third_moment_along(_W, np.array([[1.0], [0.0]])), one, two),
         "refine": (statistics.expected_counts(topics, 0.5), one, two),
     }
 
 
-def _document(words: dict[int, int], length: int = len(WORDS)) -> np.ndarray:
+def _document(words: dict[int, int], length: int = len(_WORDS)) -> np.ndarray:
     counts = np.zeros(length, np.int64)
     for word, count in words.items():
         counts[word] = count
@@ -75,9 +73,9 @@ def _neighbours(
     settings: PrivacySettings,
     canary: dict[int, int],
     other: dict[int, int],
-    words: tuple[str, ...] = WORDS,
+    words: tuple[str, ...] = _WORDS,
 ) -> Neighbours:
-    base = np.repeat([_document({word: UNIT}, len(words)) for word in (1, 2)], HELD, axis=0)
+    base = np.repeat([_document({word: _TOKENS}, len(words)) for word in (1, 2)], _COPIES, axis=0)
     less = _document(other, len(words)) if settings.adjacency == "replace" else None
     return Neighbours(words, base, _document(canary, len(words)), less)
 
@@ -97,8 +95,8 @@ def _game(
 def _alone(
     name: str, stage: str, settings: PrivacySettings, neighbours: Neighbours, play: Callable[[Attacker], object]
 ) -> Game:
-    """A game of one question, which has the whole budget."""
-    game = _game(name, (Share(SUM, 1.0),), settings, neighbours, play)
+    """A game of one query, which has the whole budget."""
+    game = _game(name, (Share(_SUM, 1.0),), settings, neighbours, play)
     return replace(game, events=(replace(game.events[0], stage=stage),))
 
 
@@ -106,80 +104,80 @@ def _sum(
     name: str, statistic: Contribution, canary: dict[int, int], other: dict[int, int], settings: PrivacySettings
 ) -> Game:
     def play(attacker: Attacker) -> None:
-        attacker.release(SUM, statistic, BEYOND)
+        attacker.release(_SUM, statistic, _CLIP)
 
-    return _alone(name, SUM, settings, _neighbours(settings, canary, other), play)
+    return _alone(name, _SUM, settings, _neighbours(settings, canary, other), play)
 
 
 def _size(settings: PrivacySettings) -> Game:
-    too_short = {1: UNIT - 1}
-    neighbours = _neighbours(settings, {1: UNIT}, too_short)
+    too_short = {1: _TOKENS - 1}
+    neighbours = _neighbours(settings, {1: _TOKENS}, too_short)
     return _alone("size", Stage.SIZE, settings, neighbours, Attacker.size)
 
 
 def _frequency(settings: PrivacySettings) -> Game:
-    neighbours = _neighbours(settings, {1: UNIT}, {2: UNIT})
+    neighbours = _neighbours(settings, {1: _TOKENS}, {2: _TOKENS})
     return _game("frequency", word_shares(True), settings, neighbours, Attacker.word_frequencies)
 
 
 def _known_word(settings: PrivacySettings) -> Game:
-    neighbours = _neighbours(settings, {1: UNIT}, {2: UNIT})
+    neighbours = _neighbours(settings, {1: _TOKENS}, {2: _TOKENS})
     return _game(
         "vocabulary, known word", word_shares(False), settings, neighbours, Attacker.choose_words, public=False
     )
 
 
 def _unknown_words(settings: PrivacySettings) -> Game:
-    """As many words as a unit may vote for, that nobody else has: each more is a chance to be released."""
-    words = (*WORDS, *(f"own{i}" for i in range(MOST_WORDS)))
-    own = dict.fromkeys(range(len(WORDS), len(words)), 1)
-    neighbours = _neighbours(settings, own, {2: UNIT}, words=words)
+    """A canary with as many words of its own as a unit may vote for: each may be released by chance."""
+    words = (*_WORDS, *(f"own{i}" for i in range(MOST_WORDS)))
+    canary = dict.fromkeys(range(len(_WORDS), len(words)), 1)
+    neighbours = _neighbours(settings, canary, {2: _TOKENS}, words=words)
     shares = word_shares(False)
     return _game("vocabulary, unknown words", shares, settings, neighbours, Attacker.choose_words, public=False)
 
 
 def _clip(settings: PrivacySettings) -> Game:
-    """The lowest bin of the histogram is seen through a quantile that it reaches alone or not at all."""
+    """A game about the lowest bin of the histogram: the evidence is whether that bin alone reaches the quantile."""
     scale = np.array([2.0**-13, 2.0**25, 2.0**25, 1.0, 1.0, 1.0])
-    neighbours = _neighbours(settings, {0: UNIT}, {1: UNIT})
-    (event,) = calibrate((Share(SUM, 1.0),), settings.epsilon, settings.delta)
+    neighbours = _neighbours(settings, {0: _TOKENS}, {1: _TOKENS})
+    (event,) = calibrate((Share(_SUM, 1.0),), settings.epsilon, settings.delta)
     quantile = (event.noise_multiplier or 0.0) / len(neighbours.base)
     statistic = statistics.first_moment(scale)
 
     def play(attacker: Attacker) -> None:
-        attacker.evidence = 1.0 if attacker.clip(SUM, statistic, quantile) == CLIP_GRID[0] else -1.0
+        attacker.evidence = 1.0 if attacker.clip(_SUM, statistic, quantile) == CLIP_GRID[0] else -1.0
 
-    return _alone("clip", clip_of(SUM), settings, neighbours, play)
+    return _alone("clip", clip_of(_SUM), settings, neighbours, play)
 
 
 SOUND = tuple(name for name in PLACEMENTS if not registry.find(name, registry.SOUND).reason)
-N_DOCUMENTS, N_WORDS, N_TOPICS, LENGTH = 250, 8, 2, 12
-OFTEN = 50  # times that the canary repeats the rarest word: at or above the largest norm of every statistic
+_N_DOCUMENTS, _N_WORDS, _N_TOPICS, _LENGTH = 250, 8, 2, 12
+_REPEATS = 50  # of the canary's word, so that its norm is among the largest of every statistic
 
 
 def placement_game(placement: str, settings: PrivacySettings) -> Game:
-    """A game of `placement` at epsilon, delta and adjacency of `settings`; raises `InputError` if it claims nothing."""
+    """A game of a whole run of `placement` with `settings`; raises `InputError` if it is not private."""
     if placement not in SOUND:
-        raise InputError(f"placement must be one of {', '.join(SOUND)}, which promise something, got {placement!r}.")
+        raise InputError(f"placement must be one of {', '.join(SOUND)}, which are private, got {placement!r}.")
     neighbours = _planted_neighbours(settings.adjacency)
-    asked = FitSettings(
+    fit_settings = FitSettings(
         privacy=settings,
         vocabulary=VocabularySettings(words=neighbours.words),
-        model=ModelSettings(placement=placement, topics=N_TOPICS),
+        model=ModelSettings(placement=placement, topics=_N_TOPICS),
     )
-    request = Request(neighbours.corpora()[0], asked, "audit")
+    request = Request(neighbours.corpora()[0], fit_settings, "audit")
 
     def play(attacker: Attacker) -> None:
-        with contextlib.suppress(UnsupportedByData):  # tests failed: what was released until then is the evidence
-            request.placement.learn(attacker, attacker.word_frequencies(), asked, np.random.default_rng(0))
+        with contextlib.suppress(UnsupportedByData):  # a test failed: the earlier releases are the evidence
+            request.placement.learn(attacker, attacker.word_frequencies(), fit_settings, np.random.default_rng(0))
 
     return Game(f"placement {placement}", request.events, settings.delta, neighbours, play)
 
 
 def _planted_neighbours(adjacency: str) -> Neighbours:
-    """Planted topics, of which the last word is left out; the canary holds it alone, which weighs most of all words."""
-    counts = synthetic(N_DOCUMENTS, N_WORDS - 1, N_TOPICS, mean_length=LENGTH, concentration=0.5, zipf=0.0)[0].toarray()
-    base = np.column_stack([counts, np.zeros(N_DOCUMENTS, np.int64)])
-    canary, other = np.zeros((2, N_WORDS), np.int64)
-    canary[-1], other[0] = OFTEN, OFTEN
-    return Neighbours(tuple(f"w{i}" for i in range(N_WORDS)), base, canary, other if adjacency == "replace" else None)
+    """Planted topics without the last word, and a canary of that word only, whose weight is the largest."""
+    planted, *_ = synthetic(_N_DOCUMENTS, _N_WORDS - 1, _N_TOPICS, mean_length=_LENGTH, concentration=0.5, zipf=0.0)
+    base = np.column_stack([planted.toarray(), np.zeros(_N_DOCUMENTS, np.int64)])
+    canary, other = np.zeros((2, _N_WORDS), np.int64)
+    canary[-1], other[0] = _REPEATS, _REPEATS
+    return Neighbours(tuple(f"w{i}" for i in range(_N_WORDS)), base, canary, other if adjacency == "replace" else None)

@@ -1,6 +1,6 @@
-"""A game of an audit: two neighbouring synthetic corpora, the questions of a run, and evidence from many runs on each.
+"""Games: the attacker's evidence from many runs on each of two neighbouring corpora.
 
-Corpora are synthetic (docs/privacy.md, rule 14): nothing is charged, and no ledger is opened.
+The corpora are synthetic (docs/privacy.md, rule 14), so that nothing is charged and no ledger is opened.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from dplda.progress import Progress
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Corpora of counts (n_documents, n_words) over public `words`: `base` with the document `less`, or with `more`.
+    """Neighbouring corpora over public `words`: `base`, (n_documents, n_words), with the document `less` or `more`.
 
-    Without `less` (None) one document is added, otherwise replaced.
+    If `less` is None, one corpus is `base` alone.
     """
 
     words: tuple[str, ...]
@@ -39,22 +39,23 @@ class Neighbours:
 
     @property
     def adjacency(self) -> str:
-        """How they are neighbours."""
+        """The adjacency under which they are neighbours."""
         return "add-remove" if self.less is None else "replace"
 
     def corpora(self) -> tuple[Corpus, Corpus]:
-        """Both, the one with `less` first."""
-        ends = [[] if self.less is None else [self.less], [self.more]]
-        counts = [np.vstack([self.base, *end]) for end in ends]
-        first, second = (Corpus.from_counts(matrix, self.words, public_vocabulary=True) for matrix in counts)
-        return first, second
+        """The corpus with `less`, and the one with `more`."""
+        less = self.base if self.less is None else np.vstack([self.base, self.less])
+        return self._corpus(less), self._corpus(np.vstack([self.base, self.more]))
+
+    def _corpus(self, counts: np.ndarray) -> Corpus:
+        return Corpus.from_counts(counts, self.words, public_vocabulary=True)
 
 
 @dataclass(frozen=True)
 class Game:
-    """The audit of `name`: `play` makes one run with the plan `events`, on either of two neighbouring corpora.
+    """The audit of `name`: `play` makes one run of the plan `events` on one of two neighbouring corpora.
 
-    Words are in use from the start if they are `public`.
+    If `public`, the words are in use from the start.
     """
 
     name: str
@@ -66,12 +67,12 @@ class Game:
 
     @property
     def claim(self) -> Claim:
-        """What is promised of one run."""
+        """The claim of one run."""
         spent = cost(self.events)
         return Claim(run_epsilon(self.events, self.delta), self.delta, float(np.sqrt(spent.mu_squared)), spent.delta)
 
     def evidence(self, runs: int, noise: Noise, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
-        """The evidence of `runs` runs on the corpus with less, and with more, (runs,) each."""
+        """The evidence of `runs` runs on either corpus, `less` first, (runs,) each."""
         progress.start(self.name, 2 * runs)
         with _one_core():
             less, more = (self._runs(index, runs, noise, progress) for index in range(2))
@@ -88,12 +89,13 @@ class Game:
         return evidence
 
     def _attacker(self, index: int, runs: int, noise: Noise) -> Attacker:
-        """Over one of the corpora, with a plan for all runs; exact answers may be asked for twice."""
+        """An attacker on one of the corpora, with a plan for all runs. Exact answers may be computed twice a run."""
         stores = [corpus.open() for corpus in self.neighbours.corpora()]
         adjacency = self.neighbours.adjacency
 
-        def curator(which: int, source: Noise) -> Curator:
-            return Curator(LocalPasses(stores[which]), 2 * runs * self.events, _unrecorded, source, adjacency=adjacency)
+        def curator(corpus: int, source: Noise) -> Curator:
+            passes = LocalPasses(stores[corpus])
+            return Curator(passes, 2 * runs * self.events, _charge_nothing, source, adjacency=adjacency)
 
         gates = curator(index, noise), curator(0, NoNoise()), curator(1, NoNoise())
         attacker = Attacker(*gates, events=self.events, adjacency=adjacency)
@@ -104,7 +106,7 @@ class Game:
 
 @contextmanager
 def _one_core() -> Iterator[None]:
-    """Keep this thread on one core: sums over so few documents take less time than handing them to threads."""
+    """Keep this thread on one core: for so few documents threads cost more than the sums."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -116,12 +118,12 @@ def _one_core() -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def _unrecorded(event: Event) -> None:
-    """Nothing is charged for corpora that belong to nobody."""
+def _charge_nothing(event: Event) -> None:
+    """Charge nothing: synthetic corpora have no budget."""
 
 
 def noise_of(seed: int | None) -> Noise:
-    """The exact noise of private runs, or simulated noise from a `seed`."""
+    """Exact noise, as in private runs, or simulated noise from `seed`."""
     if seed is not None and seed < 0:
         raise InputError(f"seed must be at least 0, got {seed}.")
     return ExactNoise() if seed is None else SimulatedNoise(seed)
@@ -129,7 +131,7 @@ def noise_of(seed: int | None) -> Noise:
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of `runs` runs on each of two neighbouring corpora, beside what is claimed of `name`."""
+    """The claim of the game `name`, and the bounds that `runs` runs on each corpus show."""
 
     name: str
     runs: int
@@ -138,7 +140,7 @@ class Finding:
 
     @property
     def refuted(self) -> bool:
-        """Whether the claim cannot be true, up to the confidence of the audit."""
+        """Whether the bounds contradict the claim, at the confidence of the audit."""
         return self.shown.refutes(self.claim)
 
     def to_json(self) -> dict[str, Any]:
@@ -155,7 +157,7 @@ class Finding:
 def play(
     games: Sequence[tuple[Game, int]], noise: Noise, progress: Progress, confidence: float = 0.95
 ) -> Iterator[Finding]:
-    """Play each game so many times on either corpus; all bounds together hold with probability `confidence`."""
+    """Play each game the given number of times on either corpus; all bounds hold together at `confidence`."""
     for game, runs in games:
         claim = game.claim
         less, more = game.evidence(runs, noise, progress)

@@ -33,7 +33,7 @@ def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
     for record in records:
         say(record.name, style="bold")
         say(f"  {record.guarantee}")
-        say(f"  {record.spent_so_far}; {record.remaining:.1%} of the budget is left")
+        say(f"  {record.spent_so_far}; {record.remaining_text}")
         if record.unit:
             say(f"  one {record.unit} is protected, adjacency {record.adjacency}")
         for remark in record.remarks:

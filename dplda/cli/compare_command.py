@@ -105,7 +105,7 @@ def record(comparison: Comparison, quote: Quote | None, report: Path | None) -> 
 
 def show(comparison: Comparison, report: Path | None) -> None:
     """The same for a person: means over the repeats."""
-    from dplda.ledger.comparisons import DONE
+    from dplda.ledger import Status
 
     together: dict[tuple[object, ...], list[Outcome]] = {}
     for outcome in comparison.outcomes:
@@ -114,7 +114,7 @@ def show(comparison: Comparison, report: Path | None) -> None:
     measures = [name for name in MEASURES if any(getattr(o, name) is not None for o in comparison.outcomes)]
     rows = []
     for key, outcomes in together.items():
-        ended = [outcome for outcome in outcomes if outcome.status == DONE]
+        ended = [outcome for outcome in outcomes if outcome.status == Status.DONE]
         means = (_mean([getattr(outcome, name) for outcome in ended]) for name in measures)
         rows.append((*key, "yes" if outcomes[0].sound else "NO", f"{len(ended)} of {len(outcomes)}", *means))
     table(("placement", "calibration", "epsilon", "placement proven", "done", *measures), rows)

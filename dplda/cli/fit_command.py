@@ -213,6 +213,5 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     if name is not None:
         record = ledger.dataset(str(name))
         remarks = "".join(f"; {remark}" for remark in record.remarks)
-        left = f"{record.remaining:.1%} of the budget is left{remarks}"
-        told = f"Dataset {name}: {record.guarantee}; {record.spent_so_far}; {left}."
-        say(told, error=True)  # depends on which datasets share documents: local
+        budget = f"{record.guarantee}; {record.spent_so_far}; {record.remaining_text}{remarks}"
+        say(f"Dataset {name}: {budget}.", error=True)  # depends on which datasets share documents: local

@@ -19,8 +19,8 @@ from dplda.config import CALIBRATIONS, PLACEMENTS, RANGES, FitSettings, Range, c
 from dplda.corpus import Corpus
 from dplda.errors import InputError, UnsupportedByData
 from dplda.evaluation.public_corpora import Judge
-from dplda.ledger import ComparisonLog, Ledger, Quote
-from dplda.ledger.comparisons import DONE, UNSUPPORTED, Cell, Comparison, Outcome
+from dplda.ledger import ComparisonLog, Ledger, Quote, Status
+from dplda.ledger.comparisons import Cell, Comparison, Outcome
 from dplda.ledger.integrity import canonical
 from dplda.placements import registry
 from dplda.progress import Progress
@@ -193,11 +193,11 @@ class Grid:
                 **self.common,
             )
         except UnsupportedByData as error:
-            return Outcome(cell=cell, status=UNSUPPORTED, run="", message=str(error), sound=sound)
+            return Outcome(cell=cell, status=Status.UNSUPPORTED, run="", message=str(error), sound=sound)
         run = str(model.parameters["run"])
         return Outcome(
             cell=cell,
-            status=DONE,
+            status=Status.DONE,
             run=run,
             sound=sound,
             seconds={} if self.private else seconds,  # of private text they stay in the ledger's record of the run

@@ -1,9 +1,18 @@
-"""The ledger: grants, reservations and filters for each dataset, with a tamper-evident record of all changes."""
+"""The ledger: grants, reservations and filters of datasets, in a tamper-evident record."""
 
 from dplda.ledger.comparisons import ComparisonLog
 from dplda.ledger.integrity import Verification
 from dplda.ledger.ledger import Ledger, new_name
-from dplda.ledger.ledger_records import DatasetRecord, Grant, Guarantee, HistoryRecord, PlannedEvent, Quote, RunRecord
+from dplda.ledger.ledger_records import (
+    DatasetRecord,
+    Grant,
+    Guarantee,
+    HistoryRecord,
+    PlannedEvent,
+    Quote,
+    RunRecord,
+    Status,
+)
 from dplda.ledger.reservation import Reservation
 
 __all__ = [
@@ -17,6 +26,7 @@ __all__ = [
     "Quote",
     "Reservation",
     "RunRecord",
+    "Status",
     "Verification",
     "new_name",
 ]

@@ -1,4 +1,4 @@
-"""Comparisons: records of their cells and outcomes, as plain numbers that may be published, and their rows."""
+"""Comparisons of placements: cells and outcomes, which are plain numbers that may be published, and their log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from dplda.ledger import integrity
@@ -15,12 +15,10 @@ from dplda.ledger.database import Store
 from dplda.ledger.filters import LedgerState
 from dplda.ledger.schema import CellRow, ComparisonRow
 
-DONE, UNSUPPORTED = "done", "unsupported"
-
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One run of the grid; `repeat` counts from 0."""
+    """One run of a comparison's grid; `repeat` counts from 0."""
 
     placement: str
     calibration: str
@@ -35,10 +33,10 @@ class Cell:
 class Outcome:
     """The outcome of a cell.
 
-    `status` is `DONE` or `UNSUPPORTED`, with its `message`. Of a corpus whose topics were planted `error` is the mean
-    matched l1 error; of one declared public `coherence` is NPMI@10 and `diversity` the share of distinct words among
-    the top tens; None where not measured. `bound` is the paper's bound on the l2 error of a topic, where it
-    has one. `seconds` by stage are local. `model` is the folder of the run's model.
+    `status` is `Status.DONE`, or `Status.UNSUPPORTED` with a `message`. `error` is the mean matched l1 error, for a
+    corpus with planted topics; `coherence` is NPMI@10 and `diversity` the share of distinct words among all topics' top
+    ten words, for a corpus declared public. `bound` is the paper's bound on the l2 error of a topic. A value that was
+    not measured is None. `seconds` by stage are local. `model` is the folder of the run's model.
     """
 
     cell: Cell
@@ -54,7 +52,7 @@ class Outcome:
     model: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON of everything but the cell."""
+        """Plain JSON without the cell."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "cell"}
 
     @classmethod
@@ -78,14 +76,14 @@ class Comparison:
 
     @property
     def simulated(self) -> bool:
-        """Whether the noise was drawn from a known seed, so that no run is private."""
+        """Whether the noise comes from a known seed, so that no run is private."""
         return self.kind != "private"
 
 
 class ComparisonLog:
-    """The cells of the comparison `name`, each begun and then ended with an outcome.
+    """The log of the comparison `name`: when each cell's run begins, and its outcome when it ends.
 
-    A cell whose process died stays begun; what its run was charged stays spent with the run.
+    A cell whose process died stays without an outcome; what its run was charged stays spent.
     """
 
     def __init__(self, store: Store, load: Callable[[Session], LedgerState], name: str) -> None:
@@ -94,7 +92,7 @@ class ComparisonLog:
         self.name = name
 
     def outcomes(self) -> dict[Cell, Outcome]:
-        """What the ended cells came to."""
+        """The outcomes of all ended cells."""
         return {
             cell: Outcome.from_json(cell, json.loads(row.outcome))
             for cell, row in self._rows().items()
@@ -102,7 +100,7 @@ class ComparisonLog:
         }
 
     def interrupted(self) -> list[Cell]:
-        """The cells that were begun and never ended."""
+        """The cells that began and never ended."""
         return [cell for cell, row in self._rows().items() if row.outcome is None]
 
     def begin(self, cell: Cell) -> None:
@@ -112,7 +110,7 @@ class ComparisonLog:
                 integrity.record(session, self._store.chain, self._row(cell))
 
     def end(self, outcome: Outcome) -> None:
-        """Record what a cell came to; on disk when this returns."""
+        """Record the outcome of a cell; on disk when this returns."""
         with self._store.writing() as session:
             row = session.get(CellRow, self._key(outcome.cell)) or self._row(outcome.cell)
             row.outcome = integrity.canonical(outcome.to_json())
@@ -135,15 +133,5 @@ class ComparisonLog:
 
 def latest(session: Session, key: str) -> str | None:
     """The name of the latest comparison of `key`, if there is one."""
-    found = select(ComparisonRow.name).where(ComparisonRow.key == key).order_by(ComparisonRow.number.desc()).limit(1)
-    return session.scalar(found)
-
-
-def next_number(session: Session) -> int:
-    """The number of the next comparison, from 1."""
-    return (session.scalar(select(func.max(ComparisonRow.number))) or 0) + 1
-
-
-def names(session: Session) -> set[str]:
-    """The names of all comparisons."""
-    return set(session.scalars(select(ComparisonRow.name)))
+    query = select(ComparisonRow.name).where(ComparisonRow.key == key).order_by(ComparisonRow.number.desc()).limit(1)
+    return session.scalar(query)

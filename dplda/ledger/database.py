@@ -1,9 +1,9 @@
 """The ledger's two files: an SQLite database and its key, opened, created and locked.
 
-The rollback journal is kept in DELETE mode rather than WAL: between transactions the whole ledger is one file
-that can be copied or backed up, and it needs no shared memory. With ``synchronous=EXTRA`` a commit has
-reached the disk, the folder entry included, before the call returns. Deciding and writing share one
-``BEGIN IMMEDIATE`` transaction, so no two processes can both take the same remaining budget.
+SQLite's journal mode is DELETE rather than WAL: between transactions the whole ledger is one file that can be copied,
+and it needs no shared memory. With ``synchronous=EXTRA`` a commit is on disk, the folder entry included, when the call
+returns. A decision and its record share one ``BEGIN IMMEDIATE`` transaction, so that no two processes can spend the
+same remaining budget.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from dplda.errors import LedgerError
 from dplda.ledger.integrity import Chain
 from dplda.ledger.schema import ADDED, ADDED_COLUMNS, APPLICATION_ID, SCHEMA_VERSION, Base, HeadRow
 
-BUSY_SECONDS = 5.0
-KEY_BYTES = 32
+_BUSY_SECONDS = 5.0
+_KEY_BYTES = 32
 
 _EXPLANATIONS = {
     "SQLITE_BUSY": "is locked by another process: try again when it has finished",
@@ -42,8 +42,8 @@ _EXPLANATIONS = {
 
 def default_path() -> Path:
     """``$DPLDA_LEDGER``, else ``ledger.db`` in the user's data folder, which is created with mode 0700."""
-    if given := os.environ.get("DPLDA_LEDGER"):
-        return Path(given)
+    if path := os.environ.get("DPLDA_LEDGER"):
+        return Path(path)
     folder = user_data_path("dplda", appauthor=False)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -53,18 +53,18 @@ def default_path() -> Path:
 
 
 class Store:
-    """An open ledger: `key` (32 bytes), and transactions for reading and for writing.
+    """An open ledger file: its `key` (32 bytes), and transactions for reading and for writing.
 
-    No connection outlives its transaction, so a store may be used from several threads and after a fork.
-    Raises `LedgerError`, one clear line, for whatever goes wrong with the files.
+    No connection outlives its transaction, so that a store may be used from several threads and after a fork. Every
+    fault of the files raises `LedgerError` with one clear line.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path.expanduser().absolute()
         self._engine = _engine(self.path)
-        used = os.path.exists(self.key_path)  # looked at first: a key has had its ledger since before it got its name
+        key_exists = os.path.exists(self.key_path)  # checked first: another process creates the ledger before its key
         if not os.path.exists(self.path):
-            self._check_not_lost(used)
+            self._check_not_lost(key_exists)
             self._place(self.path, b"")
         with self.reading() as session:
             version = self._version(session)
@@ -74,17 +74,17 @@ class Store:
         if 0 < version < SCHEMA_VERSION:
             self._upgrade()
         for file in (self.path, self.key_path):
-            with contextlib.suppress(PermissionError):  # someone else's file: its owner decides
+            with contextlib.suppress(PermissionError):  # another user's file: its owner decides
                 file.chmod(0o600)
 
     @property
     def key_path(self) -> Path:
-        """The key file, beside the database."""
+        """The key file, in the folder of the database."""
         return self.path.with_name(self.path.name + ".key")
 
     @property
     def _new_key_path(self) -> Path:
-        """The key until the tables that it seals are on disk."""
+        """The key file's name until the tables that the key seals are on disk."""
         return self.path.with_name(self.path.name + ".key.new")
 
     @contextlib.contextmanager
@@ -95,15 +95,15 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Session]:
-        """A transaction that excludes every other writer from its beginning, and is on disk once it ends."""
+        """A transaction that excludes every other writer and is on disk when it ends."""
         with self._transaction("BEGIN IMMEDIATE") as session:
             yield session
 
     @contextlib.contextmanager
     def lock(self, name: str) -> Iterator[None]:
-        """Hold the lock `name`, a file beside the ledger; the system releases it when the process dies.
+        """Hold the exclusive lock `name`, a file in the ledger's folder; the system releases it if the process dies.
 
-        Raises `LedgerError` if it is held already, here or in another process.
+        Raises `LedgerError` if this or another process holds it.
         """
         file = self.path.with_name(f"{self.path.name}.{name}.lock")
         try:
@@ -121,15 +121,15 @@ class Store:
             with Session(self._engine.execution_options(begin=begin)) as session, session.begin():
                 session.connection()
                 yield session
-        except DBAPIError as error:  # its text may hold a statement: only the kind of failure is passed on
+        except DBAPIError as error:  # its text may quote a statement: only the kind of failure is reported
             raise LedgerError(self._explain(error)) from None
-        except UnicodeDecodeError:  # SQLite quotes what it cannot make sense of
+        except UnicodeDecodeError:  # SQLite quotes what it cannot decode
             raise LedgerError(f"The ledger {self.path} {_EXPLANATIONS['SQLITE_CORRUPT']}.") from None
 
     def _explain(self, error: DBAPIError) -> str:
         name = str(getattr(error.orig, "sqlite_errorname", "unknown error"))
-        told = (words for code, words in _EXPLANATIONS.items() if name.startswith(code))
-        return f"The ledger {self.path} {next(told, f'cannot be read or written ({name})')}."
+        texts = (text for code, text in _EXPLANATIONS.items() if name.startswith(code))
+        return f"The ledger {self.path} {next(texts, f'cannot be read or written ({name})')}."
 
     def _version(self, session: Session) -> int:
         """The ledger's schema version, 0 if it is new; raises `LedgerError` for another file or a newer version."""
@@ -148,7 +148,7 @@ class Store:
         return version
 
     def _upgrade(self) -> None:
-        """Bring the tables of an earlier version up to date, in one transaction with the new number."""
+        """Add what later versions added, in one transaction with the new version number."""
         with self.writing() as session:
             connection = session.connection()
             for version in range(self._version(session) + 1, SCHEMA_VERSION + 1):
@@ -159,12 +159,12 @@ class Store:
                 connection.exec_driver_sql(f"PRAGMA user_version = {version}")
 
     def _create(self) -> bytes:
-        """Make the tables and the key; it gets its name once they are on disk, so that a key alone means a loss."""
+        """Create the tables and the key. The key is renamed once they are on disk, so that a key alone means a loss."""
         with self.writing() as session:
-            if not self._version(session):  # otherwise another process was first
+            if not self._version(session):  # otherwise another process has created them
                 self._check_not_lost(os.path.exists(self.key_path))
                 if not os.path.exists(self._new_key_path):
-                    self._place(self._new_key_path, secrets.token_bytes(KEY_BYTES))
+                    self._place(self._new_key_path, secrets.token_bytes(_KEY_BYTES))
                 connection = session.connection()
                 Base.metadata.create_all(connection)
                 connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -172,18 +172,18 @@ class Store:
                 session.add(Chain(self._read_key(self._new_key_path)).begin())
         return self._find_key()
 
-    def _check_not_lost(self, used: bool) -> None:
-        if used:
+    def _check_not_lost(self, key_exists: bool) -> None:
+        if key_exists:
             raise LedgerError(
                 f"The ledger {self.path} is missing or empty, but its key is there: what was spent is lost. Restore "
                 f"the ledger from a copy, or remove {self.key_path} to start over."
             )
 
     def _place(self, path: Path, content: bytes) -> None:
-        """Create `path` with mode 0600, whole or not at all; a file that is there already stays.
+        """Create `path` with mode 0600 and all of `content`, or not at all; an existing file stays.
 
-        Never open the database itself for this: closing any descriptor of it would drop the locks that other
-        threads of this process hold on it.
+        Never open the database itself here: closing any descriptor of it would drop the locks that other threads of
+        this process hold on it.
         """
         try:
             descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
@@ -200,7 +200,7 @@ class Store:
             raise LedgerError(f"The ledger {self.path} cannot be created: {error.strerror}.") from None
 
     def _find_key(self) -> bytes:
-        """The key of a ledger that has tables; whoever comes first after its creation gives it its name."""
+        """The key of a ledger that has tables, renamed if that is still to be done."""
         if not os.path.exists(self.key_path):
             with contextlib.suppress(FileNotFoundError):
                 self._new_key_path.rename(self.key_path)
@@ -212,9 +212,9 @@ class Store:
         except OSError as error:
             raise LedgerError(
                 f"The key {path} of the ledger cannot be read: {error.strerror}. "
-                "Put the key that belongs to the ledger beside it."
+                "Put the ledger's key in the folder of the ledger."
             ) from None
-        if len(key) != KEY_BYTES:
+        if len(key) != _KEY_BYTES:
             raise LedgerError(f"The key {path} of the ledger is damaged: restore it from a copy.")
         return key
 
@@ -229,14 +229,14 @@ class Store:
 def _engine(path: Path) -> Engine:
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
-        connect_args={"timeout": BUSY_SECONDS},
+        connect_args={"timeout": _BUSY_SECONDS},
         poolclass=NullPool,
         hide_parameters=True,
     )
 
     @event.listens_for(engine, "connect")
     def connect(connection: Any, _: Any) -> None:
-        connection.isolation_level = None  # this module, not the driver, says when a transaction begins
+        connection.isolation_level = None  # this module, not the driver, begins transactions
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

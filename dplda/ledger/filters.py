@@ -1,9 +1,9 @@
-"""Decide whether a run may be reserved: one filter for each dataset, unit and adjacency.
+"""Filters: decide whether a run may be reserved. There is one filter for each dataset, unit and adjacency.
 
-Runs whose parameters depend on earlier outputs are admitted while their summed cost stays within the
-capacity that the grant fixed (docs/privacy.md, section 4.3). Datasets whose fingerprints are equal or overlap share
-documents: they are charged together, and the total must fit the grant of each, so that an overlap only ever adds
-charges. Everything here is arithmetic on what was read within the caller's transaction.
+Runs whose parameters depend on earlier outputs are admitted while their summed cost stays within the capacity that the
+grant fixed (docs/privacy.md, section 4.3). Datasets whose fingerprints are equal or overlap share documents. They are
+charged together, and the total must fit the grant of each, so that an overlap never reduces a charge. This module only
+computes on records that the caller read in its transaction.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from dataclasses import dataclass, replace
 from dplda.accounting import accountant
 from dplda.accounting.accountant import NOTHING, Cost
 from dplda.errors import BudgetRefused
-from dplda.ledger.ledger_records import AFTER_LOOKING, BASES, FIXED, LISTED, NO_LIMIT, Grant, Guarantee, RunRecord
+from dplda.ledger.ledger_records import Basis, Grant, Guarantee, RunRecord
 
-FIRST_GRANT = Grant()
+_FIRST_GRANT = Grant()
 
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerState:
-    """All runs and grants of a ledger at one moment; `grants` holds each dataset's, oldest first.
+    """All runs and grants of a ledger at one moment.
 
-    `overlaps` are the pairs of fingerprints of corpora that share documents.
+    `grants` lists each dataset's grants, oldest first; `overlaps` are pairs of fingerprints that share documents.
     """
 
     runs: Sequence[RunRecord]
@@ -34,89 +34,89 @@ class LedgerState:
 
     def grant(self, dataset: str) -> Grant:
         """The grant in force."""
-        return (FIRST_GRANT, *self.grants.get(dataset, ()))[-1]
+        return (_FIRST_GRANT, *self.grants.get(dataset, ()))[-1]
 
     def linked(self, dataset: str) -> tuple[str, ...]:
-        """The datasets connected to `dataset` through documents that runs share, itself included, sorted.
+        """The datasets whose charged runs share documents with `dataset`, directly or through others, sorted.
 
-        Runs that took nothing from a filter connect nothing.
+        `dataset` itself is included.
         """
         runs = [run for run in self.runs if run.is_charged and run.fingerprint]
         names = {dataset}
         while True:
             fingerprints = self._shared({run.fingerprint for run in runs if run.dataset in names})
-            wider = names | {run.dataset for run in runs if run.fingerprint in fingerprints}
-            if wider == names:
+            linked = names | {run.dataset for run in runs if run.fingerprint in fingerprints}
+            if linked == names:
                 return tuple(sorted(names))
-            names = wider
+            names = linked
 
     def holders(self, fingerprints: Iterable[str]) -> set[str]:
-        """The datasets of runs that count on documents of these `fingerprints`, and those linked to them."""
-        known = set(fingerprints)
-        runs = [run for run in self.runs if run.is_charged and run.fingerprint in known]
-        return {name for run in runs for name in self.linked(run.dataset)}
+        """The datasets with charged runs on documents of `fingerprints`, and the datasets linked to them."""
+        charged = {run.dataset for run in self.runs if run.is_charged and run.fingerprint in set(fingerprints)}
+        return {name for dataset in charged for name in self.linked(dataset)}
 
     def _shared(self, fingerprints: set[str | None]) -> set[str | None]:
-        """`fingerprints` and those of corpora that share documents with theirs."""
+        """`fingerprints` and all that overlap one of them."""
         pairs = [pair for pair in self.overlaps if not fingerprints.isdisjoint(pair)]
         return fingerprints.union(*pairs)
 
     def charged(self, datasets: Sequence[str]) -> list[RunRecord]:
-        """The runs of `datasets` that took something from a filter, oldest first."""
+        """The runs of `datasets` with a cost, oldest first."""
         return [run for run in self.runs if run.dataset in datasets and run.is_charged]
 
     def guaranteed(self, dataset: str, *, alone: bool = False) -> Guarantee:
-        """What holds of all outputs on these documents; `alone`: of the runs of `dataset` itself, whatever it shares.
+        """The guarantee for all outputs on the documents of `dataset`; if `alone`, for its own runs only.
 
-        A dataset that shares documents with others whose outputs came first is held to the largest of their limits:
-        which name comes last, with which limit, may have been chosen after looking.
+        A dataset that shares documents with datasets whose outputs came earlier is held to the largest of their limits,
+        because the name that comes last, and its limit, may have been chosen after looking.
         """
         names = (dataset,) if alone else self.linked(dataset)
         spent = total(self.charged(names))
         first = self._first_run(dataset)
-        held = [self._level(name, spent) for name in names if name == dataset or self._first_run(name) < first]
+        limits = [self._limit(name, spent) for name in names if name == dataset or self._first_run(name) < first]
         return Guarantee(
-            epsilon=max(level.epsilon for level in held),
-            delta=max(level.delta for level in held),
-            basis=max((level.basis for level in held), key=BASES.index),
+            epsilon=max(limit.epsilon for limit in limits),
+            delta=max(limit.delta for limit in limits),
+            basis=max((limit.basis for limit in limits), key=list(Basis).index),
             allows_more=not self.grant(dataset).capacity.fits(self._levels(dataset)[-1].capacity),
         )
 
     def granted(self, dataset: str) -> list[tuple[Grant, str]]:
-        """Every grant, oldest first, with what it means for the guarantee if outputs had been released before it."""
+        """Every grant, oldest first, with a remark on the guarantee if it followed the first output."""
         before, since = self._before_and_since(dataset)
         levels = [level.capacity for level in self._levels(dataset)]
-        told = [(grant, "") for grant in before]
+        remarks = [(grant, "") for grant in before]
         for grant in since:
             if grant.capacity.fits(levels[0]):
-                told.append((grant, ", not raised after outputs were released: the guarantee stays"))
+                remark = ", not raised after outputs were released: the guarantee stays"
             elif grant.capacity.fits(levels[-1]):
-                told.append((grant, ", raised after outputs were released, within levels listed before the first"))
+                remark = ", raised after outputs were released, within levels listed before the first"
             else:
-                told.append((grant, ", raised after outputs were released, to a level not listed before the first"))
-        return told
+                remark = ", raised after outputs were released, to a level not listed before the first"
+            remarks.append((grant, remark))
+        return remarks
 
-    def _level(self, dataset: str, spent: Cost) -> Guarantee:
-        """The least of the levels listed before the first output that `spent` fits (docs/privacy.md, rule 17)."""
+    def _limit(self, dataset: str, spent: Cost) -> Guarantee:
+        """The least level listed before the first output that `spent` fits (docs/privacy.md, rule 17)."""
         levels = self._levels(dataset)
-        for place, level in enumerate(levels):
+        for i, level in enumerate(levels):
             if not level.unbounded and spent.fits(level.capacity):
-                basis = LISTED if place else FIXED
-                return Guarantee(epsilon=level.epsilon, delta=(place + 1) * level.delta, basis=basis)
-        basis = NO_LIMIT if levels[0].unbounded or math.isinf(spent.mu_squared) else AFTER_LOOKING
+                basis = Basis.LISTED if i else Basis.FIXED
+                return Guarantee(epsilon=level.epsilon, delta=(i + 1) * level.delta, basis=basis)
+        basis = Basis.NO_LIMIT if levels[0].unbounded or math.isinf(spent.mu_squared) else Basis.AFTER_LOOKING
         largest = max([*levels, *self._before_and_since(dataset)[1]], key=lambda grant: grant.epsilon)
         return Guarantee(epsilon=largest.epsilon, delta=largest.delta, basis=basis)
 
     def _levels(self, dataset: str) -> tuple[Grant, ...]:
-        """The grant in force before the first run of `dataset`, and what was listed with it."""
+        """The grant in force before the first run of `dataset`, followed by the levels listed with it."""
         return self._before_and_since(dataset)[0][-1].levels
 
     def _first_run(self, dataset: str) -> float:
         return min((run.number for run in self.charged((dataset,))), default=math.inf)
 
     def _before_and_since(self, dataset: str) -> tuple[list[Grant], list[Grant]]:
-        """The grants before the first run of `dataset`, and those since."""
-        grants = [FIRST_GRANT, *self.grants.get(dataset, ())]
+        """The grants before the first run of `dataset`, and the later ones."""
+        grants = [_FIRST_GRANT, *self.grants.get(dataset, ())]
         n_before = sum(grant.after_run < self._first_run(dataset) for grant in grants)
         return grants[:n_before], grants[n_before:]
 
@@ -127,10 +127,10 @@ def total(runs: Sequence[RunRecord]) -> Cost:
 
 
 def admit(state: LedgerState, run: RunRecord, runs: int = 1, regrouped: Collection[str] = ()) -> None:
-    """Raise `BudgetRefused`, saying what to do next, unless `run` fits all filters it would be charged to.
+    """Raise `BudgetRefused` unless `run` fits all filters that it would be charged to.
 
-    `run` may stand for several `runs` at once, with the events of all of them. `regrouped` are the codes of groupings
-    in which documents that it reads form other units.
+    `run` may stand for several `runs`, with the events of all of them. `regrouped` are the codes of groupings in which
+    its documents form other units.
     """
     others = [other for other in state.runs if other.id != run.id]
     linked = replace(state, runs=[*others, run]).linked(run.dataset)
@@ -138,38 +138,40 @@ def admit(state: LedgerState, run: RunRecord, runs: int = 1, regrouped: Collecti
     if not all(state.grant(name).unbounded for name in linked):
         _check_pair(earlier, run)
         _check_grouping(earlier, run, regrouped)
-    for name in _own_first(linked, run.dataset):
+    for name in _with_first(run.dataset, linked):
         _check_budget(name, state.grant(name), total(earlier), run, runs)
 
 
 def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) -> None:
     """Raise `BudgetRefused` if documents declared public have a bounded budget, under their name or another.
 
-    They have it by the name `dataset`, or by a run that counts on documents of one of `fingerprints`, those of corpora
-    that share documents with them; a dataset that has neither runs nor grants is free.
+    Budgets count of `dataset`, if it has runs or grants, and of all datasets with charged runs on documents of
+    `fingerprints`, which are those of corpora that share documents with these.
     """
     declared = {*state.grants, *(run.dataset for run in state.runs)}
-    own = state.linked(dataset) if dataset in declared else ()
-    for name in _own_first({*own, *state.holders(fingerprints)}, dataset):
+    linked = state.linked(dataset) if dataset in declared else ()
+    for name in _with_first(dataset, {*linked, *state.holders(fingerprints)}):
         if not state.grant(name).unbounded:
             raise BudgetRefused(
-                f"Dataset {_holding(name, dataset)} has a bounded budget ({state.grant(name)}), and what is declared "
-                "public is looked at without any. If its documents are public: "
+                f"Dataset {_described(name, dataset)} has a bounded budget ({state.grant(name)}), and what is declared "
+                "public is read without any. If its documents are public: "
                 f"dplda budget grant {shlex.quote(name)} --unbounded"
             )
 
 
-def _own_first(names: Iterable[str], dataset: str) -> list[str]:
+def _with_first(dataset: str, names: Iterable[str]) -> list[str]:
+    """`names`, sorted, but `dataset` first."""
     return sorted(names, key=lambda name: (name != dataset, name))
 
 
 def _check_pair(earlier: Sequence[RunRecord], run: RunRecord) -> None:
     for other in earlier:
-        for what, fixed, asked in (("unit", other.unit, run.unit), ("adjacency", other.adjacency, run.adjacency)):
-            if fixed != asked:
+        for what in ("unit", "adjacency"):
+            fixed, requested = getattr(other, what), getattr(run, what)
+            if fixed != requested:
                 raise BudgetRefused(
-                    f"Dataset {_holding(other.dataset, run.dataset)} is fixed to {what} {fixed!r} by its first run, "
-                    f"and this run is for {what} {asked!r}: what they spend cannot be added. Ask for {what} {fixed!r}."
+                    f"Dataset {_described(other.dataset, run.dataset)} is fixed to {what} {fixed!r} by its first run, "
+                    f"and this run has {what} {requested!r}: their costs cannot be added. Use {what} {fixed!r}."
                 )
 
 
@@ -178,9 +180,9 @@ def _check_grouping(earlier: Sequence[RunRecord], run: RunRecord, regrouped: Col
     other = next((other for other in earlier if other.grouping in regrouped), None)
     if other is not None:
         raise BudgetRefused(
-            f"Dataset {_holding(other.dataset, run.dataset)} is fixed to the way in which an earlier run ({other.id}) "
-            f"grouped these documents into units ({run.unit!r}), and this run groups them otherwise: what one unit was "
-            "promised then says nothing of the units now. Read the documents with the units of the earlier run."
+            f"Dataset {_described(other.dataset, run.dataset)} is fixed to the way in which an earlier run "
+            f"({other.id}) grouped these documents into units ({run.unit!r}), and this run groups them otherwise: "
+            "the earlier guarantee does not cover the new units. Read the documents with the units of the earlier run."
         )
 
 
@@ -191,45 +193,39 @@ def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord, runs: in
     if math.isinf(run.cost.mu_squared):
         raise BudgetRefused(
             "A run that is not private, or not proven private, needs an unbounded grant, and dataset "
-            f"{_holding(name, run.dataset)} has {grant}. If its documents are public or synthetic: "
+            f"{_described(name, run.dataset)} has {grant}. If its documents are public or synthetic: "
             f"{command} --unbounded"
         )
-    asked = f"this run: asked for epsilon {run.epsilon:g} at delta {run.delta:g}, which takes"
+    taken = math.ceil(1000 * _gaussian_epsilon(run.cost.mu_squared, run)) / 1000
+    request = f"this run: it was requested at epsilon {run.epsilon:g}, delta {run.delta:g}, and takes"
     if runs > 1:
-        asked = f"these {runs} runs: at delta {run.delta:g} they take, in all,"
+        request = f"these {runs} runs: at delta {run.delta:g} they take, in all,"
+    late = " (a level not listed before the first output has no guarantee fixed beforehand)"
+    warning = "" if spent == NOTHING else late
     raise BudgetRefused(
-        f"Dataset {_holding(name, run.dataset)} cannot pay for {asked} epsilon {_taken(run):g}; "
-        f"left is {_left(grant, spent, run)} "
-        f"(the grant is {grant}). Ask for less, or: {command} --epsilon E --delta D"
-        + (
-            ""
-            if spent == NOTHING
-            else " (a level not listed before the first output guarantees nothing fixed beforehand)"
-        )
+        f"Dataset {_described(name, run.dataset)} cannot pay for {request} epsilon {taken:g}; "
+        f"{_epsilon_left(grant, spent, run)} is left "
+        f"(the grant is {grant}). Use less, or: {command} --epsilon E --delta D{warning}"
     )
 
 
-def _holding(name: str, dataset: str) -> str:
-    return (
-        repr(name)
-        if name == dataset
-        else f"{name!r}, which shares documents with {dataset!r} (exact, not for publication),"
-    )
+def _described(name: str, dataset: str) -> str:
+    """Dataset `name` in a message about `dataset`."""
+    if name == dataset:
+        return repr(name)
+    return f"{name!r}, which shares documents with {dataset!r} (exact, not for publication),"
 
 
-def _taken(run: RunRecord) -> float:
-    """What the run's noise takes from the filter, as an epsilon at its delta, rounded up."""
-    delta = run.delta * (1 - accountant.FAILURE_SHARE)
-    return math.ceil(1000 * accountant.gaussian_epsilon(math.sqrt(run.cost.mu_squared), delta)) / 1000
-
-
-def _left(grant: Grant, spent: Cost, run: RunRecord) -> str:
-    """What a run at the same delta could still ask for, rounded down."""
-    left = max(0.0, grant.capacity.mu_squared - spent.mu_squared)
-    delta = run.delta * (1 - accountant.FAILURE_SHARE)
-    epsilon = math.floor(1000 * accountant.gaussian_epsilon(math.sqrt(left), delta)) / 1000
+def _epsilon_left(grant: Grant, spent: Cost, run: RunRecord) -> str:
+    """The largest epsilon, rounded down, that a run at the same delta could still have."""
+    mu_squared = max(0.0, grant.capacity.mu_squared - spent.mu_squared)
+    text = f"epsilon {math.floor(1000 * _gaussian_epsilon(mu_squared, run)) / 1000:g} at delta {run.delta:g}"
     if spent.delta + run.cost.delta <= grant.capacity.delta:
-        return f"epsilon {epsilon:g} at delta {run.delta:g}"
+        return text
     failure = max(0.0, grant.capacity.delta - spent.delta)
-    asked = f"{failure:.2g} (asked {run.cost.delta:.2g})"
-    return f"epsilon {epsilon:g} at delta {run.delta:g}, with failure probability {asked}"
+    return f"{text}, with failure probability {failure:.2g} (needed: {run.cost.delta:.2g})"
+
+
+def _gaussian_epsilon(mu_squared: float, run: RunRecord) -> float:
+    """epsilon of noise with this sum of squared GDP parameters, at the Gaussian part of the run's delta."""
+    return accountant.gaussian_epsilon(math.sqrt(mu_squared), run.delta * (1 - accountant.FAILURE_SHARE))

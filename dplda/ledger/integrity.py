@@ -1,9 +1,9 @@
-"""The hash chain: every written row is journalled, and the tables can be verified against the journal.
+"""The hash chain: a journal of every written row, against which the tables can be verified.
 
-What `verify` detects: any row of any table changed, added or removed by anything but this package, anything added to
-the file or damaged in it, and a journal changed, reordered or cut short, by anyone who does not hold the key. What it
-cannot detect: an older copy of the ledger put back in place of a newer one (alone or with its key file), a ledger
-deleted with its key and started over, and changes by someone who holds the key file and recomputes the chain.
+`verify` detects changes by anyone without the key: a row of any table changed, added or removed, anything added to the
+file or damaged in it, and a journal changed, reordered or cut short. It cannot detect an older copy of the ledger (with
+or without its key file) in place of the newer one, a new ledger and key in place of deleted ones, or changes by someone
+who has the key file and recomputes the chain.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from sqlalchemy.orm import Session
 from dplda.errors import LedgerError
 from dplda.ledger.schema import STATE, Base, HeadRow, JournalRow
 
-State = dict[tuple[str, str], dict[str, Any]]
+_State = dict[tuple[str, str], dict[str, Any]]  # (table, primary key) -> row
 
 
 @dataclass(frozen=True)
 class Verification:
-    """The result of a verification: whether the record is intact, its number of changes, and its faults, one line
-    each."""
+    """A verification: whether the record is intact, the number of its changes, and its faults, one line each."""
 
     ok: bool
     length: int
@@ -35,30 +34,30 @@ class Verification:
 
 
 def canonical(value: Any) -> str:
-    """The one JSON text of `value`. Raises `ValueError` or `TypeError` if it is not plain, finite JSON."""
+    """`value` as canonical JSON. Raises `ValueError` or `TypeError` if it is not plain, finite JSON."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 class Chain:
-    """Authentication codes under a ledger's key of 32 bytes."""
+    """Authentication codes (HMAC) under a ledger's key of 32 bytes."""
 
     def __init__(self, key: bytes) -> None:
-        # The key also serves fingerprints: a key of its own keeps the two from ever signing the same text.
+        # Fingerprints use the same key; a derived key ensures that the two never sign the same text.
         self._key = hmac.digest(key, b"dplda ledger chain", hashlib.sha256)
 
     def _code(self, *parts: str) -> str:
         return hmac.new(self._key, "\n".join(map(str, parts)).encode(), hashlib.sha256).hexdigest()
 
     def link(self, previous: str, change: str) -> str:
-        """The code of `change` after the row whose code is `previous`."""
+        """The code of `change`, which follows the row with the code `previous`."""
         return self._code("row", previous, change)
 
     def seal(self, length: int, code: str) -> str:
-        """The code of a journal's end."""
+        """The code of the journal's end, at `length` rows and the last row's `code`."""
         return self._code("head", str(length), code)
 
     def owner(self) -> str:
-        """The code that tells whether a ledger was made with this key."""
+        """The code that shows that a ledger was made with this key."""
         return self._code("owner")
 
     def begin(self) -> HeadRow:
@@ -67,15 +66,15 @@ class Chain:
 
 
 def record(session: Session, chain: Chain, *rows: Base) -> None:
-    """Write new or changed state rows, in order, and their journal entries.
+    """Write new or changed state rows in order, with their journal rows.
 
-    Raises `LedgerError` if the journal's end is not where this package left it.
+    Raises `LedgerError` if the end of the journal was altered.
     """
     for row in rows:
         session.add(row)
         session.flush()
     head = session.get(HeadRow, 1)
-    if head is None or head_problems(session, chain, head):
+    if head is None or _head_problems(session, chain, head):
         raise LedgerError("The ledger's journal was altered. See: dplda budget verify")
     for row in rows:
         values = {column.key: getattr(row, column.key) for column in inspect(type(row)).columns}
@@ -86,8 +85,8 @@ def record(session: Session, chain: Chain, *rows: Base) -> None:
     session.flush()
 
 
-def head_problems(session: Session, chain: Chain, head: HeadRow) -> list[str]:
-    """What is wrong at the journal's end, without walking it."""
+def _head_problems(session: Session, chain: Chain, head: HeadRow) -> list[str]:
+    """Faults at the journal's end, found without reading all of it."""
     if not hmac.compare_digest(str(head.seal).encode(), chain.seal(head.length, head.code).encode()):
         return ["the journal's head was altered"]
     last = session.scalars(select(JournalRow).order_by(JournalRow.number.desc()).limit(1)).first()
@@ -98,21 +97,20 @@ def head_problems(session: Session, chain: Chain, head: HeadRow) -> list[str]:
 
 
 def verify(session: Session, chain: Chain) -> Verification:
-    """Check the file, walk the whole journal, replay it and compare the outcome with the tables."""
+    """Check the file and every code of the journal, replay the journal and compare the result with the tables."""
     problems = _file_problems(session)
     head = session.get(HeadRow, 1)
-    problems += ["the journal's head was removed"] if head is None else head_problems(session, chain, head)
-    state, broken, length = _replay(session, chain)
-    problems += broken
-    problems += _differences(state, dict(_tables(session)))
+    problems += ["the journal's head was removed"] if head is None else _head_problems(session, chain, head)
+    state, faults, length = _replay(session, chain)
+    problems += [*faults, *_differences(state, dict(_tables(session)))]
     return Verification(not problems, length, tuple(problems))
 
 
 def _file_problems(session: Session) -> list[str]:
-    """What is wrong with the database as such: an index that misses a row would hide it from whoever looks it up."""
+    """Faults of the database file: damage, such as an index that lacks a row, and added tables, indices or triggers."""
     connection = session.connection()
-    found = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
-    problems = [] if found == ["ok"] else [f"the file is damaged: {' '.join(str(line).split())}" for line in found]
+    lines = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+    problems = [] if lines == ["ok"] else [f"the file is damaged: {' '.join(str(line).split())}" for line in lines]
     for kind, name, text in connection.exec_driver_sql("SELECT type, name, sql FROM sqlite_master"):
         ours = name in Base.metadata.tables and str(text).split()[:2] == ["CREATE", "TABLE"]
         if not ours and not (kind == "index" and str(name).startswith("sqlite_autoindex_")):
@@ -120,8 +118,9 @@ def _file_problems(session: Session) -> list[str]:
     return problems
 
 
-def _replay(session: Session, chain: Chain) -> tuple[State, list[str], int]:
-    state: State = {}
+def _replay(session: Session, chain: Chain) -> tuple[_State, list[str], int]:
+    """The state after all changes of the journal, the journal's faults, and its length."""
+    state: _State = {}
     problems = []
     previous, number, length = "", 0, 0
     for row in session.scalars(select(JournalRow).order_by(JournalRow.number)):
@@ -137,7 +136,7 @@ def _replay(session: Session, chain: Chain) -> tuple[State, list[str], int]:
 
 
 def _tables(session: Session) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
-    """Every state row as SQLite holds it, without conversions that could hide a change."""
+    """Every state row as SQLite stores it, without conversions that could hide a change."""
     for kind in STATE:
         table = kind.__table__
         assert isinstance(table, Table)
@@ -151,9 +150,9 @@ def _key(table: str, row: dict[str, Any]) -> tuple[str, str]:
     return table, "/".join(str(row[name]) for name in names)
 
 
-def _differences(expected: State, found: State) -> list[str]:
-    problems = [f"{table} {key!r} was removed" for table, key in expected if (table, key) not in found]
-    for (table, key), row in found.items():
+def _differences(expected: _State, tables: _State) -> list[str]:
+    problems = [f"{table} {key!r} was removed" for table, key in expected if (table, key) not in tables]
+    for (table, key), row in tables.items():
         if (table, key) not in expected:
             problems.append(f"{table} {key!r} is not in the journal")
         elif changed := [name for name, value in row.items() if value != expected[table, key].get(name)]:

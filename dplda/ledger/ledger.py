@@ -1,4 +1,4 @@
-"""The ledger: which run may spend what on which dataset, decided and written in one transaction."""
+"""The ledger of budgets. It decides on and records each spending in one transaction."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from dplda.ledger.comparisons import ComparisonLog
 from dplda.ledger.database import Store, default_path
 from dplda.ledger.filters import LedgerState, admit, admit_public
 from dplda.ledger.integrity import Verification, canonical
-from dplda.ledger.ledger_records import RESERVED, DatasetRecord, HistoryRecord, PlannedEvent, Quote, RunRecord
+from dplda.ledger.ledger_records import DatasetRecord, HistoryRecord, PlannedEvent, Quote, RunRecord, Status
 from dplda.ledger.reservation import Reservation
 from dplda.ledger.schema import Base, ComparisonRow, DatasetRow, EventRow, GrantRow, RunRow
 from dplda.store.sketches import Fingerprint
 
-GRANT_RANGES = {
+_GRANT_RANGES = {
     "epsilon": Range(low=1e-6, high=1000.0, unit="nats, total for the dataset"),
     "delta": Range(low=1e-15, high=0.1, unit="probability"),
 }
 
 
 class Ledger:
-    """The record of budgets in one SQLite file, made if absent; safe for several processes at once.
+    """A ledger in one SQLite file, created if absent; safe for several processes at once.
 
-    Without `path` it is ``$DPLDA_LEDGER``, else ``ledger.db`` in the user's data folder. `key` is 32 secret
-    bytes kept beside it, for fingerprints and the journal. Every method raises `LedgerError` if the file is
-    locked for more than five seconds or cannot be read, written or trusted.
+    The default `path` is ``$DPLDA_LEDGER``, else ``ledger.db`` in the user's data folder. `key`, 32 secret bytes in
+    a second file, serves fingerprints and the journal. Every method raises `LedgerError` if the file is locked for more
+    than five seconds or cannot be read, written or trusted.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -52,7 +52,7 @@ class Ledger:
         self.key = self._store.key
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy, here or in another process, is the same ledger opened again, or an error; never another one."""
+        """Copy or unpickle by opening the same ledger again; raises `LedgerError` if it is not there."""
         return _reopened, (str(self.path), self._store.chain.owner())
 
     def reserve(
@@ -70,9 +70,9 @@ class Ledger:
     ) -> Reservation:
         """Reserve the cost of `events`, the run's whole plan; on disk when this returns.
 
-        `epsilon` (nats) and `delta` are what the user asked for, `parameters` plain JSON, `sound` False for a
-        run that is not private or not proven private, `run` its id, by default a `new_name`. Raises `BudgetRefused`,
-        with nothing written, if the budget does not allow it, and `InputError` for values out of range.
+        `epsilon` (nats) and `delta` are those requested, `parameters` plain JSON. `sound` is False for a run that is
+        not private or not proven private. `run` is its id, by default a `new_name`. Raises `BudgetRefused`, and writes
+        nothing, if the budget does not allow the run, and `InputError` for values out of range.
         """
         _check_name("dataset", dataset)
         _check_name("unit", unit)
@@ -82,40 +82,40 @@ class Ledger:
         with self._store.writing() as session:
             state = self._trusted(session)
             run = new_name(dataset) if run is None else run
-            if any(known.id == run for known in state.runs):
+            if any(other.id == run for other in state.runs):
                 raise InputError(f"the ledger has a run {run!r} already.")
             row = RunRow(
                 id=run,
-                number=queries.latest_run(session) + 1,
+                number=queries.latest_number(session, RunRow) + 1,
                 dataset=dataset,
                 unit=unit,
                 adjacency=adjacency,
                 epsilon=float(epsilon),
                 delta=float(delta),
                 sound=sound,
-                status=RESERVED,
+                status=Status.RESERVED,
                 reason="",
                 parameters=_plain_json(parameters),
                 seconds=canonical({}),
                 created=_now(),
             )
-            plan = tuple(PlannedEvent(event=event, charged=False) for event in events)
-            admit(state, queries.run_record(row, plan))
-            self._record(session, *_declared(session, dataset), row, *_event_rows(row.id, events))
+            admit(state, queries.run_record(row, tuple(PlannedEvent(event=event) for event in events)))
+            rows = (*_declared(session, dataset), row, *_event_rows(run, events))
+            integrity.record(session, self._store.chain, *rows)
             return Reservation(self._store, self._trusted, row.id, tuple(events))
 
     def quote(
         self, *, dataset: str, unit: str, adjacency: str, delta: float, plans: Sequence[Sequence[Event]], sound: bool
     ) -> Quote:
-        """What runs of these `plans`, each at `delta`, would cost in all beside what the dataset has left.
+        """The summed cost of runs of these `plans`, each at `delta`, without reserving it.
 
-        Writes nothing. `sound` is False if one of them is not private or not proven private. Raises `BudgetRefused`
-        if the budget does not allow all of them.
+        `sound` is False if a run is not private or not proven private. Raises `BudgetRefused` if the budget does not
+        allow all runs.
         """
         _check_name("dataset", dataset)
         with self._store.reading() as session:
             state = self._trusted(session)
-        whole = RunRecord(
+        combined = RunRecord(
             id="",
             number=len(state.runs) + 1,
             dataset=dataset,
@@ -124,54 +124,49 @@ class Ledger:
             epsilon=math.inf,
             delta=delta,
             sound=sound,
-            status=RESERVED,
-            reason="",
-            parameters={},
-            seconds={},
-            model=None,
-            fingerprint=None,
             created=datetime.now(UTC),
-            plan=tuple(PlannedEvent(event=event, charged=False) for plan in plans for event in plan),
+            plan=tuple(PlannedEvent(event=event) for plan in plans for event in plan),
         )
         if plans:
-            admit(state, whole, len(plans))
-        return Quote(dataset=queries.dataset_record(state, dataset), cost=whole.cost if plans else NOTHING)
+            admit(state, combined, len(plans))
+        return Quote(dataset=queries.dataset_record(state, dataset), cost=combined.cost if plans else NOTHING)
 
     def check_public(self, dataset: str, fingerprint: Fingerprint) -> None:
-        """Raise `BudgetRefused` if `dataset`, or another that shares documents with it, has a bounded budget.
+        """Raise `BudgetRefused` if documents declared public have a bounded budget.
 
-        For documents that are declared public; those the ledger has never seen are free. Writes nothing.
+        It may be the budget of `dataset` or of a dataset that shares documents with it. Documents that the ledger does
+        not know are free.
         """
         with self._store.reading() as session:
             state = self._trusted(session)
             admit_public(state, dataset, [fingerprint.code, *queries.overlapping(session, fingerprint)])
 
     def lock(self, key: str) -> AbstractContextManager[None]:
-        """Hold an exclusive lock on the comparisons of `key`. Raises `LedgerError` if another process holds it."""
+        """Hold an exclusive lock on the comparisons of `key`; raises `LedgerError` if another process holds it."""
         return self._store.lock(key[:16])
 
     def comparison(self, key: str) -> ComparisonLog | None:
-        """The latest comparison of `key`, which stands for a corpus and parameters; None if there is none."""
+        """The latest comparison of `key`, a digest of corpus and parameters; None if there is none."""
         with self._store.reading() as session:
             self._trusted(session)
             name = comparisons.latest(session, key)
         return None if name is None else ComparisonLog(self._store, self._trusted, name)
 
     def begin_comparison(self, *, key: str, corpus: str, kind: str, parameters: Mapping[str, Any]) -> ComparisonLog:
-        """A new comparison, without cells yet; `parameters` are plain JSON. An earlier one of `key` is kept."""
+        """Begin a new comparison without cells; `parameters` are plain JSON. Earlier ones of `key` are kept."""
         _check_name("corpus", corpus)
         with self._store.writing() as session:
             self._trusted(session)
             row = ComparisonRow(
                 name=new_name(corpus),
-                number=comparisons.next_number(session),
+                number=queries.latest_number(session, ComparisonRow) + 1,
                 key=key,
                 corpus=corpus,
                 kind=kind,
                 parameters=_plain_json(parameters),
                 created=_now(),
             )
-            self._record(session, row)
+            integrity.record(session, self._store.chain, row)
             return ComparisonLog(self._store, self._trusted, row.name)
 
     def grant(
@@ -182,17 +177,17 @@ class Ledger:
         unbounded: bool = False,
         listed: Sequence[float] = (),
     ) -> None:
-        """Let `dataset` spend `epsilon` (nats) at `delta` in total, in place of its earlier grant.
+        """Let `dataset` spend `epsilon` (nats) at `delta` in total; replaces its earlier grant.
 
-        `listed` are larger epsilons, rising, to which it may be raised later at the same delta: raising a grant after
-        outputs were seen keeps a guarantee only if the level was listed before the first (docs/privacy.md, rule 17).
-        `unbounded` is for public or synthetic documents. Raises `InputError` for values out of range, and for `listed`
-        levels of a dataset that has outputs: it is too late for them.
+        `listed` are larger, rising epsilons to which the grant may be raised later at the same delta. A grant that is
+        raised after outputs were seen keeps a guarantee only if the level was listed before the first output
+        (docs/privacy.md, rule 17). `unbounded` is for public or synthetic documents. Raises `InputError` for values out
+        of range, and for `listed` levels of a dataset that has outputs.
         """
         _check_name("dataset", dataset)
-        GRANT_RANGES["delta"].check("delta", delta)
+        _GRANT_RANGES["delta"].check("delta", delta)
         for value in (epsilon, *listed):
-            GRANT_RANGES["epsilon"].check("epsilon", value)
+            _GRANT_RANGES["epsilon"].check("epsilon", value)
         if any(higher <= lower for lower, higher in pairwise((epsilon, *listed))) or (unbounded and listed):
             raise InputError("listed levels must rise from epsilon, and an unbounded grant has none.")
         with self._store.writing() as session:
@@ -202,16 +197,16 @@ class Ledger:
                     "a total listed now would guarantee nothing. Leave them out."
                 )
             row = GrantRow(
-                number=queries.latest_grant(session) + 1,
+                number=queries.latest_number(session, GrantRow) + 1,
                 dataset=dataset,
                 epsilon=float(epsilon),
                 delta=float(delta),
                 unbounded=unbounded,
-                after_run=queries.latest_run(session),
+                after_run=queries.latest_number(session, RunRow),
                 created=_now(),
                 listed=canonical([float(level) for level in listed]) if listed else None,
             )
-            self._record(session, *_declared(session, dataset), row)
+            integrity.record(session, self._store.chain, *_declared(session, dataset), row)
 
     def runs(self) -> list[RunRecord]:
         """All runs, oldest first."""
@@ -219,13 +214,13 @@ class Ledger:
             return list(self._trusted(session).runs)
 
     def run(self, run: str) -> RunRecord:
-        """The run of this id or beginning of an id; raises `InputError` if there is not exactly one."""
+        """The run whose id is `run`, or begins with it; raises `InputError` if there is not exactly one."""
         runs = self.runs()
-        found = [r for r in runs if r.id == run] or [r for r in runs if run and r.id.startswith(run)]
-        if len(found) != 1:
-            problem = "is the beginning of several runs" if found else "is not in the ledger"
+        matches = [r for r in runs if r.id == run] or [r for r in runs if run and r.id.startswith(run)]
+        if len(matches) != 1:
+            problem = "is the beginning of several runs" if matches else "is not in the ledger"
             raise InputError(f"Run {run!r} {problem}. See: dplda runs")
-        return found[0]
+        return matches[0]
 
     def datasets(self) -> list[DatasetRecord]:
         """All datasets, by name."""
@@ -244,12 +239,12 @@ class Ledger:
             return queries.history(self._known(session, dataset), dataset)
 
     def verify(self) -> Verification:
-        """Whether every row is what this package wrote; see `dplda.ledger.integrity` for what escapes it."""
+        """Check that every row is as this package wrote it; `dplda.ledger.integrity` states the limits."""
         with self._store.reading() as session:
             return integrity.verify(session, self._store.chain)
 
     def _trusted(self, session: Session) -> LedgerState:
-        """The state, once the whole record is verified: nothing is decided or reported from an altered record."""
+        """The state of the ledger; raises `LedgerError` if the record was altered."""
         if not integrity.verify(session, self._store.chain).ok:
             raise LedgerError(f"The ledger {self.path} was altered outside dplda. See: dplda budget verify")
         return queries.load(session)
@@ -259,29 +254,23 @@ class Ledger:
             raise InputError(f"Dataset {dataset!r} is not in the ledger. See: dplda budget show")
         return self._trusted(session)
 
-    def _owned_by(self, owner: str) -> bool:
-        return hmac.compare_digest(self._store.chain.owner(), owner)
-
-    def _record(self, session: Session, *rows: Base) -> None:
-        integrity.record(session, self._store.chain, *rows)
-
 
 def _reopened(path: str, owner: str) -> Ledger:
     ledger = Ledger(path) if os.path.exists(path) else None
-    if ledger is None or not ledger._owned_by(owner):
+    if ledger is None or not hmac.compare_digest(ledger._store.chain.owner(), owner):
         raise LedgerError(f"{path} is not the ledger that was copied or pickled. Open the one you mean: Ledger(path).")
     return ledger
 
 
 def _declared(session: Session, dataset: str) -> list[Base]:
-    """The row that declares `dataset`, unless it is declared."""
-    known = session.get(DatasetRow, dataset) is not None
-    return [] if known else [DatasetRow(name=dataset, created=_now())]
+    """A row that declares `dataset`, unless it is declared already."""
+    return [] if session.get(DatasetRow, dataset) else [DatasetRow(name=dataset, created=_now())]
 
 
 def _event_rows(run: str, events: Sequence[Event]) -> list[EventRow]:
-    texts = [canonical(event.to_json()) for event in events]
-    return [EventRow(run=run, position=i, event=text, asked=False) for i, text in enumerate(texts)]
+    return [
+        EventRow(run=run, position=i, event=canonical(event.to_json()), asked=False) for i, event in enumerate(events)
+    ]
 
 
 def _check_name(parameter: str, value: object) -> None:
@@ -297,7 +286,7 @@ def _plain_json(parameters: Mapping[str, Any]) -> str:
 
 
 def new_name(dataset: str) -> str:
-    """A name with no time in it, for a run or comparison: the dataset's and eight random letters or digits."""
+    """A new name of a run or comparison: the dataset's name and eight random letters or digits, without a time."""
     slug = re.sub(r"[^a-z0-9]+", "-", dataset.lower()).strip("-")[:40].strip("-") or "dataset"
     return f"{slug}-{base64.b32encode(secrets.token_bytes(5)).decode().lower()}"
 

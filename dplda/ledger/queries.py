@@ -1,4 +1,4 @@
-"""Read the ledger's rows into records."""
+"""Queries: read the ledger's rows into records."""
 
 from __future__ import annotations
 
@@ -11,49 +11,60 @@ from sqlalchemy.orm import Session
 
 from dplda.accounting.events import Event
 from dplda.ledger.filters import LedgerState, total
-from dplda.ledger.ledger_records import RESERVED, DatasetRecord, Grant, HistoryRecord, PlannedEvent, RunRecord
-from dplda.ledger.schema import DatasetRow, EventRow, GrantRow, GroupingRow, OverlapRow, RunRow, SketchRow
+from dplda.ledger.ledger_records import DatasetRecord, Grant, HistoryRecord, PlannedEvent, RunRecord, Status
+from dplda.ledger.schema import (
+    ComparisonRow,
+    DatasetRow,
+    EventRow,
+    GrantRow,
+    GroupingRow,
+    OverlapRow,
+    RunRow,
+    SketchRow,
+)
 from dplda.readers.records import DOCUMENT
 from dplda.store.sketches import Fingerprint, Sketch
 
 
 def load(session: Session) -> LedgerState:
-    """Everything that decisions depend on; only for a record that was verified."""
+    """All runs, grants and overlaps. The caller must have verified the record."""
     plans: dict[str, list[PlannedEvent]] = defaultdict(list)
-    for event in session.scalars(select(EventRow).order_by(EventRow.run, EventRow.position)):
-        plans[event.run].append(_planned(event))
+    for row in session.scalars(select(EventRow).order_by(EventRow.run, EventRow.position)):
+        plans[row.run].append(PlannedEvent(event=Event.from_json(json.loads(row.event)), charged=row.asked))
     runs = session.scalars(select(RunRow).order_by(RunRow.number))
     grants: dict[str, list[Grant]] = defaultdict(list)
     for grant in session.scalars(select(GrantRow).order_by(GrantRow.number)):
         grants[grant.dataset].append(_grant(grant))
-    overlaps = frozenset((row.earlier, row.later) for row in session.scalars(select(OverlapRow)))
+    overlaps = frozenset((overlap.earlier, overlap.later) for overlap in session.scalars(select(OverlapRow)))
     records = [run_record(run, tuple(plans[run.id])) for run in runs]
     return LedgerState(runs=records, grants=dict(grants), overlaps=overlaps)
 
 
 def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
-    """The codes of the other corpora whose sketches share documents with `fingerprint`'s."""
+    """The codes of other corpora whose sketches share documents with the sketch of `fingerprint`."""
     others = select(SketchRow).where(SketchRow.fingerprint != fingerprint.code).order_by(SketchRow.fingerprint)
-    rows = session.scalars(others)
-    return [row.fingerprint for row in rows if Sketch.from_text(row.documents).overlaps(fingerprint.sketch)]
+    return [
+        row.fingerprint
+        for row in session.scalars(others)
+        if Sketch.from_text(row.documents).overlaps(fingerprint.sketch)
+    ]
 
 
 def regrouped(session: Session, fingerprint: Fingerprint) -> set[str]:
-    """The codes of groupings in which the documents of `fingerprint`, or those it shares, form other units.
+    """The codes of groupings in which the documents of `fingerprint`, or documents that it shares, form other units.
 
-    They are compared by their sketches; the same documents whose sketches cannot tell, by the codes themselves.
+    Groupings are compared by their sketches. Where the sketches of equal documents do not decide, the codes do.
     """
     if fingerprint.grouping is None:
         return set()
-    found = set()
+    codes = set()
     for grouping, sketch in session.execute(select(GroupingRow, SketchRow).join(SketchRow)):
         if grouping.code == fingerprint.grouping:
             continue
-        theirs = Sketch.from_text(sketch.documents, grouping.units)
-        otherwise = theirs.regroups(fingerprint.sketch)
-        if otherwise or (otherwise is None and sketch.fingerprint == fingerprint.code):
-            found.add(grouping.code)
-    return found
+        regroups = Sketch.from_text(sketch.documents, grouping.units).regroups(fingerprint.sketch)
+        if regroups or (regroups is None and sketch.fingerprint == fingerprint.code):
+            codes.add(grouping.code)
+    return codes
 
 
 def run_record(row: RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
@@ -66,10 +77,6 @@ def run_record(row: RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
         created=datetime.fromisoformat(row.created),
         plan=plan,
     )
-
-
-def _planned(row: EventRow) -> PlannedEvent:
-    return PlannedEvent(event=Event.from_json(json.loads(row.event)), charged=row.asked)
 
 
 def _grant(row: GrantRow) -> Grant:
@@ -87,21 +94,16 @@ def names(session: Session) -> list[str]:
     return list(session.scalars(select(DatasetRow.name).order_by(DatasetRow.name)))
 
 
-def latest_run(session: Session) -> int:
-    """The number of the latest run, 0 if there is none."""
-    return session.scalar(select(func.max(RunRow.number))) or 0
-
-
-def latest_grant(session: Session) -> int:
-    """The number of the latest grant, 0 if there is none."""
-    return session.scalar(select(func.max(GrantRow.number))) or 0
+def latest_number(session: Session, rows: type[RunRow | GrantRow | ComparisonRow]) -> int:
+    """The largest number of `rows`, 0 if there are none."""
+    return session.scalar(select(func.max(rows.number))) or 0
 
 
 def dataset_record(state: LedgerState, name: str) -> DatasetRecord:
-    """A dataset's budget as it stands in `state`."""
+    """The record of dataset `name` in `state`."""
     linked = state.linked(name)
     charged = state.charged(linked)
-    own = [run for run in state.runs if run.dataset == name]
+    runs = [run for run in state.runs if run.dataset == name]
     return DatasetRecord(
         name=name,
         unit=charged[0].unit if charged else None,
@@ -111,20 +113,20 @@ def dataset_record(state: LedgerState, name: str) -> DatasetRecord:
         guaranteed_alone=state.guaranteed(name, alone=True),
         spent=total(charged),
         linked=linked,
-        fingerprints=tuple(sorted({run.fingerprint for run in own if run.fingerprint})),
-        runs=tuple(run.id for run in own),
-        unfinished=tuple(run.id for run in charged if run.status == RESERVED),
+        fingerprints=tuple(sorted({run.fingerprint for run in runs if run.fingerprint})),
+        runs=tuple(run.id for run in runs),
+        unfinished=tuple(run.id for run in charged if run.status == Status.RESERVED),
         ungrouped=tuple(run.id for run in charged if run.fingerprint and run.unit != DOCUMENT and not run.grouping),
     )
 
 
 def history(state: LedgerState, name: str) -> list[HistoryRecord]:
-    """Grants and runs of a dataset in the order in which they were made, the initial grant first."""
+    """Grants and runs of dataset `name` in the order in which they were made, the initial grant first."""
     lines = []
-    for place, (grant, remark) in enumerate(state.granted(name)):
-        listed = f", to be raised to {', '.join(f'{e:g}' for e in grant.listed)} at most" if grant.listed else ""
-        text = f"grant {grant}{listed}{remark}" if place else f"grant {grant} (every dataset's)"
-        lines.append((grant.after_run, min(place, 1), HistoryRecord(created=grant.created, text=text, grant=grant)))
+    for i, (grant, remark) in enumerate(state.granted(name)):
+        listed = f", may be raised to {', '.join(f'{e:g}' for e in grant.listed)}" if grant.listed else ""
+        text = f"grant {grant}{listed}{remark}" if i else f"grant {grant} (every dataset's)"
+        lines.append((grant.after_run, min(i, 1), HistoryRecord(created=grant.created, text=text)))
     for run in state.runs:
         if run.dataset == name:
             text = f"run {run.id}, epsilon {run.epsilon:g}, delta {run.delta:g}, {run.described}"

@@ -1,4 +1,4 @@
-"""A run's reservation of its dataset's budget, from before any private byte is read until the run ends."""
+"""The reservation of a run's budget, made before any private byte is read and held until the run ends."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from dplda.errors import BudgetRefused, GateError, InputError, LedgerError
 from dplda.ledger import integrity, queries
 from dplda.ledger.database import Store
 from dplda.ledger.filters import LedgerState, admit
-from dplda.ledger.ledger_records import ABANDONED, DONE, REFUSED, RESERVED
+from dplda.ledger.ledger_records import Status
 from dplda.ledger.schema import Base, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow
 from dplda.store.sketches import Fingerprint
+
+_ABANDONED = (Status.FAILED, Status.UNSUPPORTED, Status.CANCELLED)
 
 
 class Reservation:
     """A reserved run: `run` is its id, `events` its frozen plan.
 
-    Order of calls: `bind`, then `charge` for each event, then `finish` or `abandon`. If the process dies in
-    between, the whole plan counts as spent.
+    Call `bind`, then `charge` for each event, then `finish` or `abandon`. If the process dies in between, the whole
+    plan counts as spent.
     """
 
     def __init__(
@@ -34,11 +36,10 @@ class Reservation:
         self.events = events
 
     def bind(self, fingerprint: Fingerprint) -> None:
-        """Attach the keyed fingerprint of the documents read; to be called before the first `charge`.
+        """Attach the keyed fingerprint and sketch of the documents read, before the first `charge`.
 
-        Checks the filter again over all datasets that share documents with these, and that they form the same units
-        there; keeps the sketch. Raises `BudgetRefused` otherwise; the run has then ended as ``refused`` and costs
-        nothing.
+        Checks the filter again over all datasets that share documents with these, and that those datasets group them
+        into the same units. Raises `BudgetRefused` otherwise; the run has then ended as `REFUSED` and costs nothing.
         """
         refusal: BudgetRefused | None = None
         with self._store.writing() as session:
@@ -57,25 +58,25 @@ class Reservation:
                     regrouped=regrouped,
                 )
                 new = _document_rows(session, fingerprint, shared)
-            except BudgetRefused as refused:  # the transaction must still commit the refusal
-                refusal, new = refused, []
-                row.status, row.reason = REFUSED, "the documents' budget, units or adjacency do not allow it"
+            except BudgetRefused as error:  # raised below: the transaction must commit the refusal first
+                refusal, new = error, []
+                row.status, row.reason = Status.REFUSED, "the documents' budget, units or adjacency do not allow it"
             integrity.record(session, self._store.chain, *new, row)
         if refusal is not None:
             raise refusal
 
     def charge(self, event: Event) -> None:
-        """Record that `event`, with its whole count, is about to be answered; on disk when this returns.
+        """Record the charge of `event`, with its whole count, before its release; on disk when this returns.
 
-        Raises `GateError` unless `event` equals a planned event that was not charged yet, the run is bound and
-        has not ended; then nothing may be released.
+        Raises `GateError`, after which nothing may be released, unless the run is bound and has not ended and `event`
+        equals a planned event that was not charged yet.
         """
-        wanted = integrity.canonical(event.to_json())
+        text = integrity.canonical(event.to_json())
         with self._store.writing() as session:
             if self._open_row(session).fingerprint is None:
                 raise GateError(f"Run {self.run} charged stage {event.stage!r} before it was bound to its documents.")
             open_events = select(EventRow).where(
-                EventRow.run == self.run, EventRow.event == wanted, EventRow.asked.is_(False)
+                EventRow.run == self.run, EventRow.event == text, EventRow.asked.is_(False)
             )
             row = session.scalars(open_events.order_by(EventRow.position).limit(1)).first()
             if row is None:
@@ -86,32 +87,32 @@ class Reservation:
     def finish(self, *, model: str | None, seconds: Mapping[str, float]) -> None:
         """End the run as done: planned events that were never charged are refunded.
 
-        `model` is the path of the released model, `seconds` the time of each stage, which stays in the
-        ledger. Raises `GateError` if the run has ended already.
+        `model` is the path of the released model; `seconds`, the time of each stage, stay in the ledger. Raises
+        `GateError` if the run has ended already.
         """
         times = integrity.canonical({stage: float(value) for stage, value in seconds.items()})
         with self._store.writing() as session:
             row = self._open_row(session)
-            row.status, row.model, row.seconds = DONE, model, times
+            row.status, row.model, row.seconds = Status.DONE, model, times
             integrity.record(session, self._store.chain, row)
 
     def abandon(self, status: str, reason: str) -> None:
-        """End the run without a model: what was never charged is refunded, what was charged stays spent.
+        """End the run without a model: charged events stay spent, all others are refunded.
 
-        `status` is ``failed``, ``unsupported`` or ``cancelled``, otherwise `InputError`; `reason` must not
-        hold anything private. A run that has ended keeps its ending, so this is safe in an exception handler.
+        `status` is `FAILED`, `UNSUPPORTED` or `CANCELLED`, otherwise raises `InputError`; `reason` must not contain
+        private text. A run that has ended keeps its ending, so this is safe in an exception handler.
         """
-        if status not in ABANDONED:
-            raise InputError(f"status must be one of {', '.join(ABANDONED)}, got {status!r}.")
+        if status not in _ABANDONED:
+            raise InputError(f"status must be one of {', '.join(_ABANDONED)}, got {status!r}.")
         with self._store.writing() as session:
             row = self._row(session)
-            if row.status == RESERVED:
+            if row.status == Status.RESERVED:
                 row.status, row.reason = status, reason
                 integrity.record(session, self._store.chain, row)
 
     def _open_row(self, session: Session) -> RunRow:
         row = self._row(session)
-        if row.status != RESERVED:
+        if row.status != Status.RESERVED:
             raise GateError(f"Run {self.run} has ended ({row.status}): nothing more may be charged to it.")
         return row
 
@@ -123,18 +124,18 @@ class Reservation:
 
 
 def _document_rows(session: Session, fingerprint: Fingerprint, shared: Collection[str]) -> list[Base]:
-    """What the ledger does not know yet of documents: their sketch, their grouping, and corpora that `shared` them."""
+    """New or changed rows of documents: their sketch, their grouping, and their overlaps with the corpora `shared`."""
     rows: list[Base] = []
     documents, known = fingerprint.sketch.to_text(), session.get(SketchRow, fingerprint.code)
     if known is None:
         rows.append(SketchRow(fingerprint=fingerprint.code, documents=documents))
-    elif known.documents != documents:  # a sketch of version 3
+    elif known.documents != documents:  # the sketch is of schema 3
         known.documents = documents
         rows.append(known)
     for code in shared:
         pair = {"earlier": code, "later": fingerprint.code}
-        turned = {"earlier": fingerprint.code, "later": code}
-        if session.get(OverlapRow, pair) is None and session.get(OverlapRow, turned) is None:
+        reverse = {"earlier": fingerprint.code, "later": code}
+        if session.get(OverlapRow, pair) is None and session.get(OverlapRow, reverse) is None:
             rows.append(OverlapRow(**pair))
     if fingerprint.grouping is not None and session.get(GroupingRow, fingerprint.grouping) is None:
         units = fingerprint.sketch.members_to_text()

@@ -1,9 +1,9 @@
 """The ledger's tables (SQLAlchemy).
 
-The schema version is SQLite's ``user_version``. A ledger of a newer version is refused; a change of the
-tables raises `SCHEMA_VERSION` and comes with a step (`ADDED`) that runs in the same transaction as the new number.
+The schema version is SQLite's ``user_version``. A ledger of a newer version is refused. A change of the tables raises
+`SCHEMA_VERSION` and adds a step to `ADDED` or `ADDED_COLUMNS`, which runs in the same transaction as the new number.
 
-Every row of the state tables is written through `integrity.record`, which keeps the journal.
+Every row of the state tables is written by `integrity.record`, which keeps the journal.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 SCHEMA_VERSION = 4
-APPLICATION_ID = 0x64706C64  # "dpld": tells a ledger from another program's SQLite database
+APPLICATION_ID = 0x64706C64  # "dpld": distinguishes a ledger from other SQLite databases
 
 
 class Base(DeclarativeBase):
@@ -29,7 +29,7 @@ class DatasetRow(Base):
 
 
 class GrantRow(Base):
-    """A total grant; the latest of a dataset is in force, none means `settings.DEFAULT_GRANT`."""
+    """A dataset's total grant. The latest is in force; without one it is `config.DEFAULT_GRANT`."""
 
     __tablename__ = "grants"
 
@@ -38,13 +38,13 @@ class GrantRow(Base):
     epsilon: Mapped[float]
     delta: Mapped[float]
     unbounded: Mapped[bool]
-    after_run: Mapped[int]  # number of the latest run at the time, of any dataset; 0 before the first
+    after_run: Mapped[int]  # the number of the ledger's latest run at the time; 0 before the first
     created: Mapped[str]
-    listed: Mapped[str | None]  # canonical JSON: the epsilons, rising, to which the grant may be raised later
+    listed: Mapped[str | None]  # canonical JSON: rising epsilons to which the grant may be raised later
 
 
 class RunRow(Base):
-    """A run: reserved when it starts, then ended with one of `records.ENDED`."""
+    """A run, from its reservation on; `status` is a `ledger_records.Status`."""
 
     __tablename__ = "runs"
 
@@ -63,11 +63,11 @@ class RunRow(Base):
     model: Mapped[str | None]
     fingerprint: Mapped[str | None]
     created: Mapped[str]
-    grouping: Mapped[str | None]  # the code of how documents form units; none where each is one, and before version 4
+    grouping: Mapped[str | None]  # the code of its `GroupingRow`; none if each document is a unit, and before version 4
 
 
 class EventRow(Base):
-    """One planned event of a run, in order; `asked` (charged) is committed before anything is computed for it."""
+    """A planned event of a run. `asked` means charged, and is committed before its release is computed."""
 
     __tablename__ = "events"
 
@@ -78,7 +78,7 @@ class EventRow(Base):
 
 
 class ComparisonRow(Base):
-    """A comparison of placements on one corpus; the latest of a key is the one that is resumed."""
+    """A comparison of placements on one corpus; the latest of a key is resumed."""
 
     __tablename__ = "comparisons"
 
@@ -105,9 +105,9 @@ class CellRow(Base):
 
 
 class SketchRow(Base):
-    """The sketch of the documents behind a fingerprint; runs before version 3 have none.
+    """The sketch of the documents of a fingerprint; runs before version 3 have none.
 
-    Sketches of version 3 hold documents of one and two words too; they are replaced when the documents are bound again.
+    Sketches of version 3 also contain documents of one and two words; the next run on the documents replaces them.
     """
 
     __tablename__ = "sketches"
@@ -117,7 +117,7 @@ class SketchRow(Base):
 
 
 class OverlapRow(Base):
-    """Two corpora that share documents, found when the later of them was bound."""
+    """Two corpora that share documents, detected when the later one was bound."""
 
     __tablename__ = "overlaps"
 
@@ -136,7 +136,7 @@ class GroupingRow(Base):
 
 
 class JournalRow(Base):
-    """One change of one state row, chained to the change before it; never updated."""
+    """A change of a state row, chained to the previous change; never updated."""
 
     __tablename__ = "journal"
 
@@ -146,7 +146,7 @@ class JournalRow(Base):
 
 
 class HeadRow(Base):
-    """The journal's length and last code, sealed with the key; `owner` tells whose key that is."""
+    """The journal's length and last code, sealed with the key; `owner` identifies the key."""
 
     __tablename__ = "head"
 
@@ -160,11 +160,9 @@ class HeadRow(Base):
 STATE: tuple[type[Base], ...] = (
     DatasetRow, GrantRow, RunRow, EventRow, ComparisonRow, CellRow, SketchRow, OverlapRow, GroupingRow,
 )  # fmt: skip
-ADDED: dict[int, tuple[type[Base], ...]] = {  # the tables that each version brought
+ADDED: dict[int, tuple[type[Base], ...]] = {  # the tables that each version added
     2: (ComparisonRow, CellRow),
     3: (SketchRow, OverlapRow),
     4: (GroupingRow,),
 }
-ADDED_COLUMNS: dict[int, tuple[tuple[str, str], ...]] = {
-    4: (("grants", "listed"), ("runs", "grouping"))
-}  # texts or NULL
+ADDED_COLUMNS = {4: (("grants", "listed"), ("runs", "grouping"))}  # nullable texts

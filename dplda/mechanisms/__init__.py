@@ -1,1 +1,1 @@
-"""The single gate and its mechanisms: exact noise, clipping, partition selection and propose-test-release."""
+"""The curator, which is the only gate to private counts, and its mechanisms."""

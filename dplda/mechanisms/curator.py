@@ -1,7 +1,7 @@
-"""The single gate: private counts enter here and leave only as charged, noisy sums.
+"""The curator: the only gate to private counts, which releases charged, noisy results and nothing else.
 
-Algorithms hold a `Gate` and ask it for sums of bounded contributions; they never see counts. Each question is
-one planned event: it is recorded (on disk, before anything is computed) and may be asked once.
+Algorithms hold a `Gate` and request sums of bounded contributions from it; they never see counts. Every release charges
+planned events. Each event may be charged once, and is on disk before anything is computed for it.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from dplda.statistics.word_votes import MOST_WORDS
 
 
 class Curator:
-    """The gate. The only object that ever makes passes over private counts; also holds planned events and the noise.
+    """The only object that makes passes over private counts; it also holds the planned events and the noise.
 
-    `charge` is called with each event before its answer is computed and must make it durable (the ledger's
-    reservation); it raises to refuse. Under ``replace`` adjacency sensitivities are those of T1.
+    `charge` is called with each event before its release is computed. It must make the event durable, as the ledger's
+    reservation does, or raise an error. Sensitivities are those of T1 for the `adjacency`.
     """
 
     def __init__(
@@ -61,10 +61,10 @@ class Curator:
         self._names: tuple[str, ...] | None = None
 
     def choose_words(self) -> WordFrequencies:
-        """Select words privately from an unknown key set (T7) and make nothing else known.
+        """Select words privately from an unknown key set (T7); release these words and their frequencies only.
 
         Charges the events ``vocabulary`` (weighted Gaussian with threshold) and ``vote total`` (the sum of vote
-        weights, which turns votes into document frequencies). Words come ordered by (noisy value, word).
+        weights, which normalises votes to document frequencies). Words are ordered by noisy value, then by word.
         """
         event = self._charge(Stage.VOCABULARY, GAUSSIAN_THRESHOLD)
         total_event = self._charge(Stage.VOTE_TOTAL)
@@ -72,7 +72,7 @@ class Curator:
         votes, full = self._passes.count_votes()
         scale = self._scale(event, NONNEGATIVE)
         failure = event.delta / 2 if self._replace else event.delta
-        candidates = {int(index): int(votes[index]) for index in np.flatnonzero(votes)}  # picked by some unit
+        candidates = {int(index): int(votes[index]) for index in np.flatnonzero(votes)}  # words that some unit picked
         passed = self._noise.above_threshold(candidates, scale, selection_threshold(scale, failure, MOST_WORDS))
         ranked = sorted((-value, names[index]) for index, value in passed.items())
         vote_total = max(self._noisy(full, self._scale(total_event)), BOUND)
@@ -80,12 +80,15 @@ class Curator:
         return WordFrequencies(tuple(word for _, word in ranked), values / vote_total, scale / vote_total)
 
     def use_words(self, words: Sequence[str]) -> None:
-        """Project the counts on public or already released words; every later question is about these."""
+        """Restrict the counts to public or already released `words` for all later releases."""
         self._names = tuple(words)
         self._passes.use_words(self._names)
 
     def word_frequencies(self) -> WordFrequencies:
-        """Noisy document frequencies of the words in use (a known key set: no threshold); event ``frequency``."""
+        """Noisy document frequencies of the words in use, a known key set without threshold.
+
+        Charges the events ``frequency`` and ``vote total``.
+        """
         event = self._charge(Stage.FREQUENCY)
         total_event = self._charge(Stage.VOTE_TOTAL)
         names = self._in_use()
@@ -96,15 +99,15 @@ class Curator:
         return WordFrequencies(names, noisy / vote_total, scale / vote_total)
 
     def size(self) -> float:
-        """Noisy number of eligible units, at least 1; sensitivity 1 under both adjacencies (section 0, N)."""
+        """The noisy number of eligible units, at least 1; sensitivity 1 under both adjacencies (section 0, N)."""
         event = self._charge(Stage.SIZE)
         self._in_use()
         return max(self._noisy(self._passes.count_units() * BOUND, self._scale(event)) / BOUND, 1.0)
 
     def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
-        """A clip from the noisy histogram of unit norms (section 2.1); charges the event ``<stage> clip``.
+        """A clip at a quantile of the noisy histogram of unit norms (section 2.1); charges the event ``<stage> clip``.
 
-        Each unit enters the histogram by a coin of its own, with probability `share`.
+        Each unit enters the histogram independently with probability `share`.
         """
         event = self._charge(clip_of(stage))
         contribution = self._about_words(contribution)
@@ -113,12 +116,12 @@ class Curator:
         return clip_at_quantile(bins + self._noise.gaussian(self._scale(event, NONNEGATIVE), len(bins)), quantile)
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
-        """The clipped sum with exact noise; `clip` may depend on earlier releases only. Charges the event `stage`."""
+        """The clipped sum with noise; charges the event `stage`. `clip` may depend on earlier releases only."""
         event = self._charge(stage)
         multiplier = event.noise_multiplier or 0.0
         sensitivity = self._sensitivity(contribution.replace_factor)
-        with ThreadPoolExecutor(1) as beside:  # the noise depends on no data: drawn while the pass runs
-            noise = beside.submit(self._column_noise, contribution, multiplier, sensitivity)
+        with ThreadPoolExecutor(1) as executor:  # the noise depends on no data: drawn while the pass runs
+            noise = executor.submit(self._column_noise, contribution, multiplier, sensitivity)
             total, mass = self._passes.clipped_sum(self._about_words(contribution), clip)
             noisy = total + noise.result()
         step = clip / BOUND
@@ -128,33 +131,33 @@ class Curator:
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
         """The columns T(v_i, v_i, .), (k, k), of T = clipped mean of E3(W, W, W) + K, by falling eigenvalue (T5).
 
-        W (n_words, k) absorbs the word scale; v_i are the eigenvectors of T(., ., theta). W, K (k, k, k) symmetric,
-        theta (k,) and `clip` may depend on earlier releases only. Charges the events ``mass``, ``gap``, ``tensor norm``
-        and, if the gap is large enough, ``decomposition``.
+        W (n_words, k) includes the word scale; v_i are the eigenvectors of T(., ., theta). W, the symmetric K
+        (k, k, k), theta (k,) and `clip` may depend on earlier releases only. Charges the events ``mass``, ``gap``,
+        ``tensor norm`` and, if the gap is large enough, ``decomposition``.
         """
         event = self._charge(Stage.MASS)
-        asked = statistics.third_moment(W)
-        total, mass = self._passes.clipped_sum(self._about_words(asked), clip)
+        contribution = statistics.third_moment(W)
+        total, mass = self._passes.clipped_sum(self._about_words(contribution), clip)
         size = max(self._noisy(mass * round(1 / MASS_SHARE), self._scale(event)) / BOUND, 1.0)
         step = clip / BOUND / size
-        change = self._sensitivity(asked.replace_factor) * step
-        return propose_test_release.release_decomposition(self._answer, total[0] * step, K, theta, change)
+        change = self._sensitivity(contribution.replace_factor) * step
+        return propose_test_release.release_decomposition(self._release_values, total[0] * step, K, theta, change)
 
     def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
         """The columns w_i (r . mu_i) mu_i, (n_words, topics), of the exact moments of all eligible units (T6).
 
         h (n_words,) in [0, 1] and r (n_words,) are public; 2 <= topics < n_words. Charges the events ``size lower
-        bound``, ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics``, each if the tests before have passed.
+        bound``, ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics`` until a test fails.
         """
         event = self._charge(Stage.SIZE_LOWER_BOUND)
         moments = self._exact_moments(h, r, topics)
         units = noisy_values.release_values(event, self._noise, np.array([float(moments.units)]), 1.0)
         return propose_test_release.release_topics(
-            self._answer, units, spectral_topics(*moments.corrected(alpha0, h), r, topics), alpha0
+            self._release_values, units, spectral_topics(*moments.corrected(alpha0, h), r, topics), alpha0
         )
 
     def _charge(self, stage: str, mechanism: str = GAUSSIAN) -> Event:
-        """Take the planned event of `stage` off the frozen list and make it durable before anything is computed."""
+        """Remove the planned event of `stage` from the frozen list and make it durable."""
         for position, event in enumerate(self._planned):
             if (event.stage, event.mechanism) == (stage, mechanism):
                 del self._planned[position]
@@ -164,7 +167,7 @@ class Curator:
         raise GateError(f"no planned {mechanism} event is left for stage {stage!r}")
 
     def _sensitivity(self, replace_factor: float) -> float:
-        """l2-sensitivity in lattice units of a sum of contributions bounded by B (T1)."""
+        """The l2-sensitivity, in lattice units, of a sum of contributions bounded by B (T1)."""
         return BOUND * (replace_factor if self._replace else 1.0)
 
     def _scale(self, event: Event, replace_factor: float = 1.0) -> float:
@@ -174,7 +177,7 @@ class Curator:
         return float(value + int(self._noise.gaussian(scale, 1)[0]))
 
     def _column_noise(self, contribution: Contribution, multiplier: float, sensitivity: float) -> np.ndarray:
-        """Independent noise for each lattice coordinate, variance divided by its column's weight (section 5)."""
+        """Independent noise for each lattice coordinate, with variance divided by its column's weight (section 5)."""
         n_rows, width = contribution.shape
         noise = np.empty((n_rows, width), np.int64)
         for weight in np.unique(contribution.weights):
@@ -183,7 +186,7 @@ class Curator:
             noise[:, columns] = self._noise.gaussian(scale, n_rows * len(columns)).reshape(n_rows, -1)
         return noise
 
-    def _answer(self, stage: str, values: np.ndarray, sensitivity: float) -> noisy_values.NoisyValues:
+    def _release_values(self, stage: str, values: np.ndarray, sensitivity: float) -> noisy_values.NoisyValues:
         return noisy_values.release_values(self._charge(stage), self._noise, values, sensitivity)
 
     def _exact_moments(self, h: np.ndarray, r: np.ndarray, topics: int) -> ExactMoments:
@@ -199,7 +202,8 @@ class Curator:
         return self._names
 
     def _about_words(self, contribution: Contribution) -> Contribution:
+        """`contribution`, if its shapes fit the words in use: compiled loops do not check bounds."""
         f, n_words = contribution, len(self._in_use())
         if not len(f.scale) == len(f.matrix) == n_words or f.n_rows not in (1, n_words):
-            raise GateError("the contribution is not about the words in use")  # compiled loops check no bounds
+            raise GateError("the contribution is not about the words in use")
         return f

@@ -1,4 +1,4 @@
-"""The gate without noise, for baselines and the paper's published calibrations: runs through it are not private."""
+"""The gate without noise, for baselines and the paper's published calibrations. Its runs are not private."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from dplda.statistics.coordinates import unpack
 
 
 class ExactGate(Curator):
-    """A curator that answers exactly and clips nothing, where the plan says ``exact``, which marks the run.
+    """A curator that releases exact, unclipped results.
 
-    `exact_events` makes such a plan; a private plan holds no exact event, and is refused.
+    It charges only ``exact`` events, which mark the run as not private (`exact_events` plans them). It refuses a
+    private plan, which has none.
     """
 
     def choose_words(self) -> WordFrequencies:
-        """The words that some unit votes for, by falling document frequency."""
+        """All words that some unit votes for, by falling document frequency."""
         self._charge(Stage.VOCABULARY, EXACT)
         names = self._passes.dictionary
         votes, full = self._passes.count_votes()
@@ -49,7 +50,7 @@ class ExactGate(Curator):
         return math.inf
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
-        """The sum of whole contributions and their number, whatever the `clip`."""
+        """The sum of unclipped contributions and their number; ignores `clip`."""
         self._charge(stage, EXACT)
         return self._unclipped(contribution)
 
@@ -67,7 +68,7 @@ class ExactGate(Curator):
 
     def _unclipped(self, contribution: Contribution) -> Release:
         largest = self._passes.largest_norm(self._about_words(contribution)) or 1.0
-        unclipped = largest / math.sqrt(1 - MASS_SHARE**2)  # with the mass coordinate included
+        unclipped = largest / math.sqrt(1 - MASS_SHARE**2)  # includes the mass coordinate
         clip = unclipped / (1 - MARGIN / BOUND) * (1 + 1e-9)
         total, mass = self._passes.clipped_sum(contribution, clip)
         return Release(total * (clip / BOUND), max(mass / (MASS_SHARE * BOUND), 1.0), 0.0)

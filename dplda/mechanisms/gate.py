@@ -1,4 +1,4 @@
-"""The interface of the curator for placements, and what it releases."""
+"""The interface through which placements use the curator, and its releases."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from dplda.statistics import Contribution
 
 @dataclass(frozen=True)
 class Release:
-    """A noisy clipped sum. `total` (n_rows, width) and `mass`, the noisy sum of clip factors over units; `std` is the
-    noise's standard deviation in a coordinate of weight 1, in the units of `total`."""
+    """A noisy clipped sum: its `total` (n_rows, width) and `mass`, the noisy sum of clip factors over units.
+
+    `std` is the standard deviation of the noise of `total` in a coordinate of weight 1.
+    """
 
     total: np.ndarray
     mass: float
@@ -28,13 +30,13 @@ class Release:
 
     @property
     def mean_std(self) -> float:
-        """Noise standard deviation of `mean` in a coordinate of weight 1."""
+        """The standard deviation of the noise of `mean` in a coordinate of weight 1."""
         return self.std / self.mass
 
 
 @dataclass(frozen=True)
 class WordFrequencies:
-    """Released words with their noisy document frequencies (fractions; may exceed 1 or fall below 0 by noise)."""
+    """Released words with noisy document frequencies: fractions that noise may move outside [0, 1]."""
 
     words: tuple[str, ...]
     frequencies: np.ndarray
@@ -42,25 +44,25 @@ class WordFrequencies:
 
 
 class Gate(Protocol):
-    """The questions that every placement may put to the curator."""
+    """The releases that every placement may request from the curator."""
 
     def choose_words(self) -> WordFrequencies:
-        """Words from an unknown key set, with noisy frequencies."""
+        """Words from an unknown key set, with noisy document frequencies."""
 
     def use_words(self, words: Sequence[str]) -> None:
-        """Make later questions about these words."""
+        """Restrict all later releases to these words."""
 
     def word_frequencies(self) -> WordFrequencies:
-        """Noisy frequencies of the words in use."""
+        """Noisy document frequencies of the words in use."""
 
     def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
-        """A clip threshold near the `quantile` of the units' norms, of which about a `share` is looked at."""
+        """A clipping norm near the `quantile` of the units' norms, from a sample of about a `share` of them."""
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
-        """The sum of contributions, each unit clipped to norm `clip`."""
+        """The noisy sum of contributions, each unit clipped to norm `clip`."""
 
     def size(self) -> float:
-        """Number of units with at least one eligible document."""
+        """The noisy number of units with at least one eligible document."""
 
 
 class OutputGate(Gate, Protocol):

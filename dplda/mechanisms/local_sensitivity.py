@@ -1,6 +1,6 @@
-"""How far one unit can move a decomposition or the topics, given what tests have shown (docs/privacy.md, T4 to T6).
+"""Local sensitivity: bounds on the change of a decomposition or of topics by one unit (docs/privacy.md, T4 to T6).
 
-Every argument that is a fact of the data is a one-sided bound: what follows is monotone in each.
+Every argument that depends on the data is a one-sided bound from a private test; the results are monotone in each.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 
 from dplda.statistics.lda_moments import coefficients
 
-KAPPA = 2 / math.sqrt(3)  # T5 (1): an eigenvalue gap of T(., ., theta) moves at most so much of a change of T
+KAPPA = 2 / math.sqrt(3)  # T5 (1): the Lipschitz constant of an eigenvalue gap of T(., ., theta)
 ROOT2 = math.sqrt(2)
 
 
 @dataclass(frozen=True)
 class StabilityTest:
-    """One released `bound` of a private quantity; with a threshold `above`, the test passes if the bound exceeds it."""
+    """A released `bound` of a private quantity. If there is a threshold `above`, the bound must exceed it to pass."""
 
     name: str
     bound: float
@@ -38,8 +38,7 @@ class StabilityTest:
 class PtrResult:
     """An output that is released only if its tests pass: `value`, or None; `std` of the noise in each entry.
 
-    `tests` come in the order in which they were made; the last one failed where there is no value. All of it is
-    released.
+    `tests` are in the order in which they were made; without a value, the last one failed. All fields are released.
     """
 
     value: np.ndarray | None
@@ -48,12 +47,12 @@ class PtrResult:
 
     @property
     def findings(self) -> str:
-        """What was tested and found, in one line."""
+        """All tests and their bounds, in one line."""
         return "; ".join(map(str, self.tests))
 
 
 def decomposition_sensitivity(gap: float, norm: float, change: float) -> float:
-    """LS of T5: how far the columns T(v_i, v_i, .) can move, in Frobenius norm, if T moves by at most `change`.
+    """LS of T5: the largest change of the columns T(v_i, v_i, .), in Frobenius norm, if T changes by at most `change`.
 
     `gap` is at most the least eigenvalue gap of T(., ., theta), `norm` at least the operator norm of the (k, k^2)
     unfolding of T. Infinite unless `gap` exceeds `KAPPA` times `change`.
@@ -66,7 +65,7 @@ def decomposition_sensitivity(gap: float, norm: float, change: float) -> float:
 
 
 def moment_changes(alpha0: float, units: float) -> tuple[float, float]:
-    """(Delta2, Delta3) of T6: how far one of at least `units` units moves M and B = M3(., ., h), in Frobenius norm."""
+    """(Delta2, Delta3) of T6: how much one of `units` or more units changes M and B = M3(., ., h) in Frobenius norm."""
     a, b, c3 = coefficients(alpha0)
     return ROOT2 * (1 + 2 * a) / units, (ROOT2 + abs(b) * (5 * ROOT2 + 1) + c3 * (2 * ROOT2 + 1)) / units
 
@@ -75,8 +74,8 @@ def moment_changes(alpha0: float, units: float) -> tuple[float, float]:
 class TopicStability:
     """The constants of T6 from bounds of the eigenvalues l_1 >= l_2 >= ... of M and of the norm of B.
 
-    `first` is at least l_1; `least` is at most and `most` at least l_k; `gap` is at most l_k - l_(k+1); `norm` is at
-    least the operator norm of B; `change2` and `change3` are how far M and B can move.
+    `first` >= l_1, `least` <= l_k <= `most`, `gap` <= l_k - l_(k+1), and `norm` is at least the operator norm of B.
+    `change2` and `change3` bound the changes of M and B by one unit, in Frobenius norm.
     """
 
     first: float
@@ -89,27 +88,27 @@ class TopicStability:
 
     @property
     def separated(self) -> bool:
-        """Whether the k topics' space stays apart from the rest for every neighbour; needed by all that follows."""
+        """Whether the top k eigenvalues stay positive and separated for every neighbour, as the other methods need."""
         return self._least > 0 and self._gap > 0
 
     @property
     def gap_change(self) -> float:
-        """sqrt(2) L_H: how far the eigenvalue gaps of H = R B R can move, R = M^(-1/2) on the topics' space."""
+        """sqrt(2) L_H: the largest change of an eigenvalue gap of H = R B R, R = M^(-1/2) on the topics' space."""
         root, norm = math.sqrt(self._least), self.norm + self.change3
         turned = max(0.5 / (self._least * root), 1 / (ROOT2 * root * self._gap))
         return ROOT2 * (2 * norm / root * turned * self.change2 + self.change3 / self._least)
 
     def sensitivity(self, gap: float) -> float:
-        """LS of T6: how far the topics (r . x_i) x_i can move, in Frobenius norm.
+        """LS of T6: the largest change of the topics (r . x_i) x_i, in Frobenius norm.
 
         `gap` is at most the least eigenvalue gap of H. Infinite unless it exceeds `gap_change`.
         """
-        left = gap - self.gap_change
-        if left <= 0:
+        least_gap = gap - self.gap_change
+        if least_gap <= 0:
             return math.inf
         first, most = math.sqrt(self.first + self.change2), math.sqrt((self.most + self.change2) / 2)
         stretched = max(0.5 / math.sqrt(self._least), most / self._gap)
-        return 2 * first * (stretched * self.change2 + first * self.gap_change / ROOT2 / left)
+        return 2 * first * (stretched * self.change2 + first * self.gap_change / ROOT2 / least_gap)
 
     @property
     def _least(self) -> float:

@@ -1,5 +1,7 @@
-"""Exact discrete Gaussian noise (OpenDP), seeded noise for simulations, and noisy values with bounds
-(docs/privacy.md, section 5 and rule 9)."""
+"""Noise: exact discrete Gaussians (OpenDP), seeded noise for simulations, and noisy values with bounds.
+
+See docs/privacy.md, section 5 and rule 9.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ from dplda.numerics.threads import thread_count
 
 enable_features("contrib")
 
-CHUNK = 2000  # samples a thread draws at a time, about 20 milliseconds
+_CHUNK = 2000  # samples that a thread draws at a time, in about 20 milliseconds
+_LARGEST = 2.0**62  # lattice steps; clipping values there only brings neighbours closer together
 
 
 class Noise(Protocol):
@@ -43,14 +46,16 @@ class Noise(Protocol):
 
 
 class ExactNoise:
-    """Cryptographically random, exact samples: mass at z proportional to exp(-z^2 / (2 scale^2)) (Canonne, Kamath
-    and Steinke 2020, as built in OpenDP)."""
+    """Cryptographically random, exact samples of the discrete Gaussian (Canonne, Kamath and Steinke 2020; OpenDP).
+
+    The probability of z is proportional to exp(-z^2 / (2 scale^2)).
+    """
 
     private = True
 
     def gaussian(self, scale: float, size: int) -> np.ndarray:
-        """See `Noise`; about 10 microseconds a sample and core, drawn in threads."""
-        sizes = [min(CHUNK, size - first) for first in range(0, size, CHUNK)]
+        """See `Noise`; drawn in threads, about 10 microseconds per sample and core."""
+        sizes = [min(_CHUNK, size - first) for first in range(0, size, _CHUNK)]
         with ThreadPoolExecutor(thread_count()) as pool:
             parts = list(pool.map(lambda n: _gaussian(scale, n), sizes))
         return np.concatenate([np.zeros(0, np.int64), *parts])
@@ -74,16 +79,16 @@ def _gaussian(scale: float, size: int) -> np.ndarray:
 
 
 class SimulatedNoise:
-    """Reproducible rounded Gaussian noise for experiments. Never private: whoever knows the seed can subtract it."""
+    """Reproducible rounded Gaussian noise for experiments. Never private: anyone with the seed can subtract it."""
 
     private = False
 
     def __init__(self, seed: int) -> None:
-        self._generator = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(seed)
 
     def gaussian(self, scale: float, size: int) -> np.ndarray:
         """See `Noise`."""
-        return np.rint(self._generator.normal(0.0, scale, size)).astype(np.int64)
+        return np.rint(self._rng.normal(0.0, scale, size)).astype(np.int64)
 
     def above_threshold(self, values: Mapping[int, int], scale: float, threshold: int) -> dict[int, int]:
         """See `Noise`."""
@@ -93,16 +98,16 @@ class SimulatedNoise:
 
     def coins(self, share: float, size: int) -> np.ndarray:
         """See `Noise`."""
-        return self._generator.random(size) < share
+        return self._rng.random(size) < share
 
 
 def lattice_scale(multiplier: float, sensitivity: float, weight: int = 1) -> float:
     """Standard deviation multiplier * sensitivity / sqrt(weight), rounded up (docs/privacy.md, rule 11).
 
-    `sensitivity` is in lattice units. T8 lets the multiplier stand for a continuous Gaussian only while the scale
-    is far above 2 lattice steps; the least scale in use here is about 10^5, where T8 costs 10^-10 of it, which
-    the factor below adds back. The result is a whole number of 64ths: OpenDP computes with its exact fraction, and a
-    short one takes a tenth less time.
+    `sensitivity` is in lattice units. T8 treats the noise as a continuous Gaussian only if the scale is far above 2
+    lattice steps. The smallest scale in use is about 10^5, where T8 reduces the multiplier by 10^-10 of it; the factor
+    below more than compensates. The result is a multiple of 1/64: OpenDP computes with its exact fraction, and a short
+    one takes a tenth less time.
     """
     scale = multiplier * sensitivity / math.sqrt(weight)
     if scale < 1e4:
@@ -110,14 +115,11 @@ def lattice_scale(multiplier: float, sensitivity: float, weight: int = 1) -> flo
     return math.ceil(64 * scale * (1 + 1e-7)) / 64
 
 
-LARGEST = 2.0**62  # steps; what lies beyond is cut, which only brings neighbours closer together
-
-
 @dataclass(frozen=True)
 class NoisyValues:
     """Released `values` with discrete Gaussian noise of `scale` lattice steps of size `step`.
 
-    `failure` is the probability with which bounds drawn from this answer may fail, all together.
+    `failure` is the total probability with which bounds derived from them may fail.
     """
 
     values: np.ndarray
@@ -127,14 +129,14 @@ class NoisyValues:
 
     @property
     def std(self) -> float:
-        """Standard deviation of the noise, in the unit of `values`."""
+        """The standard deviation of the noise, in the unit of `values`."""
         return self.scale * self.step
 
     def margin(self, bounds: int = 1, terms: int = 1) -> float:
-        """What to add to a value for a bound that fails with probability at most `failure` / `bounds`.
+        """The margin of a one-sided bound that fails with probability at most `failure` / `bounds`.
 
-        The bound is one-sided and about a sum or difference of `terms` values. A discrete Gaussian is stochastically
-        below a continuous one plus a step, and each value was rounded by at most half a step.
+        The bound is on a sum or difference of `terms` values. A discrete Gaussian is stochastically below a continuous
+        one plus a step, and each value was rounded by at most half a step.
         """
         if self.failure <= 0:
             raise GateError("a tested stage needs a failure probability in the plan")
@@ -146,13 +148,13 @@ ReleaseValues = Callable[[str, np.ndarray, float], NoisyValues]  # stage, exact 
 
 
 def release_values(event: Event, noise: Noise, values: np.ndarray, sensitivity: float) -> NoisyValues:
-    """`values` of any shape and of l2-sensitivity `sensitivity`, with the noise of `event`.
+    """Release `values` of any shape and l2-sensitivity `sensitivity` with the noise of `event`.
 
-    They are rounded to steps of sensitivity / B, and the sensitivity of whole vectors, B + sqrt(number of values), is
-    what the noise is scaled to. What is not a number counts as 0.
+    Values are rounded to multiples of sensitivity / B, which makes their sensitivity B + sqrt(number of values) in
+    lattice units; the noise is scaled to that. NaN counts as 0.
     """
     step = sensitivity / BOUND
-    whole = np.nan_to_num(np.clip(np.rint(values / step), -LARGEST, LARGEST)).astype(np.int64)
-    scale = lattice_scale(event.noise_multiplier or 0.0, BOUND + math.ceil(math.sqrt(whole.size)))
-    noisy = whole + noise.gaussian(scale, whole.size).reshape(whole.shape)
+    integers = np.nan_to_num(np.clip(np.rint(values / step), -_LARGEST, _LARGEST)).astype(np.int64)
+    scale = lattice_scale(event.noise_multiplier or 0.0, BOUND + math.ceil(math.sqrt(integers.size)))
+    noisy = integers + noise.gaussian(scale, integers.size).reshape(integers.shape)
     return NoisyValues(noisy * step, step, scale, event.delta)

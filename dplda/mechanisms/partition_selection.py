@@ -1,4 +1,4 @@
-"""The threshold above which a word of an unknown key set may be released (docs/privacy.md, T7')."""
+"""Partition selection: the release threshold for words of an unknown key set (docs/privacy.md, T7')."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from dplda.numerics.lattice import BOUND
 def selection_threshold(scale: float, delta: float, most_words: int) -> int:
     """The least lattice value at which a word may be released (T7', with the discrete tail of rule 9).
 
-    A unit alone on at most `most_words` words gives them weights of norm at most B. The chance that one is
-    released is largest for one word of weight sqrt(y) B and equal weights on all others (T7'); the least threshold
-    at which that chance is at most `delta` for every y is found by bisection. The discrete Gaussian of parameter
-    `scale` has P(Z >= z) <= 1 - Phi((z - 1) / scale), hence the extra step. It is at least
-    2 B, where T7' holds.
+    A unit alone on at most `most_words` words gives them weights of norm at most B. The probability that one of them
+    is released is largest for one word of weight sqrt(y) B and equal weights on all others (T7'). Bisection finds the
+    least threshold at which it is at most `delta` for every y; T7' needs at least 2 B. The discrete Gaussian of
+    parameter `scale` has P(Z >= z) <= 1 - Phi((z - 1) / scale), hence the extra step.
     """
     low, high = 0.0, 2.0 * BOUND + 40.0 * scale
     while high - low > max(1.0, 1e-9 * high):
@@ -29,9 +28,9 @@ def selection_threshold(scale: float, delta: float, most_words: int) -> int:
 
 
 def _leak(threshold: float, scale: float, most_words: int) -> float:
-    """Upper bound over y of the chance that a unit alone on its words has one released (T7').
+    """An upper bound over y on the probability that a word of one unit only is released (T7').
 
-    On each cell [y, y'] of a grid both terms are replaced by their larger ends.
+    On each cell [y, y'] of a grid, both terms take their larger ends.
     """
     y = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 2000)])
     one = norm.logcdf((threshold - BOUND * np.sqrt(y[1:])) / scale)

@@ -1,7 +1,7 @@
-"""Propose-test-release: private tests bound a local sensitivity, and the output is released with noise scaled to it.
+"""Propose-test-release: private tests bound the local sensitivity of an output, which scales the noise of its release.
 
-Each chain releases its events one by one and stops at the first test that fails (docs/privacy.md, section 3, T4). The
-eigen-solvers are exact for a problem within `SOLVER` of theirs, so that every change allowed for is larger by twice
+A chain releases its events one by one and stops at the first failed test (docs/privacy.md, section 3, T4). The
+eigen-solvers solve a problem within `_SOLVER` of the given one exactly, so that every sensitivity is increased by twice
 that (section 5).
 """
 
@@ -25,14 +25,18 @@ from dplda.mechanisms.local_sensitivity import (
 from dplda.mechanisms.noise import NoisyValues, ReleaseValues
 from dplda.statistics.coordinates import pack, unpack
 
-SINGULAR = 1e-12  # below this an eigenvalue counts as none: no test that passed lets it be so small
+_SINGULAR = 1e-12  # eigenvalues up to this count as 0; no test passes for one so small
+_SOLVER = 1e-12  # backward error of eigen-solvers and of the arithmetic around them, relative to the norm
+_MOST_UNITS = 1e8  # units that may point in the same direction in a whitened tensor before it is shrunk
+_LARGEST2, _LARGEST3 = 2.0, 6.0  # upper bounds of the Frobenius norms of M and of B for every corpus and alpha0
 
 
-@dataclass(frozen=True, repr=False)  # a traceback that shows values must not show these
+@dataclass(frozen=True, repr=False)  # a traceback with values must not show exact statistics
 class PerturbedEigenvectors:
-    """Configuration 3: `columns` T(v_i, v_i, .), (k, k), v_i the eigenvectors of T(., ., theta) by falling eigenvalue.
+    """Configuration 3: the exact `columns` T(v_i, v_i, .), (k, k).
 
-    `gap` is the least gap of those eigenvalues, `norm` the operator norm of the (k, k^2) unfolding of T.
+    v_i are the eigenvectors of T(., ., theta) by falling eigenvalue, `gap` is the least gap of their eigenvalues, and
+    `norm` the operator norm of the (k, k^2) unfolding of T.
     """
 
     gap: float
@@ -40,15 +44,15 @@ class PerturbedEigenvectors:
     columns: np.ndarray
 
 
-def whitened_tensor(coordinates: np.ndarray, K: np.ndarray, largest: float) -> np.ndarray:
-    """T (k, k, k): the tensor of `coordinates`, shrunk to Frobenius norm `largest` if it is beyond, plus K."""
+def _whitened_tensor(coordinates: np.ndarray, K: np.ndarray, largest: float) -> np.ndarray:
+    """T (k, k, k): the tensor of `coordinates`, shrunk to Frobenius norm `largest` if above it, plus K."""
     total = unpack(coordinates, len(K))
     shrink = min(1.0, largest / max(float(np.linalg.norm(total)), 1e-300))
     return np.asarray(shrink * total + K)
 
 
 def decompose(T: np.ndarray, theta: np.ndarray, largest: float) -> PerturbedEigenvectors:
-    """Decompose the symmetric T (k, k, k) along theta (k,); gaps are cut at `largest`, which is the gap for k = 1."""
+    """Decompose the symmetric T (k, k, k) along theta (k,); the gap is at most `largest`, and equals it for k = 1."""
     A = T @ (theta / np.linalg.norm(theta))
     values, V = np.linalg.eigh((A + A.T) / 2)
     V = V[:, ::-1]
@@ -59,11 +63,11 @@ def decompose(T: np.ndarray, theta: np.ndarray, largest: float) -> PerturbedEige
 
 @dataclass(frozen=True, repr=False)
 class SpectralTopics:
-    """Configuration 4: `topics` (d, k), columns (r . x_i) x_i in population w_i (r . mu_i) mu_i.
+    """Configuration 4: the exact `topics` (d, k), columns (r . x_i) x_i, in population w_i (r . mu_i) mu_i.
 
-    `eigenvalues` are the first, the k-th and the next of M, `norm` is the operator norm of B, `gap` the least
-    eigenvalue gap of H = R B R with R = M^(-1/2) on the topics' space. Without k positive eigenvalues gap and
-    topics are 0.
+    `eigenvalues` are those of M of order 1, k and k + 1; `norm` is the operator norm of B; `gap` is the least
+    eigenvalue gap of H = R B R, R = M^(-1/2) on the topics' space. Without k positive eigenvalues, gap and topics
+    are 0.
     """
 
     eigenvalues: np.ndarray
@@ -73,35 +77,30 @@ class SpectralTopics:
 
 
 def spectral_topics(M: np.ndarray, B: np.ndarray, r: np.ndarray, k: int) -> SpectralTopics:
-    """The k topics behind M and B = M3(., ., h), both (d, d), 2 <= k < d, by falling eigenvalue of H; r (d,) not 0."""
+    """The k topics of M and B = M3(., ., h), both (d, d), 2 <= k < d, by falling eigenvalue of H; r (d,) is not 0."""
     values, vectors = np.linalg.eigh((M + M.T) / 2)
     norm = float(np.abs(np.linalg.eigvalsh((B + B.T) / 2)).max())
     eigenvalues = values[[-1, -k, -k - 1]]
-    if eigenvalues[1] <= SINGULAR:
+    if eigenvalues[1] <= _SINGULAR:
         return SpectralTopics(eigenvalues, norm, 0.0, np.zeros((len(M), k)))
     U, root = vectors[:, -k:], np.sqrt(values[-k:])
     H = (U.T @ B @ U) / np.outer(root, root)
-    turned, V = np.linalg.eigh((H + H.T) / 2)
+    rotated, V = np.linalg.eigh((H + H.T) / 2)
     X = (U * root) @ V[:, ::-1]
-    return SpectralTopics(eigenvalues, norm, float(np.diff(turned).min()), X * (r / np.linalg.norm(r) @ X))
-
-
-SOLVER = 1e-12  # backward error of eigen-solvers and of the arithmetic around them, over the norm
-MOST_UNITS = 1e8  # units that may point the same way in a whitened tensor before it is cut
-LARGEST2, LARGEST3 = 2.0, 6.0  # at least the Frobenius norms of M and of B, whatever the corpus and alpha0
+    return SpectralTopics(eigenvalues, norm, float(np.diff(rotated).min()), X * (r / np.linalg.norm(r) @ X))
 
 
 def release_decomposition(
     release: ReleaseValues, coordinates: np.ndarray, K: np.ndarray, theta: np.ndarray, change: float
 ) -> PtrResult:
-    """T5: the columns T(v_i, v_i, .), (k, k), of T = tensor of `coordinates` + K, which one unit moves by `change`.
+    """Release the columns T(v_i, v_i, .), (k, k), of T = tensor of `coordinates` + K, which a unit changes by `change`.
 
-    Charges ``gap``, ``tensor norm`` and, if the gap is shown to be large enough, ``decomposition``.
+    This is T5. Charges ``gap``, ``tensor norm`` and, if the test of the gap passes, ``decomposition``.
     """
     K = unpack(pack(K), len(K))
-    T = whitened_tensor(coordinates, K, MOST_UNITS * change)
-    largest = MOST_UNITS * change + float(np.linalg.norm(K))  # at least the norm of T, and public
-    error = SOLVER * largest
+    T = _whitened_tensor(coordinates, K, _MOST_UNITS * change)
+    largest = _MOST_UNITS * change + float(np.linalg.norm(K))  # public, and at least the norm of T
+    error = _SOLVER * largest
     exact, change = decompose(T, theta, largest), change + 2 * error
     gap = release(Stage.GAP, np.array([exact.gap]), KAPPA * change)
     gap_low = float(gap.values[0]) - gap.margin() - KAPPA * error
@@ -121,13 +120,13 @@ def release_decomposition(
 
 
 def release_topics(release: ReleaseValues, units: NoisyValues, exact: SpectralTopics, alpha0: float) -> PtrResult:
-    """T6: the columns (r . x_i) x_i, (d, k), of a corpus of about `units` eligible units.
+    """Release the columns (r . x_i) x_i, (d, k), of a corpus with the noisy number `units` of eligible units (T6).
 
-    Charges ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics``, each if the tests before have passed.
+    Charges ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics`` until a test fails.
     """
     least_units = max(float(units.values[0]) - units.margin(), 1.0)
     change2, change3 = moment_changes(alpha0, least_units)
-    change2, change3 = change2 + 2 * SOLVER * LARGEST2, change3 + 2 * SOLVER * LARGEST3
+    change2, change3 = change2 + 2 * _SOLVER * _LARGEST2, change3 + 2 * _SOLVER * _LARGEST3
     tests = [StabilityTest("units at least", least_units)]
 
     spectrum = release(Stage.SPECTRUM, exact.eigenvalues, change2)
@@ -152,7 +151,7 @@ def release_topics(release: ReleaseValues, units: NoisyValues, exact: SpectralTo
 
     norm = release(Stage.NORM, np.array([exact.norm]), change3)
     norm_up = max(float(norm.values[0]) + norm.margin(), 0.0)
-    error = SOLVER * LARGEST3 * (bounds.first + change2) / (bounds.least - change2)  # of H, as if it were of B
+    error = _SOLVER * _LARGEST3 * (bounds.first + change2) / (bounds.least - change2)  # of H, stated as one of B
     bounds = replace(bounds, norm=norm_up + error, change3=change3 + 2 * error)
     gap = release(Stage.EIGENVALUE_GAP, np.array([exact.gap]), bounds.gap_change)
     gap_low = float(gap.values[0]) - gap.margin()
@@ -160,14 +159,14 @@ def release_topics(release: ReleaseValues, units: NoisyValues, exact: SpectralTo
         StabilityTest("contracted third moment's norm at most", norm_up),
         StabilityTest("least gap of whitened eigenvalues at least", gap_low, bounds.gap_change),
     ]
-    error = 2 * SOLVER * (bounds.first + change2)
+    error = 2 * _SOLVER * (bounds.first + change2)
     return _released(release, Stage.TOPICS, exact.topics, tuple(tests), bounds.sensitivity(gap_low) + error)
 
 
 def _released(
     release: ReleaseValues, stage: str, value: np.ndarray, tests: tuple[StabilityTest, ...], sensitivity: float
 ) -> PtrResult:
-    """`value` with noise, or nothing if no finite `sensitivity` was shown."""
+    """`value` with noise, or no value if `sensitivity` is not finite."""
     if not math.isfinite(sensitivity):
         return PtrResult(None, 0.0, tests)
     answer = release(stage, value, sensitivity)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from dplda.accounting.events import Stage
-from dplda.ledger.comparisons import DONE, Comparison, Outcome
+from dplda.ledger import Status
+from dplda.ledger.comparisons import Comparison, Outcome
 from dplda.report.pictures import (
     COLOURS,
     GREY,
@@ -156,7 +157,7 @@ def stage_seconds(comparison: Comparison) -> dict[Method, dict[str, float]]:
         return {}
     answer: dict[Method, dict[str, float]] = {}
     for method in methods(comparison):
-        timed = [o.seconds for o in _of(comparison, method) if o.status == DONE and o.seconds]
+        timed = [o.seconds for o in _of(comparison, method) if o.status == Status.DONE and o.seconds]
         stages = dict.fromkeys(stage for seconds in timed for stage in seconds)
         if timed:
             answer[method] = {
@@ -229,7 +230,7 @@ def outcomes(comparison: Comparison) -> Table:
             "–" if o.cell.placement == NO_NOISE else number(o.cell.epsilon),
             str(o.cell.repeat + 1),
             "yes" if o.sound else "NO",
-            "done" if o.status == DONE else shown(f"{o.status}: {o.message}"),
+            "done" if o.status == Status.DONE else shown(f"{o.status}: {o.message}"),
             *(number(getattr(o, measure.field)) for measure in measures(comparison)),
         )
         for o in comparison.outcomes

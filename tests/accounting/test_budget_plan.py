@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dplda.accounting.accountant import FAILURE_SHARE, run_epsilon
-from dplda.accounting.budget_plan import MOST_FAILURES, Share, calibrate
+from dplda.accounting.budget_plan import _MOST_FAILURES, Share, calibrate
 from dplda.accounting.events import GAUSSIAN, GAUSSIAN_THRESHOLD
 from dplda.placements.default import shares
 
@@ -67,7 +67,7 @@ def test_every_question_that_may_fail_carries_its_part_of_delta_and_costs_nothin
 
 def test_more_failures_than_delta_has_room_for_are_refused():
     words = Share("vocabulary", 1.0, selects_words=True)
-    events = calibrate((words, Share("test", 1.0, MOST_FAILURES - 1, may_fail=True)), 1.0, 1e-6)
+    events = calibrate((words, Share("test", 1.0, _MOST_FAILURES - 1, may_fail=True)), 1.0, 1e-6)
     assert sum(event.delta for event in events) < FAILURE_SHARE * 1e-6
-    with pytest.raises(ValueError, match="at most 9 questions that can fail, got 10"):
-        calibrate((words, Share("test", 1.0, MOST_FAILURES, may_fail=True)), 1.0, 1e-6)
+    with pytest.raises(ValueError, match="at most 9 queries that can fail, got 10"):
+        calibrate((words, Share("test", 1.0, _MOST_FAILURES, may_fail=True)), 1.0, 1e-6)

@@ -14,7 +14,8 @@ from dplda.corpus import Corpus
 from dplda.errors import BudgetRefused, InputError, UnsupportedByData
 from dplda.evaluation import grid as grid_module
 from dplda.evaluation.grid import noise_seed
-from dplda.ledger.comparisons import DONE, UNSUPPORTED, Cell
+from dplda.ledger import Status
+from dplda.ledger.comparisons import Cell
 
 
 class Fits:
@@ -56,7 +57,7 @@ def test_every_cell_is_run_once_in_order_of_repeats_and_kept(ledger, fits):
         (cell.epsilon, "default", "sound") for cell in expected
     ]
     assert [outcome.run for outcome in comparison.outcomes] == ["run-1", "run-2", "run-3", "run-4"]
-    assert all(outcome.status == DONE for outcome in comparison.outcomes)
+    assert all(outcome.status == Status.DONE for outcome in comparison.outcomes)
 
 
 def test_what_has_ended_is_not_run_again_and_what_was_interrupted_is(ledger, fits):
@@ -85,8 +86,8 @@ def test_a_cell_that_the_data_cannot_support_is_an_outcome(ledger, fits):
     fits.fails[1] = UnsupportedByData("no word passed")
     comparison, _ = run(private_grid(), ledger)
     assert [(o.status, o.message, o.run, o.model) for o in comparison.outcomes] == [
-        (UNSUPPORTED, "no word passed", "", None),
-        (DONE, "", "run-2", str((Path("models") / "run-2").resolve())),
+        (Status.UNSUPPORTED, "no word passed", "", None),
+        (Status.DONE, "", "run-2", str((Path("models") / "run-2").resolve())),
     ]
 
 

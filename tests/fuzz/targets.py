@@ -19,7 +19,7 @@ from dplda.accounting import accountant
 from dplda.accounting.events import Event, PrivacyStatement
 from dplda.config import FitSettings
 from dplda.ledger import Ledger
-from dplda.ledger.ledger import GRANT_RANGES
+from dplda.ledger.ledger import _GRANT_RANGES
 from dplda.model import TopicModel
 from dplda.readers.formats import FORMATS
 from dplda.readers.word_lists import read_word_list
@@ -161,7 +161,7 @@ def _accountant(given: tuple[list[dict[str, Any]], Any, Any], _: Path) -> str:
         except (ValueError, TypeError):  # the one answer to an event that cannot be; events come from plans, not users
             return REFUSED
     for name, value in (("epsilon", epsilon), ("delta", delta)):
-        GRANT_RANGES[name].check(name, value)
+        _GRANT_RANGES[name].check(name, value)
     cost, whole = accountant.cost(events), accountant.capacity(epsilon, delta)
     found = accountant.gaussian_epsilon(cost.mu_squared**0.5, delta)
     assert not cost.mu_squared < 0

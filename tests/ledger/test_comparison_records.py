@@ -5,14 +5,15 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dplda.ledger.comparisons import DONE, UNSUPPORTED, Cell, Outcome
+from dplda.ledger import Status
+from dplda.ledger.comparisons import Cell, Outcome
 
 NUMBERS = st.none() | st.floats(-1e6, 1e6)
 CELLS = st.builds(Cell, st.text(), st.text(), st.floats(0.001, 100), st.integers(0, 99))
 OUTCOMES = st.builds(
     Outcome,
     cell=CELLS,
-    status=st.sampled_from([DONE, UNSUPPORTED]),
+    status=st.sampled_from([Status.DONE, Status.UNSUPPORTED]),
     run=st.text(),
     message=st.text(),
     sound=st.booleans(),

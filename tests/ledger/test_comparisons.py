@@ -11,8 +11,8 @@ from ledger_helpers import gaussian, reserve, spend
 
 from dplda.accounting.accountant import NOTHING, capacity, cost
 from dplda.errors import BudgetRefused, InputError, LedgerError
-from dplda.ledger import Ledger
-from dplda.ledger.comparisons import DONE, UNSUPPORTED, Cell, Outcome
+from dplda.ledger import Ledger, Status
+from dplda.ledger.comparisons import Cell, Outcome
 from dplda.store.sketches import Fingerprint
 
 WHOLE = capacity(10.0, 1e-5)
@@ -26,7 +26,9 @@ def begin(ledger, key="k", **changes):
 
 
 def outcome(cell, **changes):
-    return Outcome(**{"cell": cell, "status": DONE, "run": "reviews-aaaaaa", "seconds": {"read": 0.25}, **changes})
+    return Outcome(
+        **{"cell": cell, "status": Status.DONE, "run": "reviews-aaaaaa", "seconds": {"read": 0.25}, **changes}
+    )
 
 
 def quote(ledger, *costs, dataset="reviews", sound=True, **changes):
@@ -45,7 +47,7 @@ def test_cells_are_found_again_by_another_process(ledger):
     assert again.outcomes() == {ONE: outcome(ONE, error=0.125)}
     assert again.interrupted() == [TWO]
     again.begin(TWO)
-    again.end(outcome(TWO, status=UNSUPPORTED, message="no word passed"))
+    again.end(outcome(TWO, status=Status.UNSUPPORTED, message="no word passed"))
     assert log.outcomes()[TWO].message == "no word passed"
     assert log.interrupted() == []
     assert ledger.verify().ok
@@ -138,7 +140,7 @@ def test_failure_probabilities_are_quoted_too(ledger):
 def test_a_refused_quote_says_what_is_missing_and_how_to_grant_it(ledger):
     with pytest.raises(BudgetRefused) as refusal:
         quote(ledger, WHOLE.mu_squared, 1.0)
-    for expected in ("these 2 runs", "left is epsilon", "dplda budget grant reviews --epsilon E --delta D"):
+    for expected in ("these 2 runs", "is left (the grant is", "dplda budget grant reviews --epsilon E --delta D"):
         assert expected in str(refusal.value)
     assert ledger.datasets() == []
 

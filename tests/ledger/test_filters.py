@@ -12,7 +12,7 @@ from dplda.accounting.accountant import Cost, capacity
 from dplda.errors import BudgetRefused
 from dplda.ledger import Grant, Guarantee, PlannedEvent
 from dplda.ledger.filters import LedgerState, admit, total
-from dplda.ledger.ledger_records import AFTER_LOOKING, LISTED, NO_LIMIT
+from dplda.ledger.ledger_records import Basis
 
 WHOLE = capacity(10.0, 1e-5).mu_squared
 COSTS = st.floats(0.01, 0.6).map(lambda share: share * WHOLE)
@@ -86,7 +86,7 @@ def test_a_run_may_ask_for_exactly_what_is_left():
 
 def test_failure_probabilities_have_a_limit_of_their_own():
     plan = (PlannedEvent(event=gaussian(mu_squared=0.01, delta=2e-7), charged=True),)
-    with pytest.raises(BudgetRefused, match=r"with failure probability 1e-07 \(asked 2e-07\)"):
+    with pytest.raises(BudgetRefused, match=r"with failure probability 1e-07 \(needed: 2e-07\)"):
         admit(book(), a_run(plan=plan))
 
 
@@ -131,16 +131,16 @@ def test_an_unsound_run_needs_an_unbounded_grant_of_every_linked_dataset():
 
 def test_a_sound_run_after_an_unsound_one_is_refused_once_the_grant_is_bounded_again():
     unsound = a_run(1, sound=False)
-    with pytest.raises(BudgetRefused, match="left is epsilon 0"):
+    with pytest.raises(BudgetRefused, match="; epsilon 0 at"):
         admit(book(unsound), a_run(2))
     admit(book(unsound, a=Grant(epsilon=math.inf)), a_run(2))
 
 
 def test_the_epsilon_said_to_be_left_is_admitted_and_a_little_more_is_not():
     spent = a_run(1, "a", WHOLE / 3)
-    with pytest.raises(BudgetRefused, match="asked for epsilon 2 at delta 1e-06, which takes") as refusal:
+    with pytest.raises(BudgetRefused, match="requested at epsilon 2, delta 1e-06, and takes") as refusal:
         admit(book(spent), a_run(2, "a", WHOLE))
-    left = float(str(refusal.value).split("left is epsilon ")[1].split()[0])
+    left = float(str(refusal.value).split("; epsilon ")[1].split()[0])
     admit(book(spent), a_run(2, "a", capacity(left, 1e-6).mu_squared))
     with pytest.raises(BudgetRefused):
         admit(book(spent), a_run(2, "a", capacity(left + 0.002, 1e-6).mu_squared))
@@ -172,24 +172,24 @@ def held(epsilon, delta=1e-5, basis="fixed beforehand", allows_more=False):
         ([EARLY, LARGE, SMALL], spending(1.0), held(20.0)),
         ([LARGE, SMALL, replace(LARGE, after_run=2)], spending(20.0), held(20.0)),
         ([LARGE, MORE], spending(20.0), held(20.0, allows_more=True)),
-        ([LARGE, MORE], spending(25.0), held(30.0, basis=AFTER_LOOKING, allows_more=True)),
-        ([LARGE, MORE, SMALL], spending(25.0), held(30.0, basis=AFTER_LOOKING)),
+        ([LARGE, MORE], spending(25.0), held(30.0, basis=Basis.AFTER_LOOKING, allows_more=True)),
+        ([LARGE, MORE, SMALL], spending(25.0), held(30.0, basis=Basis.AFTER_LOOKING)),
         ([LARGE, MORE, SMALL], spending(1.0), held(20.0)),
         ([LARGE, WIDE], spending(1.0), held(20.0, allows_more=True)),
         ([LADDER], spending(1.0, 1e-6), held(1.0, 1e-6)),
         ([LADDER, level(2.0)], spending(1.0, 1e-6), held(1.0, 1e-6)),
-        ([LADDER, level(2.0)], spending(2.0, 1e-6), held(2.0, 2e-6, LISTED)),
-        ([LADDER, level(8.0)], spending(8.0, 1e-6), held(8.0, 4e-6, LISTED)),
-        ([LADDER, level(8.0)], spending(3.0, 1e-6), held(4.0, 3e-6, LISTED)),
-        ([LADDER, level(3.9)], spending(3.9, 1e-6), held(4.0, 3e-6, LISTED)),
-        ([LADDER, level(4.0), level(0.5), level(2.0)], spending(3.0, 1e-6), held(4.0, 3e-6, LISTED)),
-        ([LADDER, level(9.0)], spending(8.5, 1e-6), held(9.0, 1e-6, AFTER_LOOKING, allows_more=True)),
-        ([LADDER, level(2.0, 1e-5)], spending(2.0, 1e-5), held(4.0, 3e-6, LISTED, allows_more=True)),
+        ([LADDER, level(2.0)], spending(2.0, 1e-6), held(2.0, 2e-6, Basis.LISTED)),
+        ([LADDER, level(8.0)], spending(8.0, 1e-6), held(8.0, 4e-6, Basis.LISTED)),
+        ([LADDER, level(8.0)], spending(3.0, 1e-6), held(4.0, 3e-6, Basis.LISTED)),
+        ([LADDER, level(3.9)], spending(3.9, 1e-6), held(4.0, 3e-6, Basis.LISTED)),
+        ([LADDER, level(4.0), level(0.5), level(2.0)], spending(3.0, 1e-6), held(4.0, 3e-6, Basis.LISTED)),
+        ([LADDER, level(9.0)], spending(8.5, 1e-6), held(9.0, 1e-6, Basis.AFTER_LOOKING, allows_more=True)),
+        ([LADDER, level(2.0, 1e-5)], spending(2.0, 1e-5), held(4.0, 3e-6, Basis.LISTED, allows_more=True)),
         ([LARGE, replace(MORE, listed=(60.0,)), level(60.0)], spending(50.0),
-         held(60.0, 1e-6, AFTER_LOOKING, allows_more=True)),
-        ([Grant(epsilon=math.inf)], 1.0, held(math.inf, basis=NO_LIMIT)),
+         held(60.0, 1e-6, Basis.AFTER_LOOKING, allows_more=True)),
+        ([Grant(epsilon=math.inf)], 1.0, held(math.inf, basis=Basis.NO_LIMIT)),
         ([LARGE, level(math.inf, 1e-5), SMALL], spending(1.0), held(20.0)),
-        ([LARGE, level(math.inf, 1e-5)], spending(50.0), held(math.inf, basis=AFTER_LOOKING, allows_more=True)),
+        ([LARGE, level(math.inf, 1e-5)], spending(50.0), held(math.inf, basis=Basis.AFTER_LOOKING, allows_more=True)),
     ],
 )  # fmt: skip
 def test_the_guarantee_is_the_least_level_fixed_before_the_first_output_that_was_kept(grants, spent, guarantee):
@@ -202,7 +202,7 @@ def test_a_dataset_without_runs_is_held_to_its_grant():
 
 def test_a_run_without_noise_leaves_no_guarantee():
     free = [Grant(epsilon=math.inf, after_run=1)]
-    assert LedgerState(runs=[a_run(1, "a", sound=False)], grants={"a": free}).guaranteed("a").basis == NO_LIMIT
+    assert LedgerState(runs=[a_run(1, "a", sound=False)], grants={"a": free}).guaranteed("a").basis == Basis.NO_LIMIT
 
 
 def test_a_name_that_comes_late_is_not_held_to_a_limit_chosen_from_several():
@@ -221,7 +221,7 @@ def test_a_name_that_comes_late_is_not_held_to_a_limit_chosen_from_several():
 def test_a_limit_chosen_after_looking_is_not_forgotten_under_another_name():
     grants = {"a": [Grant(epsilon=1.0), Grant(epsilon=5.0, after_run=1)]}
     runs = [a_run(1, "a", spending(4.0), fingerprint="f"), a_run(2, "b", 1e-6, fingerprint="f")]
-    assert LedgerState(runs=runs, grants=grants).guaranteed("b").basis == AFTER_LOOKING
+    assert LedgerState(runs=runs, grants=grants).guaranteed("b").basis == Basis.AFTER_LOOKING
 
 
 def test_another_grouping_of_the_same_documents_is_refused_unless_nothing_is_promised():

@@ -37,7 +37,7 @@ def test_a_refused_reservation_writes_nothing(ledger):
 
 def test_the_whole_grant_can_be_spent_and_not_more(ledger):
     spend(ledger, events=[gaussian(mu_squared=WHOLE)])
-    with pytest.raises(BudgetRefused, match="left is epsilon 0 at delta 1e-06"):
+    with pytest.raises(BudgetRefused, match="; epsilon 0 at delta 1e-06 is left"):
         reserve(ledger, events=[gaussian(mu_squared=1e-6)])
     dataset = ledger.dataset("reviews")
     assert dataset.remaining == pytest.approx(0.0, abs=1e-9)

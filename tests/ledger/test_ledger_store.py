@@ -134,7 +134,7 @@ def test_a_damaged_key_is_refused(ledger):
 
 
 def test_a_ledger_locked_by_another_process_is_one_clear_line(ledger, monkeypatch):
-    monkeypatch.setattr(store, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(store, "_BUSY_SECONDS", 0.05)
     impatient = Ledger(ledger.path)
     with ledger._store.writing():
         for call in (lambda: reserve(impatient), lambda: impatient.grant("reviews", 1.0, 1e-6)):

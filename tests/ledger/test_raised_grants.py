@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 from dplda.accounting.accountant import capacity
 from dplda.ledger.filters import LedgerState
-from dplda.ledger.ledger_records import AFTER_LOOKING, LISTED, Grant, Guarantee
+from dplda.ledger.ledger_records import Basis, Grant, Guarantee
 
 DELTA = 1e-6
 STEP = 0.005
@@ -71,7 +71,7 @@ def test_levels_listed_beforehand_hide_no_more_than_the_sum_of_their_deltas(epsi
     start = Grant(epsilon=epsilons[0], delta=DELTA, listed=tuple(epsilons[1:]))
     top = Grant(epsilon=epsilons[-1], delta=DELTA, after_run=1)
     quoted = guaranteed(0.999 * spent_at(epsilons)[-1], start, top)
-    assert (quoted.epsilon, quoted.basis) == (epsilons[-1], LISTED)
+    assert (quoted.epsilon, quoted.basis) == (epsilons[-1], Basis.LISTED)
     assert hidden <= quoted.delta
 
 
@@ -85,7 +85,7 @@ def test_a_level_chosen_after_looking_hides_more_than_the_deltas_of_the_two_leve
     assert worst_delta_of_one_raise(1.0, candidates) > 2.5 * DELTA
     raised = Grant(epsilon=candidates[4], delta=DELTA, after_run=1)
     quoted = guaranteed(0.999 * spent_at(candidates)[4], Grant(epsilon=1.0, delta=DELTA), raised)
-    assert quoted.basis == AFTER_LOOKING
+    assert quoted.basis == Basis.AFTER_LOOKING
     assert not quoted.holds
 
 

@@ -12,7 +12,7 @@ from dplda.accounting.accountant import capacity, gaussian_delta
 from dplda.accounting.events import at_least
 from dplda.errors import InputError
 from dplda.ledger import PlannedEvent
-from dplda.ledger.ledger_records import LISTED, NO_LIMIT
+from dplda.ledger.ledger_records import Basis
 from dplda.store.sketches import Fingerprint
 
 PRIVATE = {"created", "seconds", "fingerprint", "fingerprints"}
@@ -65,6 +65,15 @@ def test_spent_epsilon_holds_at_the_grants_delta_with_failures_taken_off(ledger)
 def test_remaining_is_the_share_of_the_filter(ledger):
     spend(ledger, events=[gaussian(mu_squared=capacity(10.0, 1e-5).mu_squared / 4)])
     assert ledger.dataset("reviews").remaining == pytest.approx(0.75)
+    words = "75.0% of the grant is left (counted in the sum of squared GDP parameters, not epsilon)"
+    assert ledger.dataset("reviews").remaining_text == words
+
+
+def test_what_is_left_is_said_of_the_sum_of_which_less_is_left(ledger):
+    spend(ledger, events=[gaussian(mu_squared=0.1, delta=4e-8)])
+    assert ledger.dataset("reviews").remaining_text == "60.0% of the grant is left (counted in failure probability)"
+    ledger.grant("reviews", unbounded=True)
+    assert ledger.dataset("reviews").remaining_text == "spending has no limit"
 
 
 def test_guarantee_and_spending_are_told_apart_in_words(ledger):
@@ -92,8 +101,12 @@ def test_a_dataset_from_which_anything_was_released_without_a_limit_has_no_guara
     spend(ledger, sound=False)
     ledger.grant("reviews", 10.0, 1e-5)
     assert ledger.dataset("reviews").guarantee.startswith("no guarantee")
-    assert ledger.dataset("reviews").guaranteed.basis == NO_LIMIT
-    assert ledger.dataset("reviews").to_json()["guaranteed"] == {"epsilon": None, "delta": None, "basis": NO_LIMIT}
+    assert ledger.dataset("reviews").guaranteed.basis == Basis.NO_LIMIT
+    assert ledger.dataset("reviews").to_json()["guaranteed"] == {
+        "epsilon": None,
+        "delta": None,
+        "basis": Basis.NO_LIMIT,
+    }
 
 
 def test_totals_are_listed_before_the_first_output_or_not_at_all(ledger):
@@ -114,7 +127,7 @@ def test_a_grant_raised_after_looking_is_said_to_be_so(ledger):
     record = ledger.dataset("reviews")
     told = "the guarantee is that of the level reached of those listed before the first output (epsilon 2, delta 2e-06)"
     assert record.guarantee == told
-    assert record.to_json()["guaranteed"] == {"epsilon": 2.0, "delta": 2e-6, "basis": LISTED}
+    assert record.to_json()["guaranteed"] == {"epsilon": 2.0, "delta": 2e-6, "basis": Basis.LISTED}
     ledger.grant("reviews", 3.0, 1e-6)
     assert "(epsilon 3, delta 1e-06) was chosen after looking" in ledger.dataset("reviews").guarantee
     spend(ledger, events=[gaussian(mu_squared=capacity(2.0, 1e-6).mu_squared)])

@@ -14,7 +14,7 @@ from scipy.integrate import quad
 
 from dplda.mechanisms import local_sensitivity
 from dplda.mechanisms.local_sensitivity import KAPPA, ROOT2, TopicStability, decomposition_sensitivity, moment_changes
-from dplda.mechanisms.propose_test_release import decompose, spectral_topics, whitened_tensor
+from dplda.mechanisms.propose_test_release import _whitened_tensor, decompose, spectral_topics
 from dplda.statistics.coordinates import pack, unpack
 from dplda.statistics.exact_moments import ExactMoments
 from dplda.statistics.lda_moments import population_moments
@@ -111,7 +111,7 @@ def test_cutting_a_tensor_brings_neighbours_no_further_apart(seed, largest, k):
     size = k * (k + 1) * (k + 2) // 6
     one = random.standard_normal(size) * random.uniform(0, 3)
     other = one + random.standard_normal(size) * random.uniform(0, 3)
-    cut = whitened_tensor(one, K, largest), whitened_tensor(other, K, largest)
+    cut = _whitened_tensor(one, K, largest), _whitened_tensor(other, K, largest)
     assert np.linalg.norm(cut[0] - K) <= largest * (1 + 1e-9)
     assert np.linalg.norm(cut[0] - cut[1]) <= np.linalg.norm(unpack(one - other, k)) * (1 + 1e-9)
     if np.linalg.norm(unpack(one, k)) <= largest:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare, kstest, norm
 
-from dplda.mechanisms.noise import CHUNK, ExactNoise, SimulatedNoise, lattice_scale
+from dplda.mechanisms.noise import _CHUNK, ExactNoise, SimulatedNoise, lattice_scale
 from dplda.numerics.lattice import BOUND
 
 UNLIKELY = 1e-6  # a true claim fails one run in a million
@@ -86,7 +86,7 @@ def test_the_last_digits_of_wide_noise_are_uniform(wide, modulus):
 
 def test_samples_of_one_chunk_and_of_chunks_drawn_side_by_side_are_uncorrelated(wide):
     samples = wide[0] / wide[1]
-    for lag in (1, 2, CHUNK):
+    for lag in (1, 2, _CHUNK):
         assert abs((samples[lag:] * samples[:-lag]).mean()) < 6 / np.sqrt(len(samples) - lag)
 
 
@@ -103,9 +103,9 @@ def test_exact_noise_at_lattice_scale_has_the_variance_asked_for():
 
 
 def test_noise_drawn_in_chunks_has_its_length_and_no_sample_twice():
-    samples = ExactNoise().gaussian(1e15, 2 * CHUNK + 1)
+    samples = ExactNoise().gaussian(1e15, 2 * _CHUNK + 1)
     assert samples.dtype == np.int64
-    assert len(np.unique(samples)) == len(samples) == 2 * CHUNK + 1
+    assert len(np.unique(samples)) == len(samples) == 2 * _CHUNK + 1
 
 
 @pytest.mark.parametrize("source", [ExactNoise(), SimulatedNoise(5)], ids=["exact", "simulated"])

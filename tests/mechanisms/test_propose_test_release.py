@@ -19,7 +19,7 @@ from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.local_sensitivity import KAPPA, decomposition_sensitivity
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise, lattice_scale
-from dplda.mechanisms.propose_test_release import SOLVER
+from dplda.mechanisms.propose_test_release import _SOLVER
 from dplda.numerics.lattice import BOUND
 
 FIVE = WORDS[:5]
@@ -156,13 +156,13 @@ def test_topics_get_noise_of_the_lattice_of_every_stage():
 
 def spied(gate):
     """Make `gate` note what it answers: stage to (values, sensitivity)."""
-    noted, answer = {}, gate._answer
+    noted, answer = {}, gate._release_values
 
     def note(stage, values, sensitivity):
         noted[stage] = values, sensitivity
         return answer(stage, values, sensitivity)
 
-    gate._answer = note
+    gate._release_values = note
     return noted
 
 
@@ -328,4 +328,4 @@ def test_the_solvers_are_exact_for_a_problem_well_within_what_is_allowed_for():
         values, V = np.linalg.eigh(A)
         U, _, Vt = np.linalg.svd(V)
         exact = U @ Vt  # the nearest orthonormal vectors
-        assert np.linalg.norm((exact * values) @ exact.T - A) < 0.1 * SOLVER * np.linalg.norm(A)
+        assert np.linalg.norm((exact * values) @ exact.T - A) < 0.1 * _SOLVER * np.linalg.norm(A)

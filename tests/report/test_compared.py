@@ -5,7 +5,7 @@ import math
 import pytest
 from report_data import comparison, outcome
 
-from dplda.ledger.comparisons import UNSUPPORTED
+from dplda.ledger import Status
 from dplda.report import comparison_page as compared
 from dplda.report.comparison_page import MEASURES, Method, Point
 
@@ -18,7 +18,7 @@ def test_points_are_means_and_ranges_over_repeats_and_count_what_gave_no_answer(
     data = comparison(
         outcome("default", 1.0, 0, error=0.2),
         outcome("default", 1.0, 1, error=0.6),
-        outcome("default", 1.0, 2, status=UNSUPPORTED),
+        outcome("default", 1.0, 2, status=Status.UNSUPPORTED),
         outcome("default", 0.5, 0, error=math.nan),
         outcome("config1", 1.0, 0, error=9.0),
     )
@@ -86,7 +86,7 @@ def test_seconds_are_means_of_runs_that_ended_well() -> None:
     data = comparison(
         outcome("default", 1.0, 0, seconds={"read": 1.0, "core": 2.0}),
         outcome("default", 2.0, 0, seconds={"read": 3.0}),
-        outcome("default", 4.0, 0, seconds={"read": 99.0}, status=UNSUPPORTED),
+        outcome("default", 4.0, 0, seconds={"read": 99.0}, status=Status.UNSUPPORTED),
         outcome("config1", 1.0, 0),
     )
     assert compared.stage_seconds(data) == {DEFAULT: {"read": 2.0, "core": 1.0}}

@@ -8,14 +8,14 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from benchmarks import compared
-from dplda.ledger.comparisons import DONE, UNSUPPORTED
+from dplda.ledger import Status
 
 PARAMETERS = {"topics": 3, "delta": 1e-6, "adjacency": "add-remove"}
 
 
 def outcome(placement, epsilon, repeat, error=None, calibration="sound"):
     key = {"placement": placement, "calibration": calibration, "epsilon": epsilon, "repeat": repeat}
-    status = DONE if error is not None else UNSUPPORTED
+    status = Status.DONE if error is not None else Status.UNSUPPORTED
     sound = calibration == "sound" and placement != "none"
     measured = {"error": error, "coherence": None, "diversity": None, "bound": None}
     return key | measured | {"status": status, "message": "", "run": "r", "sound": sound, "seconds": {}, "model": None}
