@@ -1,14 +1,14 @@
-"""All exceptions that users can meet, with their exit statuses.
+"""The exceptions shown to users, with their exit statuses.
 
-Messages name the parameter, its value, the allowed range and the next step; they never contain a word,
-a count or a name taken from a private document.
+Messages name the parameter, its value, the allowed range and the next step. They never contain a word,
+a count or a name from a private document.
 """
 
 from __future__ import annotations
 
 
 class DpldaError(Exception):
-    """Base of all errors meant for the user: one clear line and an exit status."""
+    """Base class of the errors shown to users: a one-line message and an exit status."""
 
     exit_code = 2
 
@@ -16,13 +16,9 @@ class DpldaError(Exception):
 class InputError(DpldaError, ValueError):
     """Wrong usage or bad input. Nothing was spent."""
 
-    exit_code = 2
-
 
 class LedgerError(DpldaError):
     """The ledger cannot be opened, read or trusted. Nothing was spent."""
-
-    exit_code = 2
 
 
 class BudgetRefused(DpldaError):
@@ -32,9 +28,9 @@ class BudgetRefused(DpldaError):
 
 
 class UnsupportedByData(DpldaError):
-    """The released numbers cannot support the request. What was spent stands in the ledger.
+    """The released numbers cannot support the request. The ledger records what was spent.
 
-    Raised from released (already charged) numbers only, so that the exit status is itself private.
+    Computed from released (already charged) numbers only, so that the exit status is differentially private.
     """
 
     exit_code = 4
@@ -43,7 +39,7 @@ class UnsupportedByData(DpldaError):
 class DeviceError(DpldaError):
     """A GPU or cluster could not finish a pass over the documents. What was charged before stays spent.
 
-    May depend on the documents, and is for whoever runs the fit alone.
+    It may depend on the documents: do not publish it.
     """
 
     exit_code = 6

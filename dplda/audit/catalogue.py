@@ -152,7 +152,7 @@ def _clip(settings: PrivacySettings) -> Game:
     return _alone("clip", clip_of(SUM), settings, neighbours, play)
 
 
-SOUND = tuple(name for name in PLACEMENTS if not registry.find(name, registry.SOUND).reason)
+SOUND = tuple(name for name in PLACEMENTS if not registry.find(name).reason)
 N_DOCUMENTS, N_WORDS, N_TOPICS, LENGTH = 250, 8, 2, 12
 OFTEN = 50  # times that the canary repeats the rarest word: at or above the largest norm of every statistic
 
