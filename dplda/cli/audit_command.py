@@ -29,19 +29,16 @@ _CONFIDENCE = Range(low=0.5, high=1.0, unit="probability", open_high=True)
     metavar="NAME",
     help="Audit this placement only; may be repeated [all placements, and every mechanism by itself].",
 )
-@click.option(
-    "--epsilon", default=8.0, show_default=True, help="The claim for each (nats); a larger one needs fewer runs."
-)
+@click.option("--epsilon", default=8.0, help="The claim for each (nats); a larger one needs fewer runs.")
 @delta_option
 @adjacency_option
 @click.option(
     "--runs",
     default=_DEFAULT_RUNS,
-    show_default=True,
     metavar="N",
     help="Runs of a mechanism on each corpus; a placement gets a tenth of them.",
 )
-@click.option("--confidence", default=0.95, show_default=True, help="Probability that all bounds hold together.")
+@click.option("--confidence", default=0.95, help="Probability that all bounds hold together.")
 @click.option("--simulate", is_flag=True, help="Seeded noise in place of the exact noise: faster, and reproducible.")
 @click.option("--seed", type=int, help="The seed of the simulated noise [0].")
 @json_option

@@ -29,7 +29,7 @@ from dplda.cli.options import (
     topic_count,
     vocabulary_option,
 )
-from dplda.config import DEFAULTS, NO_NOISE, PLACEMENTS
+from dplda.config import DEFAULTS, NO_NOISE, PLACEMENTS, SOUND
 from dplda.errors import InputError
 from dplda.model import load
 from dplda.model.model_files import refuse_existing
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dplda.ledger import ComparisonLog, Ledger, Quote
     from dplda.ledger.comparisons import Cell, Comparison, Outcome
 
-_SOUND = ",".join(placement for placement in PLACEMENTS if placement != NO_NOISE)
+_NOISY = ",".join(placement for placement in PLACEMENTS if placement != NO_NOISE)
 _PLANTED_LENGTH = "100"
 _SHARED = ("delta", "adjacency", "max_vocabulary", "max_document_frequency", "alpha0")  # parameters of every cell
 _MEASURES = ("error", "coherence", "diversity", "bound")
@@ -79,21 +79,16 @@ def _sizes(value: str) -> tuple[int, int, int, float]:
 @click.option(
     "--public", is_flag=True, help="CORPUS is public: free, and coherence is measured. Never for private text."
 )
-@click.option(
-    "--placements", type=_listed(str), default=_SOUND, show_default=True, metavar="A,B", help="Where the noise goes."
-)
-@click.option(
-    "--calibrations", type=_listed(str), default="sound", show_default=True, metavar="A,B", help="How much noise."
-)
+@click.option("--placements", type=_listed(str), default=_NOISY, metavar="A,B", help="Where the noise goes.")
+@click.option("--calibrations", type=_listed(str), default=SOUND, metavar="A,B", help="How much noise.")
 @click.option(
     "--epsilons",
     type=_listed(float),
     default="0.5,1,2,4,8",
-    show_default=True,
     metavar="E,E",
     help="Privacy budgets of one run (nats).",
 )
-@click.option("--repeats", default=1, show_default=True, help="Runs of each cell.")
+@click.option("--repeats", default=1, help="Runs of each cell.")
 @click.option("--topics", "n_topics", type=topic_count, metavar="K", help="How many [20, or those planted].")
 @delta_option
 @adjacency_option
@@ -104,9 +99,7 @@ def _sizes(value: str) -> tuple[int, int, int, float]:
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report to this new HTML file."
 )
-@click.option(
-    "--models", type=click.Path(path_type=Path), default=MODELS, show_default=True, help="Folder of the models."
-)
+@click.option("--models", type=click.Path(path_type=Path), default=MODELS, help="Folder of the models.")
 @click.option("--fresh", is_flag=True, help="Start over instead of continuing the same comparison.")
 @click.option("--yes", is_flag=True, help="Do not ask before a private dataset is charged.")
 @reading_options

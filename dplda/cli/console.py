@@ -129,7 +129,7 @@ class _Bars:
             self._display.stop_task(self._task)
 
 
-class _Lines:
+class _Lines(NoProgress):
     """Prints each stage's name once, without amounts, for logs."""
 
     def __init__(self) -> None:
@@ -140,9 +140,6 @@ class _Lines:
         if stage != self._stage:
             say(f"{stage} ...", error=True)
         self._stage = stage
-
-    def advance(self, amount: int = 1) -> None:
-        """Ignore."""
 
 
 class _GridBars:

@@ -87,8 +87,8 @@ def info(source: str, as_json: bool, **options: Any) -> None:
 
 @corpus.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--documents", default=20_000, show_default=True, type=click.IntRange(min=1), help="How many.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="The seed of the text.")
+@click.option("--documents", default=20_000, type=click.IntRange(min=1), help="How many.")
+@click.option("--seed", default=0, type=click.IntRange(min=0), help="The seed of the text.")
 @json_option
 def sample(directory: Path, documents: int, seed: int, as_json: bool) -> None:
     """Write a synthetic corpus of readable documents on eight planted themes into DIRECTORY."""

@@ -60,14 +60,12 @@ def _edge_parts(value: str) -> dict[str, float]:
     "--placement",
     type=click.Choice(PLACEMENTS),
     default=DEFAULTS.model.placement,
-    show_default=True,
     help="Where the noise goes; none is NOT PRIVATE.",
 )
 @click.option(
     "--calibration",
     type=click.Choice(CALIBRATIONS),
     default=DEFAULTS.model.calibration,
-    show_default=True,
     help="How much noise; published, the formulas printed in the paper, is NOT PROVEN PRIVATE.",
 )
 @click.option(
@@ -85,7 +83,6 @@ def _edge_parts(value: str) -> dict[str, float]:
     "--engine",
     type=click.Choice(ENGINES),
     default=DEFAULTS.execution.engine,
-    show_default=True,
     help="Where passes over CORPUS run.",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Of the Dask cluster that --engine dask runs on.")
@@ -93,7 +90,6 @@ def _edge_parts(value: str) -> dict[str, float]:
     "--device",
     type=click.Choice(DEVICES),
     default=DEFAULTS.execution.device,
-    show_default=True,
     help="On what; auto takes a GPU where there is one.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")

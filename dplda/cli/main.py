@@ -25,7 +25,7 @@ from dplda.errors import DpldaError
 UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True})
 @click.version_option(__version__, prog_name="dplda")
 def cli() -> None:
     """Learn topics from private text, and release only what is differentially private."""

@@ -39,7 +39,6 @@ topics_option = click.option(
     type=topic_count,
     metavar="K|auto",
     default=DEFAULTS.model.topics,
-    show_default=True,
     help="How many topics.",
 )
 vocabulary_option = click.option(
@@ -47,17 +46,12 @@ vocabulary_option = click.option(
     type=click.Path(path_type=Path),
     help="A public word list, one word a line; without it each run chooses its words privately.",
 )
-epsilon_option = click.option(
-    "--epsilon", default=DEFAULTS.privacy.epsilon, show_default=True, help="Privacy budget of the run (nats)."
-)
-delta_option = click.option(
-    "--delta", default=DEFAULTS.privacy.delta, show_default=True, help="Failure probability of one run."
-)
+epsilon_option = click.option("--epsilon", default=DEFAULTS.privacy.epsilon, help="Privacy budget of the run (nats).")
+delta_option = click.option("--delta", default=DEFAULTS.privacy.delta, help="Failure probability of one run.")
 adjacency_option = click.option(
     "--adjacency",
     type=click.Choice(ADJACENCIES),
     default=DEFAULTS.privacy.adjacency,
-    show_default=True,
     help="What a neighbouring corpus is: one unit added or removed, or replaced.",
 )
 dataset_option = click.option("--dataset", metavar="NAME", help="The name that owns the budget [the name of CORPUS].")
@@ -96,16 +90,13 @@ def learning_options(command: _Command) -> _Command:
     """Add the limits of the vocabulary and the topic prior."""
     limits = DEFAULTS.vocabulary
     for option in (
-        click.option("--alpha0", default=DEFAULTS.model.alpha0, show_default=True, help="Sum of the Dirichlet prior."),
+        click.option("--alpha0", default=DEFAULTS.model.alpha0, help="Sum of the Dirichlet prior."),
         click.option(
             "--max-document-frequency",
             default=limits.max_document_frequency,
-            show_default=True,
             help="Drop words in a larger share of documents, by noisy frequency.",
         ),
-        click.option(
-            "--max-vocabulary", default=limits.max_vocabulary, show_default=True, help="Most words to choose."
-        ),
+        click.option("--max-vocabulary", default=limits.max_vocabulary, help="Most words to choose."),
     ):
         command = option(command)
     return command

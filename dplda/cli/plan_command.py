@@ -40,7 +40,6 @@ _SIGNALS = {  # the unit of each stage's noise and signal
 @click.option(
     "--vocabulary",
     default=DEFAULTS.vocabulary.max_vocabulary,
-    show_default=True,
     metavar="WORDS",
     help="How many words, at most.",
 )

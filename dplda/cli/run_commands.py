@@ -136,7 +136,7 @@ def _described(event: Event) -> tuple[str, str, str]:
 
 @click.command()
 @click.argument("run")
-@click.option("--top", default=10, show_default=True, type=click.IntRange(min=1), help="Words of each topic.")
+@click.option("--top", default=10, type=click.IntRange(min=1), help="Words of each topic.")
 @click.option(
     "--csv",
     "csv_file",
@@ -281,7 +281,6 @@ def export(run: str, kind: str, out: Path, as_json: bool, ledger_path: Path | No
 @click.option(
     "--output",
     default="report.html",
-    show_default=True,
     type=click.Path(path_type=Path, dir_okay=False),
     help="The new HTML file.",
 )

@@ -4,8 +4,8 @@ The proofs state bounds in terms of norms of the noise, (124) to (141), before t
 module evaluates those terms with the noise of `dplda.placements.published_noise`, so that a bound and a run with the
 published calibration describe the same mechanism. The bounds are on ||mu_i - mu_i^DP||_2 around the topics learned
 without noise. Two distributions are at most sqrt(2) apart: a larger bound says nothing. The bounds inherit the errata
-of docs/privacy.md, section 1: the difference of whitened tensors is cubed (110), Lemma 32 bounds W only in its own range,
-Theorem 6 is a convergence theorem, and the unwhitening of H lacks sqrt(alpha0 (alpha0 + 1)).
+of docs/privacy.md, section 1: the difference of whitened tensors is cubed (110), Lemma 32 bounds W only in its own
+range, Theorem 6 is a convergence theorem, and the unwhitening of H lacks sqrt(alpha0 (alpha0 + 1)).
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def gaussian_vector_norm(std: float, k: int) -> float:
 
 
 def gaussian_matrix_norm(std: float, d: int) -> float:
-    """Bound on ||E|| for a symmetric matrix (d, d) with `std` off the diagonal: Theorem 42, O() as 2 by the semicircle law."""
+    """Bound on ||E|| for a symmetric matrix (d, d), `std` off the diagonal: Theorem 42, O() as 2 (semicircle law)."""
     return 2 * math.sqrt(d) * std
 
 

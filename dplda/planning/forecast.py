@@ -95,7 +95,7 @@ class ForecastInputs:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Shares of the budget by stage, which sum to 1; a stage includes its clip, and the vocabulary the vote total."""
+        """Shares of the budget by stage, with sum 1; a stage includes its clip, the vocabulary the vote total."""
         events = self.events
         parts = dict.fromkeys((event.stage for event in events), 0.0)
         for event in events:

@@ -87,7 +87,7 @@ def gaussian_curve(false_alarms: NDArray[np.float64], statement: PrivacyStatemen
     return np.asarray(np.minimum(norm.cdf(norm.ppf(false_alarms) + mu) + failures, 1.0))
 
 
-def together(statements: Sequence[PrivacyStatement]) -> tuple[float, float]:
+def spent_together(statements: Sequence[PrivacyStatement]) -> tuple[float, float]:
     """(epsilon, delta) that several sound runs on the same units spent together, at the sum of their deltas.
 
     The guarantee is not what was spent but the dataset's grant (docs/privacy.md, rule 7).

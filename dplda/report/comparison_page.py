@@ -19,6 +19,7 @@ from dplda.report.pictures import (
     SYMBOLS,
     Picture,
     Table,
+    dashed_line,
     figure,
     hatched,
     label,
@@ -202,13 +203,12 @@ def _bound(comparison: Comparison) -> Picture | None:
         line = _line(bounds, method, comparison, name=f"{method.label}: bound")
         traces.append(line.update(line={"dash": "dot"}, marker={"symbol": line.marker.symbol + "-dot"}, error_y=None))
     epsilons = sorted({p.epsilon for _, measured, bounds in both for p in (*measured, *bounds)})
-    level = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": _LARGEST_ERROR, "y1": _LARGEST_ERROR}
     drawn = figure(
         traces,
         height=400 + 20 * len(traces),
         x=_epsilon_axis(epsilons),
         y={"type": "log", "title": "error of a topic", "exponentformat": "power", "dtick": 1},
-        shapes=[{**level, "line": {"color": GREY, "dash": "dash"}}],
+        shapes=[dashed_line(_LARGEST_ERROR)],
         showlegend=True,
     )
     rows = []

@@ -94,7 +94,6 @@ def _verdict(privacy: PrivacyStatement) -> str:
 
 def _run_section(model: TopicModel, name: str, prefix: str) -> dict[str, Any]:
     """The template's variables for one run."""
-    pictures = {p.name.removeprefix(f"{prefix}-"): p for p in run_page.pictures(model, prefix)}
     return {
         "name": name,
         "dataset": shown(model.parameters.get("dataset", "")),
@@ -107,7 +106,7 @@ def _run_section(model: TopicModel, name: str, prefix: str) -> dict[str, Any]:
         "success": percent(attack_bounds.success_at_most(model.privacy), upwards=True),
         "mu": number(attack_bounds.noise(model.privacy)[0]),
         "public_words": model.parameters.get("vocabulary") == "public",
-        "pictures": pictures,
+        "pictures": {p.name.removeprefix(f"{prefix}-"): p for p in run_page.pictures(model, prefix)},
         "topics": _cards(model),
         "edges": _edges(model.parameters),
         "settings": _settings(model.parameters, "documents (noisy)" if model.privacy.sound else "documents"),
@@ -145,19 +144,13 @@ def _spent_together(models: Sequence[TopicModel]) -> list[dict[str, str]]:
         privacy, dataset = model.privacy, model.parameters.get("dataset")
         if privacy.sound and dataset:
             groups.setdefault((str(dataset), privacy.unit, privacy.adjacency), []).append(privacy)
-    answers = []
+    totals = []
     for (dataset, _, _), statements in groups.items():
         if len(statements) > 1:
-            epsilon, delta = attack_bounds.together(statements)
-            answers.append(
-                {
-                    "dataset": shown(dataset),
-                    "runs": str(len(statements)),
-                    "epsilon": at_least(epsilon),
-                    "delta": number(delta),
-                }
-            )
-    return answers
+            epsilon, delta = attack_bounds.spent_together(statements)
+            total = {"epsilon": at_least(epsilon), "delta": number(delta)}
+            totals.append({"dataset": shown(dataset), "runs": str(len(statements)), **total})
+    return totals
 
 
 def _comparison_section(comparison: Comparison | None) -> dict[str, Any] | None:

@@ -131,6 +131,12 @@ def hatched(shape: str) -> dict[str, Any]:
     return {"shape": shape, "fillmode": "overlay", "fgcolor": "white", "size": 6}
 
 
+def dashed_line(y: float) -> dict[str, Any]:
+    """A dashed horizontal line at `y`, as a plotly shape."""
+    ends = {"xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y}
+    return {"type": "line", **ends, "line": {"color": GREY, "dash": "dash"}}
+
+
 def rows_axis(labels: Sequence[str]) -> dict[str, Any]:
     """A y axis with a row for each of `labels`, the first on top; rows with equal labels stay separate."""
     return {

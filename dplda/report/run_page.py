@@ -20,6 +20,7 @@ from dplda.report.pictures import (
     RED,
     Picture,
     Table,
+    dashed_line,
     figure,
     hatched,
     label,
@@ -245,17 +246,7 @@ def _signal(model: TopicModel, prefix: str) -> Picture | None:
         height=360,
         x={"title": "direction, strongest first", "showgrid": False, "range": [0.3, len(ratios) + 0.7]},
         y={"type": "log", "title": "signal over noise", "dtick": 1, "gridcolor": FAINT},
-        shapes=[
-            {
-                "type": "line",
-                "xref": "paper",
-                "x0": 0,
-                "x1": 1,
-                "y0": 1,
-                "y1": 1,
-                "line": {"color": GREY, "dash": "dash"},
-            }
-        ],
+        shapes=[dashed_line(1)],
         showlegend=True,
     )
     hidden = len(ratios) - len(positive)

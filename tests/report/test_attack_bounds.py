@@ -112,7 +112,7 @@ def test_what_noise_allows_never_exceeds_what_epsilon_allows_by_more_than_the_ac
 
 def test_runs_together_cost_what_the_accountant_says_of_their_events() -> None:
     one, other = (gaussian(2.0, count=2), gaussian(5.0, delta=1e-9)), (gaussian(3.0),)
-    epsilon, delta = attack_bounds.together([statement(1.0, 1e-6, *one), statement(1.0, 2e-6, *other)])
+    epsilon, delta = attack_bounds.spent_together([statement(1.0, 1e-6, *one), statement(1.0, 2e-6, *other)])
     assert delta == pytest.approx(3e-6)
     assert epsilon == pytest.approx(run_epsilon((*one, *other), delta), rel=1e-3)
 
