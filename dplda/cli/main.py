@@ -22,7 +22,7 @@ from dplda.cli.plan_command import plan
 from dplda.cli.run_commands import export, report, runs, topics, transform
 from dplda.errors import DpldaError
 
-UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses
+_UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True})
@@ -67,10 +67,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         raise
     except SystemExit as error:  # click and rich exit like this when the output pipe is closed
         if isinstance(error.code, str):
-            return _fail(_unexpected(error), UNEXPECTED)
+            return _fail(_unexpected(error), _UNEXPECTED)
         return _broken_pipe() if error.code == 1 else int(error.code or 0)
     except Exception as error:
-        return _fail(_unexpected(error), UNEXPECTED)
+        return _fail(_unexpected(error), _UNEXPECTED)
     return status if isinstance(status, int) else 0
 
 

@@ -43,7 +43,7 @@ _OWNER_ONLY = 0o600
 @ledger_option
 @click.pass_context
 def runs(context: click.Context, as_json: bool, ledger_path: Path | None) -> None:
-    """List the runs in the ledger, with what each asked for and spent (epsilon, at its delta)."""
+    """List the runs in the ledger, with the epsilon that each requested and spent, at its delta."""
     if context.invoked_subcommand is not None:
         context.obj = (as_json, ledger_path)
         return

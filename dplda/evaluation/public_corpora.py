@@ -15,7 +15,7 @@ from dplda.ledger.comparisons import ComparisonKind
 from dplda.model.inference import counts_for
 from dplda.model.topic_model import TopicModel
 from dplda.placements.published_noise import Quantities
-from dplda.planning import error_bounds as utility
+from dplda.planning import error_bounds
 from dplda.progress import NoProgress, Progress
 from dplda.store.fingerprint import fingerprint
 from dplda.store.sketches import Fingerprint
@@ -78,16 +78,16 @@ class Truth:
 
     def measure(self, model: TopicModel) -> _Measured:
         """The mean matched l1 error, and the paper's bound on the l2 error if it applies to this run."""
-        found = matching.on_words(model.topics, model.vocabulary, self._words)
-        return {"error": float(matching.matched_error(found, self._topics).mean()), "bound": self._bound(model)}
+        topics = matching.on_words(model.topics, model.vocabulary, self._words)
+        return {"error": float(matching.matched_error(topics, self._topics).mean()), "bound": self._bound(model)}
 
     def _bound(self, model: TopicModel) -> float | None:
         """The paper's bound; it holds for published noise and the true number of topics."""
         run = model.parameters
         if run["calibration"] != PUBLISHED or len(model.topics) != len(self._topics):
             return None
-        found = utility.bound(run["placement"], self._quantities, run["epsilon"], run["delta"], run.get("split"))
-        return found if math.isfinite(found) else None
+        bound = error_bounds.bound(run["placement"], self._quantities, run["epsilon"], run["delta"], run.get("split"))
+        return bound if math.isfinite(bound) else None
 
 
 def planted(
@@ -98,5 +98,5 @@ def planted(
     words = [f"w{i}" for i in range(n_words)]
     name = f"planted-{n_documents}x{n_words}x{n_topics}"
     corpus = Corpus.from_counts(counts, words, public_vocabulary=True, name=name)
-    quantities = utility.planted(n_documents, n_words, n_topics, alpha0, seed=seed)
+    quantities = error_bounds.planted(n_documents, n_words, n_topics, alpha0, seed=seed)
     return corpus, Truth(corpus, topics, words, quantities)

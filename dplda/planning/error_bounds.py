@@ -63,13 +63,13 @@ def best_split(placement: str, q: Quantities, epsilon: float, delta: float) -> d
         shares = _LEAST_SHARE + (1 - _LEAST_SHARE * len(edges)) * powers / powers.sum()
         return dict(zip(edges, shares.tolist(), strict=True))
 
-    found = minimize(
+    best = minimize(
         lambda logits: math.log(bound(placement, q, epsilon, delta, split(logits))),
         np.zeros(len(edges) - 1),
         method="Nelder-Mead",
         options={"xatol": 1e-3, "fatol": 1e-6},
     )
-    return split(found.x)
+    return split(best.x)
 
 
 def planted(

@@ -87,8 +87,8 @@ class Method:
 
 def methods(comparison: Comparison) -> list[Method]:
     """All methods of the grid in its order; proven ones first, the one without noise last."""
-    found = dict.fromkeys(Method(o.cell.placement, o.cell.calibration) for o in comparison.outcomes)
-    return sorted(found, key=lambda method: (method.placement == NO_NOISE, not method.proven))
+    tried = dict.fromkeys(Method(o.cell.placement, o.cell.calibration) for o in comparison.outcomes)
+    return sorted(tried, key=lambda method: (method.placement == NO_NOISE, not method.proven))
 
 
 def measures(comparison: Comparison) -> list[Measure]:
@@ -157,11 +157,11 @@ def _utility(comparison: Comparison, measure: Measure) -> Picture:
     styled = [(method, _points(comparison, method, measure.field)) for method in methods(comparison)]
     epsilons = sorted({p.epsilon for method, ps in styled if method.placement != NO_NOISE for p in ps})
     traces = []
-    for method, found in styled:
-        if found and method.placement == NO_NOISE:
-            traces.append(_baseline(found, epsilons, method))
-        elif found:
-            traces.append(_line(found, method, comparison))
+    for method, points in styled:
+        if points and method.placement == NO_NOISE:
+            traces.append(_baseline(points, epsilons, method))
+        elif points:
+            traces.append(_line(points, method, comparison))
     drawn = figure(
         traces,
         height=380 + 20 * len(traces),
@@ -171,8 +171,8 @@ def _utility(comparison: Comparison, measure: Measure) -> Picture:
     )
     rows = [
         (shown(method.label), number(p.epsilon), number(p.mean), _range(p), f"{p.measured} of {p.tried}")
-        for method, found in styled
-        for p in found
+        for method, points in styled
+        for p in points
     ]
     better = "lower is better" if measure.least_is_best else "higher is better"
     return Picture(

@@ -52,10 +52,10 @@ class Picture:
     @property
     def json(self) -> str:
         """The figure as JSON that is safe inside a script element."""
-        return inert(str(self.figure.to_json(engine="json")))
+        return _inert(str(self.figure.to_json(engine="json")))
 
 
-def inert(json_text: str) -> str:
+def _inert(json_text: str) -> str:
     """`json_text` with every character escaped that could end a script element; they occur in JSON strings only."""
     return json_text.translate({ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"})
 

@@ -82,8 +82,8 @@ def _attack(privacy: PrivacyStatement, prefix: str) -> Picture | None:
         y={"title": "found at most, of those inside", "tickformat": ".0%", "range": [0, 1.02]},
     )
     at = np.array(_FALSE_ALARMS)
-    found = detected_at_most(at, privacy)
-    rows = [(f"{rate:.10g}%", percent(most, upwards=True)) for rate, most in zip(100 * at, found, strict=True)]
+    detected = detected_at_most(at, privacy)
+    rows = [(f"{rate:.10g}%", percent(most, upwards=True)) for rate, most in zip(100 * at, detected, strict=True)]
     return Picture(
         name=f"{prefix}-attack",
         title="What the best possible attack can find",
