@@ -1,4 +1,4 @@
-"""`dplda.fit`: build the request, reserve the budget, read, release, learn, save, record."""
+"""`dplda.fit`: reserves the budget, reads the documents, learns topics and saves the model."""
 
 from __future__ import annotations
 
@@ -14,13 +14,7 @@ import numpy as np
 from dplda.accounting.accountant import cost, run_epsilon
 from dplda.accounting.budget_plan import calibrate, exact_events
 from dplda.accounting.events import Event, PrivacyStatement, at_least, base_of, merged
-from dplda.config import (
-    ExecutionSettings,
-    FitSettings,
-    ModelSettings,
-    PrivacySettings,
-    VocabularySettings,
-)
+from dplda.config import DEFAULTS, ExecutionSettings, FitSettings, ModelSettings, PrivacySettings, VocabularySettings
 from dplda.corpus import Corpus
 from dplda.errors import DpldaError, InputError, UnsupportedByData
 from dplda.execution.engines import Engine, running_engine
@@ -36,30 +30,80 @@ from dplda.progress import NoProgress, Progress
 from dplda.store.fingerprint import fingerprint
 from dplda.store.sketches import Fingerprint
 
-UNNAMED = "unnamed"  # one budget for all corpora that nobody named: failing closed
+UNNAMED = "unnamed"  # corpora without a name share one budget: fails closed
 
 
-class Recorder(Protocol):
-    """Receives a run's events: a ledger's reservation, or nothing."""
+def fit(
+    corpus: Corpus,
+    dataset: str | None = None,
+    n_topics: int | Literal["auto"] = DEFAULTS.model.topics,
+    epsilon: float = DEFAULTS.privacy.epsilon,
+    delta: float = DEFAULTS.privacy.delta,
+    placement: str = DEFAULTS.model.placement,
+    calibration: str = DEFAULTS.model.calibration,
+    vocabulary: Sequence[str] | None = None,
+    ledger: Ledger | Literal[False] | None = None,
+    engine: str = DEFAULTS.execution.engine,
+    scheduler: str | None = None,
+    device: str = DEFAULTS.execution.device,
+    simulate_seed: int | None = None,
+    *,
+    adjacency: str = DEFAULTS.privacy.adjacency,
+    max_vocabulary: int = DEFAULTS.vocabulary.max_vocabulary,
+    max_document_frequency: float = DEFAULTS.vocabulary.max_document_frequency,
+    alpha0: float = DEFAULTS.model.alpha0,
+    split: Mapping[str, float] | None = None,
+    out: str | Path | None = None,
+    models: str | Path | None = None,
+    progress: Progress | None = None,
+    seconds: dict[str, float] | None = None,
+) -> TopicModel:
+    """Learn `n_topics` topics of `corpus` under (epsilon, delta) differential privacy per unit.
 
-    run: str
+    `epsilon` is in nats, for the whole run; `vocabulary` is a public word list (None: chosen privately and
+    charged); `split` maps each edge of a placement of the paper to its share of the budget; `simulate_seed` makes the
+    noise reproducible and the run not private. The model is saved in `out`, or in ``models/<run>`` if `models` is
+    set. `seconds` receives the time of each stage; times are private and must stay on this machine. `ledger=False`
+    records nothing and is for simulations. The engine ``dask`` runs passes over the documents on the cluster at the
+    address `scheduler`, whose workers must be able to read the corpus' folder. The device ``cuda`` sums contributions
+    on this machine's GPU, and ``auto`` does so if there is one; noise is always drawn on the CPU.
 
-    def charge(self, event: Event) -> None:
-        """Make `event` durable before it is answered."""
-
-    def bind(self, fingerprint: Fingerprint) -> None:
-        """Attach the documents' fingerprint."""
-
-    def finish(self, *, model: str | None, seconds: Mapping[str, float]) -> None:
-        """End the run."""
-
-    def abandon(self, status: str, reason: str) -> None:
-        """End the run without a model."""
+    Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends
+    anything. Raises `UnsupportedByData` if the released numbers cannot support the request.
+    """
+    words = vocabulary if vocabulary is not None else corpus.public_vocabulary
+    settings = FitSettings(
+        privacy=PrivacySettings(epsilon=epsilon, delta=delta, adjacency=adjacency, simulate_seed=simulate_seed),
+        vocabulary=VocabularySettings(
+            words=None if words is None else tuple(words),
+            max_vocabulary=max_vocabulary,
+            max_document_frequency=max_document_frequency,
+        ),
+        model=ModelSettings(topics=n_topics, alpha0=alpha0, placement=placement, calibration=calibration, split=split),
+        execution=ExecutionSettings(engine=engine, scheduler=scheduler, device=device),
+    )
+    request = Request(corpus, settings, dataset or corpus.name or UNNAMED)
+    ledger = Ledger() if ledger is None else ledger
+    run = new_name(request.dataset)
+    folder = Path(out) if out is not None else Path(models) / run if models else None
+    if folder is not None:
+        reserve_space(folder, request.model_bytes)
+    watch = _Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
+    with _released_on_failure(folder), running_engine(settings.execution) as running:
+        recorder = request.reserve(ledger, run)
+        with _abandoned_on_failure(recorder):
+            model = _learn(request, recorder, ledger, watch, running)
+            if folder is not None:
+                watch.start("save")
+                model.save(folder)
+            watch.stop()
+            recorder.finish(model=str(folder.resolve()) if folder else None, seconds=watch.seconds)
+    return model
 
 
 @dataclass(frozen=True)
 class Request:
-    """A run that was asked for: its settings, its `placement` and its planned `events`. All of it is public."""
+    """A requested run: its settings, its `placement` and its planned `events`. All of it is public."""
 
     corpus: Corpus
     settings: FitSettings
@@ -83,7 +127,7 @@ class Request:
 
     @property
     def model_bytes(self) -> int:
-        """Room to set aside for the model, generously."""
+        """An upper estimate of the model's size on disk."""
         vocabulary = self.settings.vocabulary
         words = vocabulary.max_vocabulary if vocabulary.words is None else len(vocabulary.words)
         return (1 << 20) + 8 * most_topics(self.settings) * (words + 1) + 400 * words
@@ -93,11 +137,11 @@ class Request:
         return self.settings.to_json() | self.corpus.reading | {"dataset": self.dataset}
 
     def reserve(self, ledger: Ledger | Literal[False], run: str) -> Recorder:
-        """The hold on its budget of the run of this id, on disk before anything private is read."""
+        """Reserve the budget of the run with id `run`, on disk before anything private is read."""
         if ledger is False:
             if not self.reason:
                 raise InputError("ledger=False is for runs that are not private: give simulate_seed, or use a ledger.")
-            return Unrecorded(run)
+            return _Unrecorded(run)
         return ledger.reserve(
             run=run,
             dataset=self.dataset,
@@ -111,7 +155,7 @@ class Request:
         )
 
     def statement(self) -> PrivacyStatement:
-        """What the run promises."""
+        """The run's guarantee."""
         s = self.settings.privacy
         return PrivacyStatement(
             epsilon=float("inf") if self.reason else run_epsilon(self.events, s.delta),
@@ -124,8 +168,26 @@ class Request:
         )
 
 
+class Recorder(Protocol):
+    """Receives a run's events: a ledger's reservation, or nothing."""
+
+    run: str
+
+    def charge(self, event: Event) -> None:
+        """Record `event` durably, before its result is computed."""
+
+    def bind(self, fingerprint: Fingerprint) -> None:
+        """Attach the documents' fingerprint."""
+
+    def finish(self, *, model: str | None, seconds: Mapping[str, float]) -> None:
+        """End the run."""
+
+    def abandon(self, status: str, reason: str) -> None:
+        """End the run without a model."""
+
+
 @dataclass
-class Unrecorded:
+class _Unrecorded:
     """A recorder that writes nothing."""
 
     run: str
@@ -143,85 +205,9 @@ class Unrecorded:
         """Keep nothing."""
 
 
-_PRIVACY, _VOCABULARY, _MODEL, _EXECUTION = (
-    PrivacySettings(),
-    VocabularySettings(),
-    ModelSettings(),
-    ExecutionSettings(),
-)
-
-
-def fit(
-    corpus: Corpus,
-    dataset: str | None = None,
-    n_topics: int | Literal["auto"] = _MODEL.topics,
-    epsilon: float = _PRIVACY.epsilon,
-    delta: float = _PRIVACY.delta,
-    placement: str = _MODEL.placement,
-    calibration: str = _MODEL.calibration,
-    vocabulary: Sequence[str] | None = None,
-    ledger: Ledger | Literal[False] | None = None,
-    engine: str = _EXECUTION.engine,
-    scheduler: str | None = None,
-    device: str = _EXECUTION.device,
-    simulate_seed: int | None = None,
-    *,
-    adjacency: str = _PRIVACY.adjacency,
-    max_vocabulary: int = _VOCABULARY.max_vocabulary,
-    max_document_frequency: float = _VOCABULARY.max_document_frequency,
-    alpha0: float = _MODEL.alpha0,
-    split: Mapping[str, float] | None = None,
-    out: str | Path | None = None,
-    models: str | Path | None = None,
-    progress: Progress | None = None,
-    seconds: dict[str, float] | None = None,
-) -> TopicModel:
-    """Learn `n_topics` topics of `corpus` under (epsilon, delta) differential privacy per unit.
-
-    `epsilon` is in nats, for the whole run; `vocabulary` is a public word list (None: chosen privately and
-    charged); `split` gives each edge of a placement of the paper its part of the budget; `simulate_seed` makes the
-    noise reproducible and the run not private. The model is saved in `out`, or in ``models/<run>`` if `models` is
-    given. `seconds` is filled with the time of each stage, which is private and stays on this machine.
-    `ledger=False` writes none and is for simulations. With the engine ``dask`` passes over the documents run on
-    the cluster of `scheduler`, an address, which must see the corpus' folder. The device ``cuda`` sums contributions on
-    this machine's GPU, and ``auto`` does where there is one; noise is always drawn on the CPU.
-
-    Raises `InputError` for bad input and `BudgetRefused` when the ledger does not allow the run, both with
-    nothing spent, and `UnsupportedByData` when the released numbers cannot support the request.
-    """
-    words = vocabulary if vocabulary is not None else corpus.public_vocabulary
-    settings = FitSettings(
-        privacy=PrivacySettings(epsilon=epsilon, delta=delta, adjacency=adjacency, simulate_seed=simulate_seed),
-        vocabulary=VocabularySettings(
-            words=None if words is None else tuple(words),
-            max_vocabulary=max_vocabulary,
-            max_document_frequency=max_document_frequency,
-        ),
-        model=ModelSettings(topics=n_topics, alpha0=alpha0, placement=placement, calibration=calibration, split=split),
-        execution=ExecutionSettings(engine=engine, scheduler=scheduler, device=device),
-    )
-    request = Request(corpus, settings, dataset or corpus.name or UNNAMED)
-    ledger = Ledger() if ledger is None else ledger
-    run = new_name(request.dataset)
-    folder = Path(out) if out is not None else Path(models) / run if models else None
-    if folder is not None:
-        reserve_space(folder, request.model_bytes)
-    watch = Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
-    with _released_on_failure(folder), running_engine(settings.execution) as running:
-        recorder = request.reserve(ledger, run)
-        with _abandoned_on_failure(recorder):
-            model = _learn(request, recorder, ledger, watch, running)
-            if folder is not None:
-                watch.start("save")
-                model.save(folder)
-            watch.stop()
-            recorder.finish(model=str(folder.resolve()) if folder else None, seconds=watch.seconds)
-    return model
-
-
 @dataclass
-class Stopwatch:
-    """Times the stages that are announced, and forwards the announcements."""
+class _Stopwatch:
+    """Measures the time of each stage, and forwards progress reports."""
 
     progress: Progress
     seconds: dict[str, float]
@@ -229,20 +215,20 @@ class Stopwatch:
     _since: float = 0.0
 
     def start(self, stage: str, total: int | None = None) -> None:
-        """End the stage before and begin `stage`; a clip belongs to its stage."""
+        """End the previous stage and begin `stage`; time for placing a clip counts to its stage."""
         self.stop()
         self._stage, self._since = base_of(stage), time.perf_counter()
         self.progress.start(stage, total)
 
     def advance(self, amount: int = 1) -> None:
-        """Pass on."""
+        """Forward `amount`."""
         self.progress.advance(amount)
 
     def stop(self) -> None:
         """End the current stage."""
         if self._stage is not None:
-            spent = time.perf_counter() - self._since
-            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + spent
+            elapsed = time.perf_counter() - self._since
+            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + elapsed
         self._stage = None
 
 
@@ -250,7 +236,7 @@ def _learn(
     request: Request,
     recorder: Recorder,
     ledger: Ledger | Literal[False],
-    watch: Stopwatch,
+    watch: _Stopwatch,
     engine: Engine,
 ) -> TopicModel:
     settings, charged = request.settings, list[Event]()
@@ -270,15 +256,15 @@ def _learn(
         engine(store), request.events, charge, noise, adjacency=settings.privacy.adjacency, progress=watch
     )
     try:
-        found = _words(gate, request)
-        learned = request.placement.learn(gate, found, settings, np.random.default_rng(seed))
+        words = _words(gate, request)
+        learned = request.placement.learn(gate, words, settings, np.random.default_rng(seed))
     except UnsupportedByData as error:
-        raise UnsupportedByData(f"{error} {_told(request, recorder, charged)}") from None
+        raise UnsupportedByData(f"{error} {_spent(request, recorder, charged)}") from None
     watch.start("model")
     return TopicModel(
         topics=learned.topics,
         prevalence=learned.prevalence,
-        vocabulary=list(found.words),
+        vocabulary=list(words.words),
         privacy=request.statement(),
         parameters=request.parameters()
         | {
@@ -290,9 +276,9 @@ def _learn(
     )
 
 
-def _told(request: Request, recorder: Recorder, charged: Sequence[Event]) -> str:
-    """What a run that ends without a model promises and spent: its plan's promise (docs/privacy.md, rule 7)."""
-    recorded = "" if isinstance(recorder, Unrecorded) else f"recorded as run {recorder.run}"
+def _spent(request: Request, recorder: Recorder, charged: Sequence[Event]) -> str:
+    """A sentence on what a run without a model spent; its guarantee is that of its plan (docs/privacy.md, rule 7)."""
+    recorded = "" if isinstance(recorder, _Unrecorded) else f"recorded as run {recorder.run}"
     if request.reason:
         return f"{request.reason}{recorded and f'; {recorded}'}."
     promise = request.statement()
@@ -304,20 +290,20 @@ def _told(request: Request, recorder: Recorder, charged: Sequence[Event]) -> str
 
 
 def _words(gate: Gate, request: Request) -> WordFrequencies:
-    wanted = request.settings.vocabulary
-    if wanted.words is not None:
-        gate.use_words(wanted.words)
+    limits = request.settings.vocabulary
+    if limits.words is not None:
+        gate.use_words(limits.words)
         return gate.word_frequencies()
     released = gate.choose_words()
-    modelled = within_limits(released, wanted.max_vocabulary, wanted.max_document_frequency)
-    require_words(modelled, released, request.settings.model.least_words, wanted.max_document_frequency)
+    modelled = within_limits(released, limits.max_vocabulary, limits.max_document_frequency)
+    require_words(modelled, released, request.settings.model.least_words, limits.max_document_frequency)
     gate.use_words(modelled.words)
     return modelled
 
 
 @contextmanager
 def _released_on_failure(folder: Path | None) -> Iterator[None]:
-    """Give back the room set aside for the model if nothing is saved."""
+    """Release the disk space reserved for the model if the block fails."""
     try:
         yield
     except BaseException:

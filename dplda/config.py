@@ -9,8 +9,9 @@ from typing import Any, Literal, Self
 
 from dplda.errors import InputError
 
-PLACEMENTS = ("default", "config1", "config2", "config3", "config4", "tensor-power", "none")
-CALIBRATIONS = ("sound", "published")
+NO_NOISE = "none"  # the placement that adds no noise; its runs do not depend on epsilon
+PLACEMENTS = ("default", "config1", "config2", "config3", "config4", "tensor-power", NO_NOISE)
+SOUND, PUBLISHED = CALIBRATIONS = ("sound", "published")
 ADJACENCIES = ("add-remove", "replace")
 ENGINES = ("local", "dask")
 DEVICES = ("cpu", "cuda", "auto")
@@ -34,17 +35,17 @@ class Range:
         kind = "a whole number" if self.integer else "a number"
         left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
         wanted = f"{kind} in {left}{self.low:g}, {self.high:g}{right} ({self.unit})"
-        good = isinstance(value, int if self.integer else (int, float)) and not isinstance(value, bool)
-        if good:
+        valid = isinstance(value, int if self.integer else (int, float)) and not isinstance(value, bool)
+        if valid:
             above = value > self.low if self.open_low else value >= self.low
             below = value < self.high if self.open_high else value <= self.high
-            good = above and below and math.isfinite(value)
-        if not good:
+            valid = above and below and math.isfinite(value)
+        if not valid:
             raise InputError(f"{name} must be {wanted}, got {value!r}.")
 
 
 RANGES: dict[str, Range] = {
-    # Beyond these, privacy-loss distributions (steps of 1e-4 nats, tails of 1e-15) say nothing useful.
+    # Outside these, privacy-loss distributions (steps of 1e-4 nats, tails of 1e-15) give no useful answer.
     "epsilon": Range(low=1e-3, high=100.0, unit="nats, total for the run"),
     "delta": Range(low=1e-12, high=0.1, unit="probability"),
     "topics": Range(low=1, high=500, unit="topics", integer=True),
@@ -57,7 +58,7 @@ RANGES: dict[str, Range] = {
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacySettings:
-    """What a run promises. `simulate_seed` makes the noise reproducible and the run not private."""
+    """The guarantee of a run. `simulate_seed` makes the noise reproducible and the run not private."""
 
     epsilon: float = 2.0
     delta: float = 1e-6
@@ -71,7 +72,7 @@ class PrivacySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularySettings:
-    """Which words are modelled: public `words`, or (None) those chosen privately within the limits."""
+    """Which words are modelled: public `words`, or (None) words chosen privately within the limits."""
 
     words: tuple[str, ...] | None = None
     max_vocabulary: int = 2000
@@ -89,14 +90,14 @@ class ModelSettings:
     """The model, and where its noise goes.
 
     `topics` is a number or ``"auto"`` (chosen from the noisy core alone); `alpha0` is the sum of the LDA prior's
-    parameters; `split` gives each edge of a placement of the paper its part of the budget (positive, summing to one;
-    None: the placement's own).
+    parameters; `split` maps each edge of a placement of the paper to its share of the budget (positive, summing to
+    one; None: the placement's default).
     """
 
     topics: int | Literal["auto"] = 20
     alpha0: float = 1.0
-    placement: str = "default"
-    calibration: str = "sound"
+    placement: str = PLACEMENTS[0]
+    calibration: str = SOUND
     split: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
@@ -131,7 +132,7 @@ class ExecutionSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class FitSettings:
-    """A user's settings for `fit`. All of them are public. `of` takes them by name, whatever their group."""
+    """A user's settings for `fit`. All of them are public."""
 
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
     vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
@@ -155,16 +156,18 @@ class FitSettings:
 
     @classmethod
     def of(cls, **named: Any) -> Self:
-        """Settings by the names of their fields; what is not named keeps its default."""
+        """Settings from field names of any group; the others keep their defaults."""
         groups = (PrivacySettings, VocabularySettings, ModelSettings, ExecutionSettings)
-        own = [{f.name: named.pop(f.name) for f in fields(group) if f.name in named} for group in groups]
+        by_group = [{f.name: named.pop(f.name) for f in fields(group) if f.name in named} for group in groups]
         if named:
             raise TypeError(f"a fit has no setting {next(iter(named))!r}")
-        privacy, vocabulary, model, execution = (group(**values) for group, values in zip(groups, own, strict=True))
+        privacy, vocabulary, model, execution = (
+            group(**values) for group, values in zip(groups, by_group, strict=True)
+        )
         return cls(privacy=privacy, vocabulary=vocabulary, model=model, execution=execution)
 
     def to_json(self) -> dict[str, Any]:
-        """The settings that decide what is learned, as plain JSON by name; what is not given is left out."""
+        """The settings that decide what is learned, as plain JSON; those that are None are left out."""
         values = asdict(self.model) | asdict(self.privacy) | asdict(self.vocabulary)
         values["vocabulary"] = "private" if values.pop("words") is None else "public"
         return {name: value for name, value in values.items() if value is not None}
@@ -177,7 +180,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 
 
 def _check_ranges(settings: Any, **allowed: Any) -> None:
-    """Check every field that has a range; `allowed` are values beyond it."""
+    """Check every field that has a range; `allowed` holds values that are valid outside it."""
     for entry in fields(settings):
         value = getattr(settings, entry.name)
         if entry.name in RANGES and not (entry.name in allowed and value == allowed[entry.name]):
@@ -187,7 +190,10 @@ def _check_ranges(settings: Any, **allowed: Any) -> None:
 def _check_split(split: Mapping[str, float]) -> None:
     if not isinstance(split, Mapping):
         raise InputError(f"split must give each edge its part of the budget, got {split!r}.")
-    fine = all(isinstance(part, (int, float)) and 0 < part <= 1 for part in split.values())
-    if not split or not fine or abs(math.fsum(split.values()) - 1) > 1e-6:
-        told = ",".join(f"{edge}={part}" for edge, part in split.items())
-        raise InputError(f"split must give each edge a positive part, and the parts must sum to 1, got {told!r}.")
+    valid = all(isinstance(part, (int, float)) and 0 < part <= 1 for part in split.values())
+    if not split or not valid or abs(math.fsum(split.values()) - 1) > 1e-6:
+        text = ",".join(f"{edge}={part}" for edge, part in split.items())
+        raise InputError(f"split must give each edge a positive part, and the parts must sum to 1, got {text!r}.")
+
+
+DEFAULTS = FitSettings()

@@ -144,8 +144,8 @@ class Corpus:
 def read_corpus(path: str | Path, *, cache: str | Path | None = None, **reading: Unpack[Reading]) -> Corpus:
     """Check the public facts of a corpus (path, format, columns, language) without reading its documents.
 
-    `reading` are the options of `dplda.readers.reading_options.Reading`; `cache` is the folder of prepared stores. Raises
-    `InputError`, and `TypeError` for an unknown option.
+    `reading` are the options of `dplda.readers.reading_options.Reading`; `cache` is the folder of prepared stores.
+    Raises `InputError`, and `TypeError` for an unknown option.
     """
     if unknown := sorted(reading.keys() - Reading.__annotations__.keys()):
         raise TypeError(f"read_corpus has no option {unknown[0]!r}. Its options: {', '.join(Reading.__annotations__)}.")

@@ -1,4 +1,4 @@
-"""All exceptions that users can meet, with their exit statuses.
+"""The exceptions shown to users, with their exit statuses.
 
 Messages name the parameter, its value, the allowed range and the next step. They never contain a word, a count or a
 name from a private document.
@@ -39,7 +39,7 @@ class BudgetRefused(DpldaError):
 class UnsupportedByData(DpldaError):
     """The released numbers cannot support the request. What was charged stays spent.
 
-    Raised from released (already charged) numbers only, so that the exit status is itself private.
+    Computed from released (already charged) numbers only, so that the exit status is differentially private.
     """
 
     exit_code = 4

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dplda.api import fit
+from dplda.config import DEFAULTS
 from dplda.corpus import Corpus
 from dplda.errors import InputError
 from dplda.ledger import Ledger
@@ -20,27 +21,27 @@ from dplda.ledger import Ledger
 class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Differentially private latent Dirichlet allocation on a document-term matrix.
 
-    The columns of X are taken as public: a vocabulary read off private documents is not protected by this class
-    (choose it with `dplda.fit`). Rows are documents and units; a row that is not made of nonnegative whole
-    numbers contributes nothing. Every fit is charged to `dataset` in the ledger.
+    The columns of X are taken as public: this class does not protect a vocabulary taken from private documents
+    (`dplda.fit` can choose one privately). Each row is a document and a unit; a row with an entry that is not a
+    nonnegative whole number contributes nothing. Every fit is charged to `dataset` in the ledger.
 
-    There is no `random_state`: noise that can be drawn again protects nobody. `simulate_seed` draws such noise, and
+    There is no `random_state`: reproducible noise protects nobody. `simulate_seed` draws such noise, and
     the result is NOT PRIVATE; the ledger then refuses documents whose budget is bounded, and `ledger=False` records
     nothing.
 
-    Parameters are those of `dplda.fit`. After fitting, `components_` (n_components, n_features) holds topics with
-    rows on the simplex, `prevalence_` (n_components,), `privacy_` the `PrivacyStatement`, `model_` the `TopicModel`.
+    Parameters are those of `dplda.fit`. After fitting, `components_` (n_components, n_features) holds topics, each
+    row on the simplex, `prevalence_` (n_components,), `privacy_` the `PrivacyStatement`, `model_` the `TopicModel`.
     """
 
     def __init__(
         self,
-        n_components: int = 20,
+        n_components: int | Literal["auto"] = DEFAULTS.model.topics,
         *,
-        epsilon: float = 2.0,
-        delta: float = 1e-6,
-        alpha0: float = 1.0,
-        adjacency: str = "add-remove",
-        placement: str = "default",
+        epsilon: float = DEFAULTS.privacy.epsilon,
+        delta: float = DEFAULTS.privacy.delta,
+        alpha0: float = DEFAULTS.model.alpha0,
+        adjacency: str = DEFAULTS.privacy.adjacency,
+        placement: str = DEFAULTS.model.placement,
         dataset: str | None = None,
         ledger: Ledger | Literal[False] | None = None,
         simulate_seed: int | None = None,
@@ -82,7 +83,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Topic proportions (n_documents, n_components) of the counts X (n_documents, n_words). NOT private."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, reset=False)
-        # as in fit, a row with an entry that is no count contributes nothing: it gets the prior's proportions
+        # As in fit, a row with an entry that is not a count contributes nothing: it gets the prior mean.
         rows = sparse.csr_matrix(X, dtype=np.float64)
         bad = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[~(np.isfinite(rows.data) & (rows.data >= 0))]
         kept = np.repeat(~np.isin(np.arange(rows.shape[0]), bad), np.diff(rows.indptr))
@@ -102,7 +103,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
 
 def _without_refused(signature: inspect.Signature) -> inspect.Signature:
-    """`signature` as scikit-learn should see it: it tries every parameter there is."""
+    """`signature` without ``**refused``: scikit-learn inspects and sets every parameter in it."""
     named = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
     return signature.replace(parameters=named)
 
@@ -111,7 +112,7 @@ PrivateLDA.__signature__ = _without_refused(inspect.signature(PrivateLDA))
 
 
 def _refuse(arguments: dict[str, Any]) -> None:
-    """Raise for arguments that the estimator does not have; `random_state` gets a line of its own."""
+    """Raise `InputError` for `random_state`, and `TypeError` for any other unknown argument."""
     if "random_state" in arguments:
         raise InputError(
             "random_state is refused: noise from a known seed is NOT PRIVATE. Leave it out; for public or synthetic "

@@ -1,4 +1,4 @@
-"""Public names that are imported on first use, so that the command line starts without compilers and parsers."""
+"""Lazy imports of public names, so that the command line starts without compilers and parsers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of `package`, each of whose names lives in the module that `homes` gives."""
+    """``__getattr__`` and ``__dir__`` for `package`; `homes` maps each public name to its module."""
 
     def find(name: str) -> Any:
         if name in homes:

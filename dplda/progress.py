@@ -1,4 +1,4 @@
-"""Progress-reporting protocol. A reporter is passed in, never global."""
+"""Progress-reporting protocol. Reporters are passed as arguments, never global."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Receives stage names and amounts of work. Amounts may depend on private counts: they stay on the screen."""
+    """Receives stage names and amounts of work. Amounts may depend on private counts: show them on screen only."""
 
     def start(self, stage: str, total: int | None = None) -> None:
-        """Begin `stage`, of `total` units of work if known; ends the stage before."""
+        """Begin `stage`, of `total` units of work if known; ends the previous stage."""
 
     def advance(self, amount: int = 1) -> None:
-        """Report `amount` more units of work done."""
+        """Report `amount` more units of finished work."""
 
 
 class NoProgress:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dplda.corpus import Corpus, synthetic
-from dplda.evaluation.grid import PLANTED, PRIVATE, PUBLIC, Grid
+from dplda.evaluation.grid import Grid
 from dplda.evaluation.public_corpora import Documents, planted
 from dplda.ledger.comparisons import Cell
 from dplda.progress import NoProgress
@@ -40,19 +40,19 @@ class Watching:
 def private_grid(**changes: Any) -> Grid:
     """Two cells on a private corpus of 300 documents, over public words."""
     counts = synthetic(n_documents=300, n_words=12, n_topics=2, mean_length=30, seed=1)[0]
-    return _grid(Corpus.from_counts(counts, WORDS, name="notes"), **{"kind": PRIVATE, "source": "somewhere", **changes})
+    return _grid(Corpus.from_counts(counts, WORDS, name="notes"), **{"source": "somewhere", **changes})
 
 
 def public_grid(**changes: Any) -> Grid:
     """The private grid's documents, declared public."""
     corpus = private_grid().corpus
-    return _grid(corpus, kind=PUBLIC, judge=Documents(corpus, NoProgress()), **changes)
+    return _grid(corpus, judge=Documents(corpus, NoProgress()), **changes)
 
 
 def planted_grid(**changes: Any) -> Grid:
     """The same on a planted corpus."""
     corpus, judge = planted(300, 12, 2, mean_length=30.0, alpha0=1.0, seed=1)
-    return _grid(corpus, kind=PLANTED, judge=judge, **changes)
+    return _grid(corpus, judge=judge, **changes)
 
 
 def _grid(corpus: Corpus, **changes: Any) -> Grid:

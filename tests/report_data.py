@@ -11,7 +11,7 @@ from handmade import make_model
 from dplda.accounting.budget_plan import calibrate
 from dplda.accounting.events import PrivacyStatement, merged
 from dplda.ledger import Status
-from dplda.ledger.comparisons import Cell, Comparison, Outcome
+from dplda.ledger.comparisons import Cell, Comparison, ComparisonKind, Outcome
 from dplda.model import TopicModel
 from dplda.placements.default import shares
 
@@ -47,7 +47,9 @@ def outcome(
 
 
 def comparison(*outcomes: Outcome, kind: str = "planted") -> Comparison:
-    return Comparison(name="toy", corpus="corpus", kind=kind, parameters={"topics": 3}, outcomes=outcomes)
+    return Comparison(
+        name="toy", corpus="corpus", kind=ComparisonKind(kind), parameters={"topics": 3}, outcomes=outcomes
+    )
 
 
 def run_model(run: str = "toy-aaaaaa", *, seed: int = 0, words: list[str] | None = None, **privacy: Any) -> TopicModel:

@@ -87,7 +87,7 @@ PRIVATE_NAMES = {
     "ExactNoise": {"dplda.api", "dplda.audit.games"},
     "Curator": {"dplda.api", "dplda.mechanisms.exact_gate", "dplda.audit.games"},
     "ExactGate": {"dplda.api"},
-    "counts_for": {"dplda.model", "dplda.cli.run_commands", "dplda.evaluation.public_corpora"},
+    "counts_for": {"dplda.cli.run_commands", "dplda.evaluation.public_corpora"},
 }
 DEFINED_IN = {
     **dict.fromkeys(

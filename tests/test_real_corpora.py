@@ -14,7 +14,7 @@ from dp_accounting.pld import PLDAccountant
 import dplda
 from dplda.cli.main import main
 from dplda.evaluation.matching import diversity, npmi
-from dplda.model import counts_for
+from dplda.model.inference import counts_for
 
 DATA = os.environ.get("DPLDA_SHARED_DATA", "")
 pytestmark = [

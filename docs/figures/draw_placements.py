@@ -250,7 +250,7 @@ def check(name: str, graph: Graph) -> None:
 
     Clips' thresholds are left out: each stage's clip is a noisy histogram of the same quantity.
     """
-    placement = registry.find(name, registry.SOUND)
+    placement = registry.find(name)
     plan = placement.plan(FitSettings.of(placement=name, topics=10))
     asked = {share.stage for share in plan if not share.stage.endswith(" clip")}
     drawn = [stage for arrow in graph.arrows for stage in arrow.stages]

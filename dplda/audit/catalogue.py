@@ -150,7 +150,7 @@ def _clip(settings: PrivacySettings) -> Game:
     return _alone("clip", clip_of(_SUM), settings, neighbours, play)
 
 
-SOUND = tuple(name for name in PLACEMENTS if not registry.find(name, registry.SOUND).reason)
+SOUND = tuple(name for name in PLACEMENTS if not registry.find(name).reason)
 _N_DOCUMENTS, _N_WORDS, _N_TOPICS, _LENGTH = 250, 8, 2, 12
 _REPEATS = 50  # of the canary's word, so that its norm is among the largest of every statistic
 

@@ -1,4 +1,4 @@
-"""`dplda audit`: attack the mechanism itself and hold what it shows against what is claimed. See `dplda.audit`."""
+"""`dplda audit`: attack the mechanisms and compare the lower bounds on epsilon with the claims. See `dplda.audit`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from dplda.errors import InputError
 if TYPE_CHECKING:
     from dplda.audit.games import Finding
 
-REFUTED = 5  # exit status
-RUNS, PLACEMENT_SHARE = 1000, 10  # a run of a placement takes as long as many of a mechanism
+_REFUTED = 5  # exit status
+_DEFAULT_RUNS = 1000
+_RUNS_PER_PLACEMENT_RUN = 10  # a placement takes much longer than a mechanism, and runs less often
 _RUNS = Range(low=100, high=1e9, unit="runs on each of two corpora", integer=True)
 _CONFIDENCE = Range(low=0.5, high=1.0, unit="probability", open_high=True)
 
@@ -26,21 +27,20 @@ _CONFIDENCE = Range(low=0.5, high=1.0, unit="probability", open_high=True)
     "placements",
     multiple=True,
     metavar="NAME",
-    help="Audit this placement only; may be repeated [all of them, and every mechanism by itself].",
+    help="Audit this placement only; may be repeated [all placements, and every mechanism by itself].",
 )
-@click.option("--epsilon", default=8.0, show_default=True, help="What is claimed of each (nats); more is shown sooner.")
+@click.option("--epsilon", default=8.0, help="The claim for each (nats); a larger one needs fewer runs.")
 @delta_option
 @adjacency_option
 @click.option(
     "--runs",
-    default=RUNS,
-    show_default=True,
+    default=_DEFAULT_RUNS,
     metavar="N",
-    help="Runs of a mechanism on either corpus; a tenth of them of a placement.",
+    help="Runs of a mechanism on each corpus; a placement gets a tenth of them.",
 )
-@click.option("--confidence", default=0.95, show_default=True, help="That all bounds hold together.")
+@click.option("--confidence", default=0.95, help="Probability that all bounds hold together.")
 @click.option("--simulate", is_flag=True, help="Seeded noise in place of the exact noise: faster, and reproducible.")
-@click.option("--seed", type=int, help="Of the simulated noise [0].")
+@click.option("--seed", type=int, help="The seed of the simulated noise [0].")
 @json_option
 def audit(
     placements: tuple[str, ...],
@@ -53,10 +53,10 @@ def audit(
     seed: int | None,
     as_json: bool,
 ) -> int:
-    """Try to tell two neighbouring corpora apart by what is released, better than is claimed to be possible.
+    """Try to distinguish two neighbouring corpora by what is released, better than the claimed epsilon allows.
 
-    Corpora are synthetic and chosen to be told apart: nothing private is read, nothing is charged and no file is
-    written. An audit can refute a claim and never prove it. Ends with status 5 if it refutes one.
+    The corpora are synthetic and chosen to be easy to distinguish: nothing private is read, nothing is charged and no
+    file is written. An audit can refute a claim but never prove one. Exits with status 5 if it refutes a claim.
     """
     settings = PrivacySettings(epsilon=epsilon, delta=delta, adjacency=adjacency)
     _RUNS.check("runs", runs)
@@ -68,7 +68,7 @@ def audit(
 
     noise = noise_of((seed or 0) if simulate else None)
     games = [] if placements else [(one, runs) for one in mechanism_games(settings)]
-    games += [(placement_game(name, settings), runs // PLACEMENT_SHARE) for name in placements or SOUND]
+    games += [(placement_game(name, settings), runs // _RUNS_PER_PLACEMENT_RUN) for name in placements or SOUND]
     with following(quiet=as_json) as progress:
         findings = list(play(games, noise, progress, confidence))
     refuted = [finding for finding in findings if finding.refuted]
@@ -80,7 +80,7 @@ def audit(
     if refuted:
         names = ", ".join(finding.name for finding in refuted)
         say(f"dplda: refuted: {names}. More was shown than is claimed.", error=True, style="bold red")
-    return REFUTED if refuted else 0
+    return _REFUTED if refuted else 0
 
 
 def _tell(findings: list[Finding], delta: float, confidence: float) -> None:

@@ -1,4 +1,4 @@
-"""`dplda budget`: what datasets may spend and have spent, and whether the record is intact."""
+"""`dplda budget`: grants and spending of datasets, and the integrity of the ledger."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dplda.errors import LedgerError
 
 @click.group()
 def budget() -> None:
-    """Look at and grant what datasets may spend."""
+    """Show and set the budgets of datasets, and check the ledger."""
 
 
 @budget.command()
@@ -21,7 +21,7 @@ def budget() -> None:
 @json_option
 @ledger_option
 def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
-    """Show what dataset NAME, or every dataset, is guaranteed and has spent so far."""
+    """Show the guarantee of dataset NAME, or of every dataset, and what it has spent so far."""
     ledger = open_ledger(ledger_path)
     records = [ledger.dataset(name)] if name else ledger.datasets()
     if as_json:
@@ -50,7 +50,7 @@ def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
     type=float,
     multiple=True,
     metavar="EPSILON",
-    help="A larger total to which the grant may be raised later, listed now; may be repeated.",
+    help="A larger total epsilon to which the grant may be raised later; may be repeated.",
 )
 @click.option("--unbounded", is_flag=True, help="No limit: for public or synthetic documents only.")
 @json_option
@@ -64,10 +64,10 @@ def grant(
     as_json: bool,
     ledger_path: Path | None,
 ) -> None:
-    """Let dataset NAME spend --epsilon at --delta in total, in place of its earlier grant.
+    """Let dataset NAME spend --epsilon at --delta in total; replaces its earlier grant.
 
-    Decide before the first run. A grant that is raised after outputs were seen keeps a guarantee only if the larger
-    total was listed before the first output, with --then.
+    Decide before the first run. After an output was seen, raising the grant keeps a guarantee only if --then listed
+    the larger total before the first output.
     """
     numbers = (epsilon is not None, delta is not None)
     if unbounded == any(numbers) or (any(numbers) and not all(numbers)) or (unbounded and listed):
@@ -117,15 +117,15 @@ def history(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
 @json_option
 @ledger_option
 def verify(as_json: bool, ledger_path: Path | None) -> None:
-    """Check that the ledger holds exactly what dplda wrote; ends with status 2 if it does not."""
+    """Check that the ledger holds exactly what dplda wrote; exits with status 2 if it does not."""
     ledger = open_ledger(ledger_path)
-    found = ledger.verify()
+    result = ledger.verify()
     if as_json:
-        print_json({"ok": found.ok, "length": found.length, "problems": list(found.problems)})
-    elif found.ok:
-        say(f"The ledger is intact: {found.length} recorded changes, all as dplda wrote them.")
+        print_json({"ok": result.ok, "length": result.length, "problems": list(result.problems)})
+    elif result.ok:
+        say(f"The ledger is intact: {result.length} recorded changes, all as dplda wrote them.")
     else:
-        for problem in found.problems:
+        for problem in result.problems:
             say(f"  {problem}")
-    if not found.ok:
+    if not result.ok:
         raise LedgerError(f"the ledger {ledger.path} was altered outside dplda. Restore it from a copy.")

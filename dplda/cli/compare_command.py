@@ -15,7 +15,6 @@ import click
 
 from dplda.cli.console import following, following_grid, print_json, private_notes, say, table
 from dplda.cli.options import (
-    MODEL,
     MODELS,
     READING_NAMES,
     adjacency_option,
@@ -27,11 +26,13 @@ from dplda.cli.options import (
     open_ledger,
     read,
     reading_options,
-    refuse_existing,
     topic_count,
+    vocabulary_option,
 )
-from dplda.config import PLACEMENTS
+from dplda.config import DEFAULTS, NO_NOISE, PLACEMENTS, SOUND
 from dplda.errors import InputError
+from dplda.model import load
+from dplda.model.model_files import refuse_existing
 from dplda.readers.word_lists import read_word_list
 
 if TYPE_CHECKING:
@@ -39,104 +40,14 @@ if TYPE_CHECKING:
     from dplda.ledger import ComparisonLog, Ledger, Quote
     from dplda.ledger.comparisons import Cell, Comparison, Outcome
 
-
-MEASURES = ("error", "coherence", "diversity", "bound")
-
-
-def tell_resumed(grid: Grid, log: ComparisonLog, left: Sequence[Cell]) -> None:
-    """Say how much of the comparison was done already."""
-    total = len(grid.cells)
-    say(f"Comparison {log.name}: {total - len(left)} of {total} cells were done already.", error=True)
-    again = [cell for cell in log.interrupted() if cell in left]
-    if again and grid.private:
-        say(
-            f"{len(again)} cell(s) were interrupted: what was charged stays charged, and they are run again.",
-            error=True,
-            style="yellow",
-        )
-
-
-def tell_cost(grid: Grid, quote: Quote | None, runs: int) -> None:
-    """Say what `runs` runs will cost; without a `quote` they cost nothing."""
-    if quote is None:
-        why = "its owner declared it public" if grid.kind == "public" else "it is planted"
-        say(f"Nothing is charged for this corpus: {why}. Noise is simulated from seed {grid.seed}.", error=True)
-        return
-    dataset = quote.dataset
-    say(f"Every run on dataset {dataset.name} draws exact noise and is charged to its budget.", error=True)
-    if dataset.grant.unbounded:
-        say(f"{runs} runs; the grant is unbounded.", error=True)
-    else:
-        say(
-            f"{runs} runs cost {quote.cost.mu_squared:.4g} (sum of squared GDP parameters), {quote.share:.1%} of the "
-            f"grant ({dataset.grant}); {quote.left:.4g}, {dataset.remaining:.1%} of it, is left.",
-            error=True,
-        )
-
-
-def report(comparison: Comparison, path: Path) -> None:
-    """Write the report, with one model of each placement and calibration: the first at the largest epsilon."""
-    from dplda.model import load
-    from dplda.report import write_report
-
-    chosen: dict[tuple[str, str], Outcome] = {}
-    for outcome in sorted(comparison.outcomes, key=lambda o: (-o.cell.epsilon, o.cell.repeat)):
-        if outcome.model is not None and os.path.isdir(outcome.model):
-            chosen.setdefault((outcome.cell.placement, outcome.cell.calibration), outcome)
-    write_report([load(str(outcome.model)) for outcome in chosen.values()], path, comparison=comparison)
-
-
-def record(comparison: Comparison, quote: Quote | None, report: Path | None) -> dict[str, Any]:
-    """What `--json` prints; `charged` is null where nothing was."""
-    outcomes = [asdict(outcome.cell) | outcome.to_json() for outcome in comparison.outcomes]
-    for outcome in outcomes:
-        outcome["seconds"] = {stage: round(value, 1) for stage, value in outcome["seconds"].items()}
-    return {
-        "comparison": comparison.name,
-        "corpus": comparison.corpus,
-        "kind": comparison.kind,
-        "parameters": dict(comparison.parameters),
-        "charged": None if quote is None else quote.to_json(),
-        "outcomes": outcomes,
-        "seconds_are_local": True,
-        "report": None if report is None else str(report),
-    }
-
-
-def show(comparison: Comparison, report: Path | None) -> None:
-    """The same for a person: means over the repeats."""
-    from dplda.ledger import Status
-
-    together: dict[tuple[object, ...], list[Outcome]] = {}
-    for outcome in comparison.outcomes:
-        cell = outcome.cell
-        together.setdefault((cell.placement, cell.calibration, f"{cell.epsilon:g}"), []).append(outcome)
-    measures = [name for name in MEASURES if any(getattr(o, name) is not None for o in comparison.outcomes)]
-    rows = []
-    for key, outcomes in together.items():
-        ended = [outcome for outcome in outcomes if outcome.status == Status.DONE]
-        means = (_mean([getattr(outcome, name) for outcome in ended]) for name in measures)
-        rows.append((*key, "yes" if outcomes[0].sound else "NO", f"{len(ended)} of {len(outcomes)}", *means))
-    table(("placement", "calibration", "epsilon", "placement proven", "done", *measures), rows)
-    for message in dict.fromkeys(f"{o.cell}: {o.message}" for o in comparison.outcomes if o.message):
-        say(f"  {message}", style="yellow")
-    if comparison.simulated:
-        say("The noise was simulated: none of these models is private.", style="bold red")
-    say(f"Comparison {comparison.name}" + (f"; the report is in {report}" if report is not None else ""))
-
-
-def _mean(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{math.fsum(known) / len(known):.3f}" if known else ""
-
-
-SOUND = ",".join(placement for placement in PLACEMENTS if placement != "none")
-PLANTED_LENGTH = "100"
-COMMON = ("delta", "adjacency", "max_vocabulary", "max_document_frequency", "alpha0")
+_NOISY = ",".join(placement for placement in PLACEMENTS if placement != NO_NOISE)
+_PLANTED_LENGTH = "100"
+_SHARED = ("delta", "adjacency", "max_vocabulary", "max_document_frequency", "alpha0")  # parameters of every cell
+_MEASURES = ("error", "coherence", "diversity", "bound")
 
 
 def _listed(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
-    """Values of `kind` with commas between them."""
+    """A parser of comma-separated values, each converted by `kind`."""
 
     def parse(value: str) -> list[Any]:
         try:
@@ -148,10 +59,10 @@ def _listed(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
 
 
 def _sizes(value: str) -> tuple[int, int, int, float]:
-    """Documents, words, topics and, if given, the mean length."""
+    """Parse the numbers of documents, words and topics, and the mean length if there is one."""
     try:
         documents, words, topics, *length = value.split(",")
-        (mean,) = length or [PLANTED_LENGTH]
+        (mean,) = length or [_PLANTED_LENGTH]
         return int(documents), int(words), int(topics), float(mean)
     except ValueError:
         raise click.BadParameter(f"{value!r} is not N,D,K or N,D,K,MEAN_LENGTH.") from None
@@ -168,50 +79,39 @@ def _sizes(value: str) -> tuple[int, int, int, float]:
 @click.option(
     "--public", is_flag=True, help="CORPUS is public: free, and coherence is measured. Never for private text."
 )
-@click.option(
-    "--placements", type=_listed(str), default=SOUND, show_default=True, metavar="A,B", help="Where the noise goes."
-)
-@click.option(
-    "--calibrations", type=_listed(str), default="sound", show_default=True, metavar="A,B", help="How much noise."
-)
+@click.option("--placements", type=_listed(str), default=_NOISY, metavar="A,B", help="Where the noise goes.")
+@click.option("--calibrations", type=_listed(str), default=SOUND, metavar="A,B", help="How much noise.")
 @click.option(
     "--epsilons",
     type=_listed(float),
     default="0.5,1,2,4,8",
-    show_default=True,
     metavar="E,E",
     help="Privacy budgets of one run (nats).",
 )
-@click.option("--repeats", default=1, show_default=True, help="Runs of each cell.")
+@click.option("--repeats", default=1, help="Runs of each cell.")
 @click.option("--topics", "n_topics", type=topic_count, metavar="K", help="How many [20, or those planted].")
 @delta_option
 @adjacency_option
 @dataset_option
-@click.option(
-    "--vocabulary",
-    type=click.Path(path_type=Path),
-    help="A public word list, one word a line; without it every run chooses its words privately.",
-)
+@vocabulary_option
 @learning_options
 @click.option("--seed", type=int, help="Of planted documents and simulated noise; not for private text [0].")
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report to this new HTML file."
 )
-@click.option(
-    "--models", type=click.Path(path_type=Path), default=MODELS, show_default=True, help="Folder of the models."
-)
+@click.option("--models", type=click.Path(path_type=Path), default=MODELS, help="Folder of the models.")
 @click.option("--fresh", is_flag=True, help="Start over instead of continuing the same comparison.")
 @click.option("--yes", is_flag=True, help="Do not ask before a private dataset is charged.")
 @reading_options
 @json_option
 @ledger_option
 def compare(corpus: str | None, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
-    """Run several noise placements at several budgets on CORPUS and put what came of them side by side.
+    """Run several noise placements at several budgets on CORPUS and compare the results.
 
-    Planted and public corpora cost nothing: their noise is simulated, and how good the topics are is measured. What
-    has a bounded budget in the ledger is not taken for public. On a private corpus every run is charged, and nothing
-    but what the runs release is looked at. Interrupted, the same command continues; with more placements, budgets or
-    repeats it runs only what is new.
+    Planted and public corpora cost nothing: noise is simulated, and the quality of the topics is measured. A corpus
+    with a bounded budget in the ledger cannot be declared public. On a private corpus every run is charged, and only
+    what the runs release is shown. After an interruption the same command continues; with more placements, budgets
+    or repeats it runs only the new cells.
     """
     _check_usage(corpus, options)
     grid = _grid(corpus, options, ledger_path, quiet=as_json)
@@ -219,28 +119,11 @@ def compare(corpus: str | None, as_json: bool, ledger_path: Path | None, **optio
     with ledger.lock(grid.key(ledger)):
         comparison, quote = _compared(grid, ledger, options, quiet=as_json)
     if options["output"] is not None:
-        report(comparison, options["output"])
+        _report(comparison, options["output"])
     if as_json:
-        print_json(record(comparison, quote, options["output"]))
+        print_json(_record(comparison, quote, options["output"]))
     else:
-        show(comparison, options["output"])
-
-
-def _compared(grid: Grid, ledger: Ledger, options: dict[str, Any], *, quiet: bool) -> tuple[Comparison, Quote | None]:
-    """Begin or continue the comparison; its outcomes, and what was charged."""
-    log = None if options["fresh"] else ledger.comparison(grid.key(ledger))
-    done = {} if log is None else log.outcomes()
-    left = [cell for cell in grid.cells if cell not in done]
-    quote = grid.quote(ledger, left)
-    if log is not None:
-        tell_resumed(grid, log, left)
-    if left:
-        tell_cost(grid, quote, len(left))
-        if quote is not None and not options["yes"]:
-            _confirm()
-    log = log or grid.begin(ledger)
-    _run(grid, ledger, log, options["models"], quiet=quiet)
-    return grid.comparison(log), quote
+        _show(comparison, options["output"])
 
 
 def _check_usage(corpus: str | None, options: dict[str, Any]) -> None:
@@ -254,56 +137,104 @@ def _check_usage(corpus: str | None, options: dict[str, Any]) -> None:
     if options["output"] is not None:
         refuse_existing(options["output"])
         if not os.path.isdir(options["output"].absolute().parent):
-            raise InputError(f"the folder of {options['output']} is not there. Make it, or choose another file.")
+            raise InputError(f"the folder of {options['output']} does not exist. Create it, or choose another file.")
 
 
 def _grid(path: str | None, options: dict[str, Any], ledger_path: Path | None, *, quiet: bool) -> Grid:
     from dplda.api import UNNAMED
-    from dplda.evaluation import grid
     from dplda.evaluation import public_corpora as public
+    from dplda.evaluation.grid import Grid
 
     seed = options["seed"] or 0
     n_topics = options["n_topics"]
     words = None if options["vocabulary"] is None else read_word_list(options["vocabulary"])
-    chosen: dict[str, Any]
+    judge: public.Judge | None = None
+    facts, source = {}, ""
     if path is None:
         documents, n_words, planted, length = options["synthetic"]
         corpus, judge = public.planted(documents, n_words, planted, length, options["alpha0"], seed)
         words = list(corpus.public_vocabulary or ())
         n_topics = planted if n_topics is None else n_topics
         facts = {"documents": documents, "words": n_words, "planted_topics": planted, "mean_length": length}
-        chosen = {"kind": grid.PLANTED, "judge": judge, "facts": facts}
     else:
         corpus = read(path, options)
         if words is None and corpus.public_vocabulary is not None:
             words = list(corpus.public_vocabulary)
         if options["public"]:
             with following(quiet=quiet) as progress:
-                chosen = {
-                    "kind": grid.PUBLIC,
-                    "judge": public.Documents(corpus, progress, open_ledger(ledger_path).key),
-                }
+                judge = public.Documents(corpus, progress, open_ledger(ledger_path).key)
         else:
             columns = {name: options[name] for name in READING_NAMES}
             source = json.dumps([os.path.realpath(path), columns], sort_keys=True)
-            chosen = {"kind": grid.PRIVATE, "source": source}
-    return grid.Grid(
+    return Grid(
         corpus=corpus,
         dataset=options["dataset"] or corpus.name or UNNAMED,
         common={
-            "n_topics": MODEL.topics if n_topics is None else n_topics,
-            **{name: options[name] for name in COMMON},
+            "n_topics": DEFAULTS.model.topics if n_topics is None else n_topics,
+            **{name: options[name] for name in _SHARED},
         },
         words=None if words is None else tuple(words),
         seed=seed,
         **{name: options[name] for name in ("placements", "calibrations", "epsilons", "repeats")},
-        **chosen,
+        source=source,
+        facts=facts,
+        judge=judge,
     )
+
+
+def _compared(grid: Grid, ledger: Ledger, options: dict[str, Any], *, quiet: bool) -> tuple[Comparison, Quote | None]:
+    """Begin or continue the comparison; returns its outcomes, and the quote of what was charged."""
+    log = None if options["fresh"] else ledger.comparison(grid.key(ledger))
+    done = {} if log is None else log.outcomes()
+    left = [cell for cell in grid.cells if cell not in done]
+    quote = grid.quote(ledger, left)
+    if log is not None:
+        _tell_resumed(grid, log, left)
+    if left:
+        _tell_cost(grid, quote, len(left))
+        if quote is not None and not options["yes"]:
+            _confirm()
+    log = log or grid.begin(ledger)
+    _run(grid, ledger, log, options["models"], quiet=quiet)
+    return grid.comparison(log), quote
+
+
+def _tell_resumed(grid: Grid, log: ComparisonLog, left: Sequence[Cell]) -> None:
+    """Say how much of the comparison is done, and whether interrupted cells are charged again."""
+    total = len(grid.cells)
+    say(f"Comparison {log.name}: {total - len(left)} of {total} cells were done already.", error=True)
+    again = [cell for cell in log.interrupted() if cell in left]
+    if again and grid.kind.charged:
+        say(
+            f"{len(again)} cell(s) were interrupted: what was charged stays charged, and they are run again.",
+            error=True,
+            style="yellow",
+        )
+
+
+def _tell_cost(grid: Grid, quote: Quote | None, runs: int) -> None:
+    """Say what `runs` runs cost; None as `quote` means that they are free."""
+    if quote is None:
+        say(
+            f"Nothing is charged for this corpus: {grid.kind.why_free}. Noise is simulated from seed {grid.seed}.",
+            error=True,
+        )
+        return
+    dataset = quote.dataset
+    say(f"Every run on dataset {dataset.name} draws exact noise and is charged to its budget.", error=True)
+    if dataset.grant.unbounded:
+        say(f"{runs} runs; the grant is unbounded.", error=True)
+    else:
+        say(
+            f"{runs} runs cost {quote.cost.mu_squared:.4g} (sum of squared GDP parameters), {quote.share:.1%} of the "
+            f"grant ({dataset.grant}); {quote.left:.4g}, {dataset.remaining:.1%} of it, is left.",
+            error=True,
+        )
 
 
 def _confirm() -> None:
     if not sys.stdin.isatty():
-        raise InputError("nobody is there to be asked whether to spend this: say --yes. Nothing was spent.")
+        raise InputError("cannot ask for confirmation without a terminal: add --yes to spend this. Nothing was spent.")
     click.confirm("Spend it?", abort=True, err=True)
 
 
@@ -317,5 +248,60 @@ def _run(grid: Grid, ledger: Ledger, log: ComparisonLog, models: Path, *, quiet:
         say(f"{finished} of {len(grid.cells)} cells are done; the same command continues with the next.", error=True)
         raise
     finally:
-        if grid.private:
+        if grid.kind.charged:
             private_notes(grid.corpus.notes)
+
+
+def _report(comparison: Comparison, path: Path) -> None:
+    """Write the report, with one model per placement and calibration: its first repeat at its largest epsilon."""
+    from dplda.report import write_report
+
+    chosen: dict[tuple[str, str], Outcome] = {}
+    for outcome in sorted(comparison.outcomes, key=lambda o: (-o.cell.epsilon, o.cell.repeat)):
+        if outcome.model is not None and os.path.isdir(outcome.model):
+            chosen.setdefault((outcome.cell.placement, outcome.cell.calibration), outcome)
+    write_report([load(str(outcome.model)) for outcome in chosen.values()], path, comparison=comparison)
+
+
+def _record(comparison: Comparison, quote: Quote | None, report: Path | None) -> dict[str, Any]:
+    """The JSON output; `charged` is null if nothing was charged."""
+    outcomes = [asdict(outcome.cell) | outcome.to_json() for outcome in comparison.outcomes]
+    for outcome in outcomes:
+        outcome["seconds"] = {stage: round(value, 1) for stage, value in outcome["seconds"].items()}
+    return {
+        "comparison": comparison.name,
+        "corpus": comparison.corpus,
+        "kind": comparison.kind,
+        "parameters": dict(comparison.parameters),
+        "charged": None if quote is None else quote.to_json(),
+        "outcomes": outcomes,
+        "seconds_are_local": True,
+        "report": None if report is None else str(report),
+    }
+
+
+def _show(comparison: Comparison, report: Path | None) -> None:
+    """Print means over the repeats for people."""
+    from dplda.ledger import Status
+
+    by_method: dict[tuple[object, ...], list[Outcome]] = {}
+    for outcome in comparison.outcomes:
+        cell = outcome.cell
+        by_method.setdefault((cell.placement, cell.calibration, f"{cell.epsilon:g}"), []).append(outcome)
+    measures = [name for name in _MEASURES if any(getattr(o, name) is not None for o in comparison.outcomes)]
+    rows = []
+    for key, outcomes in by_method.items():
+        ended = [outcome for outcome in outcomes if outcome.status == Status.DONE]
+        means = (_mean([getattr(outcome, name) for outcome in ended]) for name in measures)
+        rows.append((*key, "yes" if outcomes[0].sound else "NO", f"{len(ended)} of {len(outcomes)}", *means))
+    table(("placement", "calibration", "epsilon", "placement proven", "done", *measures), rows)
+    for message in dict.fromkeys(f"{o.cell}: {o.message}" for o in comparison.outcomes if o.message):
+        say(f"  {message}", style="yellow")
+    if comparison.simulated:
+        say("The noise was simulated: none of these models is private.", style="bold red")
+    say(f"Comparison {comparison.name}" + (f"; the report is in {report}" if report is not None else ""))
+
+
+def _mean(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return f"{math.fsum(known) / len(known):.3f}" if known else ""

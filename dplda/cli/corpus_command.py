@@ -1,4 +1,4 @@
-"""`dplda corpus`: prepare a corpus once, look at public facts of it, write a synthetic one."""
+"""`dplda corpus`: prepare a corpus once, show its public facts, write a synthetic one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from dplda.errors import LedgerError
 
 @click.group()
 def corpus() -> None:
-    """Prepare and look at corpora."""
+    """Prepare corpora and show their public facts."""
 
 
 @corpus.command("import")
 @click.argument("source", metavar="CORPUS")
 @click.argument("destination", metavar="STORE", type=click.Path(path_type=Path))
 @reading_options
-@click.option("--restart", is_flag=True, help="Discard what a stopped import left, and start over.")
+@click.option("--restart", is_flag=True, help="Discard the partial store of an interrupted import, and start over.")
 @json_option
 @ledger_option
 def import_(
@@ -29,33 +29,34 @@ def import_(
 ) -> None:
     """Read CORPUS once and write it as a prepared store, a new folder that every command takes as CORPUS.
 
-    The store is as private as the documents: only its owner may read it. Where this command was stopped, by Ctrl-C, a
-    full disk or a power cut, the same command resumes from what it left in the folder .STORE.partial beside STORE.
-    STORE keeps the fingerprint of its documents under the ledger's key, so that `dplda fit` with this ledger need not
-    take it.
+    The store is as private as the documents: only its owner may read it. After an interruption, by Ctrl-C, a full
+    disk or a power cut, the same command resumes from the partial store in the folder .STORE.partial next to STORE.
+    STORE holds the fingerprint of its documents under the ledger's key, so that `dplda fit` with this ledger need not
+    compute it.
     """
-    found = read(source, options)
+    opened = read(source, options)
     key = _ledger_key(ledger_path)
     with following(quiet=as_json) as progress:
-        found.write(destination, progress, restart=restart, notice=_note, key=key)
-    private_notes(found.notes)
+        opened.write(destination, progress, restart=restart, notice=_note, key=key)
+    private_notes(opened.notes)
     if as_json:
-        print_json({"store": str(destination), "name": found.name, "unit": found.unit})
+        print_json({"store": str(destination), "name": opened.name, "unit": opened.unit})
     else:
-        say(f"Prepared {found.name} in {destination}. It is as private as the documents themselves.")
+        say(f"Prepared {opened.name} in {destination}. It is as private as the documents themselves.")
 
 
 def _ledger_key(path: Path | None) -> bytes | None:
-    """The key of the ledger at `path`, or of the default one, which is made if absent; None if that cannot be used.
+    """The key of the ledger at `path`, or of the default ledger, which is created if it does not exist.
 
-    Nobody asked for the default ledger, and an import can do without. Raises `LedgerError` for one that was named.
+    None, with a warning, if the default ledger cannot be used: an import does not need it. Raises `LedgerError` if the
+    ledger at `path` cannot be used.
     """
     try:
         return open_ledger(path).key
     except LedgerError as error:
         if path is not None:
             raise
-        _note(f"{error} The store will hold no fingerprint: every fit of it takes its own.")
+        _note(f"{error} The store will hold no fingerprint: each fit computes its own.")
         return None
 
 
@@ -68,20 +69,17 @@ def _note(line: str) -> None:
 @reading_options
 @json_option
 def info(source: str, as_json: bool, **options: Any) -> None:
-    """Show public facts of CORPUS: nothing that depends on what the documents say is read."""
-    found = read(source, options)
-    words = found.public_vocabulary
-    facts = {
-        "name": found.name,
-        "unit": found.unit,
-        "public_vocabulary": None if words is None else len(words),
-    }
+    """Show public facts of CORPUS. Nothing that depends on the contents of documents is read."""
+    opened = read(source, options)
+    words = opened.public_vocabulary
     if as_json:
-        print_json(facts)
+        print_json(
+            {"name": opened.name, "unit": opened.unit, "public_vocabulary": None if words is None else len(words)}
+        )
         return
     rows = (
-        ("dataset", found.name),
-        ("one unit is", found.unit),
+        ("dataset", opened.name),
+        ("one unit is", opened.unit),
         ("public vocabulary", "none: chosen privately" if words is None else f"{len(words)} words"),
     )
     table(("", ""), rows, wide="")
@@ -89,8 +87,8 @@ def info(source: str, as_json: bool, **options: Any) -> None:
 
 @corpus.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--documents", default=20_000, show_default=True, type=click.IntRange(min=1), help="How many.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Another seed, other text.")
+@click.option("--documents", default=20_000, type=click.IntRange(min=1), help="How many.")
+@click.option("--seed", default=0, type=click.IntRange(min=0), help="The seed of the text.")
 @json_option
 def sample(directory: Path, documents: int, seed: int, as_json: bool) -> None:
     """Write a synthetic corpus of readable documents on eight planted themes into DIRECTORY."""

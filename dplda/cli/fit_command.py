@@ -1,4 +1,4 @@
-"""`dplda fit`: options in, topics out; the work is done by `dplda.api.fit`."""
+"""`dplda fit`: the command line of `dplda.api.fit`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dplda.accounting.events import at_least
 from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.options import (
-    MODEL,
     MODELS,
     adjacency_option,
     dataset_option,
@@ -21,10 +21,11 @@ from dplda.cli.options import (
     open_ledger,
     read,
     reading_options,
-    topic_count,
+    topics_option,
+    vocabulary_option,
 )
 from dplda.cli.run_commands import show_topics, topics_json
-from dplda.config import CALIBRATIONS, DEVICES, ENGINES, PLACEMENTS
+from dplda.config import CALIBRATIONS, DEFAULTS, DEVICES, ENGINES, PLACEMENTS
 from dplda.readers.word_lists import read_word_list
 
 if TYPE_CHECKING:
@@ -32,8 +33,14 @@ if TYPE_CHECKING:
     from dplda.model import TopicModel
 
 
-def edge_parts(value: str) -> dict[str, float]:
-    """``e6=0.5,e8=0.5`` as a mapping; raises `BadParameter` otherwise."""
+_FIT_OPTIONS = (  # options that are parameters of `dplda.api.fit`
+    *("dataset", "n_topics", "epsilon", "delta", "adjacency", "max_vocabulary", "max_document_frequency", "alpha0"),
+    *("placement", "calibration", "split", "engine", "scheduler", "device", "out"),
+)
+
+
+def _edge_parts(value: str) -> dict[str, float]:
+    """Parse ``e6=0.5,e8=0.5`` to a mapping. Raises `BadParameter` for anything else."""
     try:
         pairs = [item.split("=") for item in value.split(",")]
         parts = {edge.strip(): float(part) for edge, part in pairs}
@@ -46,55 +53,43 @@ def edge_parts(value: str) -> dict[str, float]:
 
 @click.command()
 @click.argument("corpus")
-@click.option(
-    "--topics",
-    "n_topics",
-    type=topic_count,
-    metavar="K|auto",
-    default=MODEL.topics,
-    show_default=True,
-    help="How many.",
-)
+@topics_option
 @epsilon_option
 @delta_option
 @click.option(
     "--placement",
     type=click.Choice(PLACEMENTS),
-    default=MODEL.placement,
-    show_default=True,
+    default=DEFAULTS.model.placement,
     help="Where the noise goes; none is NOT PRIVATE.",
 )
 @click.option(
     "--calibration",
     type=click.Choice(CALIBRATIONS),
-    default=CALIBRATIONS[0],
-    show_default=True,
+    default=DEFAULTS.model.calibration,
     help="How much noise; published, the formulas printed in the paper, is NOT PROVEN PRIVATE.",
 )
 @click.option(
     "--split",
-    type=edge_parts,
+    type=_edge_parts,
     metavar="EDGE=PART,...",
     help="Parts of the budget for the edges of a config placement, summing to 1.",
 )
 @adjacency_option
 @dataset_option
 @click.option("--unit", metavar="document|COLUMN", help="What is protected; a column as with --unit-field [document].")
-@click.option(
-    "--vocabulary",
-    type=click.Path(path_type=Path),
-    help="A public word list, one word a line; without it the words are chosen privately.",
-)
+@vocabulary_option
 @learning_options
 @click.option(
-    "--engine", type=click.Choice(ENGINES), default=ENGINES[0], show_default=True, help="Where passes over CORPUS run."
+    "--engine",
+    type=click.Choice(ENGINES),
+    default=DEFAULTS.execution.engine,
+    help="Where passes over CORPUS run.",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Of the Dask cluster that --engine dask runs on.")
 @click.option(
     "--device",
     type=click.Choice(DEVICES),
-    default=DEVICES[0],
-    show_default=True,
+    default=DEFAULTS.execution.device,
     help="On what; auto takes a GPU where there is one.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")
@@ -117,24 +112,11 @@ def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     seconds: dict[str, float] = {}
     from dplda.api import fit as learn
 
-    names = (
-        "dataset",
-        "n_topics",
-        "epsilon",
-        "delta",
-        "placement",
-        "calibration",
-        "split",
-        "adjacency",
-        "out",
-        "device",
-    )
-    more = ("max_vocabulary", "max_document_frequency", "alpha0", "engine", "scheduler")
     try:
         with following(quiet=as_json) as progress:
             model = learn(
                 source,
-                **{name: options[name] for name in (*names, *more)},
+                **{name: options[name] for name in _FIT_OPTIONS},
                 vocabulary=words,
                 models=None if options["out"] else MODELS,
                 ledger=ledger,
@@ -158,7 +140,7 @@ def _seed(options: dict[str, Any]) -> int | None:
 
 
 def _unit_field(options: dict[str, Any]) -> str | None:
-    """The column of the unit, from --unit and --unit-field together."""
+    """The unit's column, from --unit and --unit-field; None if one document is one unit."""
     unit, field = options["unit"], options["unit_field"]
     if unit is not None and field is not None and unit != field:
         raise click.UsageError(f"--unit {unit} and --unit-field {field} disagree; give one of them.")
@@ -167,7 +149,7 @@ def _unit_field(options: dict[str, Any]) -> str | None:
 
 
 def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[str, Any]:
-    """What `--json` prints; released numbers, but for the seconds, which are marked local."""
+    """The JSON output. All numbers are released ones except the seconds, which are marked local."""
     documents = model.parameters.get("documents")
     return {
         "run": model.parameters["run"],
@@ -184,16 +166,14 @@ def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[
 
 
 def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
-    """The same for a person, and what is left of the budget."""
-    from dplda.accounting.events import at_least
-
+    """Print the guarantee, the topics and the remaining budget for people."""
     statement = model.privacy
-    given = "; the word list is assumed to be public" if model.parameters.get("vocabulary") == "public" else ""
+    vocabulary = "; the word list is assumed to be public" if model.parameters.get("vocabulary") == "public" else ""
     changed = "added or removed" if statement.adjacency == "add-remove" else "replaced"
     if statement.sound:
         say(
             f"These topics are (epsilon {at_least(statement.epsilon)}, delta {statement.delta:g})-differentially "
-            f"private for one {statement.unit}, {changed}{given}.",
+            f"private for one {statement.unit}, {changed}{vocabulary}.",
             style="green",
         )
     else:

@@ -1,4 +1,4 @@
-"""The command line: every command put together, and every way to end turned into one line and a status."""
+"""The command line: all commands, and a one-line message and exit status for every failure."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from dplda.cli.plan_command import plan
 from dplda.cli.run_commands import export, report, runs, topics, transform
 from dplda.errors import DpldaError
 
-UNEXPECTED, INTERRUPTED, BROKEN_PIPE = 1, 130, 141
+_UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True})
 @click.version_option(__version__, prog_name="dplda")
 def cli() -> None:
     """Learn topics from private text, and release only what is differentially private."""
@@ -36,12 +36,12 @@ for _command in (fit, compare, plan, topics, report, runs, budget, corpus, trans
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit status. A message is one line on standard error.
+    """Run one command and return its exit status. Errors are one line on standard error.
 
-    No traceback is ever shown: the values in it may be private. `arguments` are those of the process if None.
+    Tracebacks are never shown, because they may contain private values. `arguments` default to those of the process.
     """
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError):  # a stream put in their place need not have the method
+        with contextlib.suppress(AttributeError):  # a replaced stream may lack the method
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
         status = _run(arguments)
@@ -62,15 +62,15 @@ def _run(arguments: Sequence[str] | None) -> int:
     except DpldaError as error:
         return _fail(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        return _fail("interrupted.", INTERRUPTED)
+        return _fail("interrupted.", _INTERRUPTED)
     except BrokenPipeError:
         raise
-    except SystemExit as error:  # how click and rich end when nobody reads their output
+    except SystemExit as error:  # click and rich exit like this when the output pipe is closed
         if isinstance(error.code, str):
-            return _fail(_unexpected(error), UNEXPECTED)
+            return _fail(_unexpected(error), _UNEXPECTED)
         return _broken_pipe() if error.code == 1 else int(error.code or 0)
     except Exception as error:
-        return _fail(_unexpected(error), UNEXPECTED)
+        return _fail(_unexpected(error), _UNEXPECTED)
     return status if isinstance(status, int) else 0
 
 
@@ -80,7 +80,7 @@ def _fail(message: str, status: int) -> int:
 
 
 def _unexpected(error: BaseException) -> str:
-    """Where the program failed and the kind of failure, but no message: it may quote what is private."""
+    """The type and place of the failure, without its message, which may quote private values."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "dplda" in Path(f.filename).parts]
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return (
@@ -90,7 +90,7 @@ def _unexpected(error: BaseException) -> str:
 
 
 def _broken_pipe() -> int:
-    """Leave quietly: later writes, at interpreter exit too, go nowhere."""
+    """Discard further output, including that at interpreter exit; returns the exit status."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return BROKEN_PIPE
+    return _BROKEN_PIPE

@@ -1,4 +1,4 @@
-"""`dplda plan`: what to expect from a budget before any data is touched, as `dplda.planning.forecast` sees it."""
+"""`dplda plan`: what to expect from a budget, before any data is read. See `dplda.planning.forecast`."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ import click
 from dplda.accounting.events import Stage
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import (
-    MODEL,
-    VOCABULARY,
     adjacency_option,
     delta_option,
     epsilon_option,
     json_option,
-    topic_count,
+    topics_option,
 )
-from dplda.config import FitSettings
+from dplda.config import DEFAULTS, FitSettings
 
 if TYPE_CHECKING:
     from dplda.planning.forecast import Forecast, ForecastInputs
     from dplda.planning.reference_corpora import ReferenceCorpus
 
-SIGNALS = {
+_SIGNALS = {  # the unit of each stage's noise and signal
     Stage.VOCABULARY: "documents that hold the rarest word",
     Stage.FREQUENCY: "documents that hold the rarest word",
     Stage.SIZE: "documents",
@@ -41,51 +39,45 @@ SIGNALS = {
 @click.option("--documents", type=int, required=True, metavar="N", help="How many documents, about.")
 @click.option(
     "--vocabulary",
-    default=VOCABULARY.max_vocabulary,
-    show_default=True,
+    default=DEFAULTS.vocabulary.max_vocabulary,
     metavar="WORDS",
     help="How many words, at most.",
 )
 @click.option("--public-vocabulary", is_flag=True, help="The words are a public list; otherwise chosen privately.")
-@click.option(
-    "--topics",
-    type=topic_count,
-    metavar="K|auto",
-    default=MODEL.topics,
-    show_default=True,
-    help="How many topics.",
-)
+@topics_option
 @epsilon_option
 @delta_option
 @adjacency_option
 @json_option
-def plan(documents: int, vocabulary: int, public_vocabulary: bool, as_json: bool, **options: Any) -> None:
+def plan(
+    documents: int, vocabulary: int, public_vocabulary: bool, n_topics: int | str, as_json: bool, **options: Any
+) -> None:
     """Forecast noise, signal and surviving topics of `dplda fit` from public numbers alone.
 
     No document is read, nothing is spent and nothing is written. One document is taken to be one unit: where people
     are the unit, give the number of people.
     """
-    settings = FitSettings.of(max_vocabulary=vocabulary, **options)
+    settings = FitSettings.of(max_vocabulary=vocabulary, topics=n_topics, **options)
     from dplda.planning.forecast import ForecastInputs
-    from dplda.planning.reference_corpora import KINDS
+    from dplda.planning.reference_corpora import REFERENCE_CORPORA
 
-    outlook = ForecastInputs(settings, documents, public_vocabulary)
-    forecasts = [(kind, outlook.forecast(kind)) for kind in KINDS]
+    inputs = ForecastInputs(settings, documents, public_vocabulary)
+    forecasts = [(kind, inputs.forecast(kind)) for kind in REFERENCE_CORPORA]
     if as_json:
-        print_json(_record(outlook, forecasts))
+        print_json(_record(inputs, forecasts))
     else:
-        _tell(outlook, forecasts)
+        _tell(inputs, forecasts)
 
 
-def _record(outlook: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> dict[str, Any]:
-    """What `--json` prints."""
+def _record(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> dict[str, Any]:
+    """The JSON output."""
     from dplda.planning.forecast import least_documents, least_epsilon
 
-    settings, shares = outlook.settings, outlook.shares
+    settings, shares = inputs.settings, inputs.shares
     return {
-        "documents": outlook.documents,
+        "documents": inputs.documents,
         "vocabulary": settings.vocabulary.max_vocabulary,
-        "public_vocabulary": outlook.public_vocabulary,
+        "public_vocabulary": inputs.public_vocabulary,
         "topics": settings.model.topics,
         "epsilon": settings.privacy.epsilon,
         "delta": settings.privacy.delta,
@@ -108,16 +100,16 @@ def _record(outlook: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, 
                     }
                     for stage in expected.stages
                 ],
-                "enough": {"epsilon": least_epsilon(outlook, kind), "documents": least_documents(outlook, kind)},
+                "enough": {"epsilon": least_epsilon(inputs, kind), "documents": least_documents(inputs, kind)},
             }
             for kind, expected in forecasts
         ],
     }
 
 
-def _tell(outlook: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> None:
-    """The same for a person."""
-    settings = outlook.settings
+def _tell(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> None:
+    """Print the forecasts for people."""
+    settings = inputs.settings
     privacy = settings.privacy
     changed = "added or removed" if privacy.adjacency == "add-remove" else "replaced"
     say(
@@ -126,24 +118,24 @@ def _tell(outlook: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Fo
         style="green",
     )
     columns = ("stage", "budget", "multiplier", *(kind.name for kind, _ in forecasts), "noise / signal, which is")
-    table(columns, _rows(outlook, [expected for _, expected in forecasts]), wide=columns[-1])
-    say(_words(outlook, forecasts[0][1]))
+    table(columns, _rows(inputs, [expected for _, expected in forecasts]), wide=columns[-1])
+    say(_words(inputs, forecasts[0][1]))
     for kind, expected in forecasts:
-        say(f"{kind.name.capitalize()}, as {kind.example}: {_topics(outlook, expected)}; {_enough(outlook, kind)}.")
+        say(f"{kind.name.capitalize()}, as {kind.example}: {_topics(inputs, expected)}; {_enough(inputs, kind)}.")
     say(_rules([expected for _, expected in forecasts]))
     say("One document is taken to be one unit: where people are protected, give their number as --documents.")
 
 
-def _rows(outlook: ForecastInputs, forecasts: Sequence[Forecast]) -> list[tuple[str, ...]]:
-    """A row for each stage, with what each kind of corpus may expect; both come to an end at the same stage."""
-    shares = outlook.shares
+def _rows(inputs: ForecastInputs, forecasts: Sequence[Forecast]) -> list[tuple[str, ...]]:
+    """A row for each stage, with the noise and signal of each reference corpus; all end at the same stage."""
+    shares = inputs.shares
     return [
         (
             stages[0].name,
             f"{shares[stages[0].name]:.1%}",
             f"{stages[0].multiplier:.3g}",
             *(f"{_short(stage.noise)} / {_short(stage.signal)}" for stage in stages),
-            SIGNALS[stages[0].name],
+            _SIGNALS[stages[0].name],
         )
         for stages in zip(*(expected.stages for expected in forecasts), strict=True)
     ]
@@ -153,8 +145,8 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def _words(outlook: ForecastInputs, expected: Forecast) -> str:
-    if outlook.public_vocabulary:
+def _words(inputs: ForecastInputs, expected: Forecast) -> str:
+    if inputs.public_vocabulary:
         return f"Words: all {expected.words:,}, from the public list."
     return (
         f"Words: chosen privately. A word must be in about {_short(expected.stages[0].noise)} documents, as about "
@@ -162,23 +154,24 @@ def _words(outlook: ForecastInputs, expected: Forecast) -> str:
     )
 
 
-def _topics(outlook: ForecastInputs, expected: Forecast) -> str:
-    """How many topics survive, of those asked for."""
-    most = outlook.most_topics
-    found, upper = min(expected.supported, most), "at most " if outlook.settings.model.topics == "auto" else ""
-    if found == 0:
+def _topics(inputs: ForecastInputs, expected: Forecast) -> str:
+    """A phrase on how many of the requested topics survive."""
+    most = inputs.most_topics
+    upper = "at most " if inputs.settings.model.topics == "auto" else ""
+    surviving = min(expected.supported, most)
+    if surviving == 0:
         return "no topic survives" if len(expected.stages) > 1 else "too few words, the run would end"
-    return f"about {found} of {upper}{most} topics survive" if found < most else f"all {most} topics survive"
+    return f"about {surviving} of {upper}{most} topics survive" if surviving < most else f"all {most} topics survive"
 
 
-def _enough(outlook: ForecastInputs, kind: ReferenceCorpus) -> str:
-    """Which epsilon, or how many documents, all topics would need."""
+def _enough(inputs: ForecastInputs, kind: ReferenceCorpus) -> str:
+    """A phrase on the epsilon or the number of documents that all topics need."""
     from dplda.planning.forecast import least_documents, least_epsilon
 
-    epsilon, documents = least_epsilon(outlook, kind), least_documents(outlook, kind)
+    epsilon, documents = least_epsilon(inputs, kind), least_documents(inputs, kind)
     ways = [] if epsilon is None else [f"epsilon {_up(epsilon)}"]
     ways += [] if documents is None else [f"{_up(documents)} documents"]
-    return f"all {outlook.most_topics} need about {' or '.join(ways) or 'more than any allowed epsilon or corpus'}"
+    return f"all {inputs.most_topics} need about {' or '.join(ways) or 'more than any allowed epsilon or corpus'}"
 
 
 def _up(value: float) -> str:
@@ -188,7 +181,7 @@ def _up(value: float) -> str:
 
 
 def _rules(forecasts: Sequence[Forecast]) -> str:
-    """What the placement chooses by itself, and from what."""
+    """A sentence on the parameters that the placement chooses by rule."""
     from dplda.placements.default import MEAN_QUANTILE, REFINE_QUANTILE
     from dplda.placements.stages import HIGH_QUANTILE, LOW_QUANTILE
 

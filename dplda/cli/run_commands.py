@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from dplda.accounting.events import Event, at_least
 from dplda.cli.console import following, print_json, private_notes, say, table
 from dplda.cli.options import (
     find_ledger,
@@ -21,16 +22,20 @@ from dplda.cli.options import (
     open_model,
     read,
     reading_options,
-    refuse_existing,
 )
 from dplda.errors import InputError
+from dplda.model import EXPORTERS, TopicModel
+from dplda.model import export as export_model
+from dplda.model.exporters import csv_text, statement_json
+from dplda.model.model_files import refuse_existing, write_atomically
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dplda.accounting.events import Event
     from dplda.ledger import RunRecord
-    from dplda.model import TopicModel
+
+_NOT_PRIVATE = "NOT PRIVATE: these proportions are computed from each document exactly, without noise."
+_OWNER_ONLY = 0o600
 
 
 @click.group(invoke_without_command=True)
@@ -38,7 +43,7 @@ if TYPE_CHECKING:
 @ledger_option
 @click.pass_context
 def runs(context: click.Context, as_json: bool, ledger_path: Path | None) -> None:
-    """List the runs in the ledger, with what each asked for and spent (epsilon, at its delta)."""
+    """List the runs in the ledger, with the epsilon that each requested and spent, at its delta."""
     if context.invoked_subcommand is not None:
         context.obj = (as_json, ledger_path)
         return
@@ -57,17 +62,18 @@ def runs(context: click.Context, as_json: bool, ledger_path: Path | None) -> Non
 @json_option
 @ledger_option
 @click.pass_obj
-def show(above: tuple[bool, Path | None], run: str, as_json: bool, ledger_path: Path | None) -> None:
+def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledger_path: Path | None) -> None:
     """Show RUN (its id or how that begins): its settings, and what it spent on which stage."""
-    record = open_ledger(ledger_path or above[1]).run(run)
-    if as_json or above[0]:
+    group_json, group_ledger = group_options
+    record = open_ledger(ledger_path or group_ledger).run(run)
+    if as_json or group_json:
         print_json(_json(record))
         return
     facts = {
         "run": record.id,
         "dataset": record.dataset,
         "asked": f"epsilon {record.epsilon:g}, delta {record.delta:g}, {record.adjacency}, unit {record.unit}",
-        "spent": f"epsilon {_spent_text(record)}, delta {record.delta:g}",
+        "spent": f"epsilon {at_least(_spent(record))}, delta {record.delta:g}",
         "private": _sound(record),
         "status": record.described,
         "model": record.model or "none",
@@ -81,8 +87,8 @@ def show(above: tuple[bool, Path | None], run: str, as_json: bool, ledger_path: 
 
 
 def _row(record: RunRecord) -> tuple[str, ...]:
-    asked, delta = f"{record.epsilon:.4g}", f"{record.delta:.4g}"
-    return record.id, record.dataset, asked, _spent_text(record), delta, _sound(record), record.described
+    asked, spent, delta = f"{record.epsilon:.4g}", at_least(_spent(record)), f"{record.delta:.4g}"
+    return record.id, record.dataset, asked, spent, delta, _sound(record), record.described
 
 
 def _sound(record: RunRecord) -> str:
@@ -90,22 +96,17 @@ def _sound(record: RunRecord) -> str:
 
 
 def _spent(record: RunRecord) -> float:
-    """epsilon of what counts as spent, at the run's delta; infinite if there is no bound."""
+    """The epsilon charged, at the run's delta; infinite if there is no bound."""
     from dplda.accounting.accountant import gaussian_epsilon
 
     return gaussian_epsilon(math.sqrt(record.cost.mu_squared), record.delta - record.cost.delta)
 
 
-def _spent_text(record: RunRecord) -> str:
-    from dplda.accounting.events import at_least
-
-    return at_least(_spent(record))
-
-
 def _json(record: RunRecord) -> dict[str, Any]:
-    """The record with what it spent; null stands for an infinite epsilon.
+    """The record and the epsilon that it spent; null stands for an infinite epsilon.
 
-    What a run spent whose end may show documents stands under ``local``, with everything else that is not for sharing.
+    The key ``local`` holds what must not be shared. If the run released nothing, the amount that it spent may depend
+    on documents: then only ``local`` holds it.
     """
     epsilon = _spent(record)
     spent = {"epsilon": epsilon if math.isfinite(epsilon) else None, "delta": record.delta}
@@ -114,7 +115,7 @@ def _json(record: RunRecord) -> dict[str, Any]:
 
 
 def _stages(record: RunRecord) -> list[tuple[object, ...]]:
-    """A row for each stage: what its events are, how many, and their share of the run's cost."""
+    """Table rows: each stage's mechanism, noise, status, number of events and share of the run's cost."""
     from dplda.accounting.accountant import cost
 
     total = record.cost.mu_squared
@@ -135,12 +136,12 @@ def _described(event: Event) -> tuple[str, str, str]:
 
 @click.command()
 @click.argument("run")
-@click.option("--top", default=10, show_default=True, type=click.IntRange(min=1), help="Words of each topic.")
+@click.option("--top", default=10, type=click.IntRange(min=1), help="Words of each topic.")
 @click.option(
     "--csv",
     "csv_file",
     type=click.Path(path_type=Path),
-    help="Write them to this new CSV file, and what is promised beside it.",
+    help="Write the topics to this new CSV file, and the privacy statement to a second file next to it.",
 )
 @json_option
 @ledger_option
@@ -157,7 +158,7 @@ def topics(run: str, top: int, csv_file: Path | None, as_json: bool, ledger_path
 
 
 def topics_json(model: TopicModel, top: int = 10) -> list[dict[str, Any]]:
-    """The topics as INTERFACE's list of objects: number, prevalence and most probable words."""
+    """Topics as JSON objects: number, prevalence and the `top` most probable words."""
     numbered = enumerate(zip(model.prevalence, model.top_words(top), strict=True))
     return [
         {"topic": number, "prevalence": float(prevalence), "words": [list(pair) for pair in words]}
@@ -175,27 +176,22 @@ def show_topics(model: TopicModel, top: int = 10) -> None:
 
 
 def _write_csv(model: TopicModel, top: int, path: Path) -> None:
-    from dplda.model.exporters import csv_text, statement_json
-    from dplda.model.model_files import write_atomically
-
     statement = path.with_suffix(".privacy.json")
-    for file in (path, statement):
-        refuse_existing(file)
+    refuse_existing(path, statement)
     rows = (
         (t["topic"], t["prevalence"], word, probability)
         for t in topics_json(model, top)
         for word, probability in t["words"]
     )
-    text = csv_text(("topic", "prevalence", "word", "probability"), rows)
+    _write(path, csv_text(("topic", "prevalence", "word", "probability"), rows))
+    _write(statement, statement_json(model))
+
+
+def _write(path: Path, content: str | bytes, mode: int = 0o644) -> None:
     try:
-        write_atomically(path, text.encode())
-        write_atomically(statement, statement_json(model).encode())
+        write_atomically(path, content.encode() if isinstance(content, str) else content, mode)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}.") from None
-
-
-WARNING = "NOT PRIVATE: these proportions are computed from each document exactly, without noise."
-_OWNER_ONLY = 0o600
 
 
 @click.command()
@@ -213,9 +209,9 @@ def transform(run: str, corpus: str, out: Path | None, as_json: bool, ledger_pat
     """Find the topic proportions of each document of CORPUS under the topics of RUN. NOT PRIVATE.
 
     RUN is a run of the ledger (its id or how that begins) or a model folder. The language and tokenizer of the run
-    are assumed unless options say otherwise. Words that the model does not know are left out and counted.
+    are used unless options say otherwise. Words that the model does not know are counted and left out.
     """
-    from dplda.model import counts_for
+    from dplda.model.inference import counts_for
 
     if out is not None:
         if out.suffix not in (".csv", ".npz"):
@@ -223,23 +219,24 @@ def transform(run: str, corpus: str, out: Path | None, as_json: bool, ledger_pat
         refuse_existing(out)
     model = open_model(run, ledger_path)
     names = ("language", "lemmas", "tokenizer")
-    known = {name: model.parameters[name] for name in names if name in model.parameters}
-    source = read(corpus, options, defaults=known)
+    defaults = {name: model.parameters[name] for name in names if name in model.parameters}
+    source = read(corpus, options, defaults)
     with following(quiet=as_json) as progress:
         store = source.open(progress)
         counts, ids, unknown, total = counts_for(model, store)
         proportions = model.transform(counts)
     private_notes(source.notes)
     if out is not None:
-        _write(out, ids, proportions)
+        content = _csv(ids, proportions) if out.suffix == ".csv" else _npz(ids, proportions)
+        _write(out, content, _OWNER_ONLY)
     if as_json:
-        record = {"run": model.parameters.get("run"), "private": False, "warning": WARNING}
+        record = {"run": model.parameters.get("run"), "private": False, "warning": _NOT_PRIVATE}
         rows = zip(ids, proportions.tolist(), strict=True)
         listed = [{"id": name, "proportions": row} for name, row in rows] if out is None else None
         result = {"out": str(out)} if out is not None else {"documents": listed}
         print_json({**record, "unknown_tokens": unknown, "tokens": total, **result})
         return
-    say(WARNING, error=True, style="bold red")
+    say(_NOT_PRIVATE, error=True, style="bold red")
     share = unknown / total if total else 0.0
     say(f"{unknown} of {total} words ({share:.1%}) are unknown to the model and were left out.", error=True)
     if out is None:
@@ -249,44 +246,28 @@ def transform(run: str, corpus: str, out: Path | None, as_json: bool, ledger_pat
 
 
 def _csv(ids: list[str], proportions: NDArray[np.float64]) -> str:
-    """One row for each document; every column's name says that it is not private."""
-    from dplda.model.exporters import csv_text
-
+    """A row per document; each column's name says that it is not private."""
     header = ["document", *(f"topic {k} (not private)" for k in range(proportions.shape[1]))]
     rows = ([name, *map("{:.6g}".format, row)] for name, row in zip(ids, proportions, strict=True))
     return csv_text(header, rows)
 
 
-def _write(path: Path, ids: list[str], proportions: NDArray[np.float64]) -> None:
-    """A file that only its owner may read."""
-    from dplda.model.model_files import write_atomically
-
+def _npz(ids: list[str], proportions: NDArray[np.float64]) -> bytes:
     content = io.BytesIO()
-    if path.suffix == ".csv":
-        content.write(_csv(ids, proportions).encode())
-    else:
-        np.savez(content, ids=np.array(ids, dtype=np.str_), proportions=proportions, not_private=np.array(True))
-    try:
-        write_atomically(path, content.getvalue(), mode=_OWNER_ONLY)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}.") from None
-
-
-KINDS = ("gensim", "csv", "json", "pyldavis")
+    np.savez(content, ids=np.array(ids, dtype=np.str_), proportions=proportions, not_private=np.array(True))
+    return content.getvalue()
 
 
 @click.command()
 @click.argument("run")
-@click.option("--to", "kind", required=True, type=click.Choice(KINDS), help="The tool or format.")
+@click.option("--to", "kind", required=True, type=click.Choice(list(EXPORTERS)), help="The tool or format.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Where to write; must not exist yet.")
 @json_option
 @ledger_option
 def export(run: str, kind: str, out: Path, as_json: bool, ledger_path: Path | None) -> None:
     """Write the model of RUN for another tool."""
-    from dplda.model import export as write
-
     model = open_model(run, ledger_path)
-    files = [str(path) for path in write(model, kind, out)]
+    files = [str(path) for path in export_model(model, kind, out)]
     if as_json:
         print_json({"run": model.parameters.get("run"), "to": kind, "files": files})
     else:
@@ -295,20 +276,11 @@ def export(run: str, kind: str, out: Path, as_json: bool, ledger_path: Path | No
             say(f'Open it with: gensim.models.LdaModel.load("{out}")')
 
 
-def _guarantees(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, str]:
-    """What holds of all runs on the datasets of `models`, as far as there is a ledger that knows them."""
-    ledger = find_ledger(ledger_path)
-    runs = {model.parameters.get("run") for model in models}
-    records = [] if ledger is None else [record for record in ledger.datasets() if runs.intersection(record.runs)]
-    return {record.name: record.guaranteed_alone.described(record.grant) for record in records}
-
-
 @click.command()
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @click.option(
     "--output",
     default="report.html",
-    show_default=True,
     type=click.Path(path_type=Path, dir_okay=False),
     help="The new HTML file.",
 )
@@ -326,3 +298,11 @@ def report(runs: tuple[str, ...], output: Path, as_json: bool, ledger_path: Path
         print_json({"runs": named, "report": str(output), "private": all(model.privacy.sound for model in models)})
     else:
         say(f"Wrote {output}. Open it in a browser; it needs no network.")
+
+
+def _guarantees(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, str]:
+    """The guarantee over all runs of each dataset of `models` that the ledger, if it exists, has recorded."""
+    ledger = find_ledger(ledger_path)
+    runs = {model.parameters.get("run") for model in models}
+    records = [] if ledger is None else [record for record in ledger.datasets() if runs.intersection(record.runs)]
+    return {record.name: record.guaranteed_alone.described(record.grant) for record in records}

@@ -1,1 +1,1 @@
-"""How good topics are, on corpora that are planted or public, and grids of runs."""
+"""Topic quality on planted or public corpora, and grids of runs."""

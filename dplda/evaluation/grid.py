@@ -1,8 +1,7 @@
-"""A grid of runs on one corpus: fits every cell, evaluates it where that costs no privacy, and records it in the
-ledger.
+"""A grid of runs on one corpus: fits every cell and records it; measures the models if the corpus is public.
 
-Runs on a planted or public corpus draw simulated noise, are not recorded as runs and cost nothing. On a private corpus
-every run draws exact noise and is charged, and nothing is measured but what the run released.
+Runs on a planted or public corpus draw simulated noise, are not recorded as runs and cost nothing. Runs on a private
+corpus draw exact noise and are charged, and nothing is measured.
 """
 
 from __future__ import annotations
@@ -15,23 +14,21 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from dplda.api import Request, fit
-from dplda.config import CALIBRATIONS, PLACEMENTS, RANGES, FitSettings, Range, check_choice
+from dplda.config import CALIBRATIONS, NO_NOISE, PLACEMENTS, RANGES, FitSettings, Range, check_choice
 from dplda.corpus import Corpus
 from dplda.errors import InputError, UnsupportedByData
 from dplda.evaluation.public_corpora import Judge
 from dplda.ledger import ComparisonLog, Ledger, Quote, Status
-from dplda.ledger.comparisons import Cell, Comparison, Outcome
+from dplda.ledger.comparisons import Cell, Comparison, ComparisonKind, Outcome
 from dplda.ledger.integrity import canonical
 from dplda.placements import registry
 from dplda.progress import Progress
 
-PLANTED, PUBLIC, PRIVATE = "planted", "public", "private"
-NOISELESS = "none"  # the placement whose runs do not depend on epsilon: tried at the first one only
-REPEATS = Range(low=1, high=1000, unit="runs of each cell", integer=True)
+_REPEATS = Range(low=1, high=1000, unit="runs of each cell", integer=True)
 
 
 class Watcher(Progress, Protocol):
-    """Callbacks for the cell that is run, and for the stages of its run."""
+    """Progress of a grid: its cells, and the stages of the present cell."""
 
     def cell(self, cell: Cell, number: int, total: int) -> None:
         """Begin `cell`, the `number`-th of `total`."""
@@ -42,12 +39,12 @@ class Grid:
     """Placements x calibrations x epsilons x repeats over `corpus`.
 
     `common` holds the parameters of `fit` that all cells share; `words` is the public vocabulary, if there is one;
-    `dataset` owns the budget. `source` is where the documents lie, `facts` what else is public about them. `judge`
-    measures models of a planted or public corpus, whose noise is drawn from `seed`; without one the corpus is private.
+    `dataset` owns the budget. `source` locates the documents and `facts` holds other public facts about them. `judge`
+    measures models of a planted or public corpus, whose noise is drawn from `seed`. Without a judge the corpus is
+    private.
     """
 
     corpus: Corpus
-    kind: str
     dataset: str
     placements: Sequence[str]
     calibrations: Sequence[str]
@@ -61,34 +58,34 @@ class Grid:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        REPEATS.check("repeats", self.repeats)
+        _REPEATS.check("repeats", self.repeats)
         RANGES["simulate_seed"].check("seed", self.seed)
         for name in ("placements", "calibrations", "epsilons"):
             if len(set(getattr(self, name))) != len(getattr(self, name)) or not getattr(self, name):
-                raise InputError(f"{name} must be a list without repetitions that holds something.")
+                raise InputError(f"{name} must be a list with at least one entry and no repetitions.")
         for name, choices in (("placements", PLACEMENTS), ("calibrations", CALIBRATIONS)):
             for value in getattr(self, name):
                 check_choice(name, value, choices)
 
     @property
-    def private(self) -> bool:
-        """Whether runs are charged, and nothing is measured."""
-        return self.judge is None
+    def kind(self) -> ComparisonKind:
+        """What is known about the corpus."""
+        return ComparisonKind.PRIVATE if self.judge is None else self.judge.kind
 
     @cached_property
     def requests(self) -> dict[tuple[str, str, float], Request]:
-        """What each cell asks for, by placement, calibration and epsilon; raises `InputError` for what no run takes.
+        """The request of each placement, calibration and epsilon; raises `InputError` for one that is invalid.
 
-        A placement that has only some of the calibrations is compared with those.
+        A placement runs with those of the calibrations that it has. One without noise runs at the first epsilon only.
         """
-        found: dict[tuple[str, str, float], Request] = {}
+        requests: dict[tuple[str, str, float], Request] = {}
         for placement in self.placements:
-            epsilons = self.epsilons[:1] if placement == NOISELESS else self.epsilons
+            epsilons = self.epsilons[:1] if placement == NO_NOISE else self.epsilons
             offered = [calibration for calibration in self.calibrations if _exists(placement, calibration)]
-            for calibration in offered or self.calibrations:  # without one, the request says which there are
+            for calibration in offered or self.calibrations:  # without any, the request raises and names them
                 for epsilon in epsilons:
-                    found[placement, calibration, epsilon] = self._request(placement, calibration, epsilon)
-        return found
+                    requests[placement, calibration, epsilon] = self._request(placement, calibration, epsilon)
+        return requests
 
     def _request(self, placement: str, calibration: str, epsilon: float) -> Request:
         common = dict(self.common)
@@ -98,16 +95,16 @@ class Grid:
 
     @property
     def cells(self) -> list[Cell]:
-        """All cells, repeat by repeat: what is interrupted is whole for fewer repeats."""
+        """All cells, repeat by repeat: an interrupted grid is complete for fewer repeats."""
         return [Cell(*key, repeat) for repeat in range(self.repeats) for key in self.requests]
 
     def quote(self, ledger: Ledger, cells: Sequence[Cell]) -> Quote | None:
-        """The cost of running `cells`, None if they are free.
+        """The cost of running `cells`, or None if they are free.
 
-        Raises `BudgetRefused` if it does not fit, or if a corpus declared public has a bounded budget.
+        Raises `BudgetRefused` if the budget does not suffice, or if a corpus declared public has a bounded budget.
         """
         self._check_public(ledger)
-        if not self.private:
+        if not self.kind.charged:
             return None
         requests = [self.requests[cell.placement, cell.calibration, cell.epsilon] for cell in cells]
         return ledger.quote(
@@ -120,12 +117,12 @@ class Grid:
         )
 
     def _check_public(self, ledger: Ledger) -> None:
-        if self.kind == PUBLIC and self.judge is not None:
+        if self.judge is not None and self.kind is ComparisonKind.PUBLIC:
             ledger.check_public(self.dataset, self.judge.identity(ledger.key))
 
     def parameters(self) -> dict[str, Any]:
-        """What holds for every cell; public."""
-        noise = {"noise": "exact"} if self.private else {"noise": "simulated", "seed": self.seed}
+        """Public parameters that all cells share."""
+        noise = {"noise": "exact"} if self.kind.charged else {"noise": "simulated", "seed": self.seed}
         common = dict(self.common)
         return {
             "topics": common.pop("n_topics"),
@@ -138,19 +135,19 @@ class Grid:
         }
 
     def key(self, ledger: Ledger) -> str:
-        """What a comparison is found again by: its corpus and parameters, but not which cells were asked for."""
+        """A hash of the corpus and parameters, but not of the cells, by which the ledger finds a comparison."""
         documents = self.source if self.judge is None else self.judge.identity(ledger.key).code
         parts = {"kind": self.kind, "dataset": self.dataset, "documents": documents, "words": self.words}
         return hashlib.sha256(canonical(parts | {"parameters": self.parameters()}).encode()).hexdigest()
 
     def begin(self, ledger: Ledger) -> ComparisonLog:
-        """A new comparison in the ledger."""
+        """Record a new comparison in the ledger."""
         return ledger.begin_comparison(
             key=self.key(ledger), corpus=self.dataset, kind=self.kind, parameters=self.parameters()
         )
 
     def comparison(self, log: ComparisonLog) -> Comparison:
-        """The outcomes so far of the cells asked for."""
+        """The comparison with the outcomes of this grid's cells so far."""
         outcomes = log.outcomes()
         return Comparison(
             name=log.name,
@@ -161,10 +158,10 @@ class Grid:
         )
 
     def run(self, ledger: Ledger, log: ComparisonLog, models: Path, watcher: Watcher) -> None:
-        """Run every cell that has not ended, saving models in `models`; each outcome is on disk before the next run.
+        """Run every cell that has not ended and save its model in `models`; record each outcome before the next run.
 
-        Raises what `fit` raises but `UnsupportedByData`, which is an outcome, and `BudgetRefused` for a corpus declared
-        public that has a bounded budget.
+        Raises the errors of `fit` except `UnsupportedByData`, which is an outcome. Raises `BudgetRefused` if a corpus
+        declared public has a bounded budget.
         """
         self._check_public(ledger)
         done, cells = log.outcomes(), self.cells
@@ -185,8 +182,8 @@ class Grid:
                 placement=cell.placement,
                 calibration=cell.calibration,
                 vocabulary=self.words,
-                ledger=ledger if self.private else False,
-                simulate_seed=None if self.private else noise_seed(self.seed, cell),
+                ledger=ledger if self.kind.charged else False,
+                simulate_seed=None if self.kind.charged else _noise_seed(self.seed, cell),
                 models=models,
                 progress=watcher,
                 seconds=seconds,
@@ -200,7 +197,7 @@ class Grid:
             status=Status.DONE,
             run=run,
             sound=sound,
-            seconds={} if self.private else seconds,  # of private text they stay in the ledger's record of the run
+            seconds={} if self.kind.charged else seconds,  # times of private runs stay in the ledger
             model=str((models / run).resolve()),
             **(self.judge.measure(model) if self.judge is not None else {}),
         )
@@ -214,7 +211,7 @@ def _exists(placement: str, calibration: str) -> bool:
     return True
 
 
-def noise_seed(seed: int, cell: Cell) -> int:
-    """The seed of a cell's simulated noise: the same whatever else the grid holds."""
+def _noise_seed(seed: int, cell: Cell) -> int:
+    """The seed of a cell's simulated noise, which does not depend on the other cells."""
     text = canonical([seed, cell.placement, cell.calibration, float(cell.epsilon), cell.repeat])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

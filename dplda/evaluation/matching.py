@@ -1,5 +1,4 @@
-"""Measures of topics against a corpus or planted topics. They read exact counts: for public corpora and benchmarks
-only."""
+"""Quality of topics: coherence, diversity, and error against planted topics. Exact: for public corpora only."""
 
 from __future__ import annotations
 
@@ -10,14 +9,14 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
-FloatArray = npt.NDArray[np.float64]
-FARTHEST = 2.0  # the l1 distance of two topics without a word in common
+_FloatArray = npt.NDArray[np.float64]
+_LARGEST_L1 = 2.0  # distance of two topics without a common word
 
 
-def npmi(topics: FloatArray, counts: sparse.csr_matrix, top: int = 10) -> FloatArray:
-    """Mean NPMI over document co-occurrence of each topic's `top` words, (n_topics,); counts (n_documents, n_words).
+def npmi(topics: _FloatArray, counts: sparse.csr_matrix, top: int = 10) -> _FloatArray:
+    """Mean NPMI of each topic's `top` words (Bouma 2009), (n_topics,), by co-occurrence in documents.
 
-    Bouma 2009; pairs that never occur together count -1, pairs in all documents 0.
+    `counts` is (n_documents, n_words). Pairs that never occur together count -1, pairs in all documents 0.
     """
     present = (sparse.csc_matrix(counts) > 0).astype(np.float64)
     frequency = np.asarray(present.sum(axis=0)).ravel() / present.shape[0]
@@ -34,26 +33,26 @@ def npmi(topics: FloatArray, counts: sparse.csr_matrix, top: int = 10) -> FloatA
     return np.array(scores)
 
 
-def diversity(topics: FloatArray, top: int = 10) -> float:
-    """Share of distinct words among all topics' `top` words, topics (n_topics, n_words)."""
+def diversity(topics: _FloatArray, top: int = 10) -> float:
+    """Share of distinct words among the `top` words of all `topics` (n_topics, n_words)."""
     words = np.argsort(-topics, axis=1, kind="stable")[:, :top]
     return len(np.unique(words)) / words.size
 
 
-def matched_error(found: FloatArray, planted: FloatArray) -> FloatArray:
-    """l1 distance of each planted topic (n_topics, n_words) to the found topic matched to it one to one, (n_topics,).
+def matched_error(found: _FloatArray, planted: _FloatArray) -> _FloatArray:
+    """l1 distance of each planted topic (n_topics, n_words) to its one-to-one match in `found`, (n_topics,).
 
-    A planted topic that is left without one, where fewer were found, has the greatest distance there is, 2.
+    If fewer topics were found, the planted topics without a match have the largest distance, 2.
     """
     distance = np.abs(planted[:, None] - found[None]).sum(axis=2)
     rows, columns = linear_sum_assignment(distance)
-    errors = np.full(len(planted), FARTHEST)
+    errors = np.full(len(planted), _LARGEST_L1)
     errors[rows] = distance[rows, columns]
     return errors
 
 
-def on_words(topics: FloatArray, words: Sequence[str], wanted: Sequence[str]) -> FloatArray:
-    """`topics` over `words`, laid out over `wanted` instead; what is missing is zero."""
+def on_words(topics: _FloatArray, words: Sequence[str], wanted: Sequence[str]) -> _FloatArray:
+    """Reorder the columns of `topics` from `words` to `wanted`; words not in `words` get zeros."""
     place = {word: index for index, word in enumerate(words)}
     columns = [place.get(word, -1) for word in wanted]
     padded = np.column_stack([topics, np.zeros(len(topics))])

@@ -1,4 +1,4 @@
-"""Measures for comparisons on a corpus that was planted or declared public; no other may be measured."""
+"""Corpora that are planted or declared public, and measures of models on them."""
 
 from __future__ import annotations
 
@@ -8,35 +8,40 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from dplda.config import PUBLISHED
 from dplda.corpus import Corpus, synthetic
-from dplda.evaluation import matching as measures
+from dplda.evaluation import matching
+from dplda.ledger.comparisons import ComparisonKind
 from dplda.model.inference import counts_for
 from dplda.model.topic_model import TopicModel
 from dplda.placements.published_noise import Quantities
-from dplda.placements.registry import PUBLISHED
-from dplda.planning import error_bounds as utility
+from dplda.planning import error_bounds
 from dplda.progress import NoProgress, Progress
 from dplda.store.fingerprint import fingerprint
 from dplda.store.sketches import Fingerprint
 
-Measured = dict[str, Any]  # values of fields of `Outcome`, by their names
+_Measured = dict[str, Any]  # fields of `Outcome` by name
 
 
 class Judge(Protocol):
-    """Recognises a public corpus, and measures models of it."""
+    """Identifies a public corpus and measures models of it."""
+
+    kind: ComparisonKind
 
     def identity(self, key: bytes) -> Fingerprint:
-        """What tells the documents from others, under the ledger's `key`."""
+        """The documents' fingerprint under the ledger's `key`."""
 
-    def measure(self, model: TopicModel) -> Measured:
-        """How good the topics of `model` are."""
+    def measure(self, model: TopicModel) -> _Measured:
+        """Quality of the topics of `model`."""
 
 
 class Documents:
-    """Measures models against the documents of `corpus`, which its owner declared public; reads them when made.
+    """Measures models against the documents of `corpus`, which its owner declared public; reads them at once.
 
-    `key` is that of the ledger that will be asked about them, if it is known.
+    `key` is the key of the ledger in which the documents will be looked up, if it is known.
     """
+
+    kind = ComparisonKind.PUBLIC
 
     def __init__(self, corpus: Corpus, progress: Progress, key: bytes | None = None) -> None:
         self._store = corpus.open(progress, key=key)
@@ -45,17 +50,19 @@ class Documents:
         """See `Judge`."""
         return fingerprint(self._store, key)
 
-    def measure(self, model: TopicModel) -> Measured:
-        """NPMI@10 and the share of distinct words among the top tens."""
+    def measure(self, model: TopicModel) -> _Measured:
+        """NPMI@10, and the share of distinct words among the topics' top ten words."""
         counts = counts_for(model, self._store)[0]
         return {
-            "coherence": float(measures.npmi(model.topics, counts).mean()),
-            "diversity": measures.diversity(model.topics),
+            "coherence": float(matching.npmi(model.topics, counts).mean()),
+            "diversity": matching.diversity(model.topics),
         }
 
 
 class Truth:
     """Measures models against planted topics (n_topics, n_words) over `words`, from which `corpus` was drawn."""
+
+    kind = ComparisonKind.PLANTED
 
     def __init__(
         self, corpus: Corpus, topics: npt.NDArray[np.float64], words: list[str], quantities: Quantities
@@ -69,27 +76,27 @@ class Truth:
         """See `Judge`."""
         return self._documents.identity(key)
 
-    def measure(self, model: TopicModel) -> Measured:
-        """The mean matched l1 error, and the paper's bound on the l2 error if it has one for this run."""
-        found = measures.on_words(model.topics, model.vocabulary, self._words)
-        return {"error": float(measures.matched_error(found, self._topics).mean()), "bound": self._bound(model)}
+    def measure(self, model: TopicModel) -> _Measured:
+        """The mean matched l1 error, and the paper's bound on the l2 error if it applies to this run."""
+        topics = matching.on_words(model.topics, model.vocabulary, self._words)
+        return {"error": float(matching.matched_error(topics, self._topics).mean()), "bound": self._bound(model)}
 
     def _bound(self, model: TopicModel) -> float | None:
-        """The paper speaks of its own noise, and of as many topics as there are."""
+        """The paper's bound; it holds for published noise and the true number of topics."""
         run = model.parameters
         if run["calibration"] != PUBLISHED or len(model.topics) != len(self._topics):
             return None
-        found = utility.bound(run["placement"], self._quantities, run["epsilon"], run["delta"], run.get("split"))
-        return found if math.isfinite(found) else None
+        bound = error_bounds.bound(run["placement"], self._quantities, run["epsilon"], run["delta"], run.get("split"))
+        return bound if math.isfinite(bound) else None
 
 
 def planted(
     n_documents: int, n_words: int, n_topics: int, mean_length: float, alpha0: float, seed: int
 ) -> tuple[Corpus, Truth]:
-    """A corpus with known topics over public words, and who knows them; raises `InputError` for sizes out of range."""
+    """A corpus with known topics over public words, and its judge. Raises `InputError` for sizes out of range."""
     counts, topics, _ = synthetic(n_documents, n_words, n_topics, alpha0=alpha0, mean_length=mean_length, seed=seed)
     words = [f"w{i}" for i in range(n_words)]
     name = f"planted-{n_documents}x{n_words}x{n_topics}"
     corpus = Corpus.from_counts(counts, words, public_vocabulary=True, name=name)
-    quantities = utility.planted(n_documents, n_words, n_topics, alpha0, seed=seed)
+    quantities = error_bounds.planted(n_documents, n_words, n_topics, alpha0, seed=seed)
     return corpus, Truth(corpus, topics, words, quantities)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import select
@@ -14,6 +15,25 @@ from dplda.ledger import integrity
 from dplda.ledger.database import Store
 from dplda.ledger.filters import LedgerState
 from dplda.ledger.schema import CellRow, ComparisonRow
+
+
+class ComparisonKind(StrEnum):
+    """What is known about a comparison's corpus; this decides whether its runs are charged or measured."""
+
+    PLANTED = "planted"  # synthetic, with known topics
+    PUBLIC = "public"  # declared public by its owner
+    PRIVATE = "private"
+
+    @property
+    def charged(self) -> bool:
+        """Whether runs draw exact noise and are charged. Otherwise noise is simulated and models are measured."""
+        return self is ComparisonKind.PRIVATE
+
+    @property
+    def why_free(self) -> str:
+        """Why nothing is charged; empty if runs are charged."""
+        reasons = {ComparisonKind.PLANTED: "it is planted", ComparisonKind.PUBLIC: "its owner declared it public"}
+        return reasons.get(self, "")
 
 
 @dataclass(frozen=True, order=True)
@@ -63,21 +83,18 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """A grid over one corpus: its public `parameters` (topics, delta, unit, ...) and the outcomes so far.
-
-    `kind` is ``planted``, ``public`` or ``private``.
-    """
+    """A grid over one corpus: its public `parameters` (topics, delta, unit, ...) and the outcomes so far."""
 
     name: str
     corpus: str
-    kind: str
+    kind: ComparisonKind
     parameters: Mapping[str, Any]
     outcomes: tuple[Outcome, ...] = ()
 
     @property
     def simulated(self) -> bool:
-        """Whether the noise comes from a known seed, so that no run is private."""
-        return self.kind != "private"
+        """Whether the noise was drawn from a known seed, so that no run is private."""
+        return not self.kind.charged
 
 
 class ComparisonLog:

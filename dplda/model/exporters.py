@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 
 from dplda.characters import replace_controls, visible
 from dplda.errors import InputError
-from dplda.model.model_files import write_atomically
+from dplda.model.model_files import refuse_existing, write_atomically
 from dplda.model.topic_model import TopicModel
 
 _FORMULA_STARTS = ("=", "+", "-", "@")
@@ -23,26 +22,26 @@ _GENSIM_PARTS = ("", ".state", ".id2word", ".expElogbeta.npy", ".state.sstats.np
 
 
 def export(model: TopicModel, kind: str, destination: str | Path) -> list[Path]:
-    """Write `model` as `kind`, one of `KINDS`, to `destination`; returns the files written.
+    """Write `model` as `kind`, a key of `EXPORTERS`, to `destination`; returns the files written.
 
-    ``csv``: a folder with ``topics.csv`` and ``prevalence.csv``, or, if `destination` ends in ``.csv``, that
-    file and a sibling ending in ``.prevalence.csv``. ``json`` and ``pyldavis``: one file. ``gensim``: the
-    file to give to ``gensim.models.LdaModel.load``, and the siblings gensim keeps beside it. What is promised goes
-    along: in the file, or in ``privacy.json`` beside it. Raises `InputError` for an unknown kind, an existing
-    destination or one that cannot be written.
+    ``csv`` writes a folder with ``topics.csv`` and ``prevalence.csv``; if `destination` ends in ``.csv``, it writes
+    that file and one that ends in ``.prevalence.csv``. ``json`` and ``pyldavis`` write one file. ``gensim`` writes
+    the file for ``gensim.models.LdaModel.load`` and gensim's companion files. JSON files hold the privacy statement;
+    the others have it in a file that ends in ``privacy.json``. Raises `InputError` for an unknown kind, and for a
+    destination that exists or cannot be written.
     """
-    if kind not in KINDS:
-        raise InputError(f"export kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+    if kind not in EXPORTERS:
+        raise InputError(f"export kind must be one of {', '.join(EXPORTERS)}, got {kind!r}.")
     path = Path(destination)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return KINDS[kind](model, path)
+        return EXPORTERS[kind](model, path)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}.") from None
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A CSV table whose text cells a spreadsheet will not take for formulas (OWASP: CSV injection)."""
+    """A CSV table whose text cells no spreadsheet reads as formulas (OWASP: CSV injection)."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(header)
@@ -51,9 +50,9 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _guarded(cell: Any) -> Any:
-    """Text that could start a formula behind an apostrophe, control characters replaced.
+    """Replace control characters, and put an apostrophe before text that could start a formula.
 
-    Some spreadsheets take full-width signs for the plain ones, or pass over what cannot be seen before them.
+    Some spreadsheets read full-width signs as plain ones, or skip invisible characters before a sign.
     """
     if not isinstance(cell, str):
         return cell
@@ -61,40 +60,34 @@ def _guarded(cell: Any) -> Any:
     return f"'{text}" if unicodedata.normalize("NFKC", next(visible(text), "")).startswith(_FORMULA_STARTS) else text
 
 
-def topics_csv(model: TopicModel) -> str:
+def _topics_csv(model: TopicModel) -> str:
     """All topics as CSV text, columns ``topic, word, probability``, most probable words first."""
     ranked = enumerate(model.top_words(len(model.vocabulary)))
     rows = ((topic, word, float(f"{p:.10g}")) for topic, pairs in ranked for word, p in pairs)
     return csv_text(("topic", "word", "probability"), rows)
 
 
-def _refuse_existing(*paths: Path) -> None:
-    for path in paths:
-        if os.path.exists(path):
-            raise InputError(f"{path} exists already. Choose another destination or remove it first.")
-
-
 def _csv(model: TopicModel, path: Path) -> list[Path]:
     single = path.suffix.lower() == ".csv"
     files = [path, path.with_suffix(".prevalence.csv"), path.with_suffix(".privacy.json")]
     if not single:
-        _refuse_existing(path)
+        refuse_existing(path)
         path.mkdir()
         files = [path / "topics.csv", path / "prevalence.csv", path / "privacy.json"]
-    _refuse_existing(*files)
+    refuse_existing(*files)
     prevalence = csv_text(("topic", "prevalence"), ((k, float(f"{p:.10g}")) for k, p in enumerate(model.prevalence)))
-    for file, text in zip(files, (topics_csv(model), prevalence, statement_json(model)), strict=True):
+    for file, text in zip(files, (_topics_csv(model), prevalence, statement_json(model)), strict=True):
         write_atomically(file, text.encode())
     return files
 
 
 def statement_json(model: TopicModel) -> str:
-    """What the run promises, as JSON text."""
+    """The privacy statement as JSON text."""
     return json.dumps(model.privacy.to_json(), indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 
 def _write_json(path: Path, record: dict[str, Any]) -> list[Path]:
-    _refuse_existing(path)
+    refuse_existing(path)
     write_atomically(path, (json.dumps(record, sort_keys=True, allow_nan=False) + "\n").encode())
     return [path]
 
@@ -111,7 +104,7 @@ def _json(model: TopicModel, path: Path) -> list[Path]:
 
 
 def _pyldavis(model: TopicModel, path: Path) -> list[Path]:
-    """The arguments of ``pyLDAvis.prepare``: one document stands for all, as real lengths are private."""
+    """Write arguments for ``pyLDAvis.prepare``: a single pseudo-document, because real lengths are private."""
     record = {
         "about": (
             "Keyword arguments for pyLDAvis.prepare, from the released model. The corpus is one "
@@ -133,17 +126,17 @@ def _pyldavis(model: TopicModel, path: Path) -> list[Path]:
 
 
 def _gensim(model: TopicModel, path: Path) -> list[Path]:
-    """An untrained LdaModel whose state is set so that its topics are ours."""
+    """Write an untrained LdaModel whose state reproduces the topics."""
     from gensim.corpora import Dictionary
     from gensim.models import LdaModel
 
     statement = Path(f"{path}.privacy.json")
-    _refuse_existing(statement, *(Path(f"{path}{part}") for part in _GENSIM_PARTS))
+    refuse_existing(statement, *(Path(f"{path}{part}") for part in _GENSIM_PARTS))
     n_topics, n_words = model.topics.shape
     words = Dictionary()
     words.token2id = {word: j for j, word in enumerate(model.vocabulary)}
     words.id2token = dict(enumerate(model.vocabulary))
-    eta = 1e-9  # gensim adds its prior to the state: small enough to leave the topics alone
+    eta = 1e-9  # gensim adds its prior to the state; this one is too small to change the topics
     tool = LdaModel(num_topics=n_topics, id2word=words, alpha=model.alpha, eta=eta, dtype=np.float64, random_state=0)
     # Large pseudo-counts: gensim infers with exp E[log topics], which tends to the topics themselves.
     tool.state.sstats = 1e6 * n_words * np.array(model.topics)
@@ -154,9 +147,9 @@ def _gensim(model: TopicModel, path: Path) -> list[Path]:
     return sorted(file for file in path.parent.iterdir() if file.name in written)
 
 
-KINDS: dict[str, Callable[[TopicModel, Path], list[Path]]] = {
-    "csv": _csv,
+EXPORTERS: dict[str, Callable[[TopicModel, Path], list[Path]]] = {
     "gensim": _gensim,
+    "csv": _csv,
     "json": _json,
     "pyldavis": _pyldavis,
 }

@@ -1,6 +1,6 @@
-"""A model as a folder: `model.json` and `topics.npz`, no pickle, no time stamps, written all or nothing.
+"""Model folders: `model.json` and `topics.npz`, without pickles and time stamps, written all or nothing.
 
-Its disk space is reserved before any budget is spent, so that a full disk costs no budget.
+Disk space is reserved before any budget is spent, so that a full disk costs no budget.
 """
 
 from __future__ import annotations
@@ -22,82 +22,25 @@ from dplda.accounting.events import PrivacyStatement
 from dplda.errors import InputError
 from dplda.model.topic_model import TopicModel
 
-RESERVED = ".reserved-space"
+TEXT_FILE = "model.json"
+_ARRAY_FILE = "topics.npz"
+_RESERVED = ".reserved-space"
+_FORMAT, _FORMAT_VERSION = "dplda-model", 1
 _BLOCK = 1 << 20
 
 
-def reserve_space(directory: str | Path, n_bytes: int) -> None:
-    """Create the model folder and allocate `n_bytes` of disk in it; `save` gives them back.
-
-    Raises `InputError` if the folder holds other files, cannot be created, or the disk is full; a folder
-    made here is then removed again.
-    """
-    folder = Path(directory)
-    made = not os.path.exists(folder)
-    prepare_folder(folder)
-    try:
-        _allocate(folder / RESERVED, n_bytes)
-    except OSError as error:
-        if made:
-            release_space(folder)
-        else:
-            (folder / RESERVED).unlink(missing_ok=True)
-        megabytes = -(-n_bytes // 10**6)
-        raise InputError(
-            f"cannot set aside {megabytes} MB for the model in {folder}: {error.strerror or error}. "
-            "Nothing was spent. Free some space or choose another folder with --out."
-        ) from None
-
-
-def release_space(directory: str | Path) -> None:
-    """Give reserved space back after a run without a model; an empty folder is removed. Never raises."""
-    folder = Path(directory)
-    with contextlib.suppress(OSError):
-        (folder / RESERVED).unlink(missing_ok=True)
-        folder.rmdir()
-
-
-def prepare_folder(folder: Path) -> None:
-    """Create `folder`, or raise `InputError` if it exists and holds anything but reserved space."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        foreign = any(entry.name != RESERVED for entry in folder.iterdir())
-    except OSError as error:
-        raise InputError(f"cannot create the model folder {folder}: {error.strerror or error}.") from None
-    if foreign:
-        raise InputError(f"{folder} is not empty. Choose a new folder with --out, or remove it first.")
-
-
-def _allocate(path: Path, n_bytes: int) -> None:
-    """Make `path` a file of `n_bytes` that are really on the disk."""
-    with path.open("wb") as file:
-        try:
-            os.posix_fallocate(file.fileno(), 0, max(n_bytes, 1))
-        except AttributeError:  # not every platform has the call; zeros take the room as well
-            for start in range(0, n_bytes, _BLOCK):
-                file.write(bytes(min(_BLOCK, n_bytes - start)))
-        file.flush()
-        os.fsync(file.fileno())
-
-
-FORMAT = "dplda-model"
-FORMAT_VERSION = 1
-TEXT_FILE = "model.json"
-ARRAY_FILE = "topics.npz"
-
-
 def save(model: TopicModel, directory: str | Path) -> None:
-    """Write `model` into `directory`, new or empty but for reserved space (`reserve_space`).
+    """Write `model` into `directory`, which is new or holds only reserved space (`reserve_space`).
 
-    `model.json` is renamed into place last, so a folder that has one is whole. Raises `InputError`.
+    `model.json` is renamed into place last: a folder that has it is complete. Raises `InputError`.
     """
     folder = Path(directory)
-    prepare_folder(folder)
+    _prepare_folder(folder)
     arrays = io.BytesIO()
     np.savez(arrays, topics=model.topics, prevalence=model.prevalence)
     record = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format": _FORMAT,
+        "format_version": _FORMAT_VERSION,
         "arrays_sha256": hashlib.sha256(arrays.getvalue()).hexdigest(),
         "vocabulary": model.vocabulary,
         "privacy": model.privacy.to_json(),
@@ -105,44 +48,29 @@ def save(model: TopicModel, directory: str | Path) -> None:
     }
     text = json.dumps(record, sort_keys=True, indent=1, allow_nan=False) + "\n"
     try:
-        (folder / RESERVED).unlink(missing_ok=True)
-        write_atomically(folder / ARRAY_FILE, arrays.getvalue())
+        (folder / _RESERVED).unlink(missing_ok=True)
+        write_atomically(folder / _ARRAY_FILE, arrays.getvalue())
         write_atomically(folder / TEXT_FILE, text.encode())
     except OSError as error:
         raise InputError(f"cannot write the model into {folder}: {error.strerror or error}.") from None
 
 
-def write_atomically(path: Path, content: bytes, mode: int = 0o644) -> None:
-    """Write `content` to a sibling, force it to disk, rename it onto `path`. Raises `OSError`."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def load(directory: str | Path) -> TopicModel:
-    """Read a model written by `save`; everything in it is checked and nothing in it is run.
+    """Read a model written by `save`. Every field is checked and no code in the files is run.
 
-    Raises `InputError`, one line, if the folder is missing, incomplete, altered or not a model.
+    Raises `InputError` if the folder is missing, incomplete, altered or not a model.
     """
     folder = Path(directory)
     if not os.path.isfile(folder / TEXT_FILE):
         raise InputError(f"{folder} is not a model folder (no {TEXT_FILE}). List runs with `dplda runs`.")
     try:
         raw = (folder / TEXT_FILE).read_bytes()
-        arrays = (folder / ARRAY_FILE).read_bytes()
+        arrays = (folder / _ARRAY_FILE).read_bytes()
     except OSError as error:
         raise InputError(f"cannot read the model in {folder}: {error.strerror or error}.") from None
     record = _parse(folder, raw)
     if hashlib.sha256(arrays).hexdigest() != record.get("arrays_sha256"):
-        _corrupt(folder, f"{ARRAY_FILE} does not match {TEXT_FILE}")
+        _corrupt(folder, f"{_ARRAY_FILE} does not match {TEXT_FILE}")
     topics, prevalence = _arrays(folder, arrays)
     try:
         return TopicModel(
@@ -156,18 +84,94 @@ def load(directory: str | Path) -> TopicModel:
         _corrupt(folder, error if isinstance(error, InputError) else "fields are missing or of the wrong type")
 
 
+def reserve_space(directory: str | Path, n_bytes: int) -> None:
+    """Create the model folder and allocate `n_bytes` of disk in it; `save` releases them.
+
+    Raises `InputError` if the folder holds other files or cannot be created, or if the disk is full; a folder created
+    here is then removed.
+    """
+    folder = Path(directory)
+    is_new = not os.path.exists(folder)
+    _prepare_folder(folder)
+    try:
+        _allocate(folder / _RESERVED, n_bytes)
+    except OSError as error:
+        if is_new:
+            release_space(folder)
+        else:
+            (folder / _RESERVED).unlink(missing_ok=True)
+        megabytes = -(-n_bytes // 10**6)
+        raise InputError(
+            f"cannot set aside {megabytes} MB for the model in {folder}: {error.strerror or error}. "
+            "Nothing was spent. Free some space or choose another folder with --out."
+        ) from None
+
+
+def release_space(directory: str | Path) -> None:
+    """Release reserved space after a run without a model, and remove an empty folder. Never raises."""
+    folder = Path(directory)
+    with contextlib.suppress(OSError):
+        (folder / _RESERVED).unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def write_atomically(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Write `content` to a temporary file, sync it and rename it to `path`. Raises `OSError`."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def refuse_existing(*paths: Path) -> None:
+    """Raise `InputError` if one of `paths` exists."""
+    for path in paths:
+        if os.path.exists(path):
+            raise InputError(f"{path} exists already. Choose another destination or remove it first.")
+
+
+def _prepare_folder(folder: Path) -> None:
+    """Create `folder`, or raise `InputError` if it exists and holds anything but reserved space."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        foreign = any(entry.name != _RESERVED for entry in folder.iterdir())
+    except OSError as error:
+        raise InputError(f"cannot create the model folder {folder}: {error.strerror or error}.") from None
+    if foreign:
+        raise InputError(f"{folder} is not empty. Choose a new folder with --out, or remove it first.")
+
+
+def _allocate(path: Path, n_bytes: int) -> None:
+    """Create the file `path` with `n_bytes` allocated on disk."""
+    with path.open("wb") as file:
+        try:
+            os.posix_fallocate(file.fileno(), 0, max(n_bytes, 1))
+        except AttributeError:  # missing on some platforms: write zeros instead
+            for start in range(0, n_bytes, _BLOCK):
+                file.write(bytes(min(_BLOCK, n_bytes - start)))
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def _parse(folder: Path, raw: bytes) -> dict[str, Any]:
-    """`model.json` as a dictionary of the right format and version."""
+    """Parse `model.json` and check its format and version."""
     try:
         record: dict[str, Any] = _expect(json.loads(raw, parse_constant=_no_constant), dict)
-        json.dumps(record, ensure_ascii=False).encode()  # no half of a character, which no file can hold
+        json.dumps(record, ensure_ascii=False).encode()  # refuses lone surrogates, which no file can hold
     except (ValueError, TypeError, RecursionError):
         _corrupt(folder, f"{TEXT_FILE} is not the JSON of a model")
-    if record.get("format") != FORMAT:
+    if record.get("format") != _FORMAT:
         _corrupt(folder, f"{TEXT_FILE} was not written by dplda")
-    if record.get("format_version") != FORMAT_VERSION:
+    if record.get("format_version") != _FORMAT_VERSION:
         raise InputError(
-            f"the model in {folder} is not of format version {FORMAT_VERSION}, which this dplda reads. "
+            f"the model in {folder} is not of format version {_FORMAT_VERSION}, which this dplda reads. "
             "Use the dplda that wrote it."
         )
     return record
@@ -185,14 +189,14 @@ def _arrays(folder: Path, content: bytes) -> tuple[NDArray[Any], NDArray[Any]]:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             pair = file["topics"], file["prevalence"]
     except (OSError, ValueError, KeyError, TypeError, EOFError, MemoryError, zipfile.BadZipFile):
-        _corrupt(folder, f"{ARRAY_FILE} does not hold the two arrays of a model")
+        _corrupt(folder, f"{_ARRAY_FILE} does not hold the two arrays of a model")
     if any(array.dtype != np.float64 for array in pair):
-        _corrupt(folder, f"{ARRAY_FILE} must hold 64-bit floating point arrays")
+        _corrupt(folder, f"{_ARRAY_FILE} must hold 64-bit floating point arrays")
     return pair
 
 
 def _statement(record: dict[str, Any]) -> PrivacyStatement:
-    """The privacy statement, its types checked: it is printed, and added up again, by those who trust it."""
+    """The privacy statement, with its types and ranges checked."""
     for text in (record["unit"], record["adjacency"], record.get("reason", "")):
         _expect(text, str)
     _expect(record["sound"], bool)

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from dplda.accounting.events import PrivacyStatement
 from dplda.errors import InputError
 
-SIMPLEX_TOLERANCE = 1e-6
-LEAST_PRIOR = 1e-9  # of the prior's sum
+_SIMPLEX_TOLERANCE = 1e-6
+_LEAST_PRIOR = 1e-9  # share of the prior's sum
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,9 +22,9 @@ class TopicModel:
     """A released topic model.
 
     `topics` is ``(n_topics, n_words)``, each row a distribution over `vocabulary`; `prevalence` is
-    ``(n_topics,)`` and sums to 1; `privacy` says what is promised; `parameters` holds the public settings of
-    the run and the LDA prior ``alpha`` (a list of n_topics nonnegative numbers). Raises `InputError` if these
-    do not fit together.
+    ``(n_topics,)`` and sums to 1; `privacy` states the guarantee; `parameters` holds the public settings of
+    the run and the LDA prior ``alpha`` (a list of n_topics nonnegative numbers). Raises `InputError` if the fields
+    are inconsistent.
     """
 
     topics: NDArray[np.float64]
@@ -51,7 +50,7 @@ class TopicModel:
         object.__setattr__(self, "vocabulary", words)
 
     def __repr__(self) -> str:
-        """A line for people; the arrays are in the attributes."""
+        """A one-line summary without the arrays."""
         promise = f"epsilon={self.privacy.epsilon:g}" if self.privacy.sound else "NOT PRIVATE"
         return f"TopicModel({len(self.topics)} topics, {len(self.vocabulary)} words, {promise})"
 
@@ -59,14 +58,14 @@ class TopicModel:
     def alpha(self) -> NDArray[np.float64]:
         """The Dirichlet prior of topic proportions, ``(n_topics,)``, positive.
 
-        A topic whose released prevalence is 0 has a negligible prior, but one that inference can divide by.
+        A released prevalence of 0 becomes a negligible positive prior, because inference divides by it.
         """
         alpha: NDArray[np.float64] = np.array(self.parameters["alpha"], dtype=np.float64)
-        alpha[alpha == 0] = LEAST_PRIOR * alpha.sum()
+        alpha[alpha == 0] = _LEAST_PRIOR * alpha.sum()
         return alpha
 
     def top_words(self, n: int = 10) -> list[list[tuple[str, float]]]:
-        """The `n` most probable words of each topic with their probabilities; ties go alphabetically."""
+        """The `n` most probable words of each topic and their probabilities; ties are in alphabetical order."""
         alphabetical = np.argsort(np.argsort(np.array(self.vocabulary, dtype=object)))
         chosen = [np.lexsort((alphabetical, -row))[: max(n, 0)] for row in self.topics]
         rows = zip(self.topics, chosen, strict=True)
@@ -76,11 +75,13 @@ class TopicModel:
         """Topic proportions of documents, ``(n_documents, n_topics)``. The result is NOT private.
 
         `counts` is ``(n_documents, n_words)``, dense or scipy sparse, in the order of `vocabulary`. The
-        answer is the posterior mean under fixed topics by variational inference (Blei, Ng and Jordan 2003,
+        result is the posterior mean under fixed topics by variational inference (Blei, Ng and Jordan 2003,
         section 5.2); a document without a word of the model gets the prior mean. Raises `InputError` for
-        another shape, or negative or non-finite counts.
+        a wrong shape, and for negative or non-finite counts.
         """
-        from dplda.model.inference import posterior_mean  # compiled: not needed to look at topics
+        from scipy import sparse  # imported here, as numba is: the command line starts without them
+
+        from dplda.model.inference import posterior_mean
 
         matrix = counts if sparse.issparse(counts) else np.asarray(counts)
         if matrix.ndim != 2 or matrix.shape[1] != len(self.vocabulary):
@@ -91,7 +92,7 @@ class TopicModel:
         return posterior_mean(self.topics, self.alpha, sparse.csr_matrix(matrix, dtype=np.float64))
 
     def save(self, directory: str | Path) -> None:
-        """Write the model into a new or empty folder. Raises `InputError` if that cannot be done."""
+        """Write the model into a new or empty folder. Raises `InputError` on failure."""
         from dplda.model.model_files import save
 
         save(self, directory)
@@ -105,9 +106,9 @@ def _frozen(values: Any) -> NDArray[np.float64]:
 
 
 def _check_simplex(name: str, values: NDArray[np.float64]) -> None:
-    """Raise `InputError` unless every row is a distribution to `SIMPLEX_TOLERANCE`."""
+    """Raise `InputError` unless every row is a distribution to `_SIMPLEX_TOLERANCE`."""
     sums = values.sum(axis=-1)
-    if not np.all(np.isfinite(values)) or values.min() < 0 or np.any(np.abs(sums - 1) > SIMPLEX_TOLERANCE):
+    if not np.all(np.isfinite(values)) or values.min() < 0 or np.any(np.abs(sums - 1) > _SIMPLEX_TOLERANCE):
         raise InputError(f"{name} must be finite, nonnegative and sum to 1.")
 
 

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from dplda.accounting.budget_plan import Share
-from dplda.config import CALIBRATIONS, FitSettings
+from dplda.config import NO_NOISE, PUBLISHED, SOUND, FitSettings
 from dplda.errors import InputError
 from dplda.lda.recovery import Learned
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.placements import config1, config2, config3, config4, default, published, published_noise, tensor_power
 from dplda.placements.stages import MOST_WORDS
 
-SOUND, PUBLISHED = CALIBRATIONS
 NOT_PRIVATE = "NOT PRIVATE"
 _NOT_PROVEN = "NOT PROVEN PRIVATE"
 
@@ -94,12 +93,12 @@ _PLACEMENTS: Mapping[tuple[str, str], Placement] = {
     ("config3", SOUND): _dense(config3),
     ("config4", SOUND): _dense(config4, least_topics=2),
     ("tensor-power", SOUND): _dense(tensor_power),
-    ("none", SOUND): _default(reason=f"{NOT_PRIVATE}: exact statistics, no noise at all"),
+    (NO_NOISE, SOUND): _default(reason=f"{NOT_PRIVATE}: exact statistics, no noise at all"),
     **{(name, PUBLISHED): _published(name) for name in published_noise.EDGES},
 }
 
 
-def find(placement: str, calibration: str) -> Placement:
+def find(placement: str, calibration: str = SOUND) -> Placement:
     """The placement of that name and calibration; raises `InputError` if there is none."""
     if (placement, calibration) not in _PLACEMENTS:
         names = ", ".join(name for name, kind in _PLACEMENTS if kind == calibration)

@@ -1,11 +1,11 @@
 """The paper's bounds on the error of a topic (Theorems 10, 12, 14 and 16; appendix H), evaluated from public numbers.
 
-The proofs print their bounds in terms of norms of the noise, (124) to (141), and only then hide constants in an O();
-here the printed terms are evaluated, with the noise of `dplda.placements.published_noise`, so that a bound and a run of
-the published calibration speak of the same mechanism. They are bounds on ||mu_i - mu_i^DP||_2 around the topics learned
-without noise. Two distributions are at most sqrt(2) apart: a bound above that says nothing. They inherit the errata of
-docs/privacy.md, section 1: the difference of whitened tensors is cubed (110), Lemma 32 bounds W only in its own range,
-Theorem 6 is a convergence theorem, and the unwhitening of H lacks sqrt(alpha0 (alpha0 + 1)).
+The proofs state bounds in terms of norms of the noise, (124) to (141), before they hide constants in an O(). This
+module evaluates those terms with the noise of `dplda.placements.published_noise`, so that a bound and a run with the
+published calibration describe the same mechanism. The bounds are on ||mu_i - mu_i^DP||_2 around the topics learned
+without noise. Two distributions are at most sqrt(2) apart: a larger bound says nothing. The bounds inherit the errata
+of docs/privacy.md, section 1: the difference of whitened tensors is cubed (110), Lemma 32 bounds W only in its own
+range, Theorem 6 is a convergence theorem, and the unwhitening of H lacks sqrt(alpha0 (alpha0 + 1)).
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from dplda.placements.published_noise import (
     topic_scale,
 )
 
-FAILURE = 0.05  # probability with which each bound on a norm of the noise may fail
-LEAST_SHARE = 1e-3  # of the budget that an edge keeps when the split is chosen
+_FAILURE = 0.05  # probability with which each bound on a norm of the noise may fail
+_LEAST_SHARE = 1e-3  # of the budget for each edge in a chosen split
 
 
 def bound(
     placement: str, q: Quantities, epsilon: float, delta: float, split: Mapping[str, float] | None = None
 ) -> float:
-    """Bound on the l2 error of a topic in config1, 2, 3 or 4 under (epsilon, delta), shared over edges by `split`.
+    """Bound on the l2 error of a topic in config1, 2, 3 or 4 under (epsilon, delta), divided over edges by `split`.
 
-    Local sensitivities stand at the median of their noisy bounds. A gap gamma_s below the floor counts as the floor.
+    Local sensitivities are at the median of their noisy bounds. A gap gamma_s below the floor counts as the floor.
     """
     noise = {
         edge: edge_noise(edge, q, *budget) for edge, budget in edge_budgets(placement, epsilon, delta, split).items()
@@ -60,16 +60,16 @@ def best_split(placement: str, q: Quantities, epsilon: float, delta: float) -> d
 
     def split(logits: np.ndarray) -> dict[str, float]:
         powers = np.exp(np.append(logits, 0.0) - max(float(logits.max()), 0.0))
-        shares = LEAST_SHARE + (1 - LEAST_SHARE * len(edges)) * powers / powers.sum()
+        shares = _LEAST_SHARE + (1 - _LEAST_SHARE * len(edges)) * powers / powers.sum()
         return dict(zip(edges, shares.tolist(), strict=True))
 
-    found = minimize(
+    best = minimize(
         lambda logits: math.log(bound(placement, q, epsilon, delta, split(logits))),
         np.zeros(len(edges) - 1),
         method="Nelder-Mead",
         options={"xatol": 1e-3, "fatol": 1e-6},
     )
-    return split(found.x)
+    return split(best.x)
 
 
 def planted(
@@ -82,9 +82,9 @@ def planted(
     zipf: float = 1.0,
     seed: int = 0,
 ) -> Quantities:
-    """Population quantities of the corpus that `synthetic` draws with these arguments: of its very topics.
+    """Population quantities of the corpus that `synthetic` draws with these arguments, computed from its topics.
 
-    Its prior is symmetric, so that all lambda are equal and gamma_s is zero, which counts as the floor.
+    The prior is symmetric, so that all lambda are equal and gamma_s is zero, which counts as the floor.
     """
     mu = synthetic(1, words, topics, alpha0=alpha0, seed=seed, concentration=concentration, zipf=zipf)[1]
     weight = 1 / (topics * (alpha0 + 1))
@@ -102,36 +102,36 @@ def planted(
 
 
 def gaussian_norm(std: float) -> float:
-    """|n| of one number (Theorem 40, whose two tails need log 2 / failure)."""
-    return std * math.sqrt(2 * math.log(2 / FAILURE))
+    """Bound on |n| for one number (Theorem 40, whose two tails need log(2 / failure))."""
+    return std * math.sqrt(2 * math.log(2 / _FAILURE))
 
 
 def gaussian_vector_norm(std: float, k: int) -> float:
-    """||Y|| of a vector (k,) (Theorem 41)."""
-    t = math.log(1 / FAILURE)
+    """Bound on ||Y|| for a vector (k,) (Theorem 41)."""
+    t = math.log(1 / _FAILURE)
     return std * math.sqrt(k + 2 * math.sqrt(k * t) + 2 * t)
 
 
 def gaussian_matrix_norm(std: float, d: int) -> float:
-    """||E|| of a symmetric matrix (d, d), `std` off the diagonal: Theorem 42, O() as 2 by the semicircle law."""
+    """Bound on ||E|| for a symmetric matrix (d, d), `std` off the diagonal: Theorem 42, O() as 2 (semicircle law)."""
     return 2 * math.sqrt(d) * std
 
 
 def gaussian_tensor_norm(std: float, d: int) -> float:
-    """||E|| of a tensor (d, d, d) of independent entries (Theorem 43; the variance belongs to both terms)."""
-    covered, missed = 3 * d * math.log(6 / math.log(1.5)), math.log(2 / FAILURE)
+    """Bound on ||E|| for a tensor (d, d, d) of independent entries (Theorem 43; the variance multiplies both terms)."""
+    covered, missed = 3 * d * math.log(6 / math.log(1.5)), math.log(2 / _FAILURE)
     return std * math.sqrt(8 * (covered + missed))
 
 
 def _whitened_noise(q: Quantities, noise: Mapping[str, EdgeNoise]) -> float:
-    """Configuration 1's ||Phi|| (128); the last norm of W is cubed as the theorem needs it, not as it is printed."""
+    """Configuration 1's ||Phi|| (128); the last norm of W is cubed, as the theorem needs but does not print."""
     half = math.sqrt(q.sigma_k / 2)
     whitener = gaussian_matrix_norm(noise["e4"].std, q.words) / (q.sigma_k * half)
     return m3_norm(q.documents, q.alpha0) * whitener**3 + gaussian_tensor_norm(noise["e3"].std, q.words) / half**3
 
 
 def _unwhitened(q: Quantities, vectors: float, values: float, e8: EdgeNoise) -> float:
-    """(124) with its parts bounded: (134), and (140) where the noise is on the `vectors` and `values` themselves."""
+    """(124) with its parts bounded by (134), or by (140) if the noise is on the `vectors` and `values` themselves."""
     matrix = gaussian_matrix_norm(e8.std, q.words)
     return topic_scale(q.alpha0) * (
         q.tensor_1 * math.sqrt(q.sigma_1) * (vectors + matrix / q.sigma_k) + math.sqrt(q.sigma_1 + matrix) * values

@@ -1,4 +1,4 @@
-"""Figures and one HTML page, from released numbers alone."""
+"""A self-contained HTML report with figures, from released numbers only."""
 
 from dplda.report.page import write_report
 

@@ -13,34 +13,34 @@ from scipy.stats import norm
 from dplda.accounting.accountant import NOTHING, cost, gaussian_epsilon
 from dplda.accounting.events import Event, PrivacyStatement, base_of
 
-RARE = 0.01  # conclusions that an attacker reaches about fewer units than this share are left to delta
+_RARE = 0.01  # belief bounds hold for tests that fire for at least this share of the units; delta covers rarer ones
 
 
 @dataclass(frozen=True)
 class StageShare:
-    """A stage's shares of the run's mu^2, for its releases and for its clip, and their number and noise."""
+    """A stage's shares of the run's mu^2, for its `releases` and its `clip`; its release count and noise multiplier."""
 
     stage: str
-    questions: float
+    releases: float
     clip: float
     count: int
     multiplier: float | None
 
 
 def belief_at_most(prior: float, epsilon: float, delta: float) -> float:
-    """The most an attacker can believe, after all that was released, what had probability `prior` before.
+    """Upper bound on an attacker's belief, after the release, in a fact whose probability was `prior` before.
 
-    Of any test that fires for at least `RARE` = t of the units it is right about, P(fire | in) = t is at most
-    e^epsilon P(fire | out) + delta; Bayes' rule does the rest. `epsilon` in nats.
+    For a test that fires with probability t >= `_RARE` if the unit is in the data, t is at most
+    e^epsilon P(fire | out) + delta; Bayes' rule gives the bound. `epsilon` is in nats.
     """
-    if math.isinf(epsilon) or delta >= RARE:
+    if math.isinf(epsilon) or delta >= _RARE:
         return 1.0
-    odds = prior / (1 - prior) * math.exp(min(epsilon, 700.0)) / (1 - delta / RARE)
+    odds = prior / (1 - prior) * math.exp(min(epsilon, 700.0)) / (1 - delta / _RARE)
     return odds / (1 + odds)
 
 
 def success_at_most(statement: PrivacyStatement) -> float:
-    """The greatest probability of guessing right on an even bet, over all that the noise may do.
+    """Upper bound on an attacker's probability of guessing membership, with prior probability 1/2.
 
     The smaller of (e^epsilon + delta) / (1 + e^epsilon) (Kairouz, Oh and Viswanath 2015) and, from the events,
     Phi(mu / 2) (Dong, Roth and Su 2022) and half of the failure probabilities.
@@ -53,21 +53,21 @@ def success_at_most(statement: PrivacyStatement) -> float:
 
 
 def noise(statement: PrivacyStatement) -> tuple[float, float]:
-    """The GDP parameter mu that dominates the run's events, infinite for exact ones, and their added deltas."""
+    """The GDP parameter mu that dominates the run's events (infinite for exact ones), and the sum of their deltas."""
     spent = cost(statement.events)
     return math.sqrt(spent.mu_squared), spent.delta
 
 
 def detected_at_most(false_alarms: NDArray[np.float64], statement: PrivacyStatement) -> NDArray[np.float64]:
-    """The largest share of units inside that a test finds, at each rate of `false_alarms` (docs/privacy.md, 4.1).
+    """Upper bound on the detection rate of any test at each rate of `false_alarms` (docs/privacy.md, 4.1).
 
-    The smaller of `epsilon_curve` and `gaussian_curve`: both hold.
+    The minimum of `epsilon_curve` and `gaussian_curve`: both bounds hold.
     """
     return np.minimum(epsilon_curve(false_alarms, statement), gaussian_curve(false_alarms, statement))
 
 
 def epsilon_curve(false_alarms: NDArray[np.float64], statement: PrivacyStatement) -> NDArray[np.float64]:
-    """What (epsilon, delta) alone allows, as `detected_at_most` (Kairouz, Oh and Viswanath 2015, Theorem 2.4)."""
+    """Bound on the detection rate by (epsilon, delta) alone (Kairouz, Oh and Viswanath 2015, Theorem 2.4)."""
     if math.isinf(statement.epsilon):
         return np.ones_like(false_alarms)
     grown = math.exp(min(statement.epsilon, 700.0))
@@ -77,9 +77,9 @@ def epsilon_curve(false_alarms: NDArray[np.float64], statement: PrivacyStatement
 
 
 def gaussian_curve(false_alarms: NDArray[np.float64], statement: PrivacyStatement) -> NDArray[np.float64]:
-    """What the run's Gaussian noise allows, as `detected_at_most`: Phi(Phi^-1(rate) + mu), and the deltas.
+    """Bound on the detection rate by the run's Gaussian noise: Phi(Phi^-1(rate) + mu) plus the deltas.
 
-    Dong, Roth and Su 2022, section 2.2; pure events count by the Gaussian that dominates them.
+    Dong, Roth and Su 2022, section 2.2; a pure event counts as the Gaussian that dominates it.
     """
     mu, failures = noise(statement)
     if math.isinf(mu):
@@ -87,10 +87,10 @@ def gaussian_curve(false_alarms: NDArray[np.float64], statement: PrivacyStatemen
     return np.asarray(np.minimum(norm.cdf(norm.ppf(false_alarms) + mu) + failures, 1.0))
 
 
-def together(statements: Sequence[PrivacyStatement]) -> tuple[float, float]:
-    """(epsilon, delta) of what several sound runs on the same units spent, at the sum of their deltas.
+def spent_together(statements: Sequence[PrivacyStatement]) -> tuple[float, float]:
+    """(epsilon, delta) that several sound runs on the same units spent together, at the sum of their deltas.
 
-    What was spent is not what is guaranteed (docs/privacy.md, rule 7): that is the dataset's grant.
+    The guarantee is not what was spent but the dataset's grant (docs/privacy.md, rule 7).
     """
     spent = sum((cost(statement.events) for statement in statements), NOTHING)
     delta = math.fsum(statement.delta for statement in statements)
@@ -98,7 +98,7 @@ def together(statements: Sequence[PrivacyStatement]) -> tuple[float, float]:
 
 
 def stage_shares(events: tuple[Event, ...]) -> list[StageShare]:
-    """Each stage's share of mu^2, in the order of asking; empty if the events have no finite sum."""
+    """Each stage's share of mu^2, in the order of the events; empty if their sum is not finite."""
     total = cost(events).mu_squared
     if not 0 < total < math.inf:
         return []
@@ -107,12 +107,12 @@ def stage_shares(events: tuple[Event, ...]) -> list[StageShare]:
 
 
 def _share(stage: str, events: list[Event], total: float) -> StageShare:
-    asked = [event for event in events if event.stage == stage]
+    releases = [event for event in events if event.stage == stage]
     clips = [event for event in events if event.stage != stage]
     return StageShare(
         stage=stage,
-        questions=cost(asked).mu_squared / total,
+        releases=cost(releases).mu_squared / total,
         clip=cost(clips).mu_squared / total,
-        count=sum(event.count for event in asked),
-        multiplier=asked[0].noise_multiplier if asked else None,
+        count=sum(event.count for event in releases),
+        multiplier=releases[0].noise_multiplier if releases else None,
     )

@@ -1,4 +1,4 @@
-"""Pictures of several runs side by side: which topics did they find alike?"""
+"""Pictures that compare the topics of several runs, and the distances behind them."""
 
 from __future__ import annotations
 
@@ -14,144 +14,57 @@ from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.report.pictures import LONGEST, SCALE, Picture, Table, figure, label, rows_axis, shown
 
-
-@dataclass(frozen=True)
-class TopicMap:
-    """Topics as points (n_topics, 2); `kept` is the share of their squared distances that the plane shows."""
-
-    points: NDArray[np.float64]
-    kept: float
-
-
-@dataclass(frozen=True)
-class Matched:
-    """Matched topics of two runs: each topic of the first has a `partner` of the second, or -1.
-
-    `similarity` is ``(n_topics of the first, n_topics of the second)``: 1 for equal topics, 0 for topics without
-    a word in common.
-    """
-
-    similarity: NDArray[np.float64]
-    partner: NDArray[np.intp]
-
-    @property
-    def agreement(self) -> float:
-        """Mean similarity of the matched pairs."""
-        found = self.partner >= 0
-        return float(self.similarity[found, self.partner[found]].mean())
-
-
-def hellinger(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Hellinger distances of distributions over the same words, each in [0, 1]: sqrt(1 - sum sqrt(p q)).
-
-    `first` (a, n_words), `second` (b, n_words); the answer is (a, b).
-    """
-    overlap = np.sqrt(first) @ np.sqrt(second).T
-    return np.asarray(np.sqrt(np.clip(1 - overlap, 0.0, 1.0)))
-
-
-def topic_map(topics: NDArray[np.float64]) -> TopicMap:
-    """`topics` (n_topics, n_words) in the plane that keeps most of their squared Hellinger distances.
-
-    Principal components of the square roots, which is classical scaling of these distances (Gower 1966). Signs are
-    fixed so that the topic farthest out on an axis lies on its positive side.
-    """
-    roots = np.sqrt(topics / 2)
-    left, values, _ = np.linalg.svd(roots - roots.mean(axis=0), full_matrices=False)
-    plane = np.zeros((len(topics), 2))
-    width = min(2, len(values))
-    plane[:, :width] = left[:, :width] * values[:width]
-    farthest = plane[np.abs(plane).argmax(axis=0), [0, 1]]
-    energy = float((values**2).sum())
-    kept = float((values[:width] ** 2).sum()) / energy if energy > 0 else 1.0
-    return TopicMap(plane * np.where(farthest < 0, -1.0, 1.0), kept)
-
-
-def shared_words(first: TopicModel, second: TopicModel) -> list[str]:
-    """The words that both models have, in alphabetical order; raises `InputError` if there are none."""
-    shared = sorted(set(first.vocabulary) & set(second.vocabulary))
-    if not shared:
-        raise InputError(
-            "two of these runs have no word in common, so their topics cannot be compared. "
-            "Report runs on the same kind of text, or each run by itself."
-        )
-    return shared
-
-
-def match(first: TopicModel, second: TopicModel) -> Matched:
-    """The one-to-one matching with the greatest total similarity, 1 - Hellinger distance (Kuhn 1955).
-
-    A word that only one run has counts with probability 0 in the other. Raises `InputError` if no word is shared.
-    """
-    words = shared_words(first, second)
-    similarity = 1 - hellinger(_columns(first, words), _columns(second, words))
-    rows, columns = linear_sum_assignment(-similarity)
-    partner = np.full(len(similarity), -1, dtype=np.intp)
-    partner[rows] = columns
-    return Matched(similarity, partner)
-
-
-def agreements(models: Sequence[TopicModel]) -> NDArray[np.float64]:
-    """`Matched.agreement` of every two models, (n_models, n_models), symmetric, 1 on the diagonal."""
-    table = np.eye(len(models))
-    for i, first in enumerate(models):
-        for j in range(i):
-            table[i, j] = table[j, i] = match(first, models[j]).agreement
-    return table
-
-
-def _columns(model: TopicModel, words: Sequence[str]) -> NDArray[np.float64]:
-    place = {word: column for column, word in enumerate(model.vocabulary)}
-    return model.topics[:, [place[word] for word in words]]
-
-
-READABLE_CELLS = 12  # a cell's number is written into it up to so many columns
-HOW = "Similarity is 1 minus the Hellinger distance: 1 for equal topics, 0 for topics without a word in common."
+_READABLE_CELLS = 12  # columns up to which a heat map prints its numbers
+_HOW = "Similarity is 1 minus the Hellinger distance: 1 for equal topics, 0 for topics without a word in common."
 
 
 def pictures(models: Sequence[TopicModel], names: Sequence[str]) -> list[Picture]:
-    """Heat maps of matched topics; none for one run. Raises `InputError` if two runs share no word."""
+    """Heat maps of matched topics; none for a single run. Raises `InputError` if two runs share no word."""
     if len(models) < 2:
         return []
     if len(models) == 2:
-        return [pair(models[0], models[1], names)]
-    table = agreements(models)
+        return [_pair(models[0], models[1], names)]
+    table = _agreements(models)
     reference = int(table.sum(axis=0).argmax())
-    return [overview(table, names), against(models, names, reference)]
+    return [_overview(table, names), _against(models, names, reference)]
 
 
-def pair(first: TopicModel, second: TopicModel, names: Sequence[str]) -> Picture:
-    """Every topic of one run beside every topic of the other, in the order that puts matched topics on the diagonal."""
-    matched = match(first, second)
+def _pair(first: TopicModel, second: TopicModel, names: Sequence[str]) -> Picture:
+    """Similarities of all topics of two runs, ordered so that matched topics are on the diagonal."""
+    matched = _match(first, second)
     order = _order(matched)
-    own, words = _few_words(first), _few_words(second)
+    row_words, column_words = _few_words(first), _few_words(second)
     drawn = _heat(
         matched.similarity[:, order],
         rows=_topics(first),
         columns=[str(topic) for topic in order],
-        hover=[[f"{label(f'{t} {own[t]}')}<br>{label(f'{o} {words[o]}')}" for o in order] for t in range(len(own))],
+        hover=[
+            [f"{label(f'{t} {row_words[t]}')}<br>{label(f'{o} {column_words[o]}')}" for o in order]
+            for t in range(len(row_words))
+        ],
     )
     rows = []
     for topic, partner in enumerate(matched.partner):
-        met = partner >= 0
-        value = f"{matched.similarity[topic, partner]:.2f}" if met else "–"
-        rows.append((f"{topic} {shown(own[topic])}", f"{partner} {shown(words[partner])}" if met else "–", value))
-    shared = len(shared_words(first, second))
+        has_partner = partner >= 0
+        other = f"{partner} {shown(column_words[partner])}" if has_partner else "–"
+        value = f"{matched.similarity[topic, partner]:.2f}" if has_partner else "–"
+        rows.append((f"{topic} {shown(row_words[topic])}", other, value))
+    shared = len(_shared_words(first, second))
     return Picture(
         name="matched-topics",
         title="Topics of the two runs, matched",
-        alt=f"Heat map of {len(own)} by {len(order)} topics. Matched topics have a mean similarity of "
+        alt=f"Heat map of {len(row_words)} by {len(order)} topics. Matched topics have a mean similarity of "
         f"{matched.agreement:.2f}.",
         note=f"Rows are topics of {shown(names[0])}, columns those of {shown(names[1])}, matched one to one on the "
-        f"diagonal; mean similarity {matched.agreement:.2f}. {HOW} Over {shared} shared words; a word that only one "
-        "run has counts against likeness.",
+        f"diagonal; mean similarity {matched.agreement:.2f}. {_HOW} Over {shared} shared words; a word that only one "
+        "run has lowers the similarity.",
         figure=drawn,
         table=Table((f"topic of {shown(names[0])}", f"matched topic of {shown(names[1])}", "similarity"), rows),
     )
 
 
-def overview(table: np.ndarray, names: Sequence[str]) -> Picture:
-    """How far every two runs agree."""
+def _overview(table: np.ndarray, names: Sequence[str]) -> Picture:
+    """Agreement of every two runs."""
     drawn = _heat(
         table,
         rows=[label(f"{i + 1} {name}", LONGEST) for i, name in enumerate(names)],
@@ -165,21 +78,21 @@ def overview(table: np.ndarray, names: Sequence[str]) -> Picture:
         title="How far the runs agree",
         alt=f"Heat map of {len(names)} runs. Similarity of matched topics is between {apart.min():.2f} and "
         f"{apart.max():.2f}.",
-        note=f"Mean similarity of the two runs' topics, matched one to one. {HOW}",
+        note=f"Mean similarity of the two runs' topics, matched one to one. {_HOW}",
         figure=drawn,
         table=Table(("run", *(str(i + 1) for i in range(len(names)))), rows),
     )
 
 
-def against(models: Sequence[TopicModel], names: Sequence[str], reference: int) -> Picture:
-    """Each topic of the run that agrees most with all others, and how like its match in each other run is."""
+def _against(models: Sequence[TopicModel], names: Sequence[str], reference: int) -> Picture:
+    """Similarity of each topic of the `reference` run to its match in every other run."""
     base = models[reference]
     others = [i for i in range(len(models)) if i != reference]
-    found = [match(base, models[i]) for i in others]
+    matches = [_match(base, models[i]) for i in others]
     values = np.full((len(base.topics), len(others)), np.nan)
     labels = _few_words(base)
     hover = [["no topic left"] * len(others) for _ in base.topics]
-    for column, (i, matched) in enumerate(zip(others, found, strict=True)):
+    for column, (i, matched) in enumerate(zip(others, matches, strict=True)):
         words = _few_words(models[i])
         for topic, partner in enumerate(matched.partner):
             if partner >= 0:
@@ -200,14 +113,104 @@ def against(models: Sequence[TopicModel], names: Sequence[str], reference: int) 
         alt=f"Heat map of {len(values)} topics in {len(others)} other runs. Topic {firm} is found most alike, topic "
         f"{loose} least.",
         note=f"Rows are topics of run {reference + 1}, {shown(names[reference])}, which agrees most with the others; "
-        f"columns are the other runs, by number. {HOW}",
+        f"columns are the other runs, by number. {_HOW}",
         figure=drawn,
         table=Table(("topic", *(f"run {i + 1}" for i in others)), rows),
     )
 
 
-def _order(matched: Matched) -> list[int]:
-    """The second run's topics: partners in the order of the first run's topics, then those left over."""
+@dataclass(frozen=True)
+class TopicMap:
+    """Topics as `points` (n_topics, 2); `kept` is the share of their squared distances that the plane shows."""
+
+    points: NDArray[np.float64]
+    kept: float
+
+
+@dataclass(frozen=True)
+class _Matched:
+    """Matched topics of two runs: `partner` maps each topic of the first to one of the second, or to -1.
+
+    `similarity` is ``(n_topics of the first, n_topics of the second)``: 1 for equal topics, 0 for topics without
+    a word in common.
+    """
+
+    similarity: NDArray[np.float64]
+    partner: NDArray[np.intp]
+
+    @property
+    def agreement(self) -> float:
+        """Mean similarity of the matched pairs."""
+        matched = self.partner >= 0
+        return float(self.similarity[matched, self.partner[matched]].mean())
+
+
+def hellinger(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Hellinger distances of distributions over the same words, each in [0, 1]: sqrt(1 - sum sqrt(p q)).
+
+    `first` is (a, n_words), `second` (b, n_words) and the result (a, b).
+    """
+    overlap = np.sqrt(first) @ np.sqrt(second).T
+    return np.asarray(np.sqrt(np.clip(1 - overlap, 0.0, 1.0)))
+
+
+def topic_map(topics: NDArray[np.float64]) -> TopicMap:
+    """Project `topics` (n_topics, n_words) to the plane that keeps most of their squared Hellinger distances.
+
+    Principal components of the square roots, which is classical scaling of these distances (Gower 1966). Signs are
+    fixed so that the topic farthest out on an axis lies on its positive side.
+    """
+    roots = np.sqrt(topics / 2)
+    left, values, _ = np.linalg.svd(roots - roots.mean(axis=0), full_matrices=False)
+    plane = np.zeros((len(topics), 2))
+    width = min(2, len(values))
+    plane[:, :width] = left[:, :width] * values[:width]
+    farthest = plane[np.abs(plane).argmax(axis=0), [0, 1]]
+    energy = float((values**2).sum())
+    kept = float((values[:width] ** 2).sum()) / energy if energy > 0 else 1.0
+    return TopicMap(plane * np.where(farthest < 0, -1.0, 1.0), kept)
+
+
+def _shared_words(first: TopicModel, second: TopicModel) -> list[str]:
+    """The common words of two models, in alphabetical order. Raises `InputError` if there are none."""
+    shared = sorted(set(first.vocabulary) & set(second.vocabulary))
+    if not shared:
+        raise InputError(
+            "two of these runs have no word in common, so their topics cannot be compared. "
+            "Report runs on the same kind of text, or each run by itself."
+        )
+    return shared
+
+
+def _match(first: TopicModel, second: TopicModel) -> _Matched:
+    """The one-to-one matching with the greatest total similarity, 1 - Hellinger distance (Kuhn 1955).
+
+    A word that only one run has lowers the similarity. Raises `InputError` if no word is shared.
+    """
+    words = _shared_words(first, second)
+    similarity = 1 - hellinger(_columns(first, words), _columns(second, words))
+    rows, columns = linear_sum_assignment(-similarity)
+    partner = np.full(len(similarity), -1, dtype=np.intp)
+    partner[rows] = columns
+    return _Matched(similarity, partner)
+
+
+def _agreements(models: Sequence[TopicModel]) -> NDArray[np.float64]:
+    """`_Matched.agreement` of every two models, (n_models, n_models): symmetric, with 1 on the diagonal."""
+    table = np.eye(len(models))
+    for i, first in enumerate(models):
+        for j in range(i):
+            table[i, j] = table[j, i] = _match(first, models[j]).agreement
+    return table
+
+
+def _columns(model: TopicModel, words: Sequence[str]) -> NDArray[np.float64]:
+    place = {word: column for column, word in enumerate(model.vocabulary)}
+    return model.topics[:, [place[word] for word in words]]
+
+
+def _order(matched: _Matched) -> list[int]:
+    """The second run's topics: partners in the order of the first run's topics, then those without a partner."""
     partners = [int(topic) for topic in matched.partner if topic >= 0]
     return partners + [topic for topic in range(matched.similarity.shape[1]) if topic not in partners]
 
@@ -234,7 +237,7 @@ def _heat(values: np.ndarray, *, rows: list[str], columns: list[str], hover: lis
         xgap=1,
         ygap=1,
         hovertemplate="%{customdata}<br>similarity %{z:.2f}<extra></extra>",
-        texttemplate="%{z:.2f}" if len(columns) <= READABLE_CELLS else None,
+        texttemplate="%{z:.2f}" if len(columns) <= _READABLE_CELLS else None,
         colorbar={"orientation": "h", "thickness": 12, "y": 1.02, "yanchor": "bottom", "len": 1, "xpad": 0, "ypad": 4},
     )
     x = {"tickvals": list(range(len(columns))), "ticktext": columns, "showgrid": False}

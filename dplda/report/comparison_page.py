@@ -1,4 +1,4 @@
-"""Pictures and tables of a comparison: accuracy and cost of each noise placement at each epsilon."""
+"""Pictures and tables of a comparison: accuracy and time of each noise placement at each epsilon."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from dplda.accounting.events import Stage
+from dplda.config import NO_NOISE, SOUND
 from dplda.ledger import Status
-from dplda.ledger.comparisons import Comparison, Outcome
+from dplda.ledger.comparisons import Comparison, ComparisonKind, Outcome
 from dplda.report.pictures import (
     COLOURS,
     GREY,
@@ -19,6 +20,7 @@ from dplda.report.pictures import (
     SYMBOLS,
     Picture,
     Table,
+    dashed_line,
     figure,
     hatched,
     label,
@@ -27,13 +29,29 @@ from dplda.report.pictures import (
     shown,
 )
 
-NO_NOISE = "none"  # the placement without noise, whose epsilon says nothing
-SOUND = "sound"
+INTRODUCTIONS = {  # the first paragraph on a comparison, by its kind
+    ComparisonKind.PLANTED: (
+        "On a synthetic corpus whose topics are known, so that the error of the learned topics can be measured. It is "
+        "about nobody."
+    ),
+    ComparisonKind.PUBLIC: (
+        "On a corpus that was declared public, so that the quality of the topics can be measured on it."
+    ),
+    ComparisonKind.PRIVATE: (
+        "On a private corpus. How good the topics are is not measured, because that would read the private text; time "
+        "is not shown, because it depends on it. Each run was charged to the dataset's budget, even one without an "
+        "answer. The guarantee over all of them is shown by: dplda budget show."
+    ),
+}
+_DASHES = ("solid", "dash", "dashdot", "dot")  # one for each calibration
+_STAGES = ("read", *Stage)
+_ERROR_AXIS = {"type": "log", "dtick": "D2"}  # good errors differ by factors
+_LARGEST_ERROR = math.sqrt(2)  # the largest l2 distance of two topics: a larger bound says nothing
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of `Outcome` by which runs are compared."""
+    """A quality measure: a field of `Outcome`, with the words for it."""
 
     field: str
     title: str
@@ -41,7 +59,7 @@ class Measure:
     least_is_best: bool = False
 
 
-MEASURES = (
+_MEASURES = (
     Measure("error", "Error of the topics", "mean matched l1 distance to the planted topics, 0 to 2", True),
     Measure("coherence", "Coherence of the topics", "NPMI of the top ten words, -1 to 1"),
     Measure("diversity", "Diversity of the topics", "share of distinct words among all top tens, 0 to 1"),
@@ -57,144 +75,40 @@ class Method:
 
     @property
     def label(self) -> str:
-        """How it is called in pictures and tables."""
+        """Its name in pictures and tables."""
         if self.placement == NO_NOISE:
             return "no noise (not private)"
         return self.placement if self.calibration == SOUND else f"{self.placement}, {self.calibration}"
 
     @property
     def proven(self) -> bool:
-        """Whether its privacy rests on a proof."""
+        """Whether its privacy is proven."""
         return self.placement != NO_NOISE and self.calibration == SOUND
 
 
-@dataclass(frozen=True)
-class Point:
-    """A measure over the repeats at one epsilon (nats): its mean and range, and how many of `tried` have it."""
-
-    epsilon: float
-    mean: float
-    low: float
-    high: float
-    measured: int
-    tried: int
-
-
-@dataclass(frozen=True)
-class Best:
-    """The method with the best mean at an epsilon.
-
-    `clear` if each was repeated and no other proven one's range reaches its range; `unproven` is the best method
-    without a proof, if it is better still.
-    """
-
-    epsilon: float
-    winner: Method
-    point: Point
-    second: Method | None
-    clear: bool
-    unproven: Method | None
-
-
 def methods(comparison: Comparison) -> list[Method]:
-    """Every method tried, proven ones first, each in the order of the grid."""
-    found = dict.fromkeys(Method(o.cell.placement, o.cell.calibration) for o in comparison.outcomes)
-    return sorted(found, key=lambda method: (method.placement == NO_NOISE, not method.proven))
+    """All methods of the grid in its order; proven ones first, the one without noise last."""
+    tried = dict.fromkeys(Method(o.cell.placement, o.cell.calibration) for o in comparison.outcomes)
+    return sorted(tried, key=lambda method: (method.placement == NO_NOISE, not method.proven))
 
 
 def measures(comparison: Comparison) -> list[Measure]:
-    """The measures that at least one outcome has."""
-    return [m for m in MEASURES if any(_value(outcome, m.field) is not None for outcome in comparison.outcomes)]
-
-
-def points(comparison: Comparison, method: Method, field: str) -> list[Point]:
-    """`field` of the outcomes of `method` for each epsilon, ascending; epsilons without a finite value are left out."""
-    mine = _of(comparison, method)
-    answer = []
-    for epsilon in sorted({outcome.cell.epsilon for outcome in mine}):
-        tried = [outcome for outcome in mine if outcome.cell.epsilon == epsilon]
-        values = [value for outcome in tried if (value := _value(outcome, field)) is not None]
-        if values:
-            mean = math.fsum(values) / len(values)
-            answer.append(Point(epsilon, mean, min(values), max(values), len(values), len(tried)))
-    return answer
-
-
-def best(comparison: Comparison, measure: Measure) -> list[Best]:
-    """The best proven method at each epsilon at which one has a value."""
-    noisy = [method for method in methods(comparison) if method.placement != NO_NOISE]
-    table = [(method, point) for method in noisy for point in points(comparison, method, measure.field)]
-    sign = 1 if measure.least_is_best else -1
-    rows = []
-    for epsilon in sorted({point.epsilon for _, point in table}):
-        here = [(method, point) for method, point in table if point.epsilon == epsilon]
-        here.sort(key=lambda pair: sign * pair[1].mean)
-        if any(method.proven for method, _ in here):
-            rows.append(_best(epsilon, here))
-    return rows
-
-
-def _best(epsilon: float, ranked: list[tuple[Method, Point]]) -> Best:
-    (winner, point), *others = [pair for pair in ranked if pair[0].proven]
-    apart = all(other.low > point.high or other.high < point.low for _, other in others)
-    repeated = all(p.measured > 1 for p in (point, *(other for _, other in others)))
-    return Best(
-        epsilon=epsilon,
-        winner=winner,
-        point=point,
-        second=others[0][0] if others else None,
-        clear=apart and repeated,
-        unproven=ranked[0][0] if ranked[0][0] != winner else None,
-    )
-
-
-def stage_seconds(comparison: Comparison) -> dict[Method, dict[str, float]]:
-    """Mean seconds of each stage, over the runs of a method that ended well.
-
-    Empty for a private corpus: how long a stage takes depends on private data (docs/privacy.md, rule 4).
-    """
-    if comparison.kind == "private":
-        return {}
-    answer: dict[Method, dict[str, float]] = {}
-    for method in methods(comparison):
-        timed = [o.seconds for o in _of(comparison, method) if o.status == Status.DONE and o.seconds]
-        stages = dict.fromkeys(stage for seconds in timed for stage in seconds)
-        if timed:
-            answer[method] = {
-                stage: math.fsum(seconds.get(stage, 0.0) for seconds in timed) / len(timed) for stage in stages
-            }
-    return answer
-
-
-def _of(comparison: Comparison, method: Method) -> list[Outcome]:
-    key = method.placement, method.calibration
-    return [outcome for outcome in comparison.outcomes if (outcome.cell.placement, outcome.cell.calibration) == key]
-
-
-def _value(outcome: Outcome, field: str) -> float | None:
-    """A finite number, or None."""
-    value = getattr(outcome, field)
-    return float(value) if value is not None and math.isfinite(value) else None
-
-
-DASHES = ("solid", "dash", "dashdot", "dot")  # one for each calibration
-STAGES = ("read", *Stage)
-ERRORS = {"type": "log", "dtick": "D2"}  # the good ones differ by factors
-LARGEST_ERROR = math.sqrt(2)  # l2 distance of any two topics is at most this: a larger bound says nothing
+    """The measures for which at least one outcome has a value."""
+    return [m for m in _MEASURES if any(_value(outcome, m.field) is not None for outcome in comparison.outcomes)]
 
 
 def pictures(comparison: Comparison) -> list[Picture]:
-    """Every picture that the outcomes allow."""
+    """All pictures that the outcomes allow."""
     drawn = [
-        *(utility(comparison, measure) for measure in measures(comparison)),
-        bound(comparison),
-        seconds(comparison),
+        *(_utility(comparison, measure) for measure in measures(comparison)),
+        _bound(comparison),
+        _seconds(comparison),
     ]
     return [picture for picture in drawn if picture is not None]
 
 
 def winners(comparison: Comparison) -> list[tuple[Measure, Table]]:
-    """For each measure, which placement is best at which epsilon."""
+    """For each measure, a table of the best placement at each epsilon."""
     columns = ("epsilon", "best", "mean", "range", "next", "clear?", "better still, but not proven private")
     tables = []
     for measure in measures(comparison):
@@ -208,21 +122,21 @@ def winners(comparison: Comparison) -> list[tuple[Measure, Table]]:
                 _clear(row),
                 shown(row.unproven.label) if row.unproven else "–",
             )
-            for row in best(comparison, measure)
+            for row in _best(comparison, measure)
         ]
         if rows:
             tables.append((measure, Table(columns, rows)))
     return tables
 
 
-def _clear(row: Best) -> str:
+def _clear(row: _Best) -> str:
     if row.second is None:
         return "–"
     return "yes" if row.clear else "no: ranges overlap, or not repeated"
 
 
 def outcomes(comparison: Comparison) -> Table:
-    """Every run of the grid and what came of it."""
+    """A table of all runs and their outcomes."""
     rows = [
         (
             shown(o.run),
@@ -239,27 +153,27 @@ def outcomes(comparison: Comparison) -> Table:
     return Table(("run", "placement", "epsilon", "repeat", "placement proven", "ended", *names), rows)
 
 
-def utility(comparison: Comparison, measure: Measure) -> Picture:
-    """`measure` against epsilon for every method: the mean of the repeats, and bars from the least to the largest."""
-    styled = [(method, points(comparison, method, measure.field)) for method in methods(comparison)]
+def _utility(comparison: Comparison, measure: Measure) -> Picture:
+    """`measure` against epsilon for every method: means over the repeats, with bars for their range."""
+    styled = [(method, _points(comparison, method, measure.field)) for method in methods(comparison)]
     epsilons = sorted({p.epsilon for method, ps in styled if method.placement != NO_NOISE for p in ps})
     traces = []
-    for method, found in styled:
-        if found and method.placement == NO_NOISE:
-            traces.append(_baseline(found, epsilons, method))
-        elif found:
-            traces.append(_line(found, method, comparison))
+    for method, points in styled:
+        if points and method.placement == NO_NOISE:
+            traces.append(_baseline(points, epsilons, method))
+        elif points:
+            traces.append(_line(points, method, comparison))
     drawn = figure(
         traces,
         height=380 + 20 * len(traces),
         x=_epsilon_axis(epsilons),
-        y={"title": measure.field} | (ERRORS if measure.least_is_best else {}),
+        y={"title": measure.field} | (_ERROR_AXIS if measure.least_is_best else {}),
         showlegend=True,
     )
     rows = [
         (shown(method.label), number(p.epsilon), number(p.mean), _range(p), f"{p.measured} of {p.tried}")
-        for method, found in styled
-        for p in found
+        for method, points in styled
+        for p in points
     ]
     better = "lower is better" if measure.least_is_best else "higher is better"
     return Picture(
@@ -274,10 +188,10 @@ def utility(comparison: Comparison, measure: Measure) -> Picture:
     )
 
 
-def bound(comparison: Comparison) -> Picture | None:
-    """The paper's bound on a topic's error beside the measured one; None where no outcome has both."""
+def _bound(comparison: Comparison) -> Picture | None:
+    """The paper's bound on a topic's error, and the measured error; None if no method has both."""
     both = [
-        (method, points(comparison, method, "error"), points(comparison, method, "bound"))
+        (method, _points(comparison, method, "error"), _points(comparison, method, "bound"))
         for method in methods(comparison)
         if method.placement != NO_NOISE
     ]
@@ -290,13 +204,12 @@ def bound(comparison: Comparison) -> Picture | None:
         line = _line(bounds, method, comparison, name=f"{method.label}: bound")
         traces.append(line.update(line={"dash": "dot"}, marker={"symbol": line.marker.symbol + "-dot"}, error_y=None))
     epsilons = sorted({p.epsilon for _, measured, bounds in both for p in (*measured, *bounds)})
-    level = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": LARGEST_ERROR, "y1": LARGEST_ERROR}
     drawn = figure(
         traces,
         height=400 + 20 * len(traces),
         x=_epsilon_axis(epsilons),
         y={"type": "log", "title": "error of a topic", "exponentformat": "power", "dtick": 1},
-        shapes=[{**level, "line": {"color": GREY, "dash": "dash"}}],
+        shapes=[dashed_line(_LARGEST_ERROR)],
         showlegend=True,
     )
     rows = []
@@ -307,7 +220,7 @@ def bound(comparison: Comparison) -> Picture | None:
             for p in measured
             if p.epsilon in proven
         ]
-    empty = sum(p.low > LARGEST_ERROR for _, _, bounds in both for p in bounds)
+    empty = sum(p.low > _LARGEST_ERROR for _, _, bounds in both for p in bounds)
     count = sum(len(bounds) for _, _, bounds in both)
     return Picture(
         name="bound",
@@ -322,9 +235,9 @@ def bound(comparison: Comparison) -> Picture | None:
     )
 
 
-def seconds(comparison: Comparison) -> Picture | None:
-    """Mean time of each stage for every method; None if there is none to show."""
-    timed = stage_seconds(comparison)
+def _seconds(comparison: Comparison) -> Picture | None:
+    """Mean time of each stage for every method; None if no time is recorded or may be shown."""
+    timed = _stage_seconds(comparison)
     if not timed:
         return None
     stages = _in_order({stage for by_stage in timed.values() for stage in by_stage})
@@ -368,38 +281,38 @@ def seconds(comparison: Comparison) -> Picture | None:
 
 
 def _in_order(stages: Iterable[str]) -> list[str]:
-    """`stages` as they follow each other in a run; others, such as saving, last and alphabetically."""
-    place = {stage: position for position, stage in enumerate(STAGES)}
-    return sorted(stages, key=lambda stage: (place.get(stage, len(STAGES)), stage))
+    """`stages` in the order of a run, then the others, such as saving, in alphabetical order."""
+    place = {stage: position for position, stage in enumerate(_STAGES)}
+    return sorted(stages, key=lambda stage: (place.get(stage, len(_STAGES)), stage))
 
 
-def _line(found: list[Point], method: Method, comparison: Comparison, name: str | None = None) -> go.Scatter:
-    """Means as a line with bars to the range; the same colour and symbol wherever the placement appears."""
+def _line(points: list[_Point], method: Method, comparison: Comparison, name: str | None = None) -> go.Scatter:
+    """A line of means with bars for the ranges. A placement has the same colour and symbol in all pictures."""
     placements = list(dict.fromkeys(o.cell.placement for o in comparison.outcomes if o.cell.placement != NO_NOISE))
     calibrations = list(dict.fromkeys(o.cell.calibration for o in comparison.outcomes))
     which, how = placements.index(method.placement), calibrations.index(method.calibration)
     return go.Scatter(
-        x=[p.epsilon for p in found],
-        y=[p.mean for p in found],
+        x=[p.epsilon for p in points],
+        y=[p.mean for p in points],
         name=label(name or method.label),
         mode="lines+markers",
-        line={"color": COLOURS[which % len(COLOURS)], "dash": DASHES[how % len(DASHES)], "width": 2},
+        line={"color": COLOURS[which % len(COLOURS)], "dash": _DASHES[how % len(_DASHES)], "width": 2},
         marker={"symbol": SYMBOLS[which % len(SYMBOLS)] + ("" if method.proven else "-open"), "size": 9},
         error_y={
             "type": "data",
-            "array": [p.high - p.mean for p in found],
-            "arrayminus": [p.mean - p.low for p in found],
+            "array": [p.high - p.mean for p in points],
+            "arrayminus": [p.mean - p.low for p in points],
             "thickness": 1.5,
         },
-        customdata=[[p.low, p.high, p.measured, p.tried] for p in found],
+        customdata=[[p.low, p.high, p.measured, p.tried] for p in points],
         hovertemplate="epsilon %{x:.4~g}: %{y:.4~g}<br>from %{customdata[0]:.4~g} to %{customdata[1]:.4~g}"
         "<br>%{customdata[2]} of %{customdata[3]} runs<extra>%{fullData.name}</extra>",
     )
 
 
-def _baseline(found: list[Point], epsilons: list[float], method: Method) -> go.Scatter:
-    """The runs without noise, which no epsilon describes, as a level line."""
-    mean = math.fsum(p.mean * p.measured for p in found) / sum(p.measured for p in found)
+def _baseline(points: list[_Point], epsilons: list[float], method: Method) -> go.Scatter:
+    """A horizontal line for the runs without noise, which do not depend on epsilon."""
+    mean = math.fsum(p.mean * p.measured for p in points) / sum(p.measured for p in points)
     return go.Scatter(
         x=epsilons or [1.0],
         y=[mean] * max(len(epsilons), 1),
@@ -419,5 +332,103 @@ def _epsilon_axis(epsilons: list[float]) -> dict[str, object]:
     }
 
 
-def _range(point: Point) -> str:
+def _range(point: _Point) -> str:
     return f"{number(point.low)} to {number(point.high)}"
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Mean and range of a measure over the repeats at one epsilon (nats); `measured` of the `tried` runs have it."""
+
+    epsilon: float
+    mean: float
+    low: float
+    high: float
+    measured: int
+    tried: int
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The proven method with the best mean at an epsilon.
+
+    `clear` if all proven methods were repeated and no other's range overlaps that of the winner; `unproven` is the
+    best method without a proof, if it is better than the winner.
+    """
+
+    epsilon: float
+    winner: Method
+    point: _Point
+    second: Method | None
+    clear: bool
+    unproven: Method | None
+
+
+def _points(comparison: Comparison, method: Method, field: str) -> list[_Point]:
+    """Points of `field` for `method`, by ascending epsilon; epsilons without a finite value are left out."""
+    outcomes = _of(comparison, method)
+    points = []
+    for epsilon in sorted({outcome.cell.epsilon for outcome in outcomes}):
+        tried = [outcome for outcome in outcomes if outcome.cell.epsilon == epsilon]
+        values = [value for outcome in tried if (value := _value(outcome, field)) is not None]
+        if values:
+            mean = math.fsum(values) / len(values)
+            points.append(_Point(epsilon, mean, min(values), max(values), len(values), len(tried)))
+    return points
+
+
+def _best(comparison: Comparison, measure: Measure) -> list[_Best]:
+    """The best proven method at each epsilon for which one has a value."""
+    noisy = [method for method in methods(comparison) if method.placement != NO_NOISE]
+    table = [(method, point) for method in noisy for point in _points(comparison, method, measure.field)]
+    sign = 1 if measure.least_is_best else -1
+    rows = []
+    for epsilon in sorted({point.epsilon for _, point in table}):
+        ranked = [(method, point) for method, point in table if point.epsilon == epsilon]
+        ranked.sort(key=lambda pair: sign * pair[1].mean)
+        if any(method.proven for method, _ in ranked):
+            rows.append(_best_at(epsilon, ranked))
+    return rows
+
+
+def _best_at(epsilon: float, ranked: list[tuple[Method, _Point]]) -> _Best:
+    (winner, point), *others = [pair for pair in ranked if pair[0].proven]
+    apart = all(other.low > point.high or other.high < point.low for _, other in others)
+    repeated = all(p.measured > 1 for p in (point, *(other for _, other in others)))
+    return _Best(
+        epsilon=epsilon,
+        winner=winner,
+        point=point,
+        second=others[0][0] if others else None,
+        clear=apart and repeated,
+        unproven=ranked[0][0] if ranked[0][0] != winner else None,
+    )
+
+
+def _stage_seconds(comparison: Comparison) -> dict[Method, dict[str, float]]:
+    """Mean seconds of each stage over the successful runs of each method.
+
+    Empty for a private corpus: how long a stage takes depends on private data (docs/privacy.md, rule 4).
+    """
+    if comparison.kind.charged:
+        return {}
+    answer: dict[Method, dict[str, float]] = {}
+    for method in methods(comparison):
+        timed = [o.seconds for o in _of(comparison, method) if o.status == Status.DONE and o.seconds]
+        stages = dict.fromkeys(stage for seconds in timed for stage in seconds)
+        if timed:
+            answer[method] = {
+                stage: math.fsum(seconds.get(stage, 0.0) for seconds in timed) / len(timed) for stage in stages
+            }
+    return answer
+
+
+def _of(comparison: Comparison, method: Method) -> list[Outcome]:
+    key = method.placement, method.calibration
+    return [outcome for outcome in comparison.outcomes if (outcome.cell.placement, outcome.cell.calibration) == key]
+
+
+def _value(outcome: Outcome, field: str) -> float | None:
+    """The outcome's `field` if it is a finite number, else None."""
+    value = getattr(outcome, field)
+    return float(value) if value is not None and math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""One self-contained HTML file: the guarantee in words, pictures, and the numbers behind them."""
+"""The report page: one self-contained HTML file with guarantees, pictures and their numbers."""
 
 from __future__ import annotations
 
@@ -15,57 +15,111 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from dplda.accounting.events import PrivacyStatement, at_least
+from dplda.config import NO_NOISE, SOUND
 from dplda.errors import InputError
 from dplda.ledger.comparisons import Cell, Comparison
 from dplda.model import TopicModel
 from dplda.model.model_files import write_atomically
 from dplda.report import attack_bounds, comparison_of_runs, comparison_page, run_page
-from dplda.report.comparison_page import NO_NOISE, Method
+from dplda.report.comparison_page import Method
 from dplda.report.pictures import Table, number, percent, shown
 
-PRIORS = (0.01, 0.1, 0.5)  # what the attacker of the table believed before
-CARD_WORDS = 10
-SHOWN_ELSEWHERE = ("alpha", "core_eigenvalues", "core_noise_level", "published")
-SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
-NOT_PRIVATE, NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"
+_PRIORS = (0.01, 0.1, 0.5)  # an attacker's beliefs before the release, in the table of beliefs
+_CARD_WORDS = 10
+_SHOWN_ELSEWHERE = ("alpha", "core_eigenvalues", "core_noise_level", "published")
+_SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
+_NOT_PRIVATE, _NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"
+_OPENED = 3  # runs up to which the page shows all in full; with more, the reader opens them
+_STAMPED_BY_NAME = 4  # runs up to which a stamp names them; more are counted
 
 
-def verdict(privacy: PrivacyStatement) -> str:
-    """The stamp of a run without a proven promise; empty for a sound one."""
+def write_report(
+    models: Sequence[TopicModel],
+    path: str | Path,
+    comparison: Comparison | None = None,
+    guarantees: Mapping[str, str] | None = None,
+) -> None:
+    """Write one self-contained HTML page about `models`, and `comparison` if given, to `path`.
+
+    `guarantees` maps a dataset to the guarantee over all its runs (`DatasetRecord.guaranteed_alone`). The page
+    holds released numbers only: topics, prevalence, privacy statements, public parameters and the outcomes of a
+    comparison, but no seconds if its corpus is private. Raises `InputError` if there is nothing to report, a run occurs
+    twice, two runs have no word in common, or the file cannot be written.
+    """
+    if not models and comparison is None:
+        raise InputError("a report needs at least one run. List runs with `dplda runs`.")
+    try:
+        write_atomically(Path(path), _render(models, comparison, guarantees).encode())
+    except OSError as error:
+        raise InputError(f"cannot write the report to {path}: {error.strerror or error}.") from None
+
+
+def _render(
+    models: Sequence[TopicModel], comparison: Comparison | None = None, guarantees: Mapping[str, str] | None = None
+) -> str:
+    """The page as text; parameters and errors are those of `write_report`."""
+    names = _names(models, comparison)
+    scripts = [_text(get_plotlyjs()), _template_text("draw.js")]
+    environment = Environment(
+        loader=PackageLoader("dplda.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html.j2").render(
+        title=_title(models, comparison),
+        stamps=_stamps(models, names, comparison),
+        runs=[
+            _run_section(model, name, f"run-{i + 1}") for i, (model, name) in enumerate(zip(models, names, strict=True))
+        ],
+        summary=_summary(models, names),
+        together=[] if comparison else _spent_together(models),  # the models are not all runs of a comparison
+        across=comparison_of_runs.pictures(models, names),
+        comparison=_comparison_section(comparison),
+        guarantees={shown(name): text for name, text in (guarantees or {}).items()},
+        style=_template_text("page.css"),
+        scripts=scripts,
+        policy=_policy(scripts),
+        opened=_OPENED,
+    )
+
+
+def _verdict(privacy: PrivacyStatement) -> str:
+    """The stamp of a run without a proven guarantee; empty for a sound run."""
     if privacy.sound:
         return ""
-    return NOT_PRIVATE if privacy.reason.upper().startswith(NOT_PRIVATE) else NOT_PROVEN
+    return _NOT_PRIVATE if privacy.reason.upper().startswith(_NOT_PRIVATE) else _NOT_PROVEN
 
 
-def run_section(model: TopicModel, name: str, prefix: str) -> dict[str, Any]:
-    """What the template shows of one run."""
-    pictures = {p.name.removeprefix(f"{prefix}-"): p for p in run_page.pictures(model, prefix)}
+def _run_section(model: TopicModel, name: str, prefix: str) -> dict[str, Any]:
+    """The template's variables for one run."""
     return {
         "name": name,
         "dataset": shown(model.parameters.get("dataset", "")),
         "prefix": prefix,
         "privacy": model.privacy,
-        "verdict": verdict(model.privacy),
+        "verdict": _verdict(model.privacy),
         "epsilon": at_least(model.privacy.epsilon) if model.privacy.sound else "unbounded",
         "unit": shown(model.privacy.unit),
         "beliefs": _beliefs(model.privacy),
         "success": percent(attack_bounds.success_at_most(model.privacy), upwards=True),
         "mu": number(attack_bounds.noise(model.privacy)[0]),
         "public_words": model.parameters.get("vocabulary") == "public",
-        "pictures": pictures,
+        "pictures": {p.name.removeprefix(f"{prefix}-"): p for p in run_page.pictures(model, prefix)},
         "topics": _cards(model),
         "edges": _edges(model.parameters),
         "settings": _settings(model.parameters, "documents (noisy)" if model.privacy.sound else "documents"),
     }
 
 
-def summary(models: Sequence[TopicModel], names: Sequence[str]) -> Table:
-    """The runs side by side."""
+def _summary(models: Sequence[TopicModel], names: Sequence[str]) -> Table:
+    """A table of the runs."""
     columns = ("run", "dataset", "placement", "epsilon", "delta", "unit", "adjacency", "private", "topics", "supported")
     rows = []
     for place, (model, name) in enumerate(zip(models, names, strict=True), start=1):
         p, privacy = model.parameters, model.privacy
-        method = Method(str(p.get("placement", "–")), str(p.get("calibration", "sound"))).label
+        method = Method(str(p.get("placement", "–")), str(p.get("calibration", SOUND))).label
         rows.append(
             (
                 f"{place} {name}",
@@ -75,7 +129,7 @@ def summary(models: Sequence[TopicModel], names: Sequence[str]) -> Table:
                 number(privacy.delta),
                 shown(privacy.unit),
                 shown(privacy.adjacency),
-                "yes" if privacy.sound else verdict(privacy),
+                "yes" if privacy.sound else _verdict(privacy),
                 str(len(model.topics)),
                 shown(p.get("supported_topics", "–")),
             )
@@ -83,36 +137,30 @@ def summary(models: Sequence[TopicModel], names: Sequence[str]) -> Table:
     return Table(columns, rows)
 
 
-def spent_together(models: Sequence[TopicModel]) -> list[dict[str, str]]:
-    """What the sound runs on each dataset spent together, where there are several."""
+def _spent_together(models: Sequence[TopicModel]) -> list[dict[str, str]]:
+    """The total spent by the sound runs on each dataset that has several."""
     groups: dict[tuple[str, str, str], list[PrivacyStatement]] = {}
     for model in models:
         privacy, dataset = model.privacy, model.parameters.get("dataset")
         if privacy.sound and dataset:
             groups.setdefault((str(dataset), privacy.unit, privacy.adjacency), []).append(privacy)
-    answers = []
+    totals = []
     for (dataset, _, _), statements in groups.items():
         if len(statements) > 1:
-            epsilon, delta = attack_bounds.together(statements)
-            answers.append(
-                {
-                    "dataset": shown(dataset),
-                    "runs": str(len(statements)),
-                    "epsilon": at_least(epsilon),
-                    "delta": number(delta),
-                }
-            )
-    return answers
+            epsilon, delta = attack_bounds.spent_together(statements)
+            total = {"epsilon": at_least(epsilon), "delta": number(delta)}
+            totals.append({"dataset": shown(dataset), "runs": str(len(statements)), **total})
+    return totals
 
 
-def comparison_section(comparison: Comparison | None) -> dict[str, Any] | None:
-    """What the template shows of a comparison."""
+def _comparison_section(comparison: Comparison | None) -> dict[str, Any] | None:
+    """The template's variables for a comparison."""
     if comparison is None:
         return None
     return {
         "name": shown(comparison.name),
         "corpus": shown(comparison.corpus),
-        "kind": comparison.kind,
+        "introduction": comparison_page.INTRODUCTIONS[comparison.kind],
         "pictures": comparison_page.pictures(comparison),
         "winners": comparison_page.winners(comparison),
         "outcomes": comparison_page.outcomes(comparison),
@@ -121,14 +169,14 @@ def comparison_section(comparison: Comparison | None) -> dict[str, Any] | None:
 
 
 def _beliefs(privacy: PrivacyStatement) -> Table:
-    after = (attack_bounds.belief_at_most(prior, privacy.epsilon, privacy.delta) for prior in PRIORS)
-    rows = [(f"{prior:.0%}", percent(most, upwards=True)) for prior, most in zip(PRIORS, after, strict=True)]
+    after = (attack_bounds.belief_at_most(prior, privacy.epsilon, privacy.delta) for prior in _PRIORS)
+    rows = [(f"{prior:.0%}", percent(most, upwards=True)) for prior, most in zip(_PRIORS, after, strict=True)]
     return Table(("believed before", "can believe after, at most"), rows)
 
 
 def _cards(model: TopicModel) -> list[dict[str, Any]]:
-    """Each topic's most probable words, with bars in percent of the longest, and where the whole text would end."""
-    top = model.top_words(CARD_WORDS)
+    """Each topic's most probable words, with bar widths: in the topic, and in the whole text."""
+    top = model.top_words(_CARD_WORDS)
     longest = max(words[0][1] for words in top)
     overall = dict(zip(model.vocabulary, (model.prevalence @ model.topics).tolist(), strict=True))
     return [
@@ -149,14 +197,14 @@ def _cards(model: TopicModel) -> list[dict[str, Any]]:
 
 
 def _settings(parameters: Mapping[str, Any], documents: str = "documents") -> Table:
-    names = {**SETTING_NAMES, "documents": documents}
-    named = ((key, value) for key, value in parameters.items() if key not in SHOWN_ELSEWHERE)
+    names = {**_SETTING_NAMES, "documents": documents}
+    named = ((key, value) for key, value in parameters.items() if key not in _SHOWN_ELSEWHERE)
     rows = [(shown(names.get(key, key.replace("_", " "))), _plain(value)) for key, value in sorted(named)]
     return Table(("setting", "value"), rows)
 
 
 def _edges(parameters: Mapping[str, Any]) -> Table | None:
-    """What was added on each edge of the paper's graph, of a run with the paper's own calibration."""
+    """The noise on each edge of the paper's graph, for a run with the published calibration."""
     edges = parameters.get("published")
     if not isinstance(edges, dict) or not edges or not all(isinstance(noise, dict) for noise in edges.values()):
         return None
@@ -171,64 +219,8 @@ def _plain(value: Any) -> str:
     return shown(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-OPENED = 3  # up to so many runs are shown in full at once; of more, those that the reader opens
-STAMPED_BY_NAME = 4  # runs that a stamp names; more are counted
-
-
-def write_report(
-    models: Sequence[TopicModel],
-    path: str | Path,
-    comparison: Comparison | None = None,
-    guarantees: Mapping[str, str] | None = None,
-) -> None:
-    """Write one self-contained HTML page about `models`, and `comparison` if given, to `path`.
-
-    `guarantees` says, by dataset, what holds of all runs under its name (`DatasetRecord.guaranteed_alone`). The page
-    holds released numbers only: topics, prevalence, privacy statements and public parameters; of a comparison its
-    outcomes, but no seconds if its corpus is private. Raises `InputError` if there is nothing to report, a run is named
-    twice, two runs have no word in common, or the file cannot be written.
-    """
-    if not models and comparison is None:
-        raise InputError("a report needs at least one run. List runs with `dplda runs`.")
-    try:
-        write_atomically(Path(path), render(models, comparison, guarantees).encode())
-    except OSError as error:
-        raise InputError(f"cannot write the report to {path}: {error.strerror or error}.") from None
-
-
-def render(
-    models: Sequence[TopicModel], comparison: Comparison | None = None, guarantees: Mapping[str, str] | None = None
-) -> str:
-    """The page as text; parameters and errors are those of `write_report`."""
-    names = _names(models, comparison)
-    scripts = [_text(get_plotlyjs()), _template_text("draw.js")]
-    environment = Environment(
-        loader=PackageLoader("dplda.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html.j2").render(
-        title=_title(models, comparison),
-        stamps=_stamps(models, names, comparison),
-        runs=[
-            run_section(model, name, f"run-{i + 1}") for i, (model, name) in enumerate(zip(models, names, strict=True))
-        ],
-        summary=summary(models, names),
-        together=[] if comparison else spent_together(models),  # of a comparison, more was charged than is shown
-        across=comparison_of_runs.pictures(models, names),
-        comparison=comparison_section(comparison),
-        guarantees={shown(name): text for name, text in (guarantees or {}).items()},
-        style=_template_text("page.css"),
-        scripts=scripts,
-        policy=_policy(scripts),
-        opened=OPENED,
-    )
-
-
 def _policy(scripts: Sequence[str]) -> str:
-    """A content security policy under which these scripts run, and nothing else runs or is fetched."""
+    """A content security policy that allows only these scripts and no network requests."""
     hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{value}'" for value in hashes)
     rest = "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -240,12 +232,12 @@ def _template_text(name: str) -> Markup:
 
 
 def _text(code: str) -> Markup:
-    """Code of ours or plotly's, which no template may escape."""
+    """Trusted code, which the template inserts without escaping."""
     return Markup(code.replace("\r\n", "\n"))
 
 
 def _names(models: Sequence[TopicModel], comparison: Comparison | None) -> list[str]:
-    """What each run is called: its id, or its cell in the comparison; raises `InputError` if a run comes twice."""
+    """Names of the runs: ids, or cells of the comparison. Raises `InputError` if a run occurs twice."""
     cells = {outcome.run: outcome.cell for outcome in comparison.outcomes} if comparison else {}
     names = []
     for place, model in enumerate(models, start=1):
@@ -264,13 +256,13 @@ def _cell_name(cell: Cell) -> str:
 
 
 def _title(models: Sequence[TopicModel], comparison: Comparison | None) -> str:
-    verdicts = {verdict(model.privacy) for model in models} - {""}
+    verdicts = {_verdict(model.privacy) for model in models} - {""}
     sound = [model.privacy.sound for model in models] + [o.sound for o in (comparison.outcomes if comparison else ())]
     stamp = ""
     if comparison and comparison.simulated:
-        stamp = f"{NOT_PRIVATE}: "
+        stamp = f"{_NOT_PRIVATE}: "
     elif not all(sound):
-        stamp = f"{'with runs ' if any(sound) else ''}{min(verdicts or {NOT_PROVEN}, key=len)}: "
+        stamp = f"{'with runs ' if any(sound) else ''}{min(verdicts or {_NOT_PROVEN}, key=len)}: "
     if comparison:
         return shown(f"{stamp}noise placements on {comparison.corpus}")
     datasets = dict.fromkeys(str(model.parameters.get("dataset", "a dataset")) for model in models)
@@ -278,15 +270,15 @@ def _title(models: Sequence[TopicModel], comparison: Comparison | None) -> str:
 
 
 def _stamps(models: Sequence[TopicModel], names: Sequence[str], comparison: Comparison | None) -> list[tuple[str, str]]:
-    """What must be said in red at the top: a verdict and the reason, each once, with the runs that it is about."""
+    """The warnings at the top of the page: each verdict with its reason, and the runs to which it applies."""
     simulated = comparison is not None and comparison.simulated
     about: dict[tuple[str, str], list[str]] = {}
     for model, name in zip(models, names, strict=True):
-        stamp, reason = verdict(model.privacy), model.privacy.reason
-        if stamp and not (simulated and stamp == NOT_PRIVATE):
+        stamp, reason = _verdict(model.privacy), model.privacy.reason
+        if stamp and not (simulated and stamp == _NOT_PRIVATE):
             plain = reason[len(stamp) :].lstrip(": ") if reason.upper().startswith(stamp) else reason
             about.setdefault((stamp, shown(plain or "no proof of its privacy is known")), []).append(name)
-    stamps = [(NOT_PRIVATE, "all runs compared drew their noise from a known seed, or none")] if simulated else []
+    stamps = [(_NOT_PRIVATE, "all runs compared drew their noise from a known seed, or none")] if simulated else []
     stamps += [
         (stamp, reason if len(models) == 1 else f"{reason} ({_which(runs, len(models))})")
         for (stamp, reason), runs in about.items()
@@ -295,10 +287,10 @@ def _stamps(models: Sequence[TopicModel], names: Sequence[str], comparison: Comp
     unproven = sum(not outcome.sound for outcome in outcomes)
     if unproven:
         where = f"{unproven} of the {len(outcomes)} runs compared are of placements without noise or without a proof"
-        stamps.append((NOT_PROVEN, f"{where}: their names say so, and the table of all runs"))
+        stamps.append((_NOT_PROVEN, f"{where}: their names say so, and the table of all runs"))
     return stamps
 
 
 def _which(runs: Sequence[str], count: int) -> str:
-    named = f": {', '.join(runs)}" if len(runs) <= STAMPED_BY_NAME else ", marked below"
+    named = f": {', '.join(runs)}" if len(runs) <= _STAMPED_BY_NAME else ", marked below"
     return f"{len(runs)} of {count} runs{named}"

@@ -1,4 +1,4 @@
-"""A picture of a report: a figure, a text alternative, and the table of its numbers."""
+"""A report's pictures: a plotly figure, a text alternative and a table of its numbers; and their common style."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ import plotly.graph_objects as go
 
 from dplda.characters import replace_unsafe
 
-# Okabe and Ito 2008, without black and yellow, which one of the two backgrounds would swallow.
-BLUE, ORANGE, GREEN, PURPLE, RED, SKY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9"
-COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED, SKY)
+# Okabe and Ito 2008, without black and yellow, which are invisible on a dark or a light background.
+COLOURS = BLUE, ORANGE, _GREEN, _PURPLE, RED, _SKY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9"
 GREY = "#808080"
-HATCHES = ("", "/", "x", ".", "\\", "-", "|", "+")  # so that no bar is told by its colour alone
+HATCHES = ("", "/", "x", ".", "\\", "-", "|", "+")  # bars differ in more than colour
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down")
 SCALE = "Cividis"
 FAINT = "rgba(128,128,128,0.3)"
-CLEAR = "rgba(0,0,0,0)"
-LONGEST = 24  # characters of a label on an axis: a phone has 360 points
+_CLEAR = "rgba(0,0,0,0)"
+LONGEST = 24  # characters of an axis label, for phones 360 points wide
 
-_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})  # plotly draws a subset of HTML
+_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})  # plotly renders a subset of HTML
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure; `name` is its id on the page, `alt` says what it shows, `note` how to read it."""
+    """A figure; `name` is its id on the page, `alt` describes it, and `note` says how to read it."""
 
     name: str
     title: str
@@ -46,17 +45,17 @@ class Picture:
 
     @property
     def height(self) -> int:
-        """Points on the screen."""
+        """Height in CSS pixels."""
         return int(self.figure.layout.height)
 
     @property
     def json(self) -> str:
-        """The figure as JSON that stays inert inside a script element."""
-        return inert(str(self.figure.to_json(engine="json")))
+        """The figure as JSON that is safe inside a script element."""
+        return _inert(str(self.figure.to_json(engine="json")))
 
 
-def inert(json_text: str) -> str:
-    """`json_text` without a character that HTML could read as the end of a script; outside strings JSON has none."""
+def _inert(json_text: str) -> str:
+    """`json_text` with every character escaped that could end a script element; they occur in JSON strings only."""
     return json_text.translate({ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"})
 
 
@@ -66,7 +65,7 @@ def shown(text: object) -> str:
 
 
 def label(text: object, longest: int | None = None) -> str:
-    """`text` for a plotly label, where it must not turn into markup; cut after `longest` characters."""
+    """`text` as a plotly label: markup is escaped, and the text is cut to `longest` characters."""
     plain = shown(text)
     if longest is not None and len(plain) > longest:
         plain = plain[: longest - 1] + "…"
@@ -74,18 +73,18 @@ def label(text: object, longest: int | None = None) -> str:
 
 
 def percent(value: float, *, upwards: bool = False) -> str:
-    """`value` with one decimal of a percent; bounds are rounded upwards: what is told is never less than what holds."""
+    """`value` as a percentage with one decimal; round bounds `upwards`, so that the text is a valid bound."""
     scaled = math.ceil(value * 1000 - 1e-9) / 10 if upwards else value * 100
     return f"{scaled:.1f}%"
 
 
 def number(value: float | None) -> str:
-    """`value` in four digits; a dash where there is none."""
+    """`value` with four digits, or a dash for None."""
     return "–" if value is None else f"{value:.4g}"
 
 
 def figure(traces: Sequence[Any], *, height: int, x: dict[str, Any], y: dict[str, Any], **layout: Any) -> go.Figure:
-    """A figure in the page's manner; text and background colours are the page's, so that they follow its theme."""
+    """A figure in the report's style; its background is transparent, so that it follows the page's theme."""
     axis = {
         "automargin": True,
         "gridcolor": FAINT,
@@ -102,8 +101,8 @@ def figure(traces: Sequence[Any], *, height: int, x: dict[str, Any], y: dict[str
             "autosize": True,
             "margin": {"l": 8, "r": 12, "t": 8, "b": 8},
             "font": {"family": "system-ui, sans-serif", "size": 13, "color": GREY},
-            "paper_bgcolor": CLEAR,
-            "plot_bgcolor": CLEAR,
+            "paper_bgcolor": _CLEAR,
+            "plot_bgcolor": _CLEAR,
             "hovermode": "closest",
             "dragmode": False,
             "legend": {
@@ -121,18 +120,24 @@ def figure(traces: Sequence[Any], *, height: int, x: dict[str, Any], y: dict[str
     )
 
 
-def _merged(base: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    title = {**base["title"], **({"text": given["title"]} if "title" in given else {})}
-    return {**base, **given, "title": title}
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    title = {**base["title"], **({"text": changes["title"]} if "title" in changes else {})}
+    return {**base, **changes, "title": title}
 
 
 def hatched(shape: str) -> dict[str, Any]:
-    """A bar's pattern, one of `HATCHES`, in white over its colour."""
+    """Plotly's bar pattern for `shape`, one of `HATCHES`, in white over the bar's colour."""
     return {"shape": shape, "fillmode": "overlay", "fgcolor": "white", "size": 6}
 
 
+def dashed_line(y: float) -> dict[str, Any]:
+    """A dashed horizontal line at `y`, as a plotly shape."""
+    ends = {"xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y}
+    return {"type": "line", **ends, "line": {"color": GREY, "dash": "dash"}}
+
+
 def rows_axis(labels: Sequence[str]) -> dict[str, Any]:
-    """A y axis of one row for each of `labels`, the first on top; rows with the same label stay apart."""
+    """A y axis with a row for each of `labels`, the first on top; rows with equal labels stay separate."""
     return {
         "tickvals": list(range(len(labels))),
         "ticktext": list(labels),

@@ -1,4 +1,4 @@
-"""Pictures of one run: bounds on attacks, the budget by stage, and its topics."""
+"""Pictures of one run: bounds on attacks, budget by stage, topics, and signal against noise."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from dplda.report.pictures import (
     RED,
     Picture,
     Table,
+    dashed_line,
     figure,
     hatched,
     label,
@@ -29,27 +30,27 @@ from dplda.report.pictures import (
     shown,
 )
 
-FALSE_ALARMS = (0.0001, 0.001, 0.01, 0.05, 0.1)  # of the table; the picture goes from the first of them to 1
-LABEL_WORDS = 3
+_FALSE_ALARMS = (0.0001, 0.001, 0.01, 0.05, 0.1)  # rates in the table; the figure starts at the first
+_LABEL_WORDS = 3
 
 
 def pictures(model: TopicModel, prefix: str) -> list[Picture]:
-    """Every picture that the released numbers of `model` allow; `prefix` begins their ids."""
+    """All pictures that the released numbers of `model` allow; `prefix` starts their ids."""
     drawn = [
-        attack(model.privacy, prefix),
-        budget(model.privacy, prefix),
-        prevalence(model, prefix),
-        similarity(model, prefix),
-        signal(model, prefix),
+        _attack(model.privacy, prefix),
+        _budget(model.privacy, prefix),
+        _prevalence(model, prefix),
+        _similarity(model, prefix),
+        _signal(model, prefix),
     ]
     return [picture for picture in drawn if picture is not None]
 
 
-def attack(privacy: PrivacyStatement, prefix: str) -> Picture | None:
-    """What share of those inside an attacker can find, at each rate of false alarms; None without a promise."""
+def _attack(privacy: PrivacyStatement, prefix: str) -> Picture | None:
+    """Bounds on an attack's detection rate by its false-alarm rate; None for a run without a finite guarantee."""
     if not privacy.sound or math.isinf(privacy.epsilon) or math.isinf(noise(privacy)[0]):
         return None
-    rates = np.geomspace(FALSE_ALARMS[0], 1, 81)
+    rates = np.geomspace(_FALSE_ALARMS[0], 1, 81)
     curves = (
         ("this run's noise", gaussian_curve(rates, privacy), BLUE, "solid"),
         ("epsilon and delta alone", epsilon_curve(rates, privacy), ORANGE, "dash"),
@@ -67,7 +68,7 @@ def attack(privacy: PrivacyStatement, prefix: str) -> Picture | None:
         )
         for name, curve, colour, dash in curves
     ]
-    decades = [10.0**power for power in range(round(math.log10(FALSE_ALARMS[0])), 1)]
+    decades = [10.0**power for power in range(round(math.log10(_FALSE_ALARMS[0])), 1)]
     drawn = figure(
         traces,
         height=400,
@@ -76,13 +77,13 @@ def attack(privacy: PrivacyStatement, prefix: str) -> Picture | None:
             "title": "false alarms, of those outside",
             "tickvals": decades,
             "ticktext": [f"{rate:.10g}%" for rate in (100 * decade for decade in decades)],
-            "range": [math.log10(FALSE_ALARMS[0]), 0.05],
+            "range": [math.log10(_FALSE_ALARMS[0]), 0.05],
         },
         y={"title": "found at most, of those inside", "tickformat": ".0%", "range": [0, 1.02]},
     )
-    at = np.array(FALSE_ALARMS)
-    found = detected_at_most(at, privacy)
-    rows = [(f"{rate:.10g}%", percent(most, upwards=True)) for rate, most in zip(100 * at, found, strict=True)]
+    at = np.array(_FALSE_ALARMS)
+    detected = detected_at_most(at, privacy)
+    rows = [(f"{rate:.10g}%", percent(most, upwards=True)) for rate, most in zip(100 * at, detected, strict=True)]
     return Picture(
         name=f"{prefix}-attack",
         title="What the best possible attack can find",
@@ -95,14 +96,14 @@ def attack(privacy: PrivacyStatement, prefix: str) -> Picture | None:
     )
 
 
-def budget(privacy: PrivacyStatement, prefix: str) -> Picture | None:
-    """The share of mu^2 that each stage spends; None if the events have no finite sum."""
+def _budget(privacy: PrivacyStatement, prefix: str) -> Picture | None:
+    """Each stage's share of mu^2; None if the events have no finite sum."""
     stages = stage_shares(privacy.events)
     if not stages:
         return None
     places = list(range(len(stages)))
     parts = (
-        ("the stage's questions", [stage.questions for stage in stages], BLUE, ""),
+        ("the stage's releases", [stage.releases for stage in stages], BLUE, ""),
         ("placing its clip", [stage.clip for stage in stages], ORANGE, "/"),
     )
     traces = [
@@ -126,9 +127,9 @@ def budget(privacy: PrivacyStatement, prefix: str) -> Picture | None:
         barmode="stack",
         showlegend=len(traces) > 1,
     )
-    rows = [(shown(s.stage), percent(s.questions), percent(s.clip), str(s.count), number(s.multiplier)) for s in stages]
-    largest = max(stages, key=lambda stage: stage.questions + stage.clip)
-    share = percent(largest.questions + largest.clip)
+    rows = [(shown(s.stage), percent(s.releases), percent(s.clip), str(s.count), number(s.multiplier)) for s in stages]
+    largest = max(stages, key=lambda stage: stage.releases + stage.clip)
+    share = percent(largest.releases + largest.clip)
     return Picture(
         name=f"{prefix}-budget",
         title="Where the privacy budget goes",
@@ -136,12 +137,12 @@ def budget(privacy: PrivacyStatement, prefix: str) -> Picture | None:
         note="Shares of mu squared, the sum in which Gaussian noise adds up. All were fixed before the first document "
         "was read.",
         figure=drawn,
-        table=Table(("stage", "questions", "clip", "times asked", "noise over sensitivity"), rows),
+        table=Table(("stage", "releases", "clip", "number of releases", "noise over sensitivity"), rows),
     )
 
 
-def prevalence(model: TopicModel, prefix: str) -> Picture:
-    """How much of the text each topic makes up."""
+def _prevalence(model: TopicModel, prefix: str) -> Picture:
+    """Each topic's share of the text."""
     words = _few_words(model)
     n_topics = len(words)
     trace = go.Bar(
@@ -170,17 +171,17 @@ def prevalence(model: TopicModel, prefix: str) -> Picture:
     )
 
 
-def similarity(model: TopicModel, prefix: str) -> Picture | None:
-    """Topics as points, near where they use the same words; None for a single topic."""
+def _similarity(model: TopicModel, prefix: str) -> Picture | None:
+    """A map of topics, in which topics with similar words are close; None for a single topic."""
     n_topics = len(model.topics)
     if n_topics < 2:
         return None
-    found, words = topic_map(model.topics), _few_words(model)
+    plane, words = topic_map(model.topics), _few_words(model)
     distances = hellinger(model.topics, model.topics) + np.diag(np.full(n_topics, np.inf))
     nearest = distances.argmin(axis=1)
     trace = go.Scatter(
-        x=found.points[:, 0].tolist(),
-        y=found.points[:, 1].tolist(),
+        x=plane.points[:, 0].tolist(),
+        y=plane.points[:, 1].tolist(),
         mode="markers+text",
         text=[str(topic) for topic in range(n_topics)],
         textposition="top center",
@@ -211,14 +212,14 @@ def similarity(model: TopicModel, prefix: str) -> Picture | None:
         alt=f"Map of {n_topics} topics. The two most alike are topics {one} and {other}, at distance "
         f"{distances.min():.2f} of at most 1.",
         note="Topics close together use the same words (Hellinger distance: 0 the same, 1 no word in common); larger "
-        f"points are more common. The plane shows {percent(found.kept)} of the squared distances.",
+        f"points are more common. The plane shows {percent(plane.kept)} of the squared distances.",
         figure=drawn,
         table=Table(("topic", "nearest", "distance", "words"), rows),
     )
 
 
-def signal(model: TopicModel, prefix: str) -> Picture | None:
-    """The core's noisy eigenvalues over the noise level; None if the run did not release them."""
+def _signal(model: TopicModel, prefix: str) -> Picture | None:
+    """The noisy eigenvalues of the core moment over the noise level; None if the run did not release them."""
     values, level = model.parameters.get("core_eigenvalues"), model.parameters.get("core_noise_level")
     if not _numbers(values) or not _numbers([level]) or not level:
         return None
@@ -245,17 +246,7 @@ def signal(model: TopicModel, prefix: str) -> Picture | None:
         height=360,
         x={"title": "direction, strongest first", "showgrid": False, "range": [0.3, len(ratios) + 0.7]},
         y={"type": "log", "title": "signal over noise", "dtick": 1, "gridcolor": FAINT},
-        shapes=[
-            {
-                "type": "line",
-                "xref": "paper",
-                "x0": 0,
-                "x1": 1,
-                "y0": 1,
-                "y1": 1,
-                "line": {"color": GREY, "dash": "dash"},
-            }
-        ],
+        shapes=[dashed_line(1)],
         showlegend=True,
     )
     hidden = len(ratios) - len(positive)
@@ -279,4 +270,4 @@ def _numbers(values: object) -> bool:
 
 
 def _few_words(model: TopicModel) -> list[list[str]]:
-    return [[word for word, _ in words] for words in model.top_words(LABEL_WORDS)]
+    return [[word for word, _ in words] for words in model.top_words(_LABEL_WORDS)]

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from benchmarks.figures import MEASURES, curve, label, mean_and_spread, picture, scales
 from benchmarks.tables import markdown
-from dplda.ledger.comparisons import Cell, Comparison, Outcome
-from dplda.report.comparison_page import NO_NOISE, Method, measures, methods
+from dplda.config import NO_NOISE
+from dplda.ledger.comparisons import Cell, Comparison, ComparisonKind, Outcome
+from dplda.report.comparison_page import Method, measures, methods
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +55,7 @@ def read(path: Path) -> Comparison:
     return Comparison(
         name=told["comparison"],
         corpus=told["corpus"],
-        kind=told["kind"],
+        kind=ComparisonKind(told["kind"]),
         parameters=told["parameters"],
         outcomes=tuple(Outcome.from_json(cell, record) for cell, record in outcomes),
     )

@@ -14,7 +14,7 @@ from benchmarks.measuring import CommandRun, run_command, timed
 from benchmarks.systems import popular_peers
 from benchmarks.tables import Table
 from dplda.evaluation.matching import diversity, npmi
-from dplda.model import counts_for
+from dplda.model.inference import counts_for
 
 
 def measure(

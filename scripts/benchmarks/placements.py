@@ -74,14 +74,14 @@ def splits(synthetic_sizes: Sequence[int], placements: Sequence[str], epsilons: 
 
 def split(placement: str, part: float) -> dict[str, float]:
     """The placement's edges with this `part` for the tensor's; the rest is shared evenly."""
-    edges = registry.find(placement, registry.SOUND).split
+    edges = registry.find(placement).split
     rest = [edge for edge in edges if edge in MOMENT]
     return {edge: (1 - part) / len(rest) if edge in rest else part for edge in edges}
 
 
 def own_part(placement: str) -> float:
     """What the placement's own split gives the tensor's edge."""
-    return math.fsum(p for edge, p in registry.find(placement, registry.SOUND).split.items() if edge not in MOMENT)
+    return math.fsum(p for edge, p in registry.find(placement).split.items() if edge not in MOMENT)
 
 
 def best_part(placement: str, quantities: Quantities, epsilon: float) -> str:

@@ -101,7 +101,7 @@ def test_json_tells_of_a_refuted_claim_as_well(dplda, monkeypatch) -> None:
 def test_a_refuted_claim_ends_with_its_own_status_and_names_it(dplda) -> None:
     with noise_halved():
         answer = dplda(*LONGER)
-        assert answer.status == audit.REFUTED == 5
+        assert answer.status == audit._REFUTED == 5
         assert "REFUTED" in answer.out
         assert answer.err.splitlines()[-1] == "dplda: refuted: placement config2. More was shown than is claimed."
 

@@ -9,7 +9,7 @@ import pytest
 
 from dplda.cli.main import cli
 from dplda.cli.options import MODELS, READING_NAMES
-from dplda.model import KINDS
+from dplda.model import EXPORTERS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "commands.md"
 
@@ -72,5 +72,5 @@ def test_shared_options_are_those_of_the_code() -> None:
 
 
 def test_export_kinds_and_the_default_folder_are_those_of_the_code() -> None:
-    assert set(re.findall(r"^\| `([a-z]+)` \|", sections()["dplda export"], flags=re.MULTILINE)) == set(KINDS)
+    assert set(re.findall(r"^\| `([a-z]+)` \|", sections()["dplda export"], flags=re.MULTILINE)) == set(EXPORTERS)
     assert f"`{MODELS}/<run>`" in sections()["dplda fit"]

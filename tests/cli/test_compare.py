@@ -188,7 +188,7 @@ def test_no_noise_is_compared_on_a_dataset_without_bound(dplda, notes) -> None:
 def test_nothing_is_spent_without_consent(dplda, notes, counted, monkeypatch) -> None:
     nobody = dplda("compare", *PRIVATE)
     assert nobody.status == 2
-    assert "say --yes" in nobody.err
+    assert "add --yes" in nobody.err
     monkeypatch.setattr(
         "dplda.cli.compare_command.sys.stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: "")
     )

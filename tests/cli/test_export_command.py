@@ -4,15 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from dplda.cli.run_commands import KINDS
-from dplda.model import KINDS as KNOWN
+from dplda.model import EXPORTERS
 
 
-def test_the_command_offers_what_the_model_can_do() -> None:
-    assert set(KINDS) == set(KNOWN)
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EXPORTERS)
 def test_each_kind_is_written_and_named(dplda, saved: str, home: Path, kind: str) -> None:
     record = dplda("export", saved, "--to", kind, "--out", home / "out", "--json").json
     assert record["to"] == kind

@@ -7,7 +7,7 @@ import sys
 import click
 import pytest
 
-from dplda.cli.main import BROKEN_PIPE, cli, main
+from dplda.cli.main import _BROKEN_PIPE, cli, main
 from dplda.errors import BudgetRefused, GateError, InputError, LedgerError, UnsupportedByData
 
 
@@ -105,7 +105,7 @@ def test_a_closed_pipe_ends_quietly() -> None:
         )
     finally:
         os.close(writing)
-    assert (done.stderr, done.returncode) == ("", BROKEN_PIPE)
+    assert (done.stderr, done.returncode) == ("", _BROKEN_PIPE)
 
 
 def test_help_loads_no_heavy_library() -> None:

@@ -13,9 +13,11 @@ from dplda.accounting.accountant import cost
 from dplda.corpus import Corpus
 from dplda.errors import BudgetRefused, InputError, UnsupportedByData
 from dplda.evaluation import grid as grid_module
-from dplda.evaluation.grid import noise_seed
+from dplda.evaluation.grid import _noise_seed
+from dplda.evaluation.public_corpora import Documents
 from dplda.ledger import Status
 from dplda.ledger.comparisons import Cell
+from dplda.progress import NoProgress
 
 
 class Fits:
@@ -113,7 +115,7 @@ def test_free_runs_draw_simulated_noise_another_in_each_cell_and_are_not_recorde
     comparison, _ = run(grid, ledger)
     assert [asked["ledger"] for asked in fits.asked] == [False] * 4
     seeds = [asked["simulate_seed"] for asked in fits.asked]
-    assert seeds == [noise_seed(0, cell) for cell in grid.cells]
+    assert seeds == [_noise_seed(0, cell) for cell in grid.cells]
     assert len(set(seeds)) == 4
     assert all((o.seconds, o.error, o.sound) == ({"read": 0.5}, 0.25, True) for o in comparison.outcomes)
     assert (comparison.parameters["noise"], comparison.parameters["seed"]) == ("simulated", 0)
@@ -121,9 +123,9 @@ def test_free_runs_draw_simulated_noise_another_in_each_cell_and_are_not_recorde
 
 def test_the_noise_of_a_cell_does_not_depend_on_what_else_is_compared():
     cell = Cell("default", "sound", 1.0, 0)
-    assert noise_seed(0, cell) == noise_seed(0, replace(cell, epsilon=1))
+    assert _noise_seed(0, cell) == _noise_seed(0, replace(cell, epsilon=1))
     others = [replace(cell, epsilon=2.0), replace(cell, repeat=1), replace(cell, placement="none")]
-    seeds = {noise_seed(0, cell), noise_seed(1, cell), *(noise_seed(0, other) for other in others)}
+    seeds = {_noise_seed(0, cell), _noise_seed(1, cell), *(_noise_seed(0, other) for other in others)}
     assert len(seeds) == 5
     assert all(0 <= seed < 2**63 for seed in seeds)
 
@@ -161,10 +163,9 @@ def test_a_comparison_is_known_again_by_corpus_and_parameters_but_not_by_its_gri
 
 
 def test_a_public_corpus_is_known_again_by_its_documents(ledger):
-    grid = planted_grid()
+    grid = public_grid()
     other = Corpus.from_counts([[3] + [0] * 11], grid.words, public_vocabulary=True)
-    judge = type("Judge", (), {"identity": lambda self, key: dplda.store.fingerprint.fingerprint(other.open(), key)})()
-    assert replace(grid, judge=judge).key(ledger) != grid.key(ledger)
+    assert replace(grid, judge=Documents(other, NoProgress())).key(ledger) != grid.key(ledger)
 
 
 def test_nothing_private_is_read_to_plan_to_price_and_to_begin(ledger, monkeypatch):
@@ -180,7 +181,7 @@ def test_nothing_private_is_read_to_plan_to_price_and_to_begin(ledger, monkeypat
         ({"repeats": 0}, "repeats must be a whole number"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"epsilons": []}, "epsilons must be a list"),
-        ({"epsilons": [1.0, 1.0]}, "epsilons must be a list without repetitions"),
+        ({"epsilons": [1.0, 1.0]}, "epsilons must be a list with at least one entry and no repetitions"),
         ({"placements": ["nowhere"]}, "placements must be one of"),
         ({"calibrations": ["sloppy"]}, "calibrations must be one of"),
         ({"epsilons": [1.0, -1.0]}, "epsilon must be a number"),

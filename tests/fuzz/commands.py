@@ -15,7 +15,7 @@ from typing import Any
 import click
 from hypothesis import strategies as st
 
-from dplda.cli.main import UNEXPECTED, cli, main
+from dplda.cli.main import _UNEXPECTED, cli, main
 
 CORPORA = (
     "missing.jsonl", "empty.jsonl", "tiny.jsonl", "header.csv", "junk.npz", "nothing", "", "-", "x" * 5000, ".",
@@ -90,7 +90,7 @@ def run_command(words: list[str], folder: Path) -> str:
         os.chdir(before)
     told = err.getvalue()
     assert "Traceback" not in told
-    assert status != UNEXPECTED, told.strip()
+    assert status != _UNEXPECTED, told.strip()
     assert status == 0 or sum(line.startswith("dplda: ") for line in told.splitlines()) == 1, (status, told)
     return "accepted" if status == 0 else "refused"
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from dplda.errors import InputError
-from dplda.model import KINDS, TopicModel, export
+from dplda.model import EXPORTERS, TopicModel, export
 from dplda.model.exporters import csv_text
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", sorted(EXPORTERS))
 def test_an_existing_destination_is_left_alone(model: TopicModel, tmp_path: Path, kind: str) -> None:
     target = tmp_path / "out"
     export(model, kind, target)
@@ -23,14 +23,14 @@ def test_an_existing_destination_is_left_alone(model: TopicModel, tmp_path: Path
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", sorted(EXPORTERS))
 def test_every_file_written_is_named(model: TopicModel, tmp_path: Path, kind: str) -> None:
     files = export(model, kind, tmp_path / "deep" / "out")
     assert sorted(files) == sorted(path for path in tmp_path.rglob("*") if path.is_file())
 
 
 def test_an_unknown_kind_is_refused(model: TopicModel, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="csv, gensim, json, pyldavis"):
+    with pytest.raises(InputError, match="gensim, csv, json, pyldavis"):
         export(model, "xml", tmp_path / "out")
 
 

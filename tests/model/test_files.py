@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dplda.errors import InputError
-from dplda.model import TopicModel, load, reserve_space
-from dplda.model.model_files import ARRAY_FILE, RESERVED, TEXT_FILE, write_atomically
+from dplda.model import TopicModel, load
+from dplda.model.model_files import _ARRAY_FILE, _RESERVED, TEXT_FILE, reserve_space, write_atomically
 
 
 def test_a_saved_model_loads_bit_for_bit(model: TopicModel, tmp_path: Path) -> None:
@@ -40,14 +40,14 @@ def test_an_infinite_epsilon_survives(model: TopicModel, tmp_path: Path) -> None
 def test_saving_twice_gives_the_same_bytes(model: TopicModel, tmp_path: Path) -> None:
     model.save(tmp_path / "a")
     model.save(tmp_path / "b")
-    for name in (TEXT_FILE, ARRAY_FILE):
+    for name in (TEXT_FILE, _ARRAY_FILE):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
 def test_a_folder_holds_two_files_and_nothing_else(model: TopicModel, tmp_path: Path) -> None:
     reserve_space(tmp_path / "m", 10_000)
     model.save(tmp_path / "m")
-    assert sorted(os.listdir(tmp_path / "m")) == [TEXT_FILE, ARRAY_FILE]
+    assert sorted(os.listdir(tmp_path / "m")) == [TEXT_FILE, _ARRAY_FILE]
 
 
 def test_saving_into_a_folder_with_files_is_refused(model: TopicModel, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_altered_models_are_refused_in_one_line(tmp_path: Path, fields: dict[str
 
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from([TEXT_FILE, ARRAY_FILE]), st.integers(0, 10_000), st.integers(1, 255))
+@given(st.sampled_from([TEXT_FILE, _ARRAY_FILE]), st.integers(0, 10_000), st.integers(1, 255))
 def test_one_altered_byte_never_breaks_loading(tmp_path: Path, name: str, place: int, flip: int) -> None:
     folder = tmp_path / "m"
     if not folder.exists():
@@ -128,7 +128,7 @@ def test_one_altered_byte_never_breaks_loading(tmp_path: Path, name: str, place:
     content[place % len(content)] ^= flip
     (folder / name).write_bytes(content)
     try:
-        if name == ARRAY_FILE:
+        if name == _ARRAY_FILE:
             with pytest.raises(InputError, match="does not match"):
                 load(folder)
         else:  # a changed letter of a word is still a model
@@ -141,7 +141,7 @@ def test_one_altered_byte_never_breaks_loading(tmp_path: Path, name: str, place:
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 200_000, b"[]", b'{"a": NaN}'])
 def test_text_that_is_no_model_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / TEXT_FILE).write_bytes(content)
-    (tmp_path / ARRAY_FILE).write_bytes(b"")
+    (tmp_path / _ARRAY_FILE).write_bytes(b"")
     with pytest.raises(InputError, match="cannot be used"):
         load(tmp_path)
 
@@ -150,7 +150,7 @@ def replace_arrays(folder: Path, content: bytes) -> None:
     """Put other arrays into a model, with the digest made right."""
     import hashlib
 
-    (folder / ARRAY_FILE).write_bytes(content)
+    (folder / _ARRAY_FILE).write_bytes(content)
     edit(folder, arrays_sha256=hashlib.sha256(content).hexdigest())
 
 
@@ -187,13 +187,13 @@ def test_a_missing_folder_or_half_a_model_is_refused(model: TopicModel, tmp_path
     with pytest.raises(InputError, match="not a model folder"):
         load(tmp_path / "nowhere")
     model.save(tmp_path / "m")
-    (tmp_path / "m" / ARRAY_FILE).unlink()
+    (tmp_path / "m" / _ARRAY_FILE).unlink()
     with pytest.raises(InputError, match="No such file"):
         load(tmp_path / "m")
 
 
 def test_a_folder_with_reserved_space_only_is_no_model(tmp_path: Path) -> None:
     reserve_space(tmp_path / "m", 100)
-    assert os.listdir(tmp_path / "m") == [RESERVED]
+    assert os.listdir(tmp_path / "m") == [_RESERVED]
     with pytest.raises(InputError, match="not a model folder"):
         load(tmp_path / "m")

@@ -9,13 +9,13 @@ from scipy import sparse
 from scipy.special import psi
 
 from dplda.errors import InputError
-from dplda.model.inference import CHUNK, digamma, posterior_mean
+from dplda.model.inference import _CHUNK, _digamma, posterior_mean
 
 
 @settings(deadline=None)  # the first call compiles
 @given(st.floats(1e-6, 1e6))
 def test_digamma_agrees_with_scipy(x: float) -> None:
-    assert digamma(x) == pytest.approx(psi(x), rel=1e-10, abs=1e-10)
+    assert _digamma(x) == pytest.approx(psi(x), rel=1e-10, abs=1e-10)
 
 
 def reference(topics: np.ndarray, alpha: np.ndarray, row: np.ndarray) -> np.ndarray:
@@ -55,9 +55,9 @@ def test_planted_proportions_are_recovered_from_long_documents() -> None:
 
 def test_the_answer_does_not_depend_on_how_documents_are_grouped() -> None:
     model = make_model()
-    counts = sparse.csr_matrix(np.random.default_rng(0).poisson(0.5, (CHUNK + 3, 12)), dtype=float)
+    counts = sparse.csr_matrix(np.random.default_rng(0).poisson(0.5, (_CHUNK + 3, 12)), dtype=float)
     together = posterior_mean(model.topics, model.alpha, counts)
-    for n in (0, CHUNK - 1, CHUNK, CHUNK + 2):
+    for n in (0, _CHUNK - 1, _CHUNK, _CHUNK + 2):
         np.testing.assert_array_equal(together[n], posterior_mean(model.topics, model.alpha, counts[n])[0])
 
 

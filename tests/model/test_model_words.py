@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 
-from dplda.model import TopicModel, counts_for
+from dplda.model import TopicModel
+from dplda.model.inference import counts_for
 
 
 class Store:

@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from dplda.errors import InputError
-from dplda.model import release_space, reserve_space
-from dplda.model.model_files import RESERVED
+from dplda.model.model_files import _RESERVED, release_space, reserve_space
 
 
 def test_reserved_bytes_are_really_allocated(tmp_path: Path) -> None:
     reserve_space(tmp_path / "m", 3_000_000)
-    status = (tmp_path / "m" / RESERVED).stat()
+    status = (tmp_path / "m" / _RESERVED).stat()
     assert status.st_size == 3_000_000
     assert status.st_blocks * 512 >= 3_000_000
 
@@ -20,7 +19,7 @@ def test_reserved_bytes_are_really_allocated(tmp_path: Path) -> None:
 def test_zeros_are_written_where_the_system_cannot_allocate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "posix_fallocate")
     reserve_space(tmp_path / "m", 2_500_000)
-    assert (tmp_path / "m" / RESERVED).stat().st_size == 2_500_000
+    assert (tmp_path / "m" / _RESERVED).stat().st_size == 2_500_000
 
 
 @pytest.mark.parametrize("existed", [False, True])
@@ -48,7 +47,7 @@ def test_a_folder_with_files_is_refused(tmp_path: Path) -> None:
 def test_space_left_by_a_killed_run_is_taken_over(tmp_path: Path) -> None:
     reserve_space(tmp_path / "m", 10)
     reserve_space(tmp_path / "m", 20)
-    assert (tmp_path / "m" / RESERVED).stat().st_size == 20
+    assert (tmp_path / "m" / _RESERVED).stat().st_size == 20
 
 
 def test_a_file_in_the_way_is_told(tmp_path: Path) -> None:

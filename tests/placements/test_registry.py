@@ -57,6 +57,11 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     return norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon + norm.logcdf(-mu / 2 - epsilon / mu))
 
 
+def test_the_registry_holds_the_placements_of_the_settings_and_no_other() -> None:
+    assert {placement for placement, _ in registry._PLACEMENTS} == set(PLACEMENTS)
+    assert all(registry.find(placement) for placement in PLACEMENTS)
+
+
 @pytest.mark.parametrize(("placement", "split", "public", "topics", "epsilon", "delta"), CASES)
 def test_planned_events_cost_what_is_claimed(placement, split, public, topics, epsilon, delta):
     """By dp_accounting and in closed form, at delta less all failures: at most epsilon, and hardly less."""

@@ -15,7 +15,13 @@ from dplda.corpus import synthetic
 from dplda.errors import InputError
 from dplda.placements import default
 from dplda.planning.forecast import Forecast, ForecastInputs
-from dplda.planning.reference_corpora import KINDS, MANY_SUBJECTS, ONE_SUBJECT, ReferenceCorpus, word_frequencies
+from dplda.planning.reference_corpora import (
+    MANY_SUBJECTS,
+    ONE_SUBJECT,
+    REFERENCE_CORPORA,
+    ReferenceCorpus,
+    word_frequencies,
+)
 
 SETTINGS = FitSettings.of(topics=20, epsilon=2.0)
 PUBLIC = ForecastInputs(SETTINGS, 20_000, public_vocabulary=True)
@@ -72,7 +78,7 @@ def test_topics_are_about_as_many_as_fits_counted_on_real_corpora(kind, document
     assert abs(forecast.supported - seen) <= 6
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", REFERENCE_CORPORA)
 @pytest.mark.parametrize("public", [False, True])
 def test_topics_grow_from_none_to_all_with_epsilon_and_with_documents(kind, public):
     by_epsilon = [

@@ -8,13 +8,13 @@ import pytest
 
 from dplda.config import FitSettings
 from dplda.planning.forecast import ForecastInputs, least_documents, least_epsilon
-from dplda.planning.reference_corpora import KINDS, MANY_SUBJECTS
+from dplda.planning.reference_corpora import MANY_SUBJECTS, REFERENCE_CORPORA
 
 SETTINGS = FitSettings.of(topics=20, epsilon=2.0)
 PUBLIC = ForecastInputs(SETTINGS, 20_000, public_vocabulary=True)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", REFERENCE_CORPORA)
 def test_what_is_said_to_be_enough_is_enough_and_less_is_not(kind):
     def all_survive(outlook: ForecastInputs) -> bool:
         return outlook.forecast(kind).supported >= 20

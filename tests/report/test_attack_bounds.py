@@ -45,15 +45,15 @@ def test_no_conclusion_against_the_worst_mechanism_is_believed_more_than_told(
     most = attack_bounds.belief_at_most(prior, epsilon, delta)
     for fires in itertools.product((False, True), repeat=4):
         found, false = inside[list(fires)].sum(), outside[list(fires)].sum()
-        if found >= attack_bounds.RARE:
+        if found >= attack_bounds._RARE:
             assert prior * found / (prior * found + (1 - prior) * false) <= most + 1e-12
     pure = inside[1] * prior / (inside[1] * prior + outside[1] * (1 - prior))
-    assert pure - 1e-12 <= most <= pure + delta / attack_bounds.RARE + 1e-12
+    assert pure - 1e-12 <= most <= pure + delta / attack_bounds._RARE + 1e-12
 
 
 def test_without_a_bound_the_attacker_may_be_certain() -> None:
     assert attack_bounds.belief_at_most(0.01, math.inf, 0.0) == 1
-    assert attack_bounds.belief_at_most(0.01, 1.0, attack_bounds.RARE) == 1
+    assert attack_bounds.belief_at_most(0.01, 1.0, attack_bounds._RARE) == 1
     assert attack_bounds.success_at_most(statement()) == 1
     assert (
         attack_bounds.detected_at_most(np.array([0.01]), statement(math.inf, 1e-6, Event(stage="x", mechanism=EXACT)))
@@ -112,7 +112,7 @@ def test_what_noise_allows_never_exceeds_what_epsilon_allows_by_more_than_the_ac
 
 def test_runs_together_cost_what_the_accountant_says_of_their_events() -> None:
     one, other = (gaussian(2.0, count=2), gaussian(5.0, delta=1e-9)), (gaussian(3.0),)
-    epsilon, delta = attack_bounds.together([statement(1.0, 1e-6, *one), statement(1.0, 2e-6, *other)])
+    epsilon, delta = attack_bounds.spent_together([statement(1.0, 1e-6, *one), statement(1.0, 2e-6, *other)])
     assert delta == pytest.approx(3e-6)
     assert epsilon == pytest.approx(run_epsilon((*one, *other), delta), rel=1e-3)
 
@@ -123,9 +123,9 @@ def test_a_clip_is_counted_to_its_stage_and_all_shares_are_one() -> None:
     total = 1 / 4 + 3 + 1 / 16
     assert [share.stage for share in shares] == ["core", "size"]
     assert shares[0].clip == pytest.approx(0.25 / total)
-    assert shares[0].questions == pytest.approx(3 / total)
+    assert shares[0].releases == pytest.approx(3 / total)
     assert (shares[0].count, shares[0].multiplier) == (3, 1.0)
-    assert sum(share.questions + share.clip for share in shares) == pytest.approx(1)
+    assert sum(share.releases + share.clip for share in shares) == pytest.approx(1)
 
 
 def test_exact_events_have_no_shares() -> None:

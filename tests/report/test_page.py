@@ -15,11 +15,12 @@ from plotly.offline import get_plotlyjs
 from report_data import HOSTILE, comparison, full_comparison, outcome, run_model
 
 import dplda
+from dplda.corpus import synthetic
 from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.report import write_report
 from dplda.report.attack_bounds import belief_at_most
-from dplda.report.page import PRIORS, render
+from dplda.report.page import _PRIORS, _render
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 UNSOUND = {"sound": False, "epsilon": math.inf, "reason": "NOT PRIVATE: simulated noise from a known seed"}
@@ -66,13 +67,13 @@ class Page(HTMLParser):
 def pages() -> list[Page]:
     two = [run_model("a"), run_model("b", seed=1)]
     return [
-        Page(render([run_model()])),
-        Page(render([run_model(unit="customer", adjacency="replace")])),
-        Page(render([run_model(**UNSOUND)])),
-        Page(render(two)),
-        Page(render([*two, run_model("c", **UNSOUND)], full_comparison("planted"))),
-        Page(render([], full_comparison("public"))),
-        Page(render([], full_comparison("private"))),
+        Page(_render([run_model()])),
+        Page(_render([run_model(unit="customer", adjacency="replace")])),
+        Page(_render([run_model(**UNSOUND)])),
+        Page(_render(two)),
+        Page(_render([*two, run_model("c", **UNSOUND)], full_comparison("planted"))),
+        Page(_render([], full_comparison("public"))),
+        Page(_render([], full_comparison("private"))),
     ]
 
 
@@ -100,7 +101,7 @@ def test_headings_begin_with_one_h1_and_skip_no_level() -> None:
 
 
 def test_plotly_is_in_the_page_once_and_only_named_scripts_may_run() -> None:
-    page = Page(render([run_model(), run_model("b")]))
+    page = Page(_render([run_model(), run_model("b")]))
     code = [text for attributes, text in page.scripts if attributes.get("type") is None]
     assert code[0] == get_plotlyjs()
     assert len(code) == 2
@@ -113,7 +114,7 @@ def test_plotly_is_in_the_page_once_and_only_named_scripts_may_run() -> None:
 
 
 def test_hostile_words_stay_text() -> None:
-    plain, hostile = Page(render([run_model()])), Page(render([run_model(words=HOSTILE)]))
+    plain, hostile = Page(_render([run_model()])), Page(_render([run_model(words=HOSTILE)]))
     assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in plain.elements]
     assert "<img src=x onerror=" in hostile.text
     assert "{{ 7 * 7 }}" in hostile.text
@@ -123,8 +124,8 @@ def test_hostile_words_stay_text() -> None:
 
 
 def test_the_promise_is_told_in_odds_that_are_rounded_upwards() -> None:
-    text = Page(render([run_model(epsilon=1.0)])).text
-    for prior in PRIORS:
+    text = Page(_render([run_model(epsilon=1.0)])).text
+    for prior in _PRIORS:
         most = belief_at_most(prior, 1.0, 1e-6)
         assert f"{prior:.0%} {math.ceil(most * 1000) / 10:.1f}%" in text
     assert "differentially private for one document, added or removed" in text
@@ -132,7 +133,7 @@ def test_the_promise_is_told_in_odds_that_are_rounded_upwards() -> None:
 
 
 def test_people_and_replacement_are_told_in_their_own_words() -> None:
-    text = Page(render([run_model(unit="customer", adjacency="replace")])).text
+    text = Page(_render([run_model(unit="customer", adjacency="replace")])).text
     assert "differentially private for one customer, replaced" in text
     assert "counts with all its documents" in text
     assert "A person with several documents" not in text
@@ -141,37 +142,37 @@ def test_people_and_replacement_are_told_in_their_own_words() -> None:
 @pytest.mark.parametrize("given", ["public", "private"])
 def test_a_public_word_list_is_named_among_what_is_not_covered(given: str) -> None:
     model = run_model()
-    page = Page(render([TopicModel(**{**vars(model), "parameters": {**model.parameters, "vocabulary": given}})]))
+    page = Page(_render([TopicModel(**{**vars(model), "parameters": {**model.parameters, "vocabulary": given}})]))
     assert ("it was given as public" in page.text) == (given == "public")
 
 
 def test_what_is_not_private_is_stamped_in_title_and_body_with_its_reason() -> None:
-    page = Page(render([run_model(**UNSOUND)]))
+    page = Page(_render([run_model(**UNSOUND)]))
     assert page.title.startswith("NOT PRIVATE: topics of toys")
     assert "NOT PRIVATE: simulated noise from a known seed." in page.text
     assert any(attributes.get("class") == "stamp" for _, attributes in page.elements)
     assert "believe" not in page.text
-    sound = Page(render([run_model()]))
+    sound = Page(_render([run_model()]))
     assert "NOT" not in sound.title
     assert not any(attributes.get("class") == "stamp" for _, attributes in sound.elements)
 
 
 def test_what_is_not_proven_is_stamped_as_such() -> None:
     for stamp in ("not proven private", "NOT PROVEN PRIVATE"):
-        page = Page(render([run_model(**{**UNSOUND, "reason": f"{stamp}: Theorem 5 is false"})]))
+        page = Page(_render([run_model(**{**UNSOUND, "reason": f"{stamp}: Theorem 5 is false"})]))
         assert page.title.startswith("NOT PROVEN PRIVATE: topics")
         assert " NOT PROVEN PRIVATE: Theorem 5 is false." in page.text
         assert "PRIVATE: NOT" not in page.text
 
 
 def test_one_bad_run_among_good_ones_is_stamped_and_named() -> None:
-    page = Page(render([run_model("good"), run_model("bad", seed=1, **UNSOUND)]))
+    page = Page(_render([run_model("good"), run_model("bad", seed=1, **UNSOUND)]))
     assert page.title.startswith("with runs NOT PRIVATE: ")
     assert "(1 of 2 runs: bad)" in page.text
 
 
 def test_unsound_outcomes_of_a_comparison_are_stamped_even_without_their_models() -> None:
-    page = Page(render([], comparison(outcome("default", 1.0, 0), outcome("none", 1.0, 0), kind="private")))
+    page = Page(_render([], comparison(outcome("default", 1.0, 0), outcome("none", 1.0, 0), kind="private")))
     assert page.title.startswith("with runs NOT PROVEN PRIVATE: ")
     assert "1 of the 2 runs compared" in page.text
 
@@ -181,7 +182,7 @@ def test_unsound_outcomes_of_a_comparison_are_stamped_even_without_their_models(
 def test_a_comparison_with_simulated_noise_is_stamped_though_its_placements_are_proven(kind: str, models: int) -> None:
     data = comparison(outcome("default", 1.0, 0), outcome("default", 2.0, 0, status="unsupported"), kind=kind)
     privacy = {} if kind == "private" else UNSOUND
-    page = Page(render([run_model("default-sound-1-0", **privacy)][:models], data))
+    page = Page(_render([run_model("default-sound-1-0", **privacy)][:models], data))
     assert page.title.startswith("NOT PRIVATE: noise placements" if kind != "private" else "noise placements")
     stamps = re.findall("NOT PRIVATE: all runs compared drew their noise from a known seed", page.text)
     assert len(stamps) == (kind != "private")
@@ -194,7 +195,7 @@ def test_a_comparison_with_simulated_noise_is_stamped_though_its_placements_are_
 def test_unproven_models_of_a_simulated_comparison_keep_their_own_stamp() -> None:
     data = comparison(outcome("config1", 1.0, 0, calibration="published"), outcome("none", 1.0, 0))
     reasons = {"config1-published-1-0": "NOT PROVEN PRIVATE: a false theorem", "none-sound-1-0": "NOT PRIVATE: exact"}
-    text = Page(render([run_model(run, **{**UNSOUND, "reason": r}) for run, r in reasons.items()], data)).text
+    text = Page(_render([run_model(run, **{**UNSOUND, "reason": r}) for run, r in reasons.items()], data)).text
     assert "NOT PROVEN PRIVATE: a false theorem (1 of 2 runs: config1, published, epsilon 1, repeat 1)" in text
     assert "PRIVATE: exact" not in text
     assert "2 of the 2 runs compared are of placements without noise or without a proof" in text
@@ -203,39 +204,36 @@ def test_unproven_models_of_a_simulated_comparison_keep_their_own_stamp() -> Non
 def test_what_a_comparison_spent_is_not_told_from_the_runs_that_have_models() -> None:
     models = [run_model("default-sound-1-0"), run_model("default-sound-2-0", seed=1)]
     cells = [outcome("default", epsilon, 0, status=status) for epsilon, status in ((1, "done"), (2, "done"), (4, "no"))]
-    text = Page(render(models, comparison(*cells, kind="private"))).text
+    text = Page(_render(models, comparison(*cells, kind="private"))).text
     assert "add up to" not in text
-    assert (
-        "one without an answer too. What all of them together may give away is what dplda budget show calls the "
-        "guarantee" in text
-    )
+    assert "even one without an answer. The guarantee over all of them is shown by: dplda budget show." in text
 
 
 def test_documents_are_called_noisy_where_noise_protects_them() -> None:
-    assert "documents (noisy) 100" in Page(render([run_model()])).text
-    unsound = Page(render([run_model(**UNSOUND)])).text
+    assert "documents (noisy) 100" in Page(_render([run_model()])).text
+    unsound = Page(_render([run_model(**UNSOUND)])).text
     assert "documents 100" in unsound
     assert "(noisy)" not in unsound
 
 
 def test_runs_on_one_dataset_are_added_up_and_the_guarantee_is_left_to_the_grant() -> None:
-    text = Page(render([run_model("a"), run_model("b", seed=1)])).text
+    text = Page(_render([run_model("a"), run_model("b", seed=1)])).text
     assert "These 2 runs on toys add up to" in text
     assert "What is guaranteed of all runs together, dplda budget show tells" in text
-    told = Page(render([run_model("a"), run_model("b", seed=1)], None, {"toys": "the guarantee is <this>"})).text
+    told = Page(_render([run_model("a"), run_model("b", seed=1)], None, {"toys": "the guarantee is <this>"})).text
     assert told.count("together, the guarantee is <this>.") == 3  # once for both runs, once for each
-    assert "add up to" not in Page(render([run_model("a"), run_model("b", seed=1, unit="customer")])).text
+    assert "add up to" not in Page(_render([run_model("a"), run_model("b", seed=1, unit="customer")])).text
 
 
 def test_seconds_of_a_private_comparison_are_nowhere() -> None:
     timed = outcome("default", 1.0, 0, seconds={"read": 4321.987})
-    assert "4321.9" not in render([], comparison(timed, kind="private"))
-    assert "4321.9" in render([], comparison(timed))
+    assert "4321.9" not in _render([], comparison(timed, kind="private"))
+    assert "4321.9" in _render([], comparison(timed))
 
 
 def test_runs_of_a_comparison_are_called_by_their_cell() -> None:
     data = comparison(outcome("default", 2.0, 1, error=0.1), outcome("none", math.inf, 0))
-    page = Page(render([run_model("default-sound-2-1"), run_model("none-sound-inf-0")], data))
+    page = Page(_render([run_model("default-sound-2-1"), run_model("none-sound-inf-0")], data))
     assert "default, epsilon 2, repeat 2" in page.text
     assert "no noise (not private), repeat 1" in page.text
 
@@ -264,21 +262,21 @@ def test_what_cannot_be_reported_is_one_clear_line(tmp_path: Path) -> None:
 def test_a_model_with_bare_parameters_can_be_reported() -> None:
     model = make_model(1, 2)
     bare = TopicModel(**{**vars(model), "parameters": {"alpha": [1.0]}})
-    assert Page(render([bare])).title.startswith("topics of a dataset")
+    assert Page(_render([bare])).title.startswith("topics of a dataset")
 
 
 def test_noise_by_the_papers_formulas_is_shown_edge_by_edge() -> None:
     model = run_model(**UNSOUND)
     noise = {"e6": {"epsilon": 1.0, "std": 0.25}, "e8": {"epsilon": 1.0, "std": 0.125}}
     published = TopicModel(**{**vars(model), "parameters": {**model.parameters, "published": noise}})
-    assert "e6 1 0.25 e8 1 0.125" in Page(render([published])).text
-    assert "paper's graph" not in Page(render([model])).text
+    assert "e6 1 0.25 e8 1 0.125" in Page(_render([published])).text
+    assert "paper's graph" not in Page(_render([model])).text
 
 
 def test_a_fitted_model_can_be_reported(tmp_path: Path) -> None:
-    counts, _, _ = dplda.corpus.synthetic(n_documents=2000, n_words=60, n_topics=3, mean_length=40, seed=0)
+    counts, _, _ = synthetic(n_documents=2000, n_words=60, n_topics=3, mean_length=40, seed=0)
     corpus = dplda.Corpus.from_counts(counts, [f"w{j}" for j in range(60)], public_vocabulary=True)
     model = dplda.fit(corpus, n_topics=3, ledger=False, simulate_seed=0, max_document_frequency=1.0)
-    page = Page(render([model]))
+    page = Page(_render([model]))
     assert page.title.startswith("NOT PRIVATE: ")
     assert "Noise against signal" in page.text

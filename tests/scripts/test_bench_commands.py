@@ -48,7 +48,7 @@ def test_choices_are_those_that_the_modules_know() -> None:
     assert tuple(utility.SYSTEMS) == commands.SYSTEMS
     assert tuple(recovery.SYSTEMS) == commands.PEERS
     assert tuple(membership.SYSTEMS) == commands.ATTACKED
-    assert all(registry.find(name, registry.SOUND).split for name in commands.SPLIT)
+    assert all(registry.find(name).split for name in commands.SPLIT)
 
 
 def test_defaults_are_those_that_the_modules_know() -> None:

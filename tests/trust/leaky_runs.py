@@ -32,7 +32,7 @@ from dplda.cli.main import main
 from dplda.ledger import Ledger, Reservation
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
-from dplda.model import KINDS, TopicModel
+from dplda.model import EXPORTERS, TopicModel
 from dplda.store.count_store import CountStore
 from dplda.store.fingerprint import Fingerprinter
 from dplda.store.partial_store import PartialStore
@@ -107,7 +107,7 @@ def cases(corpora: Path, everywhere: bool) -> Iterator[Case]:
         ["topics", "./model", "--csv", "topics.csv"],
         ["transform", "./model", notes, "--out", "p.csv", "--json"],
         ["report", "./model", "--output", "report.html"],
-        *(["export", "./model", "--to", kind, "--out", f"out-{kind}"] for kind in KINDS),
+        *(["export", "./model", "--to", kind, "--out", f"out-{kind}"] for kind in EXPORTERS),
         ["runs", "show", "notes"],
         ["runs", "--json"],
         ["budget", "show"],
