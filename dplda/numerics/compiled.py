@@ -18,11 +18,7 @@ import numba
 from platformdirs import user_cache_path
 
 PACKAGE = Path(__file__).resolve().parents[1]
-SOURCES = (
-    "numerics/*.py",
-    "statistics/*.py",
-    "config.py",
-)  # compiled in, as code or constants
+SOURCES = ("numerics/*.py", "statistics/*.py", "config.py", "splitmix.py")  # compiled in, as code or constants
 
 
 def compiled(*, keep: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:

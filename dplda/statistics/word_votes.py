@@ -11,6 +11,7 @@ from dplda.config import MINIMUM_LENGTH
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import BOUND
 from dplda.numerics.threads import add, run_ranges, split
+from dplda.splitmix import finalise
 from dplda.store.units import UnitCounts
 
 MOST_WORDS = 200  # m: the most words a unit may pick
@@ -22,12 +23,7 @@ def word_hashes(words: Sequence[str]) -> np.ndarray:
     return np.frombuffer(digests, np.uint64)
 
 
-@compiled()
-def _mix(x: np.uint64) -> np.uint64:
-    """Finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+_mix = compiled()(finalise)
 
 
 @compiled()
