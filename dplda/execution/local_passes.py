@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dplda.execution.passes import RANGE_BYTES, Pass, Passes, Sums, moments_of, read_range
+from dplda.execution.passes import RANGE_BYTES, Pass, Passes, Sums, read_range
 from dplda.numerics.threads import add, thread_count
-from dplda.statistics.exact_moments import ExactMoments
+from dplda.statistics.exact_moments import ExactMoments, exact_moments
 from dplda.store.count_store import CountStore
 from dplda.store.units import UnitCounts, UnitRange
 
@@ -40,7 +40,7 @@ class LocalPasses(Passes):
 
     def exact_moments(self, h: np.ndarray) -> ExactMoments:
         """See `Passes`."""
-        return moments_of(self._everything(), h)
+        return exact_moments(*self._everything().arrays, h)
 
     def range_counts(self, index: int) -> UnitCounts:
         """The counts of the range `index`."""

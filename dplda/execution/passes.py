@@ -15,7 +15,7 @@ import numpy as np
 
 from dplda.numerics.threads import add, run_ranges, split
 from dplda.statistics import Contribution
-from dplda.statistics.exact_moments import ExactMoments, exact_moments
+from dplda.statistics.exact_moments import ExactMoments
 from dplda.statistics.norm_histogram import clip_bins
 from dplda.statistics.unit_sums import UnitSums, count_eligible
 from dplda.statistics.word_votes import count_votes, word_hashes
@@ -106,12 +106,6 @@ class Passes(ABC):
 def read_range(store: CountStore, words: Sequence[str] | None, units: UnitRange) -> UnitCounts:
     """The counts of `units` over `words`, or over the whole dictionary."""
     return all_words(store, units) if words is None else project(store, words, units)
-
-
-def moments_of(counts: UnitCounts, h: np.ndarray) -> ExactMoments:
-    """`exact_moments` of all units."""
-    c = counts
-    return exact_moments(c.indptr, c.words, c.counts, c.unit_ptr, h)
 
 
 def _n_units(counts: UnitCounts, threads: int) -> int:

@@ -31,7 +31,7 @@ class UnitCounts:
     n_words: int
 
     @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """`indptr`, `words`, `counts` and `unit_ptr`."""
         return self.indptr, self.words, self.counts, self.unit_ptr
 

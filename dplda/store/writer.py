@@ -238,17 +238,10 @@ def merge(
     shape = (len(indptr) - 1, max(n_words, 1))
     matrix = scipy.sparse.csr_array((counts.astype(np.int64), words, indptr), shape=shape)
     matrix.sum_duplicates()
-    over = matrix.data > MAX_COUNT
-    if not over.any():
-        return (
-            matrix.indptr.astype(np.int64),
-            matrix.indices.astype(np.int32),
-            matrix.data.astype(np.int32),
-        ), 0
-    rows = np.repeat(np.arange(shape[0]), np.diff(matrix.indptr))
-    emptied = np.zeros(shape[0], dtype=np.bool_)
-    emptied[rows[over]] = True
-    keep = ~emptied[rows]
-    kept = np.bincount(rows[keep], minlength=shape[0])
-    starts = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
-    return (starts, matrix.indices[keep].astype(np.int32), matrix.data[keep].astype(np.int32)), int(emptied.sum())
+    over = np.flatnonzero(matrix.data > MAX_COUNT)
+    emptied = np.unique(np.searchsorted(matrix.indptr, over, "right") - 1)
+    for row in emptied:
+        matrix.data[matrix.indptr[row] : matrix.indptr[row + 1]] = 0
+    matrix.eliminate_zeros()
+    merged = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.int32)
+    return merged, len(emptied)
