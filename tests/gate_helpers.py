@@ -112,5 +112,5 @@ def seal(monkeypatch: pytest.MonkeyPatch) -> None:
     def touched(*_: Any, **__: Any) -> None:
         raise AssertionError("private counts were touched")
 
-    for name in ("_each", "_added", "shard", "exact_moments", "dictionary"):
+    for name in ("_map_ranges", "_sum_ranges", "range_counts", "exact_moments", "dictionary"):
         monkeypatch.setattr(LocalPasses, name, property(touched) if name == "dictionary" else touched)

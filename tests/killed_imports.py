@@ -28,8 +28,8 @@ STEPS = (
     (os, "rename"),
     (os, "unlink"),
     (os, "rmdir"),
-    (dplda.store.shards, "write_whole"),
-    (dplda.store.partial_store, "write_whole"),
+    (dplda.store.shards, "write_atomically"),
+    (dplda.store.partial_store, "write_atomically"),
 )
 BLOCK, CHUNK = 4, 2
 KEY = b"k" * 32
@@ -51,7 +51,7 @@ def main(corpus: Path, folder: Path) -> None:
 def take(corpus: Path, store: Path) -> list[str]:
     """Import in small blocks; return the notices."""
     dplda.store.writer.BLOCK_DOCUMENTS, dplda.readers.counted_files._CHUNK_DOCUMENTS = BLOCK, CHUNK
-    dplda.store.writer.SHARD_BLOCKS = 1
+    dplda.store.writer._SHARD_BLOCKS = 1
     notices: list[str] = []
     dplda.read_corpus(corpus).write(store, notice=notices.append, key=KEY)
     return notices

@@ -53,10 +53,9 @@ PRIVATE_MODULES = {
 PRIVATE_NAMES = {
     "CountStore": {*PASSES, "dplda.model.inference"},
     "UnitCounts": {*PASSES, *LOOPS},
-    "Shard": PASSES,
+    "UnitRange": PASSES,
     "all_words": {"dplda.execution.passes"},
-    "read_shard": {"dplda.execution.local_passes", "dplda.execution.cluster_passes"},
-    "moments_of": {"dplda.execution.local_passes"},
+    "read_range": {"dplda.execution.local_passes", "dplda.execution.cluster_passes"},
     "UnitSums": {"dplda.execution.passes"},
     "loop_over_units": set(),
     "count_eligible": {"dplda.execution.passes"},
@@ -91,7 +90,7 @@ PRIVATE_NAMES = {
 }
 DEFINED_IN = {
     **dict.fromkeys(
-        ["Passes", "read_shard", "moments_of", "clip_histogram", "clipped_sum", "largest_norm", "count_units"],
+        ["Passes", "read_range", "clip_histogram", "clipped_sum", "largest_norm", "count_units"],
         "dplda.execution.passes",
     ),
     "LocalPasses": "dplda.execution.local_passes",

@@ -34,7 +34,7 @@ from dplda.store import shards, writer
 from dplda.store.count_store import CountStore
 from dplda.store.fingerprint import Fingerprinter, fingerprint
 from dplda.store.partial_store import StoreLocked
-from dplda.store.shards import whole_shards
+from dplda.store.shards import intact_shards
 from dplda.store.writer import StoreWriter
 from dplda.tokenize import pool
 
@@ -51,7 +51,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Chunks of two documents, shards of one block of at least five, one process."""
     monkeypatch.setenv("DPLDA_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(writer, "BLOCK_DOCUMENTS", 5)
-    monkeypatch.setattr(writer, "SHARD_BLOCKS", 1)
+    monkeypatch.setattr(writer, "_SHARD_BLOCKS", 1)
     for module in (counted_files, pool):
         monkeypatch.setattr(module, "_CHUNK_DOCUMENTS", 2)
     monkeypatch.setattr(parquet, "_BATCH_ROWS", 3)
@@ -220,7 +220,7 @@ def test_every_format_goes_on_wherever_it_was_stopped(tmp_path: Path, name: str)
         assert content(tmp_path / f"s{chunks}") == whole
         assert not partial_of(tmp_path / f"s{chunks}").exists()
         chunks += 1
-    n_shards = len(whole_shards(tmp_path / "whole"))
+    n_shards = len(intact_shards(tmp_path / "whole"))
     assert behind == sorted(behind)
     assert len({*behind}) == n_shards  # from the beginning, or behind every shard but the last
     assert (behind[0], behind[-1] > N // 2) == (0, True)
@@ -259,7 +259,7 @@ def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_long_documents_make_shards_of_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "BLOCK_DOCUMENTS", 1000)
-    monkeypatch.setattr(writer, "SHARD_ENTRIES", 10)
+    monkeypatch.setattr(writer, "_SHARD_ENTRIES", 10)
     take = made(tmp_path / "corpus")
     stopped(take, tmp_path / "s", 9)
     assert resumed_after(take(tmp_path / "s")) >= 14
@@ -310,7 +310,7 @@ def test_killed_at_any_step_an_import_goes_on(killed: tuple[Path, list[dict[str,
             assert content(place / "store") == whole
             continue
         begun = (place / ".store.partial/origin.json").exists()
-        with pytest.raises(InputError, match="not whole" if begun else "not a corpus store"):
+        with pytest.raises(InputError, match="incomplete" if begun else "not a corpus store"):
             CountStore.open(place / "store")
         behind.append(resumed_after(take(place / "c.ldac", place / "store")))
         assert content(place / "store") == whole, line
@@ -318,7 +318,7 @@ def test_killed_at_any_step_an_import_goes_on(killed: tuple[Path, list[dict[str,
     assert len(lines) > 60
     assert lines[-1] == {"number": len(lines) - 1, "step": "end", "survived": True}
     assert behind == sorted(behind)
-    assert len({*behind}) == len(whole_shards(folder / "whole")) + 1
+    assert len({*behind}) == len(intact_shards(folder / "whole")) + 1
 
 
 def test_an_import_killed_once_its_store_is_there_leaves_no_more_than_the_next_removes(
@@ -370,7 +370,7 @@ def test_a_disk_full_at_any_file_is_one_line_and_the_import_goes_on(
 ) -> None:
     take = made(tmp_path / "corpus")
     take(tmp_path / "whole")
-    write_whole, left = shards.write_whole, 0
+    write_atomically, left = shards.write_atomically, 0
 
     def full(path: Path, write: Callable[[object], object]) -> None:
         nonlocal left
@@ -382,7 +382,7 @@ def test_a_disk_full_at_any_file_is_one_line_and_the_import_goes_on(
                 file.truncate(file.tell() // 2)  # type: ignore[attr-defined]
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        write_whole(path, half)
+        write_atomically(path, half)
 
     behind: list[int] = []
     message: str | None = ""
@@ -391,7 +391,7 @@ def test_a_disk_full_at_any_file_is_one_line_and_the_import_goes_on(
         store = tmp_path / f"s{left}"
         with monkeypatch.context() as patch:
             for module in (shards, partial_module):
-                patch.setattr(module, "write_whole", full)
+                patch.setattr(module, "write_atomically", full)
             message = failure(take, store)
         if message is not None:
             assert (
@@ -401,7 +401,7 @@ def test_a_disk_full_at_any_file_is_one_line_and_the_import_goes_on(
             behind.append(resumed_after(take(store)))
             assert content(store) == content(tmp_path / "whole")
     assert behind == sorted(behind)
-    assert len({*behind}) == len(whole_shards(tmp_path / "whole")) + 1
+    assert len({*behind}) == len(intact_shards(tmp_path / "whole")) + 1
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -414,7 +414,7 @@ def test_damage_costs_what_is_behind_it_and_nothing_else(
     take(folder / "whole")
     stopped(take, folder / "s", data.draw(st.integers(3, 10)))
     left = partial_of(folder / "s") / "store"
-    reached = [0, *(shard.checkpoint().n_read for shard in whole_shards(left))]
+    reached = [0, *(shard.checkpoint().n_read for shard in intact_shards(left))]
     file = data.draw(st.sampled_from(sorted(left.iterdir())))
     there = file.read_bytes()
     place = data.draw(st.integers(0, 9999)) * len(there) // 10000
@@ -435,7 +435,7 @@ def test_damage_costs_what_is_behind_it_and_nothing_else(
 def test_an_origin_that_cannot_be_read_starts_over(tmp_path: Path) -> None:
     take = made(tmp_path / "corpus")
     take(tmp_path / "whole")
-    for number, there in enumerate([b"", b"[]", b'{"asked": {}}', b'{"asked": 1, "found": 2}', b"[" * 200_000]):
+    for number, there in enumerate([b"", b"[]", b'{"options": {}}', b'{"options": 1, "state": 2}', b"[" * 200_000]):
         store = tmp_path / f"s{number}"
         stopped(take, store, 7)
         (partial_of(store) / "origin.json").write_bytes(there)
@@ -450,7 +450,7 @@ def test_what_an_earlier_version_left_is_thrown_away(tmp_path: Path) -> None:
         (partial_of(tmp_path / "s") / name).write_bytes(b"{}")
     assert take(tmp_path / "s") == []
     assert not partial_of(tmp_path / "s").exists()
-    assert len(content(tmp_path / "s")) == 2 + len(whole_shards(tmp_path / "s"))
+    assert len(content(tmp_path / "s")) == 2 + len(intact_shards(tmp_path / "s"))
 
 
 def test_stopped_again_and_again_an_import_comes_to_its_end(tmp_path: Path) -> None:
@@ -541,7 +541,7 @@ def test_another_corpus_is_refused_until_a_restart_is_asked_for(tmp_path: Path) 
 
 def test_two_imports_into_one_folder_do_not_meet(tmp_path: Path) -> None:
     take = made(tmp_path / "corpus")
-    with StoreWriter(tmp_path / "s"), pytest.raises(StoreLocked, match=r"Another import into .*s is going on"):
+    with StoreWriter(tmp_path / "s"), pytest.raises(StoreLocked, match=r"Another import into .*s is running"):
         take(tmp_path / "s")
     with pytest.raises(InputError, match="exists already"):
         take(tmp_path / "s")
@@ -596,10 +596,10 @@ def test_somebody_elses_folder_in_the_way_is_not_written_to(tmp_path: Path, monk
     (tmp_path / ".t.partial").write_text("")
     (tmp_path / ".u.partial").mkdir()
     for name in "st":
-        with pytest.raises(InputError, match=f"{name}.partial is not a folder of yours"):
+        with pytest.raises(InputError, match=f"{name}.partial is not a folder that you own"):
             take(tmp_path / name)
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    with pytest.raises(InputError, match=r"u\.partial is not a folder of yours"):
+    with pytest.raises(InputError, match=r"u\.partial is not a folder that you own"):
         take(tmp_path / "u")
     assert [*(tmp_path / "theirs").iterdir(), *(tmp_path / ".u.partial").iterdir()] == []
 
@@ -608,7 +608,7 @@ def test_somebody_elses_folder_in_the_way_is_not_written_to(tmp_path: Path, monk
 def test_half_a_store_is_never_taken_for_one(tmp_path: Path, place: str) -> None:
     stopped(made(tmp_path / "corpus"), tmp_path / "s", 7)
     for opening in (CountStore.open, dplda.read_corpus, partial(dplda.read_corpus, unit_field="who")):
-        with pytest.raises(InputError, match=r"is not whole: .* give the same `dplda corpus import` command again"):
+        with pytest.raises(InputError, match=r"is incomplete: .* give the same `dplda corpus import` command again"):
             opening(tmp_path / place)
 
 

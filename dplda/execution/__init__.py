@@ -1,1 +1,1 @@
-"""Who sums over the private counts: threads of this machine, its GPU, or a Dask cluster."""
+"""Execution engines that sum over the private counts: local threads, a GPU, or a Dask cluster."""

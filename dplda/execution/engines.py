@@ -22,10 +22,10 @@ Engine = Callable[[CountStore], Passes]
 
 @contextmanager
 def running_engine(settings: ExecutionSettings) -> Iterator[Engine]:
-    """What makes passes over a store, in threads, on a GPU or on a cluster.
+    """The function that makes the `Passes` of a store: in threads, on a GPU or on a cluster.
 
-    Raises `InputError` for a scheduler or a GPU that cannot be had. The device ``auto`` says in one warning why there
-    is no GPU.
+    Raises `InputError` if the scheduler or the GPU is not available. The device ``auto`` logs one warning instead if
+    there is no GPU.
     """
     if settings.engine == "local":
         gpu = _gpu(settings.device)

@@ -1,7 +1,7 @@
-"""Passes over the private counts on a GPU: contributions are summed there, everything else on this machine.
+"""Passes over the private counts that sum contributions on a GPU and compute everything else on the CPU.
 
-Shards are read in threads and brought to the GPU while the one before is computed; those that fit there stay. A run
-computes all contributions on the GPU or none (docs/privacy.md, rule 12): a GPU that fails ends the run.
+Threads read the ranges of units and copy each to the GPU while the previous one is computed; ranges that fit stay in
+GPU memory. A run computes all contributions on the GPU or none (docs/privacy.md, rule 12): a GPU failure ends the run.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from dplda.statistics.gpu_sums import GpuSums, UnitArrays, arranged, upload
 from dplda.statistics.norm_histogram import clip_bins
 from dplda.store.count_store import CountStore
 
-HELD = 0.5  # of the free memory at most, for shards that stay on the GPU
+_HELD_SHARE = 0.5  # largest share of the free GPU memory for ranges that stay there
 
 
 class GpuPasses(LocalPasses):
-    """`LocalPasses` whose contributions are summed on `gpu`; they raise `DeviceError`."""
+    """`LocalPasses` that sum contributions on `gpu`. Passes raise `DeviceError` if it fails."""
 
     def __init__(self, store: CountStore, gpu: Gpu) -> None:
         super().__init__(store)
         self._gpu = gpu
         self._held: list[UnitArrays] = []
         with _one_line():
-            self._room = HELD * gpu.free()
+            self._room = _HELD_SHARE * gpu.free()
 
     def use_words(self, words: tuple[str, ...]) -> None:
         """See `Passes`."""
@@ -49,7 +49,7 @@ class GpuPasses(LocalPasses):
 
     def largest_norm(self, contribution: Contribution) -> float:
         """See `Passes`."""
-        norms = self._norms(contribution, [np.arange(n) for n in self._shard_sizes()])
+        norms = self._norms(contribution, [np.arange(n) for n in self._range_sizes()])
         return max((float(part.max(initial=0.0)) for part in norms), default=0.0)
 
     def _histogram(self, contribution: Contribution, chosen: Sequence[np.ndarray]) -> np.ndarray:
@@ -58,22 +58,22 @@ class GpuPasses(LocalPasses):
     def _norms(self, contribution: Contribution, chosen: Sequence[np.ndarray]) -> list[np.ndarray]:
         with _one_line():
             sums = GpuSums(self._gpu, contribution)
-            found = [sums.norms(units, own) for units, own in zip(self._units(), chosen, strict=True)]
+            on_gpu = [sums.norms(units, indices) for units, indices in zip(self._units(), chosen, strict=True)]
             self._gpu.finish()
-            return [to_numpy(norms) for norms in found]
+            return [to_numpy(norms) for norms in on_gpu]
 
     def _units(self) -> Iterator[UnitArrays]:
-        """Every shard, on the GPU and in a turn of its own."""
+        """Every range of units, on the GPU, in alternating streams (see `Gpu.turn`)."""
         held = len(self._held)
         for index, units in enumerate(self._held):
             with self._gpu.turn(index):
                 yield units
 
         def read(index: int) -> UnitArrays:
-            c = self.shard(held + index)
+            c = self.range_counts(held + index)
             return arranged(c.indptr, c.words, c.counts, c.unit_ptr, c.n_words)
 
-        for index, read_units in enumerate(in_threads(read, self.n_shards - held), held):
+        for index, read_units in enumerate(in_threads(read, self.n_ranges - held), held):
             with self._gpu.turn(index):
                 units = upload(self._gpu, read_units)
                 if index == len(self._held) and units.n_bytes <= self._room:
@@ -84,7 +84,7 @@ class GpuPasses(LocalPasses):
 
 @contextmanager
 def _one_line() -> Iterator[None]:
-    """One line for a GPU that cannot finish; messages of its library may show sizes, which are private."""
+    """Turn a failure of the GPU into a one-line `DeviceError`; the library's own message may show private sizes."""
     try:
         yield
     except InputError:

@@ -1,7 +1,7 @@
-"""Passes in this process, in threads.
+"""Passes in threads of this process.
 
-A small store is one shard, which stays in memory. A large one is many shards, which threads read from the store again
-in every pass, so that memory holds one shard per thread, whatever the number of documents.
+A small store is one range of units, which stays in memory. A large store is divided into many ranges, which threads
+read again in every pass, so that memory holds one range per thread, whatever the number of documents.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dplda.execution.passes import SHARD_BYTES, Pass, Passes, Sums, moments_of, read_shard
+from dplda.execution.passes import RANGE_BYTES, Pass, Passes, Sums, read_range
 from dplda.numerics.threads import add, thread_count
-from dplda.statistics.exact_moments import ExactMoments
+from dplda.statistics.exact_moments import ExactMoments, exact_moments
 from dplda.store.count_store import CountStore
-from dplda.store.units import Shard, UnitCounts
+from dplda.store.units import UnitCounts, UnitRange
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-IN_MEMORY = 2**29  # bytes of the largest store that is kept in memory as one shard
+_IN_MEMORY_BYTES = 2**29  # size of the largest store that is kept in memory as one range
 
 
 class LocalPasses(Passes):
-    """Passes in threads of this process over `n_shards` of the units; None chooses by the size of the store."""
+    """Passes in threads over `n_ranges` ranges of units; None derives the number from the size of the store."""
 
-    def __init__(self, store: CountStore, n_shards: int | None = None) -> None:
+    def __init__(self, store: CountStore, n_ranges: int | None = None) -> None:
         super().__init__(store)
-        in_memory = store.n_bytes <= IN_MEMORY or store.path is None
-        self.n_shards = n_shards or (1 if in_memory else -(-store.n_bytes // SHARD_BYTES))
+        in_memory = store.n_bytes <= _IN_MEMORY_BYTES or store.path is None
+        self.n_ranges = n_ranges or (1 if in_memory else -(-store.n_bytes // RANGE_BYTES))
         self._all: UnitCounts | None = None
 
     def use_words(self, words: tuple[str, ...]) -> None:
@@ -40,40 +40,39 @@ class LocalPasses(Passes):
 
     def exact_moments(self, h: np.ndarray) -> ExactMoments:
         """See `Passes`."""
-        return moments_of(self._everything(), h)
+        return exact_moments(*self._everything().arrays, h)
 
-    def shard(self, index: int) -> UnitCounts:
-        """The counts of a shard."""
-        return self._everything() if self.n_shards == 1 else self._read(index)
+    def range_counts(self, index: int) -> UnitCounts:
+        """The counts of the range `index`."""
+        if self.n_ranges == 1:
+            return self._everything()
+        return read_range(self._store, self._words, UnitRange(index, self.n_ranges))
 
     def _everything(self) -> UnitCounts:
         if self._all is None:
-            self._all = read_shard(self._store, self._words, Shard())
+            self._all = read_range(self._store, self._words, UnitRange())
         return self._all
 
-    def _read(self, index: int) -> UnitCounts:
-        return read_shard(self._store, self._words, Shard(index, self.n_shards))
+    def _map_ranges(self, work: Callable[..., Any], *shared: Any, per_range: Sequence[Any] | None = None) -> list[Any]:
+        return list(self._results(work, shared, per_range))
 
-    def _each(self, work: Callable[..., Any], *shared: Any, own: Sequence[Any] | None = None) -> list[Any]:
-        return list(self._results(work, shared, own))
+    def _sum_ranges(self, work: Pass, *shared: Any, per_range: Sequence[Any] | None = None) -> Sums:
+        return add(self._results(work, shared, per_range))
 
-    def _added(self, work: Pass, *shared: Any, own: Sequence[Any] | None = None) -> Sums:
-        return add(self._results(work, shared, own))
+    def _results(self, work: Callable[..., _T], shared: Sequence[Any], per_range: Sequence[Any] | None) -> Iterable[_T]:
+        threads = thread_count() if self.n_ranges == 1 else 1
 
-    def _results(self, work: Callable[..., T], shared: Sequence[Any], own: Sequence[Any] | None) -> Iterable[T]:
-        if self.n_shards == 1:
-            return [work(self._everything(), thread_count(), *shared, *([] if own is None else [own[0]]))]
+        def one(index: int) -> _T:
+            more = [] if per_range is None else [per_range[index]]
+            return work(self.range_counts(index), threads, *shared, *more)
 
-        def one(index: int) -> T:
-            return work(self._read(index), 1, *shared, *([] if own is None else [own[index]]))
-
-        return in_threads(one, self.n_shards)
+        return [one(0)] if self.n_ranges == 1 else in_threads(one, self.n_ranges)
 
 
-def in_threads(work: Callable[[int], T], n: int) -> Iterable[T]:
+def in_threads(work: Callable[[int], _T], n: int) -> Iterable[_T]:
     """Yield ``work(i)`` for i < n in order, from one thread per core, with no more results pending than threads."""
     with ThreadPoolExecutor(thread_count()) as pool:
-        started: deque[Future[T]] = deque()
+        started: deque[Future[_T]] = deque()
         for index in range(n):
             if len(started) == thread_count():
                 yield started.popleft().result()

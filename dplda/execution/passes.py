@@ -1,7 +1,7 @@
 """Passes over the private counts: sums over all units. Only the curator makes passes.
 
-A pass maps one shard of the units to integer sums, which are added across shards. Integer addition makes the result
-independent of how units are divided into shards.
+A pass maps one range of units to integer sums, which are added across ranges. Integer addition makes the result
+independent of how units are divided into ranges.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ import numpy as np
 
 from dplda.numerics.threads import add, run_ranges, split
 from dplda.statistics import Contribution
-from dplda.statistics.exact_moments import ExactMoments, exact_moments
+from dplda.statistics.exact_moments import ExactMoments
 from dplda.statistics.norm_histogram import clip_bins
 from dplda.statistics.unit_sums import UnitSums, count_eligible
 from dplda.statistics.word_votes import count_votes, word_hashes
 from dplda.store.count_store import CountStore
-from dplda.store.units import Shard, UnitCounts, all_words, project
+from dplda.store.units import UnitCounts, UnitRange, all_words, project
 
-SPENT = "What was charged before stays spent."  # ends the messages of passes that fail
-SHARD_BYTES = 2**26  # approximate size of a shard of a large store
-Sums = tuple[Any, ...]  # whole numbers and arrays of them
-Pass = Callable[..., Sums]  # of the counts of a shard, a number of threads, and more
+SPENT = "What was charged before stays spent."  # the last sentence of the errors that failing passes raise
+RANGE_BYTES = 2**26  # approximate size of a range of a large store
+Sums = tuple[Any, ...]  # integers and integer arrays
+Pass = Callable[..., Sums]  # takes the `UnitCounts` of a range, a number of threads, and more arguments
 
 
 class Passes(ABC):
     """Passes over the counts of one store. All results are exact and private.
 
-    Subclasses say where shards lie and who computes; shards in order hold the units in order.
+    Subclasses decide where ranges are kept and who computes. Consecutive ranges hold consecutive units.
     """
 
     def __init__(self, store: CountStore) -> None:
@@ -45,36 +45,37 @@ class Passes(ABC):
         return self._store.dictionary
 
     def use_words(self, words: tuple[str, ...]) -> None:
-        """Project the counts on these words; before, all words of the store count."""
+        """Project the counts on `words`. Until this is called, passes use all words of the store."""
         self._words, self._sizes = words, []
 
     def count_votes(self) -> tuple[np.ndarray, int]:
-        """Votes for each word (n_words,), and the votes that a word of all documents would have."""
-        votes, full = self._added(count_votes, word_hashes(self.dictionary if self._words is None else self._words))
+        """Votes for each word, (n_words,), and the votes that a word held by every document would receive."""
+        words = self.dictionary if self._words is None else self._words
+        votes, full = self._sum_ranges(count_votes, word_hashes(words))
         return votes, full
 
     def count_units(self) -> int:
         """The number of units that have an eligible document."""
-        return int(self._added(_count_eligible)[0])
+        return int(self._sum_ranges(_count_eligible)[0])
 
     def n_units(self) -> int:
         """The number of units, eligible or not."""
-        return sum(self._shard_sizes())
+        return sum(self._range_sizes())
 
-    def clip_histogram(self, contribution: Contribution, entering: np.ndarray) -> np.ndarray:
-        """The lattice histogram, see `clip_bins`, of the unclipped norms of the units `entering` (int64, rising)."""
-        first = np.cumsum([0, *self._shard_sizes()])
-        cuts = pairwise(np.searchsorted(entering, first))
-        chosen = [entering[a:b] - start for start, (a, b) in zip(first, cuts, strict=False)]
+    def clip_histogram(self, contribution: Contribution, sampled: np.ndarray) -> np.ndarray:
+        """The lattice histogram (see `clip_bins`) of the unclipped norms of the units `sampled`, int64, ascending."""
+        first = np.cumsum([0, *self._range_sizes()])
+        cuts = pairwise(np.searchsorted(sampled, first))
+        chosen = [sampled[a:b] - start for start, (a, b) in zip(first, cuts, strict=False)]
         return np.asarray(self._histogram(contribution, chosen))
 
     def largest_norm(self, contribution: Contribution) -> float:
         """The largest unclipped norm of a unit; 0 if no unit is eligible."""
-        return max(self._each(_largest_norm, contribution), default=0.0)
+        return max(self._map_ranges(_largest_norm, contribution), default=0.0)
 
     def clipped_sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
-        """The integer sum of clipped contributions, (n_rows, width), and that of their mass coordinates."""
-        total, mass = self._added(_clipped_sum, contribution, clip)
+        """The integer sum of clipped contributions, (n_rows, width), and the sum of their mass coordinates."""
+        total, mass = self._sum_ranges(_clipped_sum, contribution, clip)
         return total, mass
 
     @abstractmethod
@@ -82,32 +83,29 @@ class Passes(ABC):
         """The unclipped moments over all words that configuration 4 decomposes; `h` (n_words,) in [0, 1] is public."""
 
     @abstractmethod
-    def _each(self, work: Callable[..., Any], *shared: Any, own: Sequence[Any] | None = None) -> list[Any]:
-        """``work(counts, threads, *shared)`` of each shard, in order; `own` holds one more argument for each."""
+    def _map_ranges(self, work: Callable[..., Any], *shared: Any, per_range: Sequence[Any] | None = None) -> list[Any]:
+        """``work(counts, threads, *shared)`` for each range, in order.
+
+        `per_range` holds one more argument for each range.
+        """
 
     @abstractmethod
-    def _added(self, work: Pass, *shared: Any, own: Sequence[Any] | None = None) -> Sums:
-        """The sum of `_each` over all shards."""
+    def _sum_ranges(self, work: Pass, *shared: Any, per_range: Sequence[Any] | None = None) -> Sums:
+        """The sum of the results of `_map_ranges`."""
 
     def _histogram(self, contribution: Contribution, chosen: Sequence[np.ndarray]) -> np.ndarray:
-        """The histogram of the units `chosen` of each shard."""
-        return np.asarray(self._added(_clip_histogram, contribution, own=chosen)[0])
+        """The histogram of the units `chosen` of each range."""
+        return np.asarray(self._sum_ranges(_clip_histogram, contribution, per_range=chosen)[0])
 
-    def _shard_sizes(self) -> list[int]:
-        """The number of units of each shard."""
-        self._sizes = self._sizes or self._each(_n_units)
+    def _range_sizes(self) -> list[int]:
+        """The number of units of each range."""
+        self._sizes = self._sizes or self._map_ranges(_n_units)
         return self._sizes
 
 
-def read_shard(store: CountStore, words: Sequence[str] | None, shard: Shard) -> UnitCounts:
-    """The counts of the shard's units over `words`, or the whole dictionary."""
-    return all_words(store, shard) if words is None else project(store, words, shard)
-
-
-def moments_of(counts: UnitCounts, h: np.ndarray) -> ExactMoments:
-    """`exact_moments` of all units."""
-    c = counts
-    return exact_moments(c.indptr, c.words, c.counts, c.unit_ptr, h)
+def read_range(store: CountStore, words: Sequence[str] | None, units: UnitRange) -> UnitCounts:
+    """The counts of `units` over `words`, or over the whole dictionary."""
+    return all_words(store, units) if words is None else project(store, words, units)
 
 
 def _n_units(counts: UnitCounts, threads: int) -> int:
@@ -122,13 +120,13 @@ def _count_eligible(counts: UnitCounts, threads: int) -> tuple[int]:
 
 def _clipped_sum(counts: UnitCounts, threads: int, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
     sums = UnitSums(contribution)
-    everyone = np.arange(counts.n_units)
-    nothing = np.zeros(contribution.shape, np.int64), 0
+    all_units = np.arange(counts.n_units)
+    zero = np.zeros(contribution.shape, np.int64), 0
     parts = run_ranges(
-        lambda first, last: sums.total(counts, everyone[first:last], clip),
+        lambda first, last: sums.total(counts, all_units[first:last], clip),
         split(counts.entries_before_unit(), threads),
     )
-    total, mass = add([nothing, *parts])
+    total, mass = add([zero, *parts])
     return total, mass
 
 

@@ -1,1 +1,1 @@
-"""The integer lattice, compiled loops, threads, and arrays of other libraries and devices."""
+"""The integer lattice, compiled loops, threads, and arrays of several libraries and devices."""

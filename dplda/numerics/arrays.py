@@ -1,8 +1,8 @@
-"""One namespace for arrays of NumPy, CuPy and every other library of the array API standard.
+"""Helpers for arrays of NumPy, CuPy and other libraries of the array API standard.
 
-A function asks `namespace` for the functions that go with its arguments and never names a library. Random numbers come
-from a `numpy.random.Generator` and are brought to the caller's library and device, so that a seed gives the same
-draws everywhere.
+Functions get the namespace of their arguments from `namespace` and never name a library. Random numbers come from a
+`numpy.random.Generator` and are copied to the caller's library and device, so that a seed gives the same draws
+everywhere.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 
 from dplda.errors import InputError
 
-Array: TypeAlias = Any  # of any library; shapes are in the docstrings
+Array: TypeAlias = Any  # of any library; docstrings state shapes
 
 _library: ContextVar[Any] = ContextVar("library", default=np)
 
-SYMMETRY = 1e-8  # what counts as rounding between mirrored entries, see `rounding`
+_SYMMETRY = 1e-8  # least relative asymmetry that counts as rounding, see `rounding`
 
 
 def namespace(*arrays: Array) -> Any:
@@ -33,13 +33,13 @@ def namespace(*arrays: Array) -> Any:
 
 
 def is_whole(value: object) -> bool:
-    """Whether `value` is a whole number of Python or NumPy."""
+    """Whether `value` is an integer of Python or NumPy."""
     return isinstance(value, (int, np.integer))
 
 
 @contextmanager
 def computing_with(library: Any) -> Iterator[None]:
-    """Let `to_device` bring arrays to `library`, NumPy otherwise."""
+    """Context manager in which `to_device` makes arrays of `library` instead of NumPy."""
     before = _library.set(library)
     try:
         yield
@@ -48,31 +48,31 @@ def computing_with(library: Any) -> Iterator[None]:
 
 
 def to_device(array: np.ndarray) -> Array:
-    """Released numbers where this run computes, for work that is large enough for a GPU."""
+    """`array`, released numbers, in the library in which this run computes (see `computing_with`)."""
     return _library.get().asarray(array)
 
 
 def to_numpy(array: Array) -> np.ndarray:
-    """`array` as a NumPy array, copied from its device where it must be."""
+    """`array` as a NumPy array, copied from its device if necessary."""
     return np.asarray(array.get() if array_api_compat.is_cupy_array(array) else array)
 
 
 def like(values: np.ndarray, array: Array) -> Array:
-    """The NumPy array `values` in the library, on the device and with the type of `array`."""
+    """The NumPy array `values` in the library, on the device and with the dtype of `array`."""
     xp = namespace(array)
     return xp.asarray(values, dtype=array.dtype, device=array_api_compat.device(array))
 
 
 def standard_normal(rng: np.random.Generator, shape: tuple[int, ...], array: Array) -> Array:
-    """Independent N(0, 1) draws of `shape` in the library, on the device and with the type of `array`.
+    """Independent N(0, 1) draws of `shape` in the library, on the device and with the dtype of `array`.
 
-    Seeded floating-point noise is for study; a private release of documents takes the curator's exact noise.
+    Seeded floating-point noise is for study only; private releases of documents use the curator's exact noise.
     """
     return like(rng.standard_normal(shape), array)
 
 
 def floats(array: Array, name: str) -> Array:
-    """`array` in real floating point (whole numbers become float64); `InputError` unless every entry is finite."""
+    """`array` in real floating point (integers become float64); `InputError` unless every entry is finite."""
     xp = namespace(array)
     if not xp.isdtype(array.dtype, ("bool", "integral", "real floating")):
         raise InputError(f"{name} must hold real numbers, got {array.dtype}")
@@ -84,8 +84,8 @@ def floats(array: Array, name: str) -> Array:
 
 
 def rounding(A: Array) -> float:
-    """Largest difference of mirrored entries of the floating `A`, over its largest entry, that counts as rounding."""
-    return max(SYMMETRY, 10 * float(namespace(A).finfo(A.dtype).eps))
+    """Largest asymmetry of the floating-point `A`, relative to its largest entry, that counts as rounding."""
+    return max(_SYMMETRY, 10 * float(namespace(A).finfo(A.dtype).eps))
 
 
 def symmetric(A: Array, name: str) -> Array:

@@ -1,8 +1,9 @@
-"""Compilation with numba, and a cache that is keyed by all source that is compiled in.
+"""Compilation with numba, and a cache keyed by all source that is compiled in.
 
-Numba judges a cached function by its own file alone. A function that calls compiled functions of other modules,
-or holds their constants, would therefore outlive a correction there: an upgrade that repairs the clipping would
-keep running the old one. Here the cache's folder is named after everything that can be compiled in.
+Numba invalidates a cached function only when its own file changes. If the function calls compiled functions of other
+modules, or contains their constants, a correction there would have no effect: an upgrade that repairs the clipping
+would keep running the old code. Therefore the cache folder is named after a digest of everything that can be compiled
+in.
 """
 
 from __future__ import annotations
@@ -18,22 +19,18 @@ import numba
 from platformdirs import user_cache_path
 
 PACKAGE = Path(__file__).resolve().parents[1]
-SOURCES = (
-    "numerics/*.py",
-    "statistics/*.py",
-    "config.py",
-)  # compiled in, as code or constants
+_SOURCES = ("numerics/*.py", "statistics/*.py", "config.py", "splitmix.py")  # compiled in, as code or constants
 
 
 def compiled(*, keep: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function for the CPU, without the interpreter lock; `options` are those of ``numba.njit``.
+    """Decorator that compiles a function for the CPU; it runs without the interpreter lock.
 
-    The result is kept in ``$NUMBA_CACHE_DIR``, else in the user's cache folder; where neither can be written, or
-    without `keep`, it is compiled again in every process.
+    `options` are those of ``numba.njit``. The code is cached in ``$NUMBA_CACHE_DIR``, else in the user's cache folder.
+    If neither is writable, or without `keep`, it is compiled again in every process.
 
-    Whatever compiled code calls is inlined: left a function, it would be compiled alone and once more inside its
-    caller, with sums in another order, and which one is called would depend on what came from the cache. So a corpus
-    has the same integer sums in every process.
+    Calls between compiled functions are inlined. Otherwise a function would be compiled both alone and inside its
+    caller, with sums in different orders, and the cache would decide which version is called. Inlining makes the
+    integer sums of a corpus the same in every process.
     """
     options = {"forceinline": True, **options}
 
@@ -41,7 +38,7 @@ def compiled(*, keep: bool = True, **options: Any) -> Callable[[Callable[..., An
         folder, before = _folder() if keep else None, numba.config.CACHE_DIR
         if folder is None:
             return numba.njit(nogil=True, **options)(function)
-        numba.config.CACHE_DIR = folder  # read when the decorator runs, and only then
+        numba.config.CACHE_DIR = folder  # numba reads it only when the decorator runs
         try:
             return numba.njit(cache=True, nogil=True, **options)(function)
         finally:
@@ -53,7 +50,7 @@ def compiled(*, keep: bool = True, **options: Any) -> Callable[[Callable[..., An
 @cache
 def _folder() -> str | None:
     base = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else user_cache_path("dplda") / "compiled"
-    folder = base / digest(path for pattern in SOURCES for path in PACKAGE.glob(pattern))
+    folder = base / digest(path for pattern in _SOURCES for path in PACKAGE.glob(pattern))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
@@ -62,6 +59,6 @@ def _folder() -> str | None:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """Hexadecimal digest of the files' contents and names, in any order."""
+    """Hexadecimal digest of the names and contents of files, independent of their order."""
     parts = sorted(hashlib.sha256(path.name.encode() + b"\0" + path.read_bytes()).digest() for path in paths)
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]

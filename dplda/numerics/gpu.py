@@ -1,62 +1,67 @@
-"""A GPU, through CuPy: arrays, kernels compiled from CUDA's C++, and memory.
+"""Access to a GPU through CuPy: arrays, kernels compiled from CUDA C++, and memory.
 
-Whatever computes on it takes a `Gpu` and names no library, so that the same code runs on hardware and, in tests, on
-kernels that a C++ compiler made for the CPU.
+GPU code takes a `Gpu` and never names CuPy. So the same code runs on hardware and, in tests, with kernels that a C++
+compiler built for the CPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from dplda.errors import InputError
 
-Kernel = Callable[..., None]  # of (blocks,), (threads,), arguments and shared_mem in bytes
+_Kernel = Callable[..., None]  # called with (blocks,), (threads,), arguments and shared_mem in bytes
 
 
 class Gpu(Protocol):
-    """A device for kernels: `xp` is the library of its arrays, `multiprocessors` the number of blocks that run at
-    once."""
+    """A device that runs kernels.
+
+    `xp` is the namespace of its arrays, `multiprocessors` the number of its multiprocessors.
+    """
 
     xp: Any
     multiprocessors: int
 
-    def kernel(self, source: str, name: str) -> Kernel:
-        """The kernel `name` of `source`, which is compiled once."""
+    def kernel(self, source: str, name: str) -> _Kernel:
+        """The kernel `name` of `source`. Each source is compiled once."""
 
     def turn(self, index: int) -> AbstractContextManager[Any]:
-        """Work inside the block may overlap with that of the turn before, and waits for the one before that."""
+        """Context manager for step `index` of a loop.
+
+        Its work may overlap with that of step `index` - 1, and starts after that of step `index` - 2.
+        """
 
     def finish(self) -> None:
-        """Wait until all that was started is done."""
+        """Wait for all work on the device."""
 
     def free(self) -> int:
-        """Bytes that may still be allocated."""
+        """Number of bytes that can still be allocated."""
 
 
-class Cuda:
+class _Cuda:
     """The current CUDA device."""
 
     def __init__(self, cupy: Any) -> None:
         self.xp = cupy
-        found = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
-        self.multiprocessors = int(found["multiProcessorCount"])
+        properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+        self.multiprocessors = int(properties["multiProcessorCount"])
         self._modules: dict[str, Any] = {}
         self._streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(2)]
 
-    def kernel(self, source: str, name: str) -> Kernel:
+    def kernel(self, source: str, name: str) -> _Kernel:
         """See `Gpu`."""
         if source not in self._modules:
             self._modules[source] = self.xp.RawModule(code=source, options=("-std=c++17",))
-        kernel: Kernel = self._modules[source].get_function(name)
+        kernel: _Kernel = self._modules[source].get_function(name)
         return kernel
 
     def turn(self, index: int) -> AbstractContextManager[Any]:
-        """See `Gpu`: two streams, by turns."""
-        turn: AbstractContextManager[Any] = self._streams[index % 2]
-        self._streams[index % 2].synchronize()
-        return turn
+        """See `Gpu`. Steps alternate between two streams."""
+        stream = self._streams[index % 2]
+        stream.synchronize()
+        return cast(AbstractContextManager[Any], stream)
 
     def finish(self) -> None:
         """See `Gpu`."""
@@ -69,7 +74,7 @@ class Cuda:
 
 
 def find_gpu() -> Gpu:
-    """The GPU of this process. Raises `InputError` that tells why there is none."""
+    """The GPU of this process. Raises `InputError` with the reason if there is none."""
     try:
         import cupy
     except ImportError:
@@ -77,6 +82,6 @@ def find_gpu() -> Gpu:
     if not cupy.cuda.is_available():
         raise InputError("device cuda needs an NVIDIA GPU and its driver, and CuPy finds none.")
     try:
-        return Cuda(cupy)
+        return _Cuda(cupy)
     except Exception as error:
         raise InputError(f"device cuda cannot use the GPU ({type(error).__name__}): it may be taken.") from None

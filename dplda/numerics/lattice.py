@@ -12,23 +12,23 @@ import numpy as np
 from dplda.numerics.compiled import compiled
 
 BOUND = 1 << 20  # B: the clip threshold in lattice units
-BOUND_SQUARED = BOUND * BOUND
-MARGIN = 8  # lattice steps below B to which a clipped unit is scaled, so that rounding seldom passes B
+_BOUND_SQUARED = BOUND * BOUND
+MARGIN = 8  # lattice steps below B to which a clipped unit is scaled, so that rounding rarely exceeds B
 
 # The clip is applied to (F, MASS_SHARE * C * sum of weights): the extra coordinate sums the clip factors, so that
 # total / mass is the self-normalised clipped mean (docs/privacy.md, section 0, N).
 MASS_SHARE = 0.125
 
-# Rounding happens once per unit by one compiled path; sums inside a unit may be reassociated but not made unsafe.
+# Fast-math flags: sums inside a unit may be reassociated, but infinities and nan must keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @compiled(fastmath=FAST)
 def squared_norm(rows: np.ndarray, n: int, weights: np.ndarray) -> float:
-    """Sum of weights[i] * rows[i]^2 over i < n; no `weights` stand for ones.
+    """Sum of weights[i] * rows[i]^2 over i < n; empty `weights` stand for ones.
 
-    Exact for whole `rows` and `weights` while it is below 2^53, in any order of adding: every product and partial
-    sum is a whole number that float64 holds. Above, it stays above, since rounding is monotone.
+    For integer `rows` and `weights`, results below 2^53 are exact in any order of summation, since float64 holds every
+    product and partial sum. Larger sums stay above 2^53, since rounding is monotone.
     """
     total = 0.0
     if len(weights) == 0:
@@ -44,9 +44,9 @@ def squared_norm(rows: np.ndarray, n: int, weights: np.ndarray) -> float:
 def quantise(rows: np.ndarray, n: int, weights: np.ndarray, clip: float, bound: float) -> np.int64:
     """Clip (F, mass coordinate) to `clip` and round it to the lattice; returns the mass coordinate.
 
-    F is the first `n` of `rows` (float32), with integer `weights` (float64, none for ones), and is replaced by its
-    whole numbers. It is clipped as if its norm were at least `bound`, which nothing private rests on. Returns -1 when
-    the unit must contribute nothing (not finite, or not verifiable within B).
+    F is the first `n` entries of `rows` (float32), which are replaced by lattice integers; its `weights` are integers
+    in float64, empty for ones. F is clipped as if its norm were at least `bound`; the privacy guarantee does not depend
+    on `bound`. Returns -1 if the unit must contribute nothing, because F is not finite or exceeds B after rounding.
     """
     extra = MASS_SHARE * clip
     norm = np.sqrt(np.maximum(squared_norm(rows, n, weights), bound * bound) + extra * extra)  # nan stays nan
@@ -56,12 +56,12 @@ def quantise(rows: np.ndarray, n: int, weights: np.ndarray, clip: float, bound: 
     _scale(rows, n, np.float32(factor))
     mass = np.rint(extra * factor)
     square = squared_norm(rows, n, weights) + mass * mass
-    if not square <= BOUND_SQUARED:
+    if not square <= _BOUND_SQUARED:
         shrink = BOUND / np.sqrt(square) * (1 - 1e-6)
         _shrink(rows, n, np.float32(shrink))
         mass = np.trunc(mass * shrink)
         square = squared_norm(rows, n, weights) + mass * mass
-    return np.int64(mass) if square <= BOUND_SQUARED else np.int64(-1)
+    return np.int64(mass) if square <= _BOUND_SQUARED else np.int64(-1)
 
 
 @compiled()

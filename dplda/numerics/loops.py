@@ -1,7 +1,8 @@
-"""Loops over runs of float32 that the compiler turns into vector instructions.
+"""Loops over float32 slices that the compiler vectorises.
 
-They take whole arrays and offsets, since a view costs more than a short run, and unsigned offsets, since a signed one
-would be tested for counting from the end. Runs of whole `LANES` that begin on a cache line are the fast ones.
+They take whole arrays and offsets, since making a view costs more than a short loop. Offsets are unsigned, since numba
+checks signed ones for negative indices. Slices are fastest if they begin on a cache line and their length is a multiple
+of `LANES`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import FAST
 
 LANES = 16  # float32 in a cache line, and in the widest vector register
-UNROLLED = 4 * LANES  # what the compiler handles in one turn of a long loop; a rest costs as much as a turn or two
+UNROLLED = 4 * LANES  # entries that one iteration of an unrolled loop handles; a remainder costs one or two iterations
 
 
 @compiled()
@@ -23,7 +24,7 @@ def padded(n: int, step: int = LANES) -> int:
 
 @compiled()
 def aligned(n: int) -> np.ndarray:
-    """Zeros, float32 (n,), that begin on a cache line."""
+    """Zeros, float32 (n,), aligned to a cache line."""
     room = np.zeros(n + LANES, np.float32)
     skip = (-(room.ctypes.data >> 2)) & (LANES - 1)
     return room[skip : skip + n]
@@ -46,9 +47,10 @@ def add_scaled(factor, source, at, target, to, n):
 
 
 @compiled(fastmath=FAST)
-def add_four(a, at_a, b, at_b, c, at_c, d, at_d, source, target, to, n):
-    """target[to : to + n] += a * source[at_a : at_a + n] + b * ... + d * source[at_d : at_d + n]."""
-    at_a, at_b, at_c, at_d = np.uint64(at_a), np.uint64(at_b), np.uint64(at_c), np.uint64(at_d)
+def add_four(factors, starts, source, target, to, n):
+    """target[to : to + n] += the sum of factor * source[start : start + n] over four `factors` and `starts`."""
+    a, b, c, d = factors
+    at_a, at_b, at_c, at_d = np.uint64(starts[0]), np.uint64(starts[1]), np.uint64(starts[2]), np.uint64(starts[3])
     to = np.uint64(to)
     for i in range(np.uint64(n)):
         target[to + i] += a * source[at_a + i] + b * source[at_b + i] + c * source[at_c + i] + d * source[at_d + i]
@@ -56,14 +58,14 @@ def add_four(a, at_a, b, at_b, c, at_c, d, at_d, source, target, to, n):
 
 @compiled(fastmath=FAST)
 def multiply_pairs(row, at, k, pairs, to):
-    """The products x_a x_b of x = row[at : at + k], a <= b, ordered by (b, a), into `pairs` from `to` on.
+    """Write the products x_a x_b of x = row[at : at + k], a <= b, ordered by (b, a), into `pairs` from `to` on.
 
-    `row` is read up to padded(k); the 2 `LANES` behind the k (k + 1) / 2 products are set to zero.
+    `row` is read up to padded(k). The 2 `LANES` numbers behind the k (k + 1) / 2 products become zero.
     """
     at, first = np.uint64(at), np.uint64(to)
     for b in range(np.uint64(k)):
         x = row[at + b]
-        for a in range((b | np.uint64(LANES - 1)) + np.uint64(1)):  # what is too much is overwritten by the next run
+        for a in range((b | np.uint64(LANES - 1)) + np.uint64(1)):  # the next b overwrites the excess
             pairs[first + a] = x * row[at + a]
         first += b + np.uint64(1)
     for i in range(np.uint64(2 * LANES)):
@@ -74,8 +76,8 @@ def multiply_pairs(row, at, k, pairs, to):
 def weigh_rows(weights, table, n, width, sums, to, least):
     """sums[to + i] = least + sum over z < n of weights[z] * table[z, i], i < width.
 
-    `table` holds rows of `width`, best whole `UNROLLED`; `n` is a multiple of four. Inlined, since a call that writes
-    to arrays counts references to them.
+    `table` holds rows of `width`, preferably a multiple of `UNROLLED`; `n` is a multiple of four. Inlined in numba's
+    IR, since a call that writes to arrays would count references to them.
     """
     to, width, z = np.uint64(to), np.uint64(width), np.uint64(0)
     for i in range(width):
@@ -91,7 +93,7 @@ def weigh_rows(weights, table, n, width, sums, to, least):
 
 @compiled(fastmath=FAST, inline="always")
 def multiply_rows(table, n, width, factors, at, products):
-    """products[z] = sum over i < width of table[z, i] * factors[at + i], z < n; as for `weigh_rows`."""
+    """products[z] = sum over i < width of table[z, i] * factors[at + i], z < n; `table` and `n` as in `weigh_rows`."""
     at, width, z = np.uint64(at), np.uint64(width), np.uint64(0)
     for _ in range(n >> 2):
         at_a = z * width

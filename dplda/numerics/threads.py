@@ -1,4 +1,4 @@
-"""Work over blocks of units in threads; compiled kernels release the interpreter lock."""
+"""Threads over ranges of units, for compiled kernels, which release the interpreter lock."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 def thread_count() -> int:
-    """Cores this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def split(weights: np.ndarray, parts: int) -> list[tuple[int, int]]:
-    """Cut 0..n into at most `parts` contiguous ranges of about equal sum; `weights` is cumulative, (n + 1,)."""
+    """Cut 0..n into at most `parts` contiguous ranges of about equal weight; `weights` is cumulative, (n + 1,)."""
     n = len(weights) - 1
     targets = np.linspace(weights[0], weights[-1], parts + 1)[1:-1]
     cuts = np.unique(np.concatenate([[0], np.searchsorted(weights, targets), [n]]))
     return [(int(a), int(b)) for a, b in itertools.pairwise(cuts)]
 
 
-def run_ranges(work: Callable[[int, int], T], ranges: Sequence[tuple[int, int]]) -> list[T]:
-    """Call ``work(first, last)`` for each range, one thread a core, results in order."""
+def run_ranges(work: Callable[[int, int], _T], ranges: Sequence[tuple[int, int]]) -> list[_T]:
+    """The results of ``work(first, last)`` for each range, in order, from one thread per core."""
     if len(ranges) <= 1:
         return [work(first, last) for first, last in ranges]
     with ThreadPoolExecutor(min(len(ranges), thread_count())) as pool:
@@ -38,7 +38,7 @@ def run_ranges(work: Callable[[int, int], T], ranges: Sequence[tuple[int, int]])
 
 
 def add(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """The sum of tuples of whole numbers and arrays of them, into those of the first."""
+    """The elementwise sum of tuples of integers and integer arrays, in place in the arrays of the first tuple."""
     remaining = iter(parts)
     total = next(remaining)
     for part in remaining:
@@ -55,9 +55,9 @@ def _plus(a: Any, b: Any) -> Any:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let matrix products inside the block use one thread.
+    """Context manager in which matrix products use one thread.
 
-    Small products in a loop gain nothing from more, and lose a hundredfold when threads that wait for each other
+    Small products in a loop gain nothing from more threads, and become a hundred times slower when waiting threads
     share cores with other work.
     """
     with _libraries().limit(limits=1, user_api="blas"):
@@ -66,7 +66,7 @@ def one_blas_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """NumPy's and SciPy's matrix libraries; looked for once, since a search takes milliseconds."""
+    """The matrix libraries of NumPy and SciPy; cached, since the search takes milliseconds."""
     import scipy.linalg  # noqa: F401  (loads SciPy's)
 
     return ThreadpoolController()

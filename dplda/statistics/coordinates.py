@@ -1,4 +1,4 @@
-"""Symmetric matrices and tensors as vectors of their distinct coordinates, in the order of the contributions."""
+"""Conversion between symmetric matrices or tensors and the vectors of their distinct coordinates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def unpack(coordinates: np.ndarray, k: int) -> np.ndarray:
 
 
 def pack(T: np.ndarray) -> np.ndarray:
-    """The entries of T (k, k, k) at a <= b <= c, row-major; the inverse of `unpack` where T is symmetric."""
+    """The entries of T (k, k, k) at a <= b <= c, row-major; for symmetric T the inverse of `unpack`."""
     return np.asarray(T[_rising(len(T))])
 
 
@@ -34,9 +34,9 @@ def unpack_matrix(coordinates: np.ndarray, p: int) -> np.ndarray:
 
 
 def unpack_offsets(coordinates: np.ndarray) -> np.ndarray:
-    """The symmetric (d, d) matrix whose entry at i and (i + j) mod d is `coordinates` (d, d // 2 + 1) at (i, j).
+    """The symmetric (d, d) matrix with entry `coordinates[i, j]`, (d, d // 2 + 1), at i and (i + j) mod d.
 
-    For even d the rows from d // 2 on of the last column, which would name the same pairs again, are not read.
+    For even d, rows d // 2 and above of the last column repeat earlier pairs and are ignored.
     """
     d = len(coordinates)
     rows = np.arange(d)

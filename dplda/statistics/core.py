@@ -1,4 +1,4 @@
-"""(iii') The core, the second moment seen through a basis: (y y' - sum of s^2 c x x') / (l (l - 1)) with y = X'h."""
+"""(iii') The core, the second moment projected on a basis: (y y' - sum of s^2 c x x') / (l (l - 1)) with y = X'h."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dplda.statistics.statistic import ONE_ROW, SIGNED, Contribution, CudaTwin, 
 
 @compiled()
 def pairs_length(k):
-    """Length of a run of the products of pairs of k columns, as `multiply_pairs` writes it."""
+    """Length of the products of pairs of k columns as `multiply_pairs` writes them, padding included."""
     return padded(k * (k + 1) // 2) + 2 * LANES
 
 
 @compiled(fastmath=FAST, error_model="numpy")
 def four_pairs(words, e, last, matrix, k, stride, pairs, n):
-    """Pairs of the entries e..e+3 in the first four times `n` numbers of `pairs`; zero behind the last entry."""
+    """Write the pair products of the entries e..e+3 into `pairs`, `n` numbers each; zeros behind the last entry."""
     for i in range(4):
         if e + i < last:
             multiply_pairs(matrix, words[e + i] * stride, k, pairs, i * n)
@@ -46,14 +46,14 @@ def _contribution(words, counts, first, last, length, scale, matrix, shape, room
                 s = scale[words[e + i]]
                 factors[i] = -s * np.float32(counts[e + i] / length) * np.float32(s / length)
         x = factors
-        add_four(x[0], 0, x[1], n, x[2], 2 * n, x[3], 3 * n, pairs, pairs, 4 * n, size)
+        add_four((x[0], x[1], x[2], x[3]), (0, n, 2 * n, 3 * n), pairs, pairs, 4 * n, size)
     norm = np.float32(length / (length - 1.0))
     clear(out, 0, size)
     add_scaled(norm, pairs, 4 * n, out, 0, size)
 
 
 def _places(k: int, directions: int) -> np.ndarray:
-    """Coordinate (a, b), a <= b, lies behind those of smaller b."""
+    """Positions of the coordinates (a, b), a <= b, row-major; the row orders them by (b, a)."""
     return np.array([b * (b + 1) // 2 + a for a in range(k) for b in range(a, k)])
 
 

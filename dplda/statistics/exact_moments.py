@@ -1,10 +1,9 @@
-"""Exact moments over all words without clip or word scale, for configuration 4, which releases topics computed from
-them.
+"""Exact moments over all words, without clipping or word scales, for configuration 4.
 
-Each document gives its shares of m, E2 and E3(., ., h) (docs/privacy.md, section 2, with s = 1), divided by the number
-of its unit's eligible documents, rounded down to whole steps of 2^-32 and summed in integers. Rounding down keeps a
-unit's arrays nonnegative, with entries that sum to at most 1, which is all that T6 asks of them; integer sums
-depend neither on order nor on threads. There is room for 2^31 units.
+Each document contributes its m, E2 and E3(., ., h) (docs/privacy.md, section 2, with s = 1), divided by the number of
+its unit's eligible documents, rounded down to multiples of 2^-32 and summed in integers. Rounding down keeps a unit's
+arrays nonnegative with entries that sum to at most 1, as T6 requires. Integer sums depend neither on order nor on
+threads. They do not overflow below 2^31 units.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from dplda.numerics.threads import run_ranges, split, thread_count
 from dplda.statistics.lda_moments import coefficients
 from dplda.statistics.unit_sums import length_of
 
-STEPS = 2.0**32
-ROUNDED = STEPS * (1 - 2.0**-40)  # the floating-point error of an entry never lifts it above its value
+_STEPS = 2.0**32
+_SHARE_STEPS = _STEPS * (1 - 2.0**-40)  # floating-point error never raises an entry above its value
 
 
-@dataclass(frozen=True, repr=False)  # a traceback that shows values must not show these
+@dataclass(frozen=True, repr=False)  # so that tracebacks do not show private values
 class ExactMoments:
-    """Exact means over the eligible `units`: `m` (d,), `E2` and `E3h` = E3(., ., h), (d, d); 0 where there are none."""
+    """Exact means over the eligible `units`: `m` (d,), `E2` and `E3h` = E3(., ., h), (d, d); zeros without units."""
 
     units: int
     m: np.ndarray
@@ -42,9 +41,9 @@ class ExactMoments:
 def exact_moments(
     indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, unit_ptr: np.ndarray, h: np.ndarray
 ) -> ExactMoments:
-    """Exact means of units given as `dplda.store.units.UnitCounts` holds them; `h` (n_words,) in [0, 1] is public.
+    """Exact means over units in the arrays of `dplda.store.units.UnitCounts`; `h` (n_words,) in [0, 1] is public.
 
-    Takes 16 d^2 bytes, and as much a core.
+    Takes 16 d^2 bytes, and as much again for each core.
     """
     d = len(h)
 
@@ -53,11 +52,11 @@ def exact_moments(
         return int(_add(indptr, words, counts, unit_ptr, first, last, h, *sums)), sums
 
     units, (m, E2, E3h) = work(0, 0)
-    for found, part in run_ranges(work, split(indptr[unit_ptr], thread_count())):
-        units += found
+    for n_eligible, part in run_ranges(work, split(indptr[unit_ptr], thread_count())):
+        units += n_eligible
         for total, sums in zip((m, E2, E3h), part, strict=True):
             total += sums
-    scale = 1 / (STEPS * max(units, 1))
+    scale = 1 / (_STEPS * max(units, 1))
     return ExactMoments(units, m * scale, _mirrored(E2) * scale, _mirrored(E3h) * scale)
 
 
@@ -66,19 +65,11 @@ def _mirrored(upper: np.ndarray) -> np.ndarray:
 
 
 @compiled()
-def _add(
-    indptr: np.ndarray,
-    words: np.ndarray,
-    counts: np.ndarray,
-    unit_ptr: np.ndarray,
-    first: int,
-    last: int,
-    h: np.ndarray,
-    m: np.ndarray,
-    E2: np.ndarray,
-    E3h: np.ndarray,
-) -> int:
-    """Add the units first..last-1 to the integers m and to the upper triangles of E2 and E3h; returns the eligible."""
+def _add(indptr, words, counts, unit_ptr, first, last, h, m, E2, E3h):
+    """Add the units first..last-1 to m and to the upper triangles of E2 and E3h, all int64.
+
+    Returns the number of eligible units.
+    """
     units = 0
     for u in range(first, last):
         eligible = 0
@@ -89,7 +80,7 @@ def _add(
             length = float(length_of(counts, indptr[n], indptr[n + 1]))
             if length < MINIMUM_LENGTH or counts[indptr[n] : indptr[n + 1]].min() < 0:
                 continue
-            share = ROUNDED / eligible
+            share = _SHARE_STEPS / eligible
             along = 0.0
             for e in range(indptr[n], indptr[n + 1]):
                 along += counts[e] * h[words[e]]

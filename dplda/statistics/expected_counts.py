@@ -1,7 +1,7 @@
 """(vi) Expected word-topic counts: s_i c_i phi_iz, with the responsibilities phi of a fixed E-step.
 
-A document's columns of the topics are gathered once, a row for each topic, so that every step reads memory that is near
-and in order, and words are done side by side.
+A document's columns of the topics are gathered once, one row per topic, so that every step reads contiguous memory and
+is vectorised over words.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from dplda.statistics.statistic import (
     equal_weights,
 )
 
-E_STEPS = 7  # at most, inside one E-step: more make noisy topics alike; odd, since the last may not be a long one
-TOLERANCE = 2e-3  # of a document's tokens: what may still move between topics when its E-step ends
-LEAST = np.float32(1e-30)  # of a word's probability, so that a word that no topic has divides nothing by zero
+E_STEPS = 7  # at most: more steps make noisy topics alike; odd, since the last step must not be over-relaxed
+TOLERANCE = 2e-3  # share of a document's tokens that may still move between topics when its E-step ends
+LEAST = np.float32(1e-30)  # added to a word's probability, so that a word without topics causes no division by zero
 
 
 @compiled(fastmath=FAST, error_model="numpy")
 def exp_digamma(x: float) -> float:
-    """exp(digamma(x)) for x > 0; relative error below 3e-6 wherever float32 holds the answer.
+    """exp(digamma(x)) for x > 0, with a relative error below 3e-6 wherever float32 can represent the result.
 
-    Anything else gives nan: the unit then contributes nothing. Without a branch or call, so that topics are done side
-    by side: with v = x + 7/2 the answer is v + 1/(24 v) - 37/(5760 v^3), which is exp(digamma(x + 4)), over the
-    exponential of 1/x + ... + 1/(x + 3), a Taylor series to the 256th power.
+    Other x give nan, and the unit then contributes nothing. The code has no branch or call, so that it is vectorised
+    over topics. With v = x + 7/2, the result is v + 1/(24 v) - 37/(5760 v^3), which approximates exp(digamma(x + 4)),
+    divided by exp(1/x + ... + 1/(x + 3)), a Taylor series to the 256th power.
     """
     p = x * (x + 3.0)
     r = (2.0 * x + 3.0) * (2.0 * p + 2.0) / (p * (p + 2.0)) / 256.0
@@ -46,9 +46,9 @@ def exp_digamma(x: float) -> float:
 
 @compiled(fastmath=FAST, error_model="numpy")
 def gather(words, counts, first, last, matrix, stride, rows, table, amounts):
-    """A document's columns of the topics, one row a topic, in `table`, and its counts in `amounts`.
+    """Copy a document's columns of the topics to `table`, one row per topic, and its counts to `amounts`.
 
-    Rows are whole `UNROLLED`, with zeros behind the entries; returns their length.
+    Rows are padded with zeros to a multiple of `UNROLLED`; returns their length.
     """
     size, wide = last - first, padded(last - first, UNROLLED)
     end = max(wide - UNROLLED, 0)
@@ -69,13 +69,13 @@ def gather(words, counts, first, last, matrix, stride, rows, table, amounts):
 def posterior(table, amounts, wide, length, k, alpha, before, theta, gamma):
     """Variational posterior of one document for fixed topics (Blei, Ng, Jordan 2003, section 5.2).
 
-    `alpha` is the prior of each topic. `table` and `amounts` are as `gather` leaves them, with rows of `wide`; as many
-    numbers behind in `amounts` are room, and so is `before` (stride,). Fills `gamma` (stride,) with the Dirichlet
-    parameters and `theta` (stride,) with exp(E log theta), padding aside; returns the number of steps.
+    `alpha` is the prior of each topic. `table` and `amounts` are as `gather` writes them, with rows of `wide`; the next
+    `wide` numbers of `amounts`, and `before` (stride,), are scratch space. Fills `gamma` (stride,) with the Dirichlet
+    parameters and `theta` (stride,) with exp(E log theta), except for padding; returns the number of steps.
 
-    Coordinate ascent converges slowly where a topic fades from a document; every second step is over-relaxed, three
-    times as long in log gamma, and the plain step after it corrects the topics that had converged. The first step,
-    away from equal shares, is used neither for over-relaxation nor for the stopping rule. Everything depends on this
+    Coordinate ascent converges slowly for topics that vanish from a document. Therefore every second step is
+    over-relaxed: it is three times as long in log gamma, and the plain step after it corrects converged topics. The
+    first step, from equal shares, enters neither the over-relaxation nor the stopping rule. Everything depends on this
     document alone.
     """
     rows = padded(k, 4)
@@ -106,7 +106,7 @@ def _ascend(table, amounts, wide, rows, alpha, theta, gamma):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _distance(x, y, n):
-    """Sum of |x - y|, over the first `n`."""
+    """Sum of |x - y| over the first `n` entries."""
     total = np.float32(0.0)
     for z in range(np.uint64(n)):
         total += abs(x[z] - y[z])
@@ -115,7 +115,7 @@ def _distance(x, y, n):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _lengthen(alpha, before, gamma, n):
-    """Make the step to `gamma` three times as long in the logarithm, but leave a quarter of what is above the prior."""
+    """Make the step to `gamma` three times as long in the logarithm, but keep a quarter of gamma - alpha at least."""
     for z in range(np.uint64(n)):
         ratio = gamma[z] / before[z]
         least = alpha + np.float32(0.25) * (gamma[z] - alpha)
@@ -127,8 +127,8 @@ def _lengthen(alpha, before, gamma, n):
 def _exp_digammas(gamma, n, theta, before):
     """theta = exp(digamma(gamma)), zero below `LEAST`, and before = gamma.
 
-    A topic that has left a document would go on as a number too small for float32's full precision, on which
-    processors are many times slower.
+    The weight of a vanished topic would otherwise be a denormal float32 number, on which processors are many times
+    slower.
     """
     for z in range(np.uint64(n)):
         before[z] = gamma[z]
@@ -143,7 +143,7 @@ def _room(k, directions, longest):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _contribution(words, counts, first, last, length, scale, matrix, shape, room, out):
-    """A row for each entry: its scale times its count, divided over topics."""
+    """One row per entry: its scale times its count, distributed over topics."""
     k, _, stride, _, alpha = shape
     begin, behind = 3 * stride, 3 * stride + 2 * padded(last - first, UNROLLED)
     before, theta, gamma = room[:stride], room[stride : 2 * stride], room[2 * stride : begin]
@@ -173,8 +173,8 @@ EXPECTED_COUNTS = Statistic(
 def expected_counts(word_weights: np.ndarray, alpha: float, scale: np.ndarray | None = None) -> Contribution:
     """(vi): expected word-topic counts under `word_weights` (n_words, k), sum of shape (n_words, k).
 
-    `word_weights` are exp(E log beta), or the topics themselves; `alpha` is the document prior per topic. Row i is
-    multiplied by the positive scale[i] (ones by default), which the E-step does not see.
+    `word_weights` are exp(E log beta), or the topics themselves; `alpha` is the document prior per topic. After the
+    E-step, row i is multiplied by the positive scale[i] (ones by default).
     """
     word_weights = as_float32(word_weights)
     n_words, k = word_weights.shape

@@ -1,8 +1,7 @@
-"""Clipped sums and norms of contributions on a GPU, by the kernels of unit_sums.cu; on the CPU, see
-`dplda.statistics.unit_sums`.
+"""Clipped sums and norms of contributions on a GPU, computed by the kernels of unit_sums.cu.
 
-Both round a unit once to the same lattice and verify its norm in exact arithmetic; their sums of one corpus differ
-where the float32 arithmetic of a unit falls on another side of half a lattice step.
+Like `dplda.statistics.unit_sums` on the CPU, the kernels round a unit once to the same lattice and verify its norm in
+exact arithmetic. Sums on the two differ only where different float32 errors round a coordinate to different integers.
 """
 
 from __future__ import annotations
@@ -25,22 +24,23 @@ from dplda.numerics.lattice import BOUND, MARGIN, MASS_SHARE
 from dplda.statistics import Contribution
 from dplda.statistics.expected_counts import E_STEPS, LEAST, TOLERANCE
 
-TILE = 4  # coordinates a side of what one thread adds up
-STAGED = 64  # rows of words that a block shares at a time, at most,
-SHARED = 2**15  # in so many bytes
-THREADS = 256  # of a block at most
-RESIDENT = 1024  # threads of a multiprocessor that get room for a unit each block
-ROOM = 0.25  # of the free memory at most, for the units in work
-N_TRIED = 4  # words of the corpus that a GPU is tried on
-PLACES = 2**32 - 1  # of one unit's contribution, at most
+_TILE = 4  # side of the tile of coordinates that one thread computes
+_STAGED = 64  # most rows of the matrix that a block holds in shared memory at a time,
+_SHARED = 2**15  # and most bytes that they take
+_THREADS = 256  # most threads of a block
+_RESIDENT = 1024  # threads per multiprocessor for whose blocks scratch space is allocated
+_ROOM_SHARE = 0.25  # largest share of the free memory for scratch space
+_N_TRIED = 4  # number of words of the corpus on which a GPU is tested
+_MAX_PLACES = 2**32 - 1  # largest size of a unit's contribution
 
 
-@dataclass(frozen=True, repr=False)  # a traceback that shows values must not show these
+@dataclass(frozen=True, repr=False)  # so that tracebacks do not show private values
 class UnitArrays:
-    """Private counts in the kernels' layout, NumPy's or the GPU's: `UnitCounts`, entries of one word merged.
+    """Private counts in the kernels' layout, as arrays of NumPy or of the GPU.
 
-    `lengths` (n_documents,) are tokens, `slots` (nnz,) the place of an entry's word among its unit's words,
-    `union_words` from union_ptr[u] on, in rising order; `most` is the largest number of words of a unit.
+    These are the arrays of `UnitCounts` with entries of the same word merged. `lengths` (n_documents,) are numbers of
+    tokens. The words of unit u are in `union_words` from union_ptr[u] on, ascending; `slots` (nnz,) is the position of
+    an entry's word among them. `most` is the largest number of words of a unit.
     """
 
     indptr: Any
@@ -55,26 +55,26 @@ class UnitArrays:
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """In the order of the kernels' arguments."""
-        own = self.indptr, self.words, self.counts, self.unit_ptr
-        return *own, self.lengths, self.slots, self.union_ptr, self.union_words
+        """The arrays in the order of the kernels' arguments."""
+        counts = self.indptr, self.words, self.counts, self.unit_ptr
+        return *counts, self.lengths, self.slots, self.union_ptr, self.union_words
 
     @property
     def n_bytes(self) -> int:
-        """Memory they take."""
+        """Size of the arrays in bytes."""
         return sum(int(array.nbytes) for array in self.arrays)
 
 
 def arranged(
     indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, unit_ptr: np.ndarray, n_words: int
 ) -> UnitArrays:
-    """The counts of `UnitCounts`, in NumPy's arrays."""
+    """The arrays of `UnitCounts` in the kernels' layout, as NumPy arrays."""
     documents = _merged(indptr, words, counts, n_words)
     begin, entries, place = documents.indptr, documents.indices, np.arange(documents.nnz)
-    first = begin[unit_ptr]  # of each unit's entries, and the end
+    first = begin[unit_ptr]  # first entry of each unit, and the end
     lengths = np.diff(np.concatenate([[0], np.cumsum(documents.data, dtype=np.int64)])[begin])
     unit = np.repeat(np.arange(len(first) - 1), np.diff(first))
-    if len(unit_ptr) == len(begin):  # a document each, whose entries are its words
+    if len(unit_ptr) == len(begin):  # every unit is one document
         slots, union_ptr, union_words = place - first[unit], begin, entries
     else:
         union = _merged(first, entries, documents.data, n_words)
@@ -95,13 +95,13 @@ def arranged(
 
 
 def upload(gpu: Gpu, units: UnitArrays) -> UnitArrays:
-    """The same on the GPU."""
-    brought = {field.name: getattr(units, field.name) for field in fields(units)}
-    return UnitArrays(**{name: gpu.xp.asarray(x) if isinstance(x, np.ndarray) else x for name, x in brought.items()})
+    """A copy of `units` on the GPU."""
+    copied = {field.name: getattr(units, field.name) for field in fields(units)}
+    return UnitArrays(**{name: gpu.xp.asarray(x) if isinstance(x, np.ndarray) else x for name, x in copied.items()})
 
 
 def _merged(indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, n_words: int) -> sparse.csr_array:
-    """The entries of each row by word, one a word."""
+    """The counts as a matrix with one entry per word in each row, sorted by word."""
     matrix = sparse.csr_array((counts, words, indptr), shape=(len(indptr) - 1, n_words))
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
@@ -110,7 +110,7 @@ def _merged(indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, n_words: 
 
 
 class GpuSums:
-    """One statistic on the GPU: its sum over units, or their norms."""
+    """Sums over units, and norms of units, of one contribution on the GPU."""
 
     def __init__(self, gpu: Gpu, contribution: Contribution, clip: float = 1.0) -> None:
         f, twin, xp = contribution, contribution.statistic.cuda, gpu.xp
@@ -122,12 +122,12 @@ class GpuSums:
         pairs, tiles = _tiles(k, 2), _tiles(k, max(twin.sides, 2))
         places, weights = _places(k, tiles) if twin.sides else (None, np.zeros(0, np.int8))
         self._stride, self._places = int(matrix.shape[1]), places
-        self._row: int = len(weights) or len(f.weights)  # places in all, or a word
+        self._row: int = len(weights) or len(f.weights)  # numbers of a unit, or of a word
         self._threads = _threads(twin.threads or (len(tiles) if twin.sides else k))
-        staged = max(1, min(STAGED, SHARED // (4 * self._stride)))
+        staged = max(1, min(_STAGED, _SHARED // (4 * self._stride)))
         behind = staged * (1 + self._stride) if twin.sides else 0
         self._shared = 4 * (self._stride * twin.vectors + behind)
-        self._given = (
+        self._parameters = (
             *(xp.asarray(f.scale), xp.asarray(matrix)),
             *(np.int32(n) for n in (len(f.matrix), k, f.directions, self._stride)),
             np.float32(f.alpha),
@@ -144,12 +144,12 @@ class GpuSums:
 
     def norms(self, units: UnitArrays, chosen: np.ndarray) -> Any:
         """Exact unclipped norms of the units `chosen` (int64), -1 where no document is eligible; on the GPU."""
-        found = self._gpu.xp.empty(len(chosen))
-        self._run(units, self._gpu.xp.asarray(chosen), found)
-        return found
+        norms = self._gpu.xp.empty(len(chosen))
+        self._run(units, self._gpu.xp.asarray(chosen), norms)
+        return norms
 
     def result(self) -> tuple[np.ndarray, int]:
-        """Exact integer sum (n_rows, width) of all that was added, and of the mass coordinates."""
+        """Exact integer sums of the contributions added, (n_rows, width), and of their mass coordinates."""
         self._gpu.finish()
         total, mass = to_numpy(self._total), int(self._mass[0])
         return (total if self._places is None else np.ascontiguousarray(total[:, self._places])), mass
@@ -158,34 +158,34 @@ class GpuSums:
         if not len(chosen):
             return
         size = self._room(max(units.most, 1))
-        if size > PLACES:
+        if size > _MAX_PLACES:
             raise MemoryError("a unit has too many words for this statistic on a GPU")
-        side_by_side = self._gpu.multiprocessors * RESIDENT // self._threads
-        blocks = max(1, min(len(chosen), side_by_side, int(ROOM * self._gpu.free()) // (4 * size)))
+        side_by_side = self._gpu.multiprocessors * _RESIDENT // self._threads
+        blocks = max(1, min(len(chosen), side_by_side, int(_ROOM_SHARE * self._gpu.free()) // (4 * size)))
         room = self._gpu.xp.empty(blocks * size, self._gpu.xp.float32)
-        kernel = self._gpu.kernel(source(), self._twin.kernel)
+        kernel = self._gpu.kernel(_source(), self._twin.kernel)
         measured = self._gpu.xp.empty(0) if norms is None else norms
         more = np.float64(self._clip), np.int32(norms is not None), room, np.int64(size)
         sums = self._total, self._mass, measured
-        arguments = *units.arrays, *self._given, chosen, np.int64(len(chosen)), *more, *sums
+        arguments = *units.arrays, *self._parameters, chosen, np.int64(len(chosen)), *more, *sums
         kernel((blocks,), (self._threads,), arguments, shared_mem=self._shared)
 
     def _room(self, most: int) -> int:
-        """Numbers that a unit of `most` words takes while it is in work."""
+        """Size of the scratch space for a unit of `most` words."""
         if self._twin.sides:
             return self._row + (self._stride**2 if self._twin.sides == 3 else 0)
         return int(self._f.statistic.layout.size(most, self._row))
 
 
 def require_working(gpu: Gpu) -> None:
-    """Sum a tiny made-up corpus by every kernel, so that a GPU that cannot fails before anything is spent.
+    """Sum a tiny corpus with every kernel, so that a defective GPU is found before anything is spent.
 
-    Raises `InputError`.
+    Raises `InputError` if the GPU fails or its sums are wrong.
     """
     xp = gpu.xp
     try:
-        working = bool(xp.argsort(xp.eye(3) @ xp.arange(3.0))[2] == 2)  # what decompositions use besides
-        working = working and all(_tried(gpu, contribution) for contribution in _examples())
+        working = bool(xp.argsort(xp.eye(3) @ xp.arange(3.0))[2] == 2)  # other functions that decompositions use
+        working = working and all(_test(gpu, contribution) for contribution in _examples())
     except Exception as error:
         raise InputError(
             f"device cuda fails on a small example ({type(error).__name__}): CuPy, CUDA and the driver do not fit "
@@ -196,26 +196,26 @@ def require_working(gpu: Gpu) -> None:
         raise InputError("device cuda gives wrong sums on a small example: do not use this GPU.")
 
 
-def _tried(gpu: Gpu, contribution: Contribution) -> bool:
-    """Whether documents as units, people, and no documents at all can be summed and measured."""
+def _test(gpu: Gpu, contribution: Contribution) -> bool:
+    """Whether sums and norms are positive and consistent, for units of one document and of several."""
     indptr, words, counts = np.array([0, 2, 5, 8]), np.array([0, 3, 0, 1, 2, 1, 2, 3]), np.full(8, 2, np.int32)
-    start, nothing = np.zeros(1, np.int64), np.zeros(0, np.int32)
-    sums, found = GpuSums(gpu, contribution, 0.1), list[Any]()
+    start, empty = np.zeros(1, np.int64), np.zeros(0, np.int32)
+    sums, norms = GpuSums(gpu, contribution, 0.1), list[Any]()
     for unit_ptr in (np.arange(4), np.array([0, 2, 3])):
-        with gpu.turn(len(found)):
-            units = upload(gpu, arranged(indptr, words.astype(np.int32), counts, unit_ptr, N_TRIED))
+        with gpu.turn(len(norms)):
+            units = upload(gpu, arranged(indptr, words.astype(np.int32), counts, unit_ptr, _N_TRIED))
             sums.add(units)
-            found.append(sums.norms(units, np.arange(len(unit_ptr) - 1)))
-    with gpu.turn(len(found)):
-        sums.add(upload(gpu, arranged(start, nothing, nothing, start, N_TRIED)))
+            norms.append(sums.norms(units, np.arange(len(unit_ptr) - 1)))
+    with gpu.turn(len(norms)):
+        sums.add(upload(gpu, arranged(start, empty, empty, start, _N_TRIED)))
     total, mass = sums.result()
-    alone, twice = (to_numpy(norms) for norms in found)
+    alone, twice = map(to_numpy, norms)
     return bool(total.any() and mass > 0 and (alone > 0).all() and alone[2] == twice[1])
 
 
 def _examples() -> Iterator[Contribution]:
-    """A contribution for each kernel, on `N_TRIED` words."""
-    scale, X = np.linspace(1.0, 2.0, N_TRIED), np.arange(1.0, 3 * N_TRIED + 1).reshape(N_TRIED, 3) % 7 + 1
+    """A contribution for each kernel, on `_N_TRIED` words."""
+    scale, X = np.linspace(1.0, 2.0, _N_TRIED), np.arange(1.0, 3 * _N_TRIED + 1).reshape(_N_TRIED, 3) % 7 + 1
     yield statistics.first_moment(scale)
     yield statistics.second_moment(scale)
     yield statistics.second_moment_times(scale, X)
@@ -227,30 +227,30 @@ def _examples() -> Iterator[Contribution]:
 
 
 @cache
-def source() -> str:
-    """The kernels, with the constants that they share with the CPU's."""
+def _source() -> str:
+    """The CUDA source of the kernels, with the constants that they share with the CPU code."""
     constants = {
         **{"BOUND": float(BOUND), "MARGIN": float(MARGIN), "MASS_SHARE": MASS_SHARE},
         **{"MINIMUM_LENGTH": MINIMUM_LENGTH, "E_STEPS": E_STEPS, "TOLERANCE": TOLERANCE},
         "LEAST": f"{float(LEAST)}f",
     }
-    given = "".join(f"#define {name} {value}\n" for name, value in constants.items())
-    return given + files("dplda.statistics").joinpath("unit_sums.cu").read_text()
+    defines = "".join(f"#define {name} {value}\n" for name, value in constants.items())
+    return defines + files("dplda.statistics").joinpath("unit_sums.cu").read_text()
 
 
 def _padded(matrix: np.ndarray) -> np.ndarray:
-    """Zeros behind the columns, to whole tiles."""
-    return np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % TILE)))
+    """`matrix` padded with columns of zeros to whole tiles."""
+    return np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % _TILE)))
 
 
 def _threads(width: int) -> int:
-    """The least power of two that is at least `width`, a warp at least and `THREADS` at most."""
-    return min(THREADS, max(32, 1 << (max(width, 1) - 1).bit_length()))
+    """The smallest power of two of at least `width`, limited to between 32 (a warp) and `_THREADS`."""
+    return min(_THREADS, max(32, 1 << (max(width, 1) - 1).bit_length()))
 
 
 def _tiles(k: int, sides: int) -> np.ndarray:
-    """Tiles of the coordinates below k, (n, sides), in rising order; that the last moves fastest keeps reads near."""
-    n = -(-k // TILE)
+    """Tiles of the coordinates a <= b (<= c) below k, (n, sides), the last index fastest, for nearby reads."""
+    n = -(-k // _TILE)
     grid = np.indices((n,) * sides, np.int32).reshape(sides, -1).T
     return grid[(np.diff(grid, axis=1) >= 0).all(axis=1)]
 
@@ -260,15 +260,15 @@ def _packed(tiles: np.ndarray) -> np.ndarray:
 
 
 def _places(k: int, tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the coordinates a <= b (<= c) of `Contribution` are among a unit's places, and each place's weight.
+    """The positions of the coordinates a <= b (<= c) in a unit's scratch space, and the weight of each position.
 
-    Places go with the coordinates of a tile first, then with tiles, so that threads side by side write side by side.
+    The position within a tile is the slow index and the tile the fast one, so that adjacent threads write adjacently.
     """
     sides = tiles.shape[1]
-    local = np.indices((TILE,) * sides, np.int32).reshape(sides, -1).T
-    at = (local[:, None, :] + TILE * tiles[None, :, :]).reshape(-1, sides)
-    own = (np.diff(at, axis=1) >= 0).all(axis=1) & (at[:, -1] < k)
+    local = np.indices((_TILE,) * sides, np.int32).reshape(sides, -1).T
+    at = (local[:, None, :] + _TILE * tiles[None, :, :]).reshape(-1, sides)
+    used = (np.diff(at, axis=1) >= 0).all(axis=1) & (at[:, -1] < k)
     equal = (np.diff(at, axis=1) == 0).sum(axis=1)
-    weights = np.where(own, np.array({2: [2, 1], 3: [6, 3, 1]}[sides])[equal], 0).astype(np.int8)
-    mine = np.flatnonzero(own)
-    return mine[np.lexsort(at[mine].T[::-1])], weights
+    weights = np.where(used, np.array({2: [2, 1], 3: [6, 3, 1]}[sides])[equal], 0).astype(np.int8)
+    positions = np.flatnonzero(used)
+    return positions[np.lexsort(at[positions].T[::-1])], weights

@@ -1,4 +1,4 @@
-"""The moments of LDA: the coefficients that correct them, and exact population moments of a small known model."""
+"""The moments of LDA: the coefficients of their corrections, and the population moments of a known model."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def population_moments(topics: np.ndarray, alpha: np.ndarray) -> PopulationMomen
 
 
 def _urn(alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Probabilities of the topics of one, two and three distinct tokens: every draw adds its own colour."""
+    """Joint probabilities of the topics of one, two and three distinct tokens (Pólya's urn)."""
     alpha0, same = alpha.sum(), np.eye(len(alpha))
     one = alpha / alpha0
     two = one[:, None] * (alpha + same) / (alpha0 + 1)

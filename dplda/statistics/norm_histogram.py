@@ -6,15 +6,16 @@ import numpy as np
 
 from dplda.numerics.lattice import BOUND
 
-# Candidate clips: a public geometric grid, four steps an octave, from 2^-12 to 2^24.
+# Candidate clips: a public geometric grid from 2^-12 to 2^24 with ratio 2^(1/4).
 CLIP_GRID = 2.0 ** np.arange(-12, 24.25, 0.25)
 
 
 def clip_bins(norms: np.ndarray) -> np.ndarray:
     """Lattice histogram of unit norms over `CLIP_GRID`: bin j counts units with norm in (grid[j-1], grid[j]].
 
-    The last bin takes everything above the grid. Units without an eligible document (norm < 0) are in no bin.
-    One unit changes one bin by B: l2-sensitivity B, or sqrt(2) B when a unit is replaced.
+    The last bin counts all norms above the grid. Units without an eligible document (norm < 0) are in no bin. Counts
+    are multiples of B. Adding or removing a unit changes one bin by B: the l2-sensitivity is B, or sqrt(2) B when a
+    unit is replaced.
     """
     eligible = norms[norms >= 0]
     index = np.searchsorted(CLIP_GRID, eligible, side="left")
@@ -22,7 +23,7 @@ def clip_bins(norms: np.ndarray) -> np.ndarray:
 
 
 def clip_at_quantile(noisy_bins: np.ndarray, quantile: float) -> float:
-    """The least grid value below which an estimated share `quantile` of the units lies (post-processing)."""
+    """The least grid value with an estimated share `quantile` of the norms at or below it (post-processing)."""
     below = np.cumsum(noisy_bins[:-1])
     total = max(float(noisy_bins.sum()), 1.0)
     reached = np.flatnonzero(below >= quantile * total)

@@ -1,6 +1,6 @@
 """(v) The projected third moment: (iv) for rows w_i = s_i q_i, clipped by the norm of the whole tensor over words.
 
-The whole tensor, with rows w_i = s_i e_i, is never made: its norm is a sum over the document's words.
+The whole tensor, with rows w_i = s_i e_i, is never formed: its norm is computed as a sum over the document's words.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from dplda.statistics.third_moment import (
 
 @compiled(error_model="numpy")
 def _whole_norm(words, counts, first, last, length, scale, amounts):
-    """The norm of the tensor over words as a sum without cancellation; float64. `amounts` (n_words,) is left zero.
+    """The norm of the whole tensor, in float64 and without cancellation. `amounts` (n_words,) must be, and stays, zero.
 
-    Coordinates of the tensor at three words, at two, and at one are squared and summed apart, by recurrences over
-    distinct words: with a = (s c)^2, u = a s^2 (c - 1)^2 and v = u s^2 (c - 2)^2, the square of l (l - 1) (l - 2) times
+    The squares of coordinates at three, two and one distinct words are summed separately, by recurrences over distinct
+    words: with a = (s c)^2, u = a s^2 (c - 1)^2 and v = u s^2 (c - 2)^2, the square of l (l - 1) (l - 2) times
     the norm is 6 e3(a) + 3 (sum of u_i a_j over i != j) + (sum of v).
     """
     for e in range(first, last):
@@ -33,7 +33,7 @@ def _whole_norm(words, counts, first, last, length, scale, amounts):
         w = words[e]
         c, amounts[w] = float(amounts[w]), 0
         if c == 0.0:
-            continue  # an entry of the same word came before
+            continue  # an earlier entry of the same word was counted
         square = np.float64(scale[w]) ** 2
         a = square * (c / length) ** 2
         u = a * square * ((c - 1.0) / length) ** 2
@@ -63,7 +63,7 @@ PROJECTED_THIRD_MOMENT = Statistic(
 def projected_third_moment(scale: np.ndarray, Q: np.ndarray) -> Contribution:
     """(v): E3(SQ, SQ, SQ) for orthonormal columns `Q` (n_words, k), coordinates as those of `third_moment`.
 
-    A unit is clipped by the mean norm of its documents' whole tensors in scaled words, a bound on the norm of its own.
+    A unit is clipped by the mean norm of its documents' whole tensors, an upper bound on the norm of its own tensor.
     """
     W = as_float32(scale[:, None] * Q)
     return Contribution(PROJECTED_THIRD_MOMENT, as_float32(scale), W, symmetric_weights(W.shape[1]), 1, SIGNED)

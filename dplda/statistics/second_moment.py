@@ -1,7 +1,7 @@
 """(ii) The dense second moment: (h h' - diag(s^2 c)) / (l (l - 1)), by pairs of words.
 
-A unit's numbers are those of its words' pairs b >= a, ordered by (b, a), words in the order in which they first occur.
-Only the sum has the size of the vocabulary squared; it is packed by circular offset, see `second_moment`.
+A unit's contribution lists the pairs b >= a of its words, ordered by (b, a), where a and b number the words by first
+occurrence. Only the sum has the size of the vocabulary squared; it is packed by circular offset, see `second_moment`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from dplda.statistics.statistic import NONNEGATIVE, Contribution, CudaTwin, Layo
 
 
 @compiled()
-def triangle(n):
-    """Pairs b >= a of `n` words."""
+def _triangle(n):
+    """Number of pairs b >= a of `n` words."""
     return n * (n + 1) // 2
 
 
 @compiled()
 def _pair_weights(most):
-    """1 for pairs on the diagonal and 2 elsewhere; a unit of fewer words has the first of them."""
-    weights = np.full(triangle(most), 2.0)
+    """1 for pairs on the diagonal and 2 for others; a unit of fewer words uses the first of them."""
+    weights = np.full(_triangle(most), 2.0)
     for b in range(most):
-        weights[triangle(b) + b] = 1.0
+        weights[_triangle(b) + b] = 1.0
     return weights
 
 
@@ -36,21 +36,21 @@ def _room(k, directions, longest):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _contribution(words, counts, first, last, length, scale, matrix, shape, shares, out):
-    """Over the pairs of entries; `shares` is room for a number per entry."""
+    """The pairs of entries of a document; `shares` is scratch space for one number per entry."""
     to, begin = np.uint64(0), np.uint64(first)
     for b in range(np.uint64(last - first)):
         s, c = scale[np.uint64(words[begin + b])], counts[begin + b]
         h = s * np.float32(c / (length - 1.0))
         for a in range(b):
             out[to + a] = h * shares[a]
-        out[to + b] = s * s * np.float32(c / length * ((c - 1.0) / (length - 1.0)))  # above zero for any c and s
+        out[to + b] = s * s * np.float32(c / length * ((c - 1.0) / (length - 1.0)))  # never negative
         shares[b] = s * np.float32(c / length)
         to += b + np.uint64(1)
 
 
 @compiled()
 def _pairs_size(n, row):
-    return triangle(n)
+    return _triangle(n)
 
 
 @compiled()
@@ -59,7 +59,7 @@ def _merge_pairs(words, first, last, share, one, row, row_of, slots, used, rows)
         if row_of[words[e]] < 0:
             row_of[words[e]] = used
             slots[used] = words[e]
-            clear(rows, triangle(used), used + 1)
+            clear(rows, _triangle(used), used + 1)
             used += 1
     at = 0
     for e in range(first, last):
@@ -67,17 +67,17 @@ def _merge_pairs(words, first, last, share, one, row, row_of, slots, used, rows)
         for f in range(first, e + 1):
             a = row_of[words[f]]
             times = 2.0 if a == b and e != f else 1.0  # both orders of two entries of one word
-            rows[triangle(max(a, b)) + min(a, b)] += np.float32(times * share) * one[at]
+            rows[_triangle(max(a, b)) + min(a, b)] += np.float32(times * share) * one[at]
             at += 1
     return used
 
 
 @compiled()
 def _add_pairs(rows, slots, used, row, n_words, sums):
-    """`sums` is (n_words, n_words // 2 + 1): a word's row receives all its pairs one after the other."""
+    """`sums` is flat, (n_words, n_words // 2 + 1). The outer loop writes to one row of it at a time."""
     width = n_words // 2 + 1
     for a in range(np.uint64(used)):
-        v, at = np.int64(slots[a]), np.uint64(triangle(np.int64(a)))
+        v, at = np.int64(slots[a]), np.uint64(_triangle(np.int64(a)))
         for b in range(a):
             offset, own = _offset(v, np.int64(slots[b]), n_words)
             if own:
@@ -92,16 +92,16 @@ def _add_pairs(rows, slots, used, row, n_words, sums):
 
 @compiled()
 def _offset(v, w, n_words):
-    """From word `v` on to `w`, around the end; and whether their pair is in the row of `v`, not of `w`."""
+    """The circular offset from word `v` to `w`, and whether their pair is stored in the row of `v`, not of `w`."""
     offset = w - v + (n_words if w < v else 0)
     return offset, 2 * offset - (v < w) < n_words
 
 
-WORD_PAIRS = Layout(False, _pairs_size, _merge_pairs, _add_pairs, _pair_weights)
+_WORD_PAIRS = Layout(False, _pairs_size, _merge_pairs, _add_pairs, _pair_weights)
 
 SECOND_MOMENT = Statistic(
     name=f"{__name__}:SECOND_MOMENT",
-    layout=WORD_PAIRS,
+    layout=_WORD_PAIRS,
     contribution=_contribution,
     row=lambda k, directions: 1,
     room=_room,
@@ -112,8 +112,8 @@ SECOND_MOMENT = Statistic(
 def second_moment(scale: np.ndarray) -> Contribution:
     """(ii): the scaled second moment E2, sum of shape (n_words, n_words // 2 + 1), packed by circular offset.
 
-    Entry (i, j) is E2 at i and (i + j) mod n_words; `dplda.statistics.coordinates.unpack_offsets` undoes it. Memory is
-    4 n_words^2 bytes per thread, and a document of n words costs n^2 / 2.
+    Entry (i, j) is E2 at i and (i + j) mod n_words; `dplda.statistics.coordinates.unpack_offsets` unpacks it. It takes
+    4 n_words^2 bytes per thread, and a document of n words n^2 / 2 operations.
     """
     scale = as_float32(scale)
     weights = np.r_[1, np.full(len(scale) // 2, 2)].astype(np.int64)

@@ -25,7 +25,7 @@ def _room(k, directions, longest):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def project(words, counts, first, last, length, scale, matrix, stride, y):
-    """y = sum of s c / l times the word's row of the matrix."""
+    """y = sum over entries of s c / l times the word's row of the matrix."""
     clear(y, 0, stride)
     for e in range(first, last):
         w = words[e]

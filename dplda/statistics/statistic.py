@@ -1,4 +1,4 @@
-"""What a statistic states about itself, where the numbers of a unit lie, and a statistic with its parameters."""
+"""The definition of a statistic, the memory layout of a unit's contribution, and a statistic with its parameters."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from dplda.numerics.loops import add_scaled, clear
 
 @dataclass(frozen=True, repr=False)
 class Layout:
-    """How a unit's numbers are kept; all but `one_row` are compiled.
+    """How a unit's contribution is laid out in memory, as compiled functions.
 
-    `size(n, row)` is how many numbers `n` words take, in rows of `row`. `merge(words, first, last, share, one, row,
-    row_of, slots, used, rows)` adds `share` times the numbers `one` of a document to the unit's, and returns how many
-    words the unit has then. `add(rows, slots, used, row, n_words, sums)` adds a unit's integers to the flat `sums`.
-    `weights(most)` are the integer weights of the numbers of a unit of `most` words; none stand for ones.
+    `size(n, row)` is the size of the contribution of a unit of `n` words, in rows of `row` numbers. `merge(words,
+    first, last, share, one, row, row_of, slots, used, rows)` adds `share` times the contribution `one` of a document to
+    `rows`, that of its unit, and returns the unit's number of words so far. `add(rows, slots, used, row, n_words,
+    sums)` adds a unit's integers to the flat `sums`. `weights(most)` are the integer weights of the contribution of a
+    unit of `most` words, empty for ones. `one_row` says whether all coordinates are in one row, whatever the words.
     """
 
     one_row: bool
@@ -31,8 +32,8 @@ class Layout:
 
 
 @compiled()
-def no_weights(most):
-    """All ones."""
+def _no_weights(most):
+    """No weights, which stand for ones."""
     return np.zeros(0)
 
 
@@ -56,7 +57,7 @@ def _merge_rows(words, first, last, share, one, row, row_of, slots, used, rows):
 
 @compiled()
 def _add_rows(rows, slots, used, row, n_words, sums):
-    if row == 1:  # no loop within a row
+    if row == 1:  # avoids the inner loop
         for i in range(used):
             sums[np.uint64(slots[i])] += np.int64(rows[i])
         return
@@ -85,16 +86,16 @@ def _add_one(rows, slots, used, row, n_words, sums):
         sums[a] += np.int64(rows[a])
 
 
-ROW_PER_WORD = Layout(False, _rows_size, _merge_rows, _add_rows, no_weights)
-ONE_ROW = Layout(True, _one_size, _merge_one, _add_one, no_weights)
+ROW_PER_WORD = Layout(False, _rows_size, _merge_rows, _add_rows, _no_weights)
+ONE_ROW = Layout(True, _one_size, _merge_one, _add_one, _no_weights)
 
 
 NONNEGATIVE, SIGNED = float(np.sqrt(2.0)), 2.0  # replace-one sensitivity over the clip (T1)
 
 
 @compiled()
-def no_room(k, directions, longest):
-    """No scratch space."""
+def _no_room(k, directions, longest):
+    """No scratch space is needed."""
     return 0
 
 
@@ -102,9 +103,9 @@ def no_room(k, directions, longest):
 class CudaTwin:
     """The CUDA kernel of a statistic, a function of unit_sums.cu.
 
-    `sides` is 2 or 3 where coordinates of a symmetric array are computed in tiles of that many sides, else 0; `vectors`
-    is how many vectors as long as a row of the matrix a block shares; `threads` are those of a block, by default one
-    for each tile or column.
+    `sides` is 2 or 3 if the coordinates of a symmetric array are computed in tiles of that dimension, else 0. `vectors`
+    is the number of vectors, as long as a row of the matrix, in a block's shared memory. `threads` is the number of
+    threads of a block, by default one for each tile or column.
     """
 
     kernel: str
@@ -117,34 +118,34 @@ class CudaTwin:
 class Statistic:
     """A function of one document whose values are averaged over a unit, clipped and summed over units.
 
-    `name` is ``module:ATTRIBUTE``, where this object is found. `contribution` is compiled:
-    ``contribution(words, counts, first, last, length, scale, matrix, shape, room, out)`` writes what the document of
-    the entries first..last-1 contributes into `out`, in rows of `row(k, directions)` numbers that the `layout` places.
+    `name` is ``module:ATTRIBUTE``, from which this object can be imported. The compiled function
+    ``contribution(words, counts, first, last, length, scale, matrix, shape, room, out)`` writes the contribution of the
+    document with the entries first..last-1 to `out`, in rows of `row(k, directions)` numbers, in the order of `layout`.
     `length` is its number of tokens, `scale` (n_words,) and `matrix` (flat, rows of `stride`) belong to the
     `Contribution`, and `shape` is (k, directions, stride, row, alpha). `room` is scratch space of
     `room(k, directions, longest)` numbers for documents of at most `longest` entries.
 
-    A document is computed by itself, in the order of its own words, so that removing a unit cannot change another
-    unit's integers (docs/privacy.md, section 5). Divisions follow NumPy: a quotient that does not exist is inf or nan,
-    which makes its unit contribute nothing, where an exception would reveal it (rule 3). Numbers are float32; counts c
-    enter as shares c / l, which keeps the powers of a long document in range.
+    Each document is computed separately, in the order of its own words, so that removing a unit cannot change another
+    unit's integers (docs/privacy.md, section 5). Divisions follow NumPy: an undefined quotient is inf or nan, and its
+    unit contributes nothing; an exception would reveal the unit (rule 3). Numbers are float32. Counts c enter as shares
+    c / l, which keeps the powers of long documents in range.
 
-    Where all coordinates are in one row, `places(k, directions)` says where each of them lies in it. A unit is clipped
-    as if its norm were at least the mean of its documents' `norm_bound`, which is compiled, if there is one:
-    ``norm_bound(words, counts, first, last, length, scale, amounts)``, with `amounts` (n_words,) int64 left zero.
+    If all coordinates are in one row, `places(k, directions)` holds their positions in it. If there is a compiled
+    ``norm_bound(words, counts, first, last, length, scale, amounts)``, a unit is clipped as if its norm were at least
+    the mean of its documents' bounds; `amounts` (n_words,) int64 must stay zero after each call.
     """
 
     name: str
     layout: Layout
     contribution: Any
     row: Callable[[int, int], int]
-    room: Any = no_room
+    room: Any = _no_room
     places: Callable[[int, int], np.ndarray] | None = None
     norm_bound: Any = None
     cuda: CudaTwin | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled by name: workers of a cluster compile their own."""
+        """Pickled by name, so that each worker of a cluster compiles its own code."""
         return pkgutil.resolve_name, (self.name,)
 
 
@@ -152,11 +153,11 @@ class Statistic:
 class Contribution:
     """A `statistic` with the public or released arrays that parametrise it; its sum over units is (n_rows, width).
 
-    `scale` (n_words,) is s (ones where unused), `matrix` (n_words, width of X, W or topics), both float32, `alpha` the
-    prior of the E-step, `weights` (width,) the integer column weights, the multiplicities of symmetric coordinates, in
-    which its norm is the Frobenius norm of the full array (T2), `n_rows` the rows of the sum (n_words, or 1),
-    `replace_factor` the sensitivity over the clip when one unit is replaced (T1), and `directions` how many of the last
-    columns of `matrix` are W u for the vectors u of (iv').
+    `scale` (n_words,) is s, ones if unused; `matrix` (n_words, k + directions) holds X, W or topics; both are float32.
+    The last `directions` columns of `matrix` are W u for the vectors u of (iv'). `alpha` is the prior of the E-step.
+    `weights` (width,) are the integer multiplicities of symmetric coordinates; with them the norm is the Frobenius norm
+    of the full array (T2). `n_rows` is n_words or 1. `replace_factor` is the sensitivity, divided by the clip, when one
+    unit is replaced (T1).
     """
 
     statistic: Statistic
@@ -175,11 +176,11 @@ class Contribution:
 
 
 def equal_weights(width: int) -> np.ndarray:
-    """The weights of columns that are no symmetric coordinates, (width,)."""
+    """Weights of 1 for each of `width` columns."""
     return np.ones(width, np.int64)
 
 
 def as_float32(array: np.ndarray) -> np.ndarray:
-    """As the kernels read it; what float32 cannot hold is infinite, and a unit that meets it contributes nothing."""
+    """`array` as the kernels read it. Values that overflow become infinite; units that use them contribute nothing."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.ascontiguousarray(array, dtype=np.float32)

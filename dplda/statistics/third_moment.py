@@ -1,6 +1,6 @@
 """(iv) The whitened third moment: (y^3 - P(R, y) + 2 Q) / (l (l - 1) (l - 2)) with y = sum of c w.
 
-A tensor is kept in runs: run c holds the coordinates a <= b <= c, ordered by (b, a), and padding to whole `LANES`.
+A tensor is stored in runs: run c holds the coordinates a <= b <= c, ordered by (b, a), padded to a multiple of `LANES`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ def _run(c):
 
 @compiled()
 def tensor_room(k, directions, longest):
-    """Room for the contribution of a document."""
+    """Size of the scratch space for a document, see `Statistic`."""
     return padded(k) + padded(4 * (k + 1)) + 6 * pairs_length(k) + k * padded(k)
 
 
 @compiled(fastmath=FAST, error_model="numpy")
 def tensor_contribution(words, counts, first, last, length, scale, matrix, shape, room, out):
-    """The one row of a document."""
+    """The contribution of a document, see `Statistic`."""
     k, _, stride, size, _ = shape
     n, begin = pairs_length(k), stride + padded(4 * (k + 1))
     y, factors, pairs, square = room[:stride], room[stride:begin], room[begin : begin + 6 * n], room[begin + 6 * n :]
+    starts = 0, n, 2 * n, 3 * n
     clear(y, 0, stride)
     clear(pairs, 4 * n, n)
     clear(out, 0, size)
@@ -45,16 +46,16 @@ def tensor_contribution(words, counts, first, last, length, scale, matrix, shape
         to = 0
         for c in range(k):
             x, t = factors, 4 * c
-            add_four(x[t], 0, x[t + 1], n, x[t + 2], 2 * n, x[t + 3], 3 * n, pairs, out, to, _run(c))
+            add_four((x[t], x[t + 1], x[t + 2], x[t + 3]), starts, pairs, out, to, _run(c))
             to += _run(c)
         x, t = factors, 4 * k
-        add_four(x[t], 0, x[t + 1], n, x[t + 2], 2 * n, x[t + 3], 3 * n, pairs, pairs, 4 * n, n)
+        add_four((x[t], x[t + 1], x[t + 2], x[t + 3]), starts, pairs, pairs, 4 * n, n)
     _assemble(np.float32(length / (length - 1.0) * (length / (length - 2.0))), k, stride, n, y, pairs, square, out)
 
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _tensor_factors(share, length, matrix, at, k, i, factors):
-    """What entry i of four gives its pairs: share / length times its row for Q, and share, the last, for R."""
+    """Factors of the pairs of entry i of four: share / length times its row for Q, and then share for R."""
     at, i = np.uint64(at), np.uint64(i)
     for c in range(np.uint64(k)):
         factors[np.uint64(4) * c + i] = share / length * matrix[at + c]
@@ -63,7 +64,7 @@ def _tensor_factors(share, length, matrix, at, k, i, factors):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _assemble(norm, k, stride, n, y, pairs, square, out):
-    """norm (y^3 - P(R, y) + 2 Q): `out` holds Q and receives it, the fifth part of `pairs` holds R."""
+    """Replace Q in `out` by norm (y^3 - P(R, y) + 2 Q); the fifth part of `pairs` holds R."""
     R, products = np.uint64(4 * n), np.uint64(5 * n)
     at = R
     for b in range(k):
@@ -82,7 +83,7 @@ def _assemble(norm, k, stride, n, y, pairs, square, out):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _mixed_pairs(x, at, y, k, pairs, to):
-    """x_a y_b + x_b y_a of x from `at` on, a <= b < k, in the order of `multiply_pairs`, with zeros behind."""
+    """Write x_a y_b + x_b y_a, a <= b < k, for x from `at` on, in the layout of `multiply_pairs`."""
     at, first = np.uint64(at), np.uint64(to)
     for b in range(np.uint64(k)):
         yb, xb = y[b], x[at + b]
@@ -94,12 +95,12 @@ def _mixed_pairs(x, at, y, k, pairs, to):
 
 
 def tensor_row(k: int, directions: int) -> int:
-    """Length of all runs."""
+    """Total length of the runs."""
     return sum(_run(c) for c in range(k))
 
 
 def tensor_places(k: int, directions: int) -> np.ndarray:
-    """Where the coordinates a <= b <= c, row-major, lie in the runs."""
+    """Positions in the runs of the coordinates a <= b <= c, row-major."""
     starts = np.cumsum([0, *(_run(c) for c in range(k))])
     rising = ((a, b, c) for a in range(k) for b in range(a, k) for c in range(b, k))
     return np.array([starts[c] + b * (b + 1) // 2 + a for a, b, c in rising])

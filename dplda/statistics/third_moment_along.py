@@ -1,5 +1,7 @@
-"""(iv') The whitened third moment along vectors u, on two of its three sides:
-(y (y'u)^2 - 2 (y'u) R u - (u'R u) y + 2 Q(., u, u)) / (l (l - 1) (l - 2))."""
+"""(iv') The whitened third moment contracted with vectors u in two of its three modes.
+
+It is (y (y'u)^2 - 2 (y'u) R u - (u'R u) y + 2 Q(., u, u)) / (l (l - 1) (l - 2)).
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ def _room(k, directions, longest):
 def _contribution(words, counts, first, last, length, scale, matrix, shape, room, out):
     """y (y_u^2 - r_u) - 2 y_u R u + 2 Q(., u, u), over l (l - 1) (l - 2), in a run of padded(k) for each u.
 
-    Rows of `matrix` are a word's row w of W, and its products w_u with the vectors; `diagonals` are the r_u, one for
-    each vector. With shares x = c / l, what is linear in w is the sum of 2 x (w_u / l) (w_u / l - y_u) w.
+    A row of `matrix` is a word's row w of W, followed by its products w_u with the vectors; `diagonals` are the r_u,
+    one per vector. With shares x = c / l, the terms linear in w are the sum of 2 x (w_u / l) (w_u / l - y_u) w.
     """
     k, directions, stride, _, _ = shape
     y, diagonals = room[:stride], room[stride:]
@@ -45,18 +47,18 @@ def _contribution(words, counts, first, last, length, scale, matrix, shape, room
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _add_words(words, counts, first, last, length, matrix, run, stride, j, y, out):
-    """Add what is linear in the words' rows to run `j` of `out`, four entries at a time."""
+    """Add the terms linear in the words' rows to run `j` of `out`, four entries at a time."""
     for e in range(first, last, 4):
         a, at_a = _factor(words, counts, e, last, length, matrix, run, stride, j, y)
         b, at_b = _factor(words, counts, e + 1, last, length, matrix, run, stride, j, y)
         c, at_c = _factor(words, counts, e + 2, last, length, matrix, run, stride, j, y)
         d, at_d = _factor(words, counts, e + 3, last, length, matrix, run, stride, j, y)
-        add_four(a, at_a, b, at_b, c, at_c, d, at_d, matrix, out, j * run, run)
+        add_four((a, b, c, d), (at_a, at_b, at_c, at_d), matrix, out, j * run, run)
 
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _factor(words, counts, e, last, length, matrix, run, stride, j, y):
-    """The factor of entry `e` and where its row begins; behind the last entry, zero of that one's."""
+    """The factor of entry `e` and the offset of its row; behind the last entry, zero and the last entry's offset."""
     at = words[min(e, last - 1)] * stride
     if e >= last:
         return np.float32(0.0), at
@@ -83,7 +85,7 @@ THIRD_MOMENT_ALONG = Statistic(
 def third_moment_along(W: np.ndarray, U: np.ndarray) -> Contribution:
     """(iv'): E3(W, W, W)(I, u, u) for `W` (n_words, k), scale absorbed, and each column u of `U` (k, r).
 
-    The sum is of shape (1, r k), one run of k for each u.
+    The sum has shape (1, r k), k coordinates for each u.
     """
     k, r = U.shape
     matrix = as_float32(np.hstack([W, W @ U]))

@@ -1,7 +1,7 @@
 """Clipped sums and norms of a contribution over units, on the CPU, in one pass over the counts.
 
-A unit's contribution is the mean over its eligible documents, formed over the union of their words before it is
-clipped (docs/privacy.md, rule 1). The loop over units is written once and compiled for each statistic.
+A unit's contribution is the mean over its eligible documents, formed over the union of their words and then clipped
+(docs/privacy.md, rule 1). The loop over units is written once and compiled for each statistic.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dplda.store.units import UnitCounts
 
 
 class UnitSums:
-    """Sums over units, and norms of units, of one contribution. Threads may share it."""
+    """Sums over units, and norms of units, of one contribution. Thread-safe."""
 
     def __init__(self, contribution: Contribution) -> None:
         f, statistic = contribution, contribution.statistic
@@ -33,13 +33,15 @@ class UnitSums:
             weights = np.zeros(row)
             weights[self._places] = f.weights
         self._sums = f.n_rows, max(row, len(f.weights))
-        self._given = read_only(f.scale), read_only(matrix), weights
+        self._parameters = _read_only(f.scale), _read_only(matrix), weights
         self._shape = k, f.directions, stride, row, np.float32(f.alpha)
         self._loop = loop_over_units(statistic)
 
     def total(self, counts: UnitCounts, chosen: np.ndarray, clip: float) -> tuple[np.ndarray, int]:
-        """Exact integer sum (n_rows, width) of the clipped contributions of the units `chosen` (int64), and the sum of
-        their mass coordinates."""
+        """The sums of the clipped contributions (n_rows, width) and of the mass coordinates of the units `chosen`.
+
+        `chosen` is int64; both sums are exact integers.
+        """
         sums = np.zeros(self._sums, np.int64)
         mass = self._run(counts, chosen, clip, sums.reshape(-1), np.empty(0))
         return sums[:, self._places], int(mass)
@@ -51,14 +53,14 @@ class UnitSums:
         return norms
 
     def _run(self, counts: UnitCounts, chosen: np.ndarray, clip: float, sums: np.ndarray, norms: np.ndarray) -> Any:
-        arrays = tuple(map(read_only, counts.arrays))
-        return self._loop(arrays, read_only(chosen), self._given, self._shape, clip, sums, norms)
+        arrays = tuple(map(_read_only, counts.arrays))
+        return self._loop(arrays, _read_only(chosen), self._parameters, self._shape, clip, sums, norms)
 
 
 def flat_rows(matrix: np.ndarray, directions: int = 0) -> tuple[np.ndarray, int]:
     """`matrix` (n_words, k + directions) as flat rows on cache lines, and their stride.
 
-    A row is padded(k) and then padded(directions) numbers, with zeros behind the true ones.
+    A row holds its first k numbers, padded with zeros to padded(k), and then the others, padded likewise.
     """
     n_words, k = matrix.shape[0], matrix.shape[1] - directions
     begin, stride = padded(k), padded(k) + padded(directions)
@@ -68,8 +70,8 @@ def flat_rows(matrix: np.ndarray, directions: int = 0) -> tuple[np.ndarray, int]
     return flat, stride
 
 
-def read_only(array: np.ndarray) -> np.ndarray:
-    """A read-only view. Arrays from a network are read-only, and a second kind of array would be compiled again."""
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """A read-only view, so that numba compiles one signature; arrays received over a network are read-only."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -77,7 +79,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 @cache
 def loop_over_units(statistic: Statistic) -> Any:
-    """`_loop` compiled for one statistic; kept on disk if it is one of this package, whose sources name the cache."""
+    """`_loop` compiled for one statistic. Only statistics of this package are cached on disk, see `compiled`."""
     module, _, name = statistic.name.partition(":")
     parts = {
         "_contribution": statistic.contribution,
@@ -90,10 +92,10 @@ def loop_over_units(statistic: Statistic) -> Any:
         "_add": statistic.layout.add,
         "_layout_weights": statistic.layout.weights,
     }
-    own = FunctionType(_loop.__code__, {**_loop.__globals__, **parts}, _loop.__name__)
-    own.__qualname__ = f"loop_{name.lower()}"
-    own.__module__ = __name__
-    return compiled(keep=module.startswith(f"{PACKAGE.name}."), error_model="numpy")(own)
+    loop = FunctionType(_loop.__code__, {**_loop.__globals__, **parts}, _loop.__name__)
+    loop.__qualname__ = f"loop_{name.lower()}"
+    loop.__module__ = __name__
+    return compiled(keep=module.startswith(f"{PACKAGE.name}."), error_model="numpy")(loop)
 
 
 @compiled()
@@ -101,19 +103,19 @@ def _no_bound(words, counts, first, last, length, scale, amounts):
     return 0.0
 
 
-# The parts of `_loop` that are a statistic's own, see `loop_over_units`.
+# Placeholders for the parts of `_loop` that `loop_over_units` takes from the statistic.
 _contribution = _room = _norm_bound = _size = _merge = _add = _layout_weights = _no_bound
 _BOUNDED = _ONE_ROW = False
 
 
-def _loop(arrays, units, given, shape, clip, sums, norms):
-    """Add the clipped lattice contributions of `units` (int64) to the flat `sums` (int64), a row after the other.
+def _loop(arrays, units, parameters, shape, clip, sums, norms):
+    """Add the clipped lattice contributions of `units` (int64) to the flat, row-major `sums` (int64).
 
-    With as many `norms` as units nothing is summed, and each receives the unclipped norm of its unit, -1 where no
-    document is eligible. Returns the sum of the mass coordinates.
+    If `norms` is not empty, nothing is summed; it receives the unclipped norm of each unit, -1 where no document is
+    eligible. Returns the sum of the mass coordinates.
     """
     indptr, words, counts, unit_ptr = arrays
-    scale, matrix, row_weights = given
+    scale, matrix, row_weights = parameters
     k, directions, _, row, _ = shape
     n_words = len(scale)
     longest, most = _largest(indptr, unit_ptr, units, n_words)
@@ -130,7 +132,7 @@ def _loop(arrays, units, given, shape, clip, sums, norms):
             length = length_of(counts, first, last)
             if length < MINIMUM_LENGTH:
                 continue
-            whole = eligible == 1 and (_ONE_ROW or _increasing(words, first, last))  # nothing to merge with
+            whole = eligible == 1 and (_ONE_ROW or _increasing(words, first, last))  # nothing to merge
             _contribution(words, counts, first, last, float(length), scale, matrix, shape, room, rows if whole else one)
             if whole:
                 used = 1 if _ONE_ROW else _take(words, first, last, slots)
@@ -153,7 +155,7 @@ def _loop(arrays, units, given, shape, clip, sums, norms):
 
 @compiled()
 def count_eligible(indptr, counts, unit_ptr, first, last):
-    """How many of the units first..last-1 have a document that may contribute."""
+    """Number of the units first..last-1 that have an eligible document."""
     found = 0
     for u in range(first, last):
         found += _eligible(indptr, counts, unit_ptr, u) > 0
@@ -162,7 +164,7 @@ def count_eligible(indptr, counts, unit_ptr, first, last):
 
 @compiled()
 def length_of(counts, first, last):
-    """Tokens of the document of the entries first..last-1."""
+    """Number of tokens in the entries first..last-1."""
     length, at = np.int64(0), np.uint64(first)
     for e in range(np.uint64(last - first)):
         length += counts[at + e]
@@ -171,7 +173,7 @@ def length_of(counts, first, last):
 
 @compiled()
 def _eligible(indptr, counts, unit_ptr, u):
-    """Number of documents of unit `u` that may contribute."""
+    """Number of eligible documents of unit `u`."""
     eligible = 0
     for n in range(unit_ptr[u], unit_ptr[u + 1]):
         if length_of(counts, indptr[n], indptr[n + 1]) >= MINIMUM_LENGTH:
@@ -181,7 +183,7 @@ def _eligible(indptr, counts, unit_ptr, u):
 
 @compiled()
 def _largest(indptr, unit_ptr, units, n_words):
-    """The most entries of a document, and the most words that a unit may have."""
+    """The largest number of entries of a document, and an upper bound on the number of words of a unit."""
     longest, most = 1, 1
     for u in units:
         most = max(most, min(n_words, indptr[unit_ptr[u + 1]] - indptr[unit_ptr[u]]))
@@ -200,7 +202,7 @@ def _increasing(words, first, last):
 
 @compiled()
 def _take(words, first, last, slots):
-    """Let the rows of a unit be those of its only document; returns the number of its words."""
+    """Record the words of a unit with a single document; returns their number."""
     at = np.uint64(first)
     for e in range(np.uint64(last - first)):
         slots[e] = words[at + e]

@@ -1,4 +1,4 @@
-"""Votes of a unit for words, by a rule that looks at that unit alone (docs/privacy.md, section 4.4)."""
+"""Votes of units for words; each unit's votes depend on that unit alone (docs/privacy.md, section 4.4)."""
 
 from __future__ import annotations
 
@@ -11,35 +11,31 @@ from dplda.config import MINIMUM_LENGTH
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import BOUND
 from dplda.numerics.threads import add, run_ranges, split
+from dplda.splitmix import finalise
 from dplda.store.units import UnitCounts
 
-MOST_WORDS = 200  # m: the most words a unit may pick
+MOST_WORDS = 200  # m: the largest number of words that a unit votes for
 
 
 def word_hashes(words: Sequence[str]) -> np.ndarray:
-    """Public 64-bit hash of each word, uint64; the unit's coins are drawn from these."""
+    """Public 64-bit hash of each word, uint64, from which the units' random choices are derived."""
     digests = b"".join(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in words)
     return np.frombuffer(digests, np.uint64)
 
 
-@compiled()
-def _mix(x: np.uint64) -> np.uint64:
-    """Finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+_mix = compiled()(finalise)
 
 
 @compiled()
 def _pick(union, size, salt, hashes, most):
-    """The at most `most` words of union[:size] with the least priorities, drawn from the unit's own coins."""
+    """At most `most` words of union[:size], those with the smallest priorities; `salt` makes these random per unit."""
     picked = union[:size]
     if size <= most:
         return picked
     priority = np.empty(size, np.uint64)
     for e in range(size):
         priority[e] = _mix(hashes[picked[e]] ^ salt)
-    # strictly below the cut: words whose priorities tie are all left out, whatever their order
+    # strictly below the cut: tied words are all left out, so that their order does not matter
     return picked[priority < np.partition(priority, most)[most]]
 
 
@@ -48,7 +44,7 @@ def _votes(indptr, words, counts, unit_ptr, first, last, hashes, most, votes):
     """Add each unit's votes to `votes` (n_words,); returns the sum over units of the weight of a full vote."""
     unit_of = np.full(len(hashes), -1, np.int64)
     document_of = np.full(len(hashes), -1, np.int64)
-    holding = np.zeros(len(hashes), np.int64)  # documents of the unit that hold the word
+    holding = np.zeros(len(hashes), np.int64)  # number of documents of the unit that hold the word
     weight_total = np.int64(0)
     for u in range(first, last):
         union = np.empty(indptr[unit_ptr[u + 1]] - indptr[unit_ptr[u]], np.int32)
@@ -87,10 +83,10 @@ def _votes(indptr, words, counts, unit_ptr, first, last, hashes, most, votes):
 def count_votes(counts: UnitCounts, threads: int, hashes: np.ndarray, most: int = MOST_WORDS) -> tuple[np.ndarray, int]:
     """Each unit picks at most `most` of its words and votes for each with the share of its documents that hold it.
 
-    `hashes` (n_words,) are those of the words. A unit's votes are scaled down to norm B where they exceed it. Returns
-    the votes (n_words,) int64, whose l2-sensitivity is B, and the sum over units of what a word held by all documents
-    receives, of sensitivity B as well: their quotient is a document frequency in which every unit counts once. Both are
-    private.
+    `hashes` (n_words,) are the `word_hashes`. A unit's votes are scaled down to norm B if they exceed it. Returns the
+    votes (n_words,) int64, whose l2-sensitivity is B, and the sum over units of the vote that a word held by all
+    documents receives, also of sensitivity B. Their quotient is a document frequency in which every unit counts once.
+    Both are private.
     """
 
     def work(first: int, last: int) -> tuple[np.ndarray, int]:
@@ -99,6 +95,6 @@ def count_votes(counts: UnitCounts, threads: int, hashes: np.ndarray, most: int 
         weight = _votes(c.indptr, c.words, c.counts, c.unit_ptr, first, last, hashes, most, votes)
         return votes, int(weight)
 
-    nothing = np.zeros(counts.n_words, np.int64), 0
-    votes, weight = add([nothing, *run_ranges(work, split(counts.entries_before_unit(), threads))])
+    zero = np.zeros(counts.n_words, np.int64), 0
+    votes, weight = add([zero, *run_ranges(work, split(counts.entries_before_unit(), threads))])
     return votes, weight

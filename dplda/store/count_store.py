@@ -1,8 +1,8 @@
-"""The corpus store: a folder of memory-mapped shards, or the same blocks in memory.
+"""The corpus store: counts of documents in a folder of memory-mapped shards, or in memory.
 
-    meta.json          written last: what was imported, and how many shards there are
+    meta.json          facts about the import and the number of shards; written last
     part-00000.arrow   the first shard: documents, and the words that they add to the dictionary
-    fingerprint.json   the fingerprint of the documents under a ledger's key, if one was known
+    fingerprint.json   the fingerprint of the documents under a ledger's key, if the import had one
 
 The folder is private (mode 0700).
 """
@@ -14,6 +14,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,50 +31,54 @@ FORMAT = "dplda corpus store"
 VERSION = 3
 META, FINGERPRINT = "meta.json", "fingerprint.json"
 META_BYTES = 1 << 20
-ORIGIN, INSIDE = "origin.json", "store"  # of the folder in which a store is while it is written
+ORIGIN, INSIDE = "origin.json", "store"  # a file and a folder of a partial store, see `partial_folder`
 _EARLIER = {META, "dictionary.arrow", "documents.arrow"}  # the files of versions 1 and 2
 
 __all__ = ["Block", "CountStore", "is_store"]
 
 
-class CountStore:
-    """Counts of documents over a dictionary of words. Everything but `unit` and `name` is private.
+@dataclass(frozen=True)
+class StoreFacts:
+    """Facts about the documents of a store. Everything but `unit`, `name` and `reading` is private.
 
-    `unit` is ``"document"`` or the column that named the privacy unit; `name` is that of the corpus it was
-    made from, if any; `path` is its folder, None in memory; `n_bytes` is about how large its `n_blocks` blocks are;
-    `defects` counts the documents that contribute nothing, by name of `Defect`; `reading` is how text became words
-    (language, lemmas), empty for counts. `identity` tells stores apart that lie at one path on different machines or
-    one after the other; empty in memory.
+    `unit` is ``"document"`` or the column that names the privacy unit; `defects` counts the documents that contribute
+    nothing, by the name of their `Defect`; `name` is the name of the corpus, if any; `reading` says how text became
+    words (language, lemmas), and is empty for counts.
+    """
+
+    unit: str
+    n_documents: int
+    defects: dict[str, int]
+    name: str | None = None
+    reading: dict[str, Any] = field(default_factory=dict)
+
+
+class CountStore:
+    """Counts of documents over a dictionary of words. Private, except for the facts that `StoreFacts` calls public.
+
+    The fields of `StoreFacts` are attributes. `path` is the folder of the store, None in memory; `n_bytes` is the
+    approximate size of its `n_blocks` blocks. `identity` distinguishes stores that have the same path on different
+    machines or at different times; it is empty in memory.
 
     Made by `open` from a folder that `StoreWriter` wrote, or by `from_blocks`.
     """
 
     def __init__(
         self,
+        facts: StoreFacts,
         *,
         words: Callable[[], Any],
         blocks: Callable[[int, range], Iterator[Block]],
         n_blocks: int,
         n_bytes: int,
-        unit: str,
-        n_documents: int,
-        defects: dict[str, int],
         path: Path | None = None,
-        name: str | None = None,
-        reading: dict[str, Any] | None = None,
         identity: str = "",
     ) -> None:
-        self._words = words
-        self._blocks = blocks
-        self.n_blocks = n_blocks
-        self.n_bytes = n_bytes
-        self.path = path
-        self.unit = unit
-        self.n_documents = n_documents
-        self.defects = defects
-        self.name = name
-        self.reading = reading or {}
-        self.identity = identity
+        self.unit, self.name, self.reading = facts.unit, facts.name, facts.reading
+        self.n_documents, self.defects = facts.n_documents, facts.defects
+        self._words, self._blocks = words, blocks
+        self.n_blocks, self.n_bytes = n_blocks, n_bytes
+        self.path, self.identity = path, identity
         self._columns: tuple[tuple[str, ...], NDArray[np.int64]] | None = None
 
     @classmethod
@@ -99,16 +104,12 @@ class CountStore:
                 yield read_block(batch, n_words)
 
         return cls(
+            StoreFacts(meta["unit"], meta["documents"], meta["defects"], meta["name"], meta.get("reading", {})),
             words=words,
             blocks=blocks,
             n_blocks=len(places),
             n_bytes=sum(shard.n_bytes for shard in shards),
             path=folder,
-            unit=meta["unit"],
-            n_documents=meta["documents"],
-            defects=meta["defects"],
-            name=meta["name"],
-            reading=meta.get("reading"),
             identity=identity,
         )
 
@@ -121,17 +122,15 @@ class CountStore:
         unit: str = DOCUMENT,
         defects: dict[str, int] | None = None,
     ) -> CountStore:
-        """A store in memory. A document with a word or count out of range, or a word twice, becomes empty."""
+        """A store in memory. A document with a word or count out of range, or a repeated word, becomes empty."""
         kept = tuple(_checked(block, len(dictionary)) for block in blocks)
         words = pa.array(dictionary, pa.string())
         return cls(
+            StoreFacts(unit, sum(block.n_documents for block in kept), dict(defects or {})),
             words=lambda: words,
             blocks=lambda _, chosen: (kept[index] for index in chosen),
             n_blocks=len(kept),
             n_bytes=sum(block.words.nbytes + block.counts.nbytes for block in kept),
-            unit=unit,
-            n_documents=sum(block.n_documents for block in kept),
-            defects=dict(defects or {}),
         )
 
     @cached_property
@@ -141,26 +140,26 @@ class CountStore:
 
     @cached_property
     def dictionary(self) -> list[str]:
-        """The words that `Block.words` index, (n_words,)."""
+        """The words to which the indices in `Block.words` refer, (n_words,)."""
         return list(self.words.to_pylist())
 
     def columns(self, words: tuple[str, ...]) -> NDArray[np.int64]:
-        """The index of each of `words` in the dictionary, or the dictionary's length; remembered until the next."""
+        """The index of each of `words` in the dictionary, or else its length. The last result is cached."""
         if self._columns is None or self._columns[0] is not words:
             position = {word: index for index, word in enumerate(self.dictionary)}
             self._columns = words, np.array([position.get(word, len(position)) for word in words], np.int64)
         return self._columns[1]
 
     def blocks(self, chosen: range | None = None) -> Iterator[Block]:
-        """The blocks, or those of the indices `chosen`, in order; can be iterated again."""
+        """All blocks, or those with the indices `chosen`, in order."""
         return self._blocks(len(self.words), range(self.n_blocks) if chosen is None else chosen)
 
 
 def is_store(path: Path) -> bool:
-    """Whether `path` is a folder that claims to be a corpus store. The names of its files decide, and nothing else.
+    """Whether `path` is a folder whose file names are those of a corpus store.
 
-    Documents are not opened to find out, and nobody's document turns the folder that it lies in into a store. Raises
-    `InputError` for a store with other files in it, or some of its own missing.
+    The names alone decide, so no document is opened, and the content of a document cannot turn its folder into a store.
+    Raises `InputError` for a store that holds other files or lacks some of its own.
     """
     names = _visible(path)
     shards = {name for name in names if SHARD_NAME.fullmatch(name)}
@@ -182,12 +181,12 @@ def _visible(path: Path) -> set[str]:
 
 
 def partial_folder(destination: Path) -> Path:
-    """Where the store `destination` is while it is written: a dot keeps it out of listings."""
+    """The folder in which the store `destination` is written; the leading dot hides it from listings."""
     return destination.parent / f".{destination.name}.partial"
 
 
 def is_partial(path: Path) -> bool:
-    """Whether `path` is, or would be, a store of which only a part is there."""
+    """Whether `path` is a partial store, or the destination of one."""
     places = (path, path.parent) if os.path.exists(path) else (partial_folder(path),)
     partial = (place for place in places if place.name.startswith(".") and place.name.endswith(".partial"))
     return any(os.path.isfile(place / ORIGIN) for place in partial)
@@ -212,7 +211,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         if is_partial(folder):
             raise InputError(
-                f"{folder} is not whole: its import was stopped, or is not done. To resume it, give the same "
+                f"{folder} is incomplete: its import was stopped, or is still running. To resume it, give the same "
                 "`dplda corpus import` command again."
             ) from None
         raise InputError(f"{folder} is not a corpus store. Write one with `dplda corpus import`.") from None
@@ -225,14 +224,14 @@ def _read_meta(folder: Path) -> dict[str, Any]:
 
 
 def store_identity(folder: Path, meta: dict[str, Any]) -> str:
-    """A digest of what was written last, with a random number in it, and of the names and sizes of all shards."""
+    """A digest of `meta`, which contains a random id, and of the names and sizes of all shards."""
     sizes = {name: (folder / name).stat().st_size for name in map(shard_name, range(meta["shards"]))}
     return hashlib.sha256(json.dumps([meta, sizes], sort_keys=True).encode()).hexdigest()
 
 
 @contextmanager
 def _intact(folder: Path) -> Iterator[None]:
-    """One line for a damaged shard."""
+    """Turn the errors of a damaged shard into a one-line `InputError`."""
     try:
         yield
     except (OSError, pa.ArrowException):

@@ -1,4 +1,4 @@
-"""The keyed fingerprint and sketch of a corpus, by which a ledger recognises it without storing its documents."""
+"""Keyed fingerprints and sketches of corpora, by which a ledger recognises a corpus without storing its documents."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from numpy.typing import NDArray
 
 from dplda.config import MINIMUM_LENGTH
 from dplda.readers.records import DOCUMENT
+from dplda.splitmix import finalise
 from dplda.store.count_store import FINGERPRINT, META_BYTES, CountStore
 from dplda.store.shards import Block
 from dplda.store.sketches import Fingerprint, Sketch
 
 _LANES = 2  # two independent 64-bit sums: 128 bits against accidental collisions
 _DOMAIN = b"dplda corpus fingerprint 1"
-_FEW_DOCUMENTS = 1 << 20  # are held before they are added to their units
-Hashes = NDArray[np.uint64]
+_BUFFERED_DOCUMENTS = 1 << 20  # documents, at least, that are buffered before they are merged into their units
+_Hashes = NDArray[np.uint64]
 
 
 class Fingerprinter:
-    """Takes the fingerprint of a corpus from its blocks, under a ledger's `key`.
+    """Computes the fingerprint of a corpus from its blocks, under a ledger's `key`.
 
-    A document is its multiset of words. It is eligible with at least `MINIMUM_LENGTH` words, counted with repetition:
-    shorter ones contribute nothing to any statistic, and anyone can add any number of them. A unit is its multiset of
-    eligible documents. Codes are hexadecimal HMAC-SHA256 of the multiset of documents, and of that of units. The sketch
-    is of distinct eligible documents. No part depends on the order of documents, on blocks, on the numbers of words in
-    the dictionary, or on what units are called. All are private: whoever holds `key` can test a guess of the corpus, or
-    of a document in the sketch.
+    A document is its multiset of words. It is eligible if it has at least `MINIMUM_LENGTH` words, counted with
+    repetition: shorter ones contribute nothing to any statistic, so anyone could add any number of them. A unit is its
+    multiset of eligible documents. The codes are hexadecimal HMAC-SHA256 values of the multisets of documents and of
+    units. The sketch samples the distinct eligible documents. Nothing depends on the order of documents, on blocks, on
+    the indices of words in the dictionary, or on the names of units. Everything is private: whoever holds `key` can
+    test a guess of the corpus, or of a document in the sketch.
     """
 
     def __init__(self, key: bytes, unit: str) -> None:
@@ -44,58 +45,58 @@ class Fingerprinter:
         self._units = None if unit == DOCUMENT else _Units()
 
     def add_words(self, words: Sequence[str]) -> None:
-        """Add to the dictionary, (n,)."""
+        """Append `words` (n,) to the dictionary."""
         self._words = [
             np.concatenate([known, _word_hashes(words, self._key, lane)]) for lane, known in enumerate(self._words)
         ]
 
     def add(self, block: Block) -> None:
-        """Add documents over the dictionary so far."""
+        """Add documents over the current dictionary."""
         hashes = np.stack([_document_hashes(block, words) for words in self._words], axis=1)
         self._documents += block.n_documents
         self._sums += hashes.sum(axis=0, dtype=np.uint64)
         eligible = np.flatnonzero(_lengths(block) >= MINIMUM_LENGTH)
         codes = _keyed(hashes[eligible], self._secret)
-        near = codes <= np.uint64(self._sketch.bound)
+        small = codes <= np.uint64(self._sketch.bound)
         owners = None
         if self._units is not None:
-            owners = _keyed(block.units[eligible[near]], self._unit_secret)
+            owners = _keyed(block.units[eligible[small]], self._unit_secret)
             self._units.add(block.units[eligible], hashes[eligible])
-        self._sketch = self._sketch.with_documents(codes[near], owners)
+        self._sketch = self._sketch.with_documents(codes[small], owners)
 
     def result(self) -> Fingerprint:
-        """The fingerprint of all that was added."""
+        """The fingerprint of all documents added."""
         code = _code(self._key, _DOMAIN, self._sums, self._documents)
         if self._units is None:
             return Fingerprint(code, self._sketch)
         return Fingerprint(code, self._sketch, _code(self._key, _DOMAIN + b" grouping", *self._units.sums(), code))
 
     def sealed(self, identity: str) -> bytes:
-        """The result as a file of the store of this `identity`, which nobody without the key can make."""
-        found = self.result()
+        """The result as content for `FINGERPRINT`, sealed under the key for the store of this `identity`."""
+        result = self.result()
         entry = {
-            "code": found.code,
-            "documents": found.sketch.to_text(),
-            "members": found.sketch.members_to_text(),
-            "grouping": found.grouping,
+            "code": result.code,
+            "documents": result.sketch.to_text(),
+            "members": result.sketch.members_to_text(),
+            "grouping": result.grouping,
         }
         return json.dumps(entry | {"seal": _seal(entry, self._key, identity)}).encode()
 
 
 def fingerprint(store: CountStore, key: bytes) -> Fingerprint:
-    """The fingerprint of `store` under `key`: the one that it was written with, or else from a pass over it."""
-    kept = _kept(store, key)
-    if kept is not None:
-        return kept
-    taken = Fingerprinter(key, store.unit)
-    taken.add_words(store.dictionary)
+    """The fingerprint of `store` under `key`, from its folder if it was stored there, else from a pass over it."""
+    stored = _stored(store, key)
+    if stored is not None:
+        return stored
+    fingerprinter = Fingerprinter(key, store.unit)
+    fingerprinter.add_words(store.dictionary)
     for block in store.blocks():
-        taken.add(block)
-    return taken.result()
+        fingerprinter.add(block)
+    return fingerprinter.result()
 
 
-def _kept(store: CountStore, key: bytes) -> Fingerprint | None:
-    """The fingerprint in the store's folder, if it was sealed under `key` for this very store."""
+def _stored(store: CountStore, key: bytes) -> Fingerprint | None:
+    """The fingerprint in the store's folder, if it was sealed under `key` for this store."""
     if store.path is None:
         return None
     try:
@@ -114,22 +115,22 @@ def _seal(entry: dict[str, str | None], key: bytes, identity: str) -> str:
 
 
 class _Units:
-    """Sums of the hashes of each unit's documents, wherever they lie. Memory grows with the number of units."""
+    """Sums over each unit of the hashes of its documents, in any order. Memory grows with the number of units."""
 
     def __init__(self) -> None:
-        self._rows = np.zeros((0, 2 + _LANES), np.uint64)  # a unit's key, and its sums
-        self._new: list[Hashes] = []
+        self._rows = np.zeros((0, 2 + _LANES), np.uint64)  # for each unit its key and its sums
+        self._new: list[_Hashes] = []
         self._n_new = 0
 
-    def add(self, keys: Hashes, hashes: Hashes) -> None:
-        """Documents: the keys of their units (n_documents, 2), and their hashes (n_documents, lanes)."""
+    def add(self, keys: _Hashes, hashes: _Hashes) -> None:
+        """Add documents by the `keys` of their units (n_documents, 2) and their `hashes` (n_documents, lanes)."""
         self._new.append(np.hstack([keys, _mixed(hashes)]))
         self._n_new += len(keys)
-        if self._n_new > max(len(self._rows), _FEW_DOCUMENTS):
+        if self._n_new > max(len(self._rows), _BUFFERED_DOCUMENTS):
             self._merge()
 
-    def sums(self) -> tuple[Hashes, int]:
-        """The sum over units (lanes,) of a hash of each one's sum, and the number of units."""
+    def sums(self) -> tuple[_Hashes, int]:
+        """The sum over units of a hash of each unit's sum, (lanes,), and the number of units."""
         self._merge()
         return _mixed(self._rows[:, 2:]).sum(axis=0, dtype=np.uint64), len(self._rows)
 
@@ -141,12 +142,12 @@ class _Units:
         self._rows, self._new, self._n_new = np.hstack([rows[starts, :2], sums]), [], 0
 
 
-def _code(key: bytes, domain: bytes, sums: Hashes, n: int, of: str = "") -> str:
+def _code(key: bytes, domain: bytes, sums: _Hashes, n: int, of: str = "") -> str:
     message = domain + sums.astype("<u8").tobytes() + n.to_bytes(8, "little") + of.encode()
     return hmac.new(key, message, hashlib.sha256).hexdigest()
 
 
-def _keyed(hashes: Hashes, secret: bytes) -> Hashes:
+def _keyed(hashes: _Hashes, secret: bytes) -> _Hashes:
     """A pseudorandom 64-bit number for each row of `hashes`, (n_documents, lanes), under `secret`.
 
     The rows themselves are sums of few unknowns, which a reader without the key could solve for.
@@ -159,7 +160,7 @@ def _keyed(hashes: Hashes, secret: bytes) -> Hashes:
     return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
 
 
-def _word_hashes(words: Sequence[str], key: bytes, lane: int) -> Hashes:
+def _word_hashes(words: Sequence[str], key: bytes, lane: int) -> _Hashes:
     """Keyed hash of each word, (n_words,)."""
     secret = hmac.new(key, _DOMAIN + bytes([lane]), hashlib.sha256).digest()
     digests = (
@@ -168,24 +169,21 @@ def _word_hashes(words: Sequence[str], key: bytes, lane: int) -> Hashes:
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
 
-def _document_hashes(block: Block, hashes: Hashes) -> Hashes:
-    """Hash of each document, (n_documents,), as the mixed sum of the mixed hashes of its entries."""
+def _document_hashes(block: Block, hashes: _Hashes) -> _Hashes:
+    """Hash of each document, (n_documents,): the mixed sum of the mixed hashes of its entries."""
     return _mixed(_row_sums(block, _mixed(hashes[block.words] + _mixed(block.counts.astype(np.uint64)))))
 
 
-def _lengths(block: Block) -> Hashes:
-    """How many words each document has, (n_documents,), repetitions counted."""
+def _lengths(block: Block) -> _Hashes:
+    """Number of words of each document, (n_documents,), counted with repetition."""
     return _row_sums(block, block.counts.astype(np.uint64))
 
 
-def _row_sums(block: Block, entries: Hashes) -> Hashes:
+def _row_sums(block: Block, entries: _Hashes) -> _Hashes:
     running = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
     return np.asarray(running[block.indptr[1:]] - running[block.indptr[:-1]])
 
 
-def _mixed(values: Hashes) -> Hashes:
-    """SplitMix64's finalizer (Steele, Lea and Flood, 2014), elementwise; arithmetic is modulo 2^64."""
-    mixed = values + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+def _mixed(values: _Hashes) -> _Hashes:
+    """One step of the generator SplitMix64 from each of `values`."""
+    return finalise(values + np.uint64(0x9E3779B97F4A7C15))

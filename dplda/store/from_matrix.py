@@ -1,4 +1,4 @@
-"""A store in memory, from a matrix of counts."""
+"""Stores in memory, made from matrices of counts."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def store_from_matrix(
 ) -> CountStore:
     """A store of `matrix` (n_documents, n_words), sparse or dense, whose columns are `vocabulary`.
 
-    `units` (n_documents,) name the `unit` of each row; None makes each row its own. Repeated entries are
-    added up. A row with an entry that is no whole number of occurrences, or without a unit, becomes empty.
-    Raises `InputError` if shapes disagree or the vocabulary repeats a word.
+    `units` (n_documents,) name the `unit` of each row; with None each row is a unit. Repeated entries are added up. A
+    row without a unit, or with an entry that is no whole number of occurrences, becomes empty. Raises `InputError` if
+    shapes disagree or the vocabulary repeats a word.
     """
     csr = _as_csr(matrix)
     words = _checked_words(vocabulary, csr.shape[1])
@@ -39,9 +39,8 @@ def store_from_matrix(
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     merged, over = merge(indptr, csr.indices[keep].astype(np.int64), counts[keep], len(words))
     defects = {Defect.BAD_COUNT.name: int(bad.sum()) + over, Defect.NO_UNIT.name: int((unnamed & ~bad).sum())}
-    blocks = _blocks(merged, keys)
     return CountStore.from_blocks(
-        blocks,
+        _blocks(merged, keys),
         words,
         unit=DOCUMENT if units is None else unit,
         defects={name: count for name, count in defects.items() if count},
@@ -73,7 +72,7 @@ def _checked_words(vocabulary: Sequence[str], n_columns: int) -> list[str]:
 
 
 def _unit_keys(units: Sequence[Any] | None, n_documents: int) -> tuple[list[bytes], NDArray[np.bool_]]:
-    """Key of each row's unit, and which rows name none (these stand alone, and are emptied)."""
+    """The key of each row's unit, and a mask of the rows without one (each gets a unit of its own, and is emptied)."""
     if units is None:
         return [document_key(row) for row in range(n_documents)], np.zeros(n_documents, dtype=np.bool_)
     values = np.asarray(units, dtype=object).tolist()

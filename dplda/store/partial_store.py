@@ -1,8 +1,8 @@
 """An incomplete store on disk, from which the next import can resume.
 
-.STORE.partial/origin.json   what is being imported
-.STORE.partial/store         the shards that are whole, and nothing else that counts
-.STORE.partial/lock          held by the one process that writes
+.STORE.partial/origin.json   the source of the documents, see `Origin`
+.STORE.partial/store         the shards written so far
+.STORE.partial/lock          locked by the one process that writes
 """
 
 from __future__ import annotations
@@ -22,56 +22,59 @@ from filelock import FileLock, Timeout
 
 from dplda.errors import InputError
 from dplda.store.count_store import INSIDE, ORIGIN, is_store, partial_folder
-from dplda.store.shards import Checkpoint, Shard, shard_name, sync_folder, whole_shards, write_shard, write_whole
+from dplda.store.shards import Checkpoint, Shard, intact_shards, shard_name, sync_folder, write_atomically, write_shard
 
-LOCK = "lock"
-Notice = Callable[[str], object]
+_LOCK = "lock"
+Notice = Callable[[str], object]  # called with one line for the user
 
 
 def silent(_: str) -> None:
-    """Take notice of nothing."""
+    """Ignore the notice."""
 
 
 class StoreLocked(InputError):
-    """Another process is writing this store, or has just written it."""
+    """Another process is writing this store or has just written it."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The source of a store's documents: the options `asked` for, and the state `found`, as JSON values.
+    """The source of a store's documents: the user's `options`, and the `state` of files and versions, as JSON values.
 
-    An import resumes only where both are the same. The names in `found` are shown as what has changed.
+    An import resumes only if both are unchanged. The keys of `state` appear in messages about what has changed.
     """
 
-    asked: Mapping[str, Any]
-    found: Mapping[str, Any]
+    options: Mapping[str, Any]
+    state: Mapping[str, Any]
 
 
 class PartialStore:
-    """The partial store of `destination`, held by this process until `close`.
+    """The partial store of `destination`, locked by this process between `open` and `close`.
 
-    `shards` were on disk already if the import can resume: the same `origin`, and not `restart`. An import with other
-    options is refused; one of a corpus that has changed starts over with a `notice`. Without an origin nothing is kept.
-    `n_shards` counts those that are on disk. Raises `InputError`, `StoreLocked` and `OSError`.
+    `shards` are the shards from which the import resumes: those on disk if the `origin` is the same, and none with
+    `restart`. An import with other options is refused; if the corpus has changed, it starts over with a `notice`.
+    Without an origin nothing is kept for a later import. `n_shards` is the number of shards on disk now.
     """
 
     def __init__(self, destination: Path, origin: Origin | None, *, restart: bool, notice: Notice) -> None:
         self._destination = destination
-        self._origin = origin
+        self._origin, self._restart, self._notice = origin, restart, notice
         self.folder = partial_folder(destination)
         self.inside = self.folder / INSIDE
         self.shards: list[Shard] = []
         self.n_shards = 0
-        self._lock = _locked(self.folder, destination)
+
+    def open(self) -> None:
+        """Lock the folder and find the shards to resume from. Raises `InputError`, `StoreLocked` or `OSError`."""
+        self._lock = _locked(self.folder, self._destination)
         try:
-            self._settle(restart, notice)
+            self._resume_or_begin()
         except BaseException:
             self.close()
             raise
 
     @property
     def is_kept(self) -> bool:
-        """Whether the next import finds something to resume from."""
+        """Whether the next import can resume."""
         return self.n_shards > 0 and os.path.isfile(self.folder / ORIGIN)
 
     def add(self, batches: Sequence[Any], reached: Checkpoint) -> Shard:
@@ -82,7 +85,7 @@ class PartialStore:
         return Shard(path)
 
     def finish(self, files: Mapping[str, bytes]) -> None:
-        """Make the store whole by writing `files`, and move it to its destination. Not to be called twice."""
+        """Complete the store by writing `files`, and move it to its destination. Must be called only once."""
         for name, content in files.items():
             _write_bytes(self.inside / name, content)
         os.rename(self.inside, self._destination)
@@ -90,30 +93,30 @@ class PartialStore:
         self.n_shards = 0
 
     def close(self) -> None:
-        """Release the folder, and remove it if there is nothing to resume from."""
+        """Unlock the folder, and remove it if the next import could not resume."""
         if not self.is_kept:
             with suppress(OSError):
                 self._clear()
-                (self.folder / LOCK).unlink(missing_ok=True)
+                (self.folder / _LOCK).unlink(missing_ok=True)
                 self.folder.rmdir()
         self._lock.release()
 
-    def _settle(self, restart: bool, notice: Notice) -> None:
-        """Read what is there; resume from it or start over."""
-        there = _read_origin(self.folder / ORIGIN)
-        if there is not None:
-            self.shards = whole_shards(self.inside)
+    def _resume_or_begin(self) -> None:
+        """Resume from the shards on disk, or start over."""
+        stopped = _read_origin(self.folder / ORIGIN)
+        if stopped is not None:
+            self.shards = intact_shards(self.inside)
             self.n_shards = len(self.shards)
         if os.path.exists(self._destination):
-            taken = StoreLocked if is_store(self._destination) else InputError
-            raise taken(f"{self._destination} exists already. Choose another folder, or remove it.")
-        if there is None or not self.shards or restart or self._changed(there, notice):
+            error = StoreLocked if is_store(self._destination) else InputError
+            raise error(f"{self._destination} exists already. Choose another folder, or remove it.")
+        if stopped is None or not self.shards or self._restart or self._has_changed(stopped):
             self._begin()
             return
-        whole = set(map(shard_name, range(self.n_shards)))
-        for place in self.inside.iterdir():
-            if place.name not in whole:
-                place.unlink()
+        kept = set(map(shard_name, range(self.n_shards)))
+        for file in self.inside.iterdir():
+            if file.name not in kept:
+                file.unlink()
 
     def _begin(self) -> None:
         """Start over."""
@@ -125,27 +128,27 @@ class PartialStore:
             sync_folder(self.folder.parent)
 
     def _clear(self) -> None:
-        """Remove everything but the lock, and first what says that there is something to resume from."""
+        """Remove everything but the lock. The origin goes first, so that no import resumes from what remains."""
         (self.folder / ORIGIN).unlink(missing_ok=True)
-        for place in self.folder.iterdir():
-            if place.is_dir():
-                shutil.rmtree(place)
-            elif place.name != LOCK:
-                place.unlink()
+        for entry in self.folder.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            elif entry.name != _LOCK:
+                entry.unlink()
 
-    def _changed(self, there: Origin, notice: Notice) -> bool:
-        """Whether what was imported is not there any more. Raises `InputError` if something else was asked for."""
-        here = self._origin or Origin({}, {})
-        others = _differing(there.asked, here.asked)
-        if others:
+    def _has_changed(self, stopped: Origin) -> bool:
+        """Whether the state of the source differs from `stopped`. Raises `InputError` if the options differ."""
+        origin = self._origin or Origin({}, {})
+        options = _differing(stopped.options, origin.options)
+        if options:
             raise InputError(
-                f"The import into {self._destination} that was stopped differs from this one in {', '.join(others)}. "
-                "Give the same options to resume it, or --restart (restart=True) to throw it away."
+                f"The import into {self._destination} that was stopped differs from this one in {', '.join(options)}. "
+                "Give the same options to resume it, or --restart (restart=True) to discard it."
             )
-        changed = _differing(there.found, here.found)
+        changed = _differing(stopped.state, origin.state)
         if changed:
             since = f"since an import into {self._destination} was stopped"
-            notice(f"Starting over: {' and '.join(changed)} changed {since}.")
+            self._notice(f"Starting over: {' and '.join(changed)} changed {since}.")
         return bool(changed)
 
 
@@ -154,49 +157,49 @@ def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
 
 
 def _read_origin(path: Path) -> Origin | None:
-    """What was being imported, if that is known."""
+    """The origin of a stopped import, None if `path` is missing or damaged."""
     try:
         entry = json.loads(path.read_bytes())
-        return Origin(dict(entry["asked"]), dict(entry["found"]))
+        return Origin(dict(entry["options"]), dict(entry["state"]))
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
 
 
 def _write_bytes(path: Path, content: bytes) -> None:
-    write_whole(path, lambda file: file.write(content))
+    write_atomically(path, lambda file: file.write(content))
 
 
 def _locked(folder: Path, destination: Path) -> FileLock:
-    """Make `folder`, for its owner only, and take its lock. Raises `StoreLocked` if another process holds it."""
+    """Make `folder`, accessible only to its owner, and lock it. Raises `StoreLocked` if another process has done so."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     while True:
         with suppress(FileExistsError):
             folder.mkdir(mode=0o700)
-        lock = FileLock(folder / LOCK, timeout=0, mode=0o600, thread_local=False)
+        lock = FileLock(folder / _LOCK, timeout=0, mode=0o600, thread_local=False)
         try:
             _check_ours(folder)
             lock.acquire()
-        except FileNotFoundError:  # whoever held it has just finished and removed it
+        except FileNotFoundError:  # the process that held it has just finished and removed it
             continue
         except Timeout:
             raise StoreLocked(
-                f"Another import into {destination} is going on. Wait for it, or choose another folder."
+                f"Another import into {destination} is running. Wait for it, or choose another folder."
             ) from None
         return lock
 
 
 def _check_ours(folder: Path) -> None:
-    """Raise `InputError` for a folder that somebody else put in the way, to read what would be written."""
-    found = os.lstat(folder)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        raise InputError(f"{folder} is not a folder of yours. Remove it, or choose another place for the store.")
+    """Raise `InputError` if another user made `folder`, and could so read what is written into it."""
+    status = os.lstat(folder)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        raise InputError(f"{folder} is not a folder that you own. Remove it, or choose another place for the store.")
 
 
 def sweep(folder: Path, seconds: float) -> None:
-    """Remove the partial stores in `folder` that no process holds and to which nothing was added for `seconds`."""
+    """Remove the partial stores in `folder` that no process holds and that have not changed for `seconds`."""
     for partial in folder.glob(".*.partial*"):
-        with suppress(OSError, Timeout):  # another process resumes it, has just finished or removed it
-            last = max(place.stat().st_mtime for place in (partial, *partial.glob(INSIDE)))
+        with suppress(OSError, Timeout):  # another process holds it, or has just finished or removed it
+            last = max(path.stat().st_mtime for path in (partial, *partial.glob(INSIDE)))
             if last < time.time() - seconds:
-                with FileLock(partial / LOCK, timeout=0, mode=0o600, thread_local=False):
+                with FileLock(partial / _LOCK, timeout=0, mode=0o600, thread_local=False):
                     shutil.rmtree(partial, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Shards of a store, Arrow files of documents, and their blocks as compressed sparse rows."""
+"""Shards, the Arrow files of documents that form a store, and blocks of their documents as compressed sparse rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive documents; all arrays are read-only, and views of the store's file where it is sound.
+    """Consecutive documents. All arrays are read-only, and views of the store's file unless a document is damaged.
 
     `indptr` (n_documents + 1,), `words` (nnz,) distinct within a document and inside the dictionary,
     `counts` (nnz,) in [1, 2^31 - 1], `units` (n_documents, 2) the 128-bit key of each privacy unit,
@@ -45,7 +45,7 @@ class Block:
 
     @property
     def n_documents(self) -> int:
-        """Rows of the block. Private."""
+        """Number of documents. Private."""
         return len(self.indptr) - 1
 
     def rows(self) -> NDArray[np.int64]:
@@ -53,7 +53,7 @@ class Block:
         return np.repeat(np.arange(self.n_documents), np.diff(self.indptr))
 
     def without(self, emptied: NDArray[np.bool_]) -> Block:
-        """A copy in which the documents `emptied` (n_documents,) are empty; their ranges may be anything."""
+        """A copy in which the documents `emptied` (n_documents,) have no entries, whatever their ranges were."""
         lengths = np.where(emptied, 0, np.diff(self.indptr.astype(np.int64)))
         starts = self.indptr[:-1].astype(np.int64)
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -64,7 +64,7 @@ class Block:
 
 
 def read_block(batch: Any, n_words: int) -> Block:
-    """The block that an Arrow record batch of `SCHEMA` holds, without copying unless a document is damaged."""
+    """The block in an Arrow record batch of `SCHEMA`. Arrays are copied only if a document is damaged."""
     words, counts = batch.column(0), batch.column(1)
     indptr, others = _view(words.offsets, np.int32), _view(counts.offsets, np.int32)
     block = Block(
@@ -82,7 +82,7 @@ def read_block(batch: Any, n_words: int) -> Block:
 
 
 def sound_documents(block: Block, n_words: int) -> NDArray[np.bool_]:
-    """Which documents (n_documents,) hold distinct words of the dictionary with counts of at least 1."""
+    """Mask (n_documents,) of the documents that hold distinct words of the dictionary with counts of at least 1."""
     bad = (block.words < 0) | (block.words >= n_words) | (block.counts < 1)
     rising = np.ones(len(block.words), dtype=np.bool_)
     rising[1:] = np.diff(block.words) > 0
@@ -92,7 +92,7 @@ def sound_documents(block: Block, n_words: int) -> NDArray[np.bool_]:
     if bad.any() or not rising.all():
         rows = block.rows()
         sound[rows[bad]] = False
-        order = np.lexsort((block.words, rows))  # unsorted words are fine, repeated ones are not
+        order = np.lexsort((block.words, rows))  # words may be unsorted but not repeated
         repeated = (np.diff(block.words[order]) == 0) & (np.diff(rows[order]) == 0)
         sound[rows[order][1:][repeated]] = False
     return sound
@@ -105,7 +105,7 @@ def freeze(arrays: Sequence[NDArray[Any]]) -> None:
 
 
 def _sound_ranges(starts: NDArray[np.int32], others: NDArray[np.int32], size: int) -> NDArray[np.bool_]:
-    """Documents whose entries lie inside both lists, at the same place, and overlap no earlier document's."""
+    """Mask of the documents with the same, valid range in both lists that overlaps no earlier document's range."""
     first, last = starts[:-1], starts[1:]
     same = (first == others[:-1]) & (last == others[1:])
     reached = np.maximum.accumulate(np.concatenate([[0], last[:-1]]))
@@ -114,19 +114,19 @@ def _sound_ranges(starts: NDArray[np.int32], others: NDArray[np.int32], size: in
 
 def _view(array: Any, dtype: type[np.int32] | type[np.uint64], width: int = 1) -> NDArray[Any]:
     """The values of a validated Arrow array, `width` numbers each."""
-    n = width * (array.offset + len(array))  # a forged buffer may be longer, and of no whole number
+    n = width * (array.offset + len(array))  # a forged buffer may be longer, and its size no multiple of the dtype's
     return np.frombuffer(array.buffers()[1] or b"", dtype, count=n)[width * array.offset :]
 
 
 SHARD_NAME = re.compile(r"part-\d{5,}\.arrow")
 _CHECKPOINT = b"dplda"  # key of a shard's checkpoint in the metadata of its schema
-_MAGIC = 8  # bytes before the messages of an Arrow file
-_HEADER, _COMPRESSION = 2, 3  # fields of the tables `Message` and `RecordBatch` in Arrow's flatbuffers
+_MAGIC = 8  # number of bytes before the messages of an Arrow file
+_HEADER, _COMPRESSION = 2, 3  # indices of fields in `Message` and `RecordBatch`, tables of Arrow's flatbuffers
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state of an import at the end of a shard: documents read, defective ones too, and documents kept."""
+    """The state of an import at the end of a shard: documents read (including defective ones) and documents kept."""
 
     n_read: int
     n_documents: int
@@ -134,15 +134,15 @@ class Checkpoint:
 
 
 class Shard:
-    """Documents in an Arrow file, which is mapped: their record batches stay where they are, and none is compressed.
+    """A memory-mapped Arrow file of documents, in uncompressed record batches.
 
-    Raises `pa.ArrowException` or `OSError` for any other file. Arrow unpacks a compressed batch as soon as it reads it,
-    and a few kilobytes may become gigabytes. So the messages are looked at first, and only these are read.
+    Raises `pa.ArrowException` or `OSError` for any other file. Arrow decompresses a batch as soon as it reads it, and a
+    few kilobytes may become gigabytes. Therefore the headers of all messages are checked before any batch is read.
     """
 
     def __init__(self, path: Path) -> None:
         with pa.memory_map(str(path)) as source:
-            content = source.read_buffer()  # stays mapped while it is referred to; the descriptor is closed
+            content = source.read_buffer()  # stays mapped while referenced; the descriptor is closed
         file = pa.ipc.open_file(content)
         messages = list(pa.ipc.MessageReader.open_stream(content.slice(_MAGIC)))[1:]  # behind the schema
         if not file.schema.equals(SCHEMA) or len(messages) != file.num_record_batches:
@@ -156,13 +156,13 @@ class Shard:
         return len(self._messages)
 
     def batch(self, index: int) -> Any:
-        """A batch whose arrays lie where they say, whoever wrote the file."""
+        """A record batch. Its offsets are validated, so a forged file cannot make readers leave its buffers."""
         batch = self._read(index)
         batch.column("id").validate(full=True)
         return batch
 
     def new_words(self) -> Any:
-        """The words that it adds to the dictionary, an Arrow string array: its first document brings them."""
+        """The words that the shard adds to the dictionary, an Arrow string array, stored with its first document."""
         if not self._messages:
             return pa.array([], pa.large_string())
         column = self._read(0).column("new_words")
@@ -173,7 +173,7 @@ class Shard:
         return words
 
     def checkpoint(self) -> Checkpoint:
-        """Where an import can resume. Raises `ValueError`, `KeyError` or `TypeError` if it does not say."""
+        """Where an import can resume. Raises `ValueError`, `KeyError` or `TypeError` if the file lacks it."""
         return Checkpoint(**json.loads(self._metadata[_CHECKPOINT]))
 
     def _read(self, index: int) -> Any:
@@ -183,12 +183,12 @@ class Shard:
 
 
 def shard_name(number: int) -> str:
-    """The file name of a store's shard."""
+    """The file name of the shard `number` of a store."""
     return f"part-{number:05}.arrow"
 
 
 def write_shard(path: Path, batches: Sequence[Any], reached: Checkpoint) -> None:
-    """Write `batches` of `SCHEMA`, forced to disk."""
+    """Write `batches` of `SCHEMA` and the checkpoint as a shard, forced to disk."""
     schema = SCHEMA.with_metadata({_CHECKPOINT: json.dumps(asdict(reached)).encode()})
 
     def write(file: BinaryIO) -> None:
@@ -196,22 +196,22 @@ def write_shard(path: Path, batches: Sequence[Any], reached: Checkpoint) -> None
             for batch in batches:
                 arrow.write_batch(batch)
 
-    write_whole(path, write)
+    write_atomically(path, write)
 
 
-def whole_shards(folder: Path) -> list[Shard]:
-    """The shards in `folder` up to the first that is missing or damaged."""
-    found: list[Shard] = []
+def intact_shards(folder: Path) -> list[Shard]:
+    """The shards in `folder` before the first that is missing or damaged."""
+    shards: list[Shard] = []
     with suppress(OSError, pa.ArrowException, ValueError, KeyError, TypeError, RecursionError):
         while True:
-            shard = Shard(folder / shard_name(len(found)))
+            shard = Shard(folder / shard_name(len(shards)))
             shard.new_words(), shard.checkpoint(), [shard.batch(index) for index in range(len(shard))]
-            found.append(shard)
-    return found
+            shards.append(shard)
+    return shards
 
 
-def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Have `write` fill a new file that only its owner may read, force it to disk, and only then give it its name."""
+def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Let `write` fill a temporary file that only its owner can read, force it to disk, and rename it to `path`."""
     unfinished = path.with_name(f".{path.name}")
     descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "wb") as file:
@@ -223,8 +223,8 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Force the names in `folder` to disk."""
-    with suppress(OSError):  # some file systems cannot, and some folders may be written and not read
+    """Force the directory entries of `folder` to disk."""
+    with suppress(OSError):  # some file systems cannot, and some folders are writable but not readable
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -233,10 +233,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def _is_plain(message: Any) -> bool:
-    """Whether a message is a record batch whose buffers are not compressed.
+    """Whether a message is a record batch with uncompressed buffers.
 
-    Arrow has checked that the metadata is a well-formed flatbuffer. Messages of earlier format versions are refused:
-    they may ask for compression in a second place.
+    Arrow has checked that the metadata is a well-formed flatbuffer. Messages of earlier format versions are refused,
+    because they can request compression in a second field.
     """
     if message.type != "record batch" or message.metadata_version != pa.MetadataVersion.V5:
         return False
@@ -249,7 +249,7 @@ def _is_plain(message: Any) -> bool:
 
 
 def _field(flatbuffer: bytes, table: int, index: int) -> int:
-    """Where the `index`-th field of the table at `table` lies; 0 if the table leaves it out."""
+    """Position of the field `index` of the table at `table`; 0 if the table omits it."""
     vtable = table - struct.unpack_from("<i", flatbuffer, table)[0]
     slot = 4 + 2 * index
     (size,) = struct.unpack_from("<H", flatbuffer, vtable)

@@ -1,9 +1,8 @@
-"""Corpus fingerprints and bottom-k sketches, which show whether corpora share documents and group them into the same
-units.
+"""Bottom-k sketches and fingerprints: do two corpora share documents, and do they group them into the same units?
 
-A sketch holds the smallest of the hashes of a corpus's distinct documents (bottom-k sampling: Cohen and Kaplan 2007;
-Beyer et al. 2007). Hashes are pseudorandom, so that up to the smaller of two sketches' bounds each holds a uniform
-sample of its documents, and the documents that both corpora have are in both samples.
+A sketch holds the smallest hashes of a corpus's distinct documents (bottom-k sampling: Cohen and Kaplan 2007; Beyer et
+al. 2007). Hashes are pseudorandom. Below the smaller of two sketches' bounds, each sketch therefore holds a uniform
+sample of its documents, and both samples hold all shared documents.
 """
 
 from __future__ import annotations
@@ -16,43 +15,43 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-SKETCH_SIZE = 4096  # hashes, 8 bytes each
-LEAST_SHARED = 10  # documents in both samples: then two corpora are linked
-LEAST_SHARE = 0.05  # of the smaller sample: then they are linked even if it is fewer
-COMPARED_SHARE = 0.2  # of the smaller sample: then how the shared documents form units is compared
-MOST_TORN = 0.1  # of the units that can tell: beyond, two groupings differ
-CROWD = 8  # units that may hold one document; which ones hold a document of more is not known
-Codes = NDArray[np.uint64]
+_SKETCH_SIZE = 4096  # hashes, 8 bytes each
+# Two corpora are linked if their samples share this many documents, or this share of the smaller sample.
+_LINKING_DOCUMENTS, _LINKING_SHARE = 10, 0.05
+_COMPARED_SHARE = 0.2  # least shared part of the smaller sample from which groupings into units are compared
+_MAX_UNMATCHED = 0.1  # largest share of unmatched units for which two groupings count as the same
+_CROWD = 8  # largest number of units of one document that a sketch records
+_Codes = NDArray[np.uint64]
 
 
 class Sketch:
-    """The `SKETCH_SIZE` smallest of distinct 64-bit `hashes` of documents, or all of them, ascending. Private.
+    """The smallest `_SKETCH_SIZE` of the distinct 64-bit `hashes` of documents, or all of them, ascending. Private.
 
-    `members` (n, 2) are the hashes of these documents beside the codes of the privacy units that hold them, in order:
-    of a document that more than `CROWD` units hold, one unit more than that. Empty where every document is a unit.
+    The rows of `members` (n, 2), ascending, are pairs of such a hash and the code of a privacy unit that holds the
+    document, with at most `_CROWD` + 1 units for each document. `members` is empty if every document is a unit.
     """
 
-    def __init__(self, hashes: Sequence[int] | Codes = (), members: Codes | None = None) -> None:
-        self.hashes = np.unique(np.array(hashes, np.uint64))[:SKETCH_SIZE]
+    def __init__(self, hashes: Sequence[int] | _Codes = (), members: _Codes | None = None) -> None:
+        self.hashes = np.unique(np.array(hashes, np.uint64))[:_SKETCH_SIZE]
         rows = np.zeros((0, 2), np.uint64) if members is None else np.unique(np.asarray(members, np.uint64), axis=0)
         rows = rows[_are_in(rows[:, 0], self.hashes)]
         first = np.searchsorted(rows[:, 0], rows[:, 0])  # where each document's rows begin
-        self.members = rows[np.arange(len(rows)) - first <= CROWD]
+        self.members = rows[np.arange(len(rows)) - first <= _CROWD]
 
-    def with_documents(self, hashes: Codes, units: Codes | None = None) -> Sketch:
-        """The sketch of these documents (n,), in these units, and more."""
+    def with_documents(self, hashes: _Codes, units: _Codes | None = None) -> Sketch:
+        """This sketch with more documents, by their `hashes` (n,) and the codes of their `units` (n,)."""
         members = self.members if units is None else np.concatenate([self.members, np.stack([hashes, units], axis=1)])
         return Sketch(np.concatenate([self.hashes, hashes]), members)
 
     @property
     def bound(self) -> int:
-        """Every document whose hash is at most this is in the sketch."""
-        return int(self.hashes[-1]) if len(self.hashes) == SKETCH_SIZE else 2**64 - 1
+        """The sketch holds every document whose hash is at most this."""
+        return int(self.hashes[-1]) if len(self.hashes) == _SKETCH_SIZE else 2**64 - 1
 
     def shared(self, other: Sketch) -> tuple[int, int]:
-        """How many documents are in both samples, and how many in the smaller sample.
+        """The number of documents in both samples, and in the smaller sample.
 
-        The samples are what both sketches hold below the smaller bound.
+        The samples are the hashes of both sketches up to the smaller bound.
         """
         bound = np.uint64(min(self.bound, other.bound))
         ours, theirs = (sketch.hashes[sketch.hashes <= bound] for sketch in (self, other))
@@ -61,14 +60,14 @@ class Sketch:
     def overlaps(self, other: Sketch) -> bool:
         """Whether the corpora share enough documents to be linked."""
         shared, sampled = self.shared(other)
-        return shared >= min(LEAST_SHARED, max(1, LEAST_SHARE * sampled))
+        return shared >= min(_LINKING_DOCUMENTS, max(1, _LINKING_SHARE * sampled))
 
     def regroups(self, other: Sketch) -> bool | None:
-        """Whether the documents that both have form units otherwise in `other`; None if they cannot tell.
+        """Whether the shared documents form other units in `other`; None if they are too few to decide.
 
-        A unit here and a unit there are the same if more than half of the shared documents of each are the other's. A
-        unit without its like is torn. A unit can tell if it, or one that shares a document with it, has several. Units
-        are counted, not documents: splitting few documents off everybody would make each person many units.
+        A unit here and a unit there match if each holds more than half of the shared documents of the other. Only units
+        count that hold several shared documents, or share a document with a unit that does. The share of unmatched
+        units decides, not that of documents: else splitting a few documents off every person would go unnoticed.
         """
         shared, sampled = self.shared(other)
         both = np.intersect1d(self.hashes, other.hashes, assume_unique=True)
@@ -77,21 +76,24 @@ class Sketch:
         common = (here @ there.T).tocoo()
         sizes = np.asarray(here.sum(axis=1)).ravel(), np.asarray(there.sum(axis=1)).ravel()
         largest = np.maximum(sizes[0][common.row], sizes[1][common.col])
-        torn = told = 0
+        n_unmatched = n_compared = 0
         for size, index in zip(sizes, (common.row, common.col), strict=True):
-            telling, matched = size > 1, np.zeros(len(size), np.bool_)
-            telling[index[largest > 1]] = True
+            compared, matched = size > 1, np.zeros(len(size), np.bool_)
+            compared[index[largest > 1]] = True
             matched[index[2 * common.data > largest]] = True
-            torn, told = torn + int(np.sum(telling & ~matched)), told + int(np.sum(telling))
-        return None if not told or shared < COMPARED_SHARE * sampled else torn > MOST_TORN * told
+            n_unmatched += int(np.sum(compared & ~matched))
+            n_compared += int(np.sum(compared))
+        if not n_compared or shared < _COMPARED_SHARE * sampled:
+            return None
+        return n_unmatched > _MAX_UNMATCHED * n_compared
 
-    def _crowded(self, documents: Codes) -> NDArray[np.bool_]:
-        """Which of `documents` (n,), ascending, more than `CROWD` units hold."""
+    def _crowded(self, documents: _Codes) -> NDArray[np.bool_]:
+        """Mask of the `documents` (n,), ascending, that more than `_CROWD` units hold."""
         held = self.members[:, 0]
-        return np.asarray(np.searchsorted(held, documents, "right") - np.searchsorted(held, documents) > CROWD)
+        return np.asarray(np.searchsorted(held, documents, "right") - np.searchsorted(held, documents) > _CROWD)
 
-    def _holders(self, documents: Codes) -> sparse.csr_array:
-        """Which units hold which of `documents`, (n_units, n_documents); of crowded ones nobody is known to."""
+    def _holders(self, documents: _Codes) -> sparse.csr_array:
+        """Incidence (n_units, n_documents) of units and `documents`; columns of crowded documents are empty."""
         known = documents[~self._crowded(documents)]
         rows = self.members[_are_in(self.members[:, 0], known)]
         units, unit = np.unique(rows[:, 1], return_inverse=True)
@@ -100,11 +102,11 @@ class Sketch:
         return sparse.csr_array((ones, places), shape=(len(units), len(documents)))
 
     def to_text(self) -> str:
-        """For the ledger: base64 of the hashes, ascending, little-endian."""
+        """The hashes for the ledger: base64, ascending, little-endian."""
         return _to_text(self.hashes)
 
     def members_to_text(self) -> str:
-        """The same of the members: how many units hold each document, and their codes."""
+        """The members for the ledger: the number of units of each document, and their codes, in base64."""
         counts = np.diff(np.searchsorted(self.members[:, 0], self.hashes), append=len(self.members))
         return f"{_to_text(counts.astype(np.uint64))} {_to_text(self.members[:, 1])}"
 
@@ -122,8 +124,9 @@ class Sketch:
 class Fingerprint:
     """The keyed code, sketch and grouping of a corpus. Private.
 
-    `code` is equal for equal documents, `sketch` finds those that are shared; `grouping` is equal if, besides, the same
-    documents form units, whatever these are called. It is None where every document is a unit of its own.
+    Corpora with the same documents have the same `code`; `sketch` finds the documents that two corpora share. Corpora
+    whose documents, moreover, form the same units, whatever their names, have the same `grouping`, which is None if
+    every document is a unit.
     """
 
     code: str
@@ -131,14 +134,14 @@ class Fingerprint:
     grouping: str | None = None
 
 
-def _are_in(codes: Codes, others: Codes) -> NDArray[np.bool_]:
-    """Which of `codes` (n,) are among `others`. Sorted: NumPy 2.0's lookup table overflows for 64-bit numbers."""
+def _are_in(codes: _Codes, others: _Codes) -> NDArray[np.bool_]:
+    """Mask of the `codes` (n,) that are among `others`. NumPy 2.0's lookup table overflows for 64-bit numbers."""
     return np.isin(codes, others, kind="sort")
 
 
-def _to_text(codes: Codes) -> str:
+def _to_text(codes: _Codes) -> str:
     return base64.b64encode(codes.astype("<u8").tobytes()).decode()
 
 
-def _from_text(text: str) -> Codes:
+def _from_text(text: str) -> _Codes:
     return np.frombuffer(base64.b64decode(text), "<u8").astype(np.uint64)

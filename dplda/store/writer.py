@@ -1,5 +1,4 @@
-"""Write a corpus store from chunks of counted documents: a complete folder, or a partial one for the next import to
-resume."""
+"""Writing a corpus store from chunks of counted documents, so that a stopped import can resume."""
 
 from __future__ import annotations
 
@@ -26,21 +25,21 @@ from dplda.store.fingerprint import Fingerprinter
 from dplda.store.partial_store import Notice, Origin, PartialStore, silent
 from dplda.store.shards import BLOCK_DOCUMENTS, SCHEMA, Checkpoint, Shard, read_block
 
-SHARD_BLOCKS = 2  # of BLOCK_DOCUMENTS: what a stop loses at most, seconds of work
-SHARD_ENTRIES = 1 << 22  # long documents make a shard before there are SHARD_BLOCKS
-_DOCUMENTS = SCHEMA.remove(SCHEMA.get_field_index("new_words"))  # until a shard is written
-Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]  # indptr, words, counts
+_SHARD_BLOCKS = 2  # of BLOCK_DOCUMENTS documents; a stopped import loses at most one shard, seconds of work
+_SHARD_ENTRIES = 1 << 22  # number of entries that end a shard earlier, if documents are long
+_DOCUMENTS = SCHEMA.remove(SCHEMA.get_field_index("new_words"))  # schema of documents that wait in memory
+_Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]  # indptr, words, counts
 
 
 class StoreWriter:
-    """Context manager that writes a store beside `destination` and moves it there when it is complete.
+    """Context manager that writes a store in a partial folder and moves it to `destination` when it is complete.
 
-    Whatever ends an import of a known `origin` leaves the shards that were on disk, in a folder that cannot be taken
-    for a store, and the next import of the same origin resumes from them: `n_read` documents of the source, defective
-    ones included, are to be left out. `restart` throws them away. `notice` gets one line about either, a local
-    diagnostic. With the `key` of a ledger the store holds its own fingerprint. Memory holds the dictionary and one
-    shard. Raises `InputError` if the folder cannot be written, for example because the disk is full, and `StoreLocked`
-    while another process writes the same store.
+    If an import of a known `origin` is stopped, the shards on disk remain in the partial folder, and the next import of
+    the same origin resumes from them: the caller must skip the first `n_read` documents of the source, defective ones
+    included. `restart` discards these shards. `notice` is called with one line in either case, a local diagnostic. With
+    the `key` of a ledger, the store contains its own fingerprint. Memory holds the dictionary and one shard. Raises
+    `InputError` if the folder cannot be written, for example because the disk is full, and `StoreLocked` while another
+    process writes the same store.
     """
 
     def __init__(
@@ -59,7 +58,8 @@ class StoreWriter:
         self._unit = unit
         self._name = name
         self._reading = reading or {}
-        self._origin, self._restart, self._notice = origin, restart, notice
+        self._notice = notice
+        self._partial = PartialStore(self._destination, origin, restart=restart, notice=notice)
         self._fingerprinter = None if key is None else Fingerprinter(key, unit)
         self._numbers: dict[str, int] = {}
         self._n_words_written = 0
@@ -70,7 +70,7 @@ class StoreWriter:
 
     def __enter__(self) -> Self:
         with _writing(self._destination):
-            self._partial = PartialStore(self._destination, self._origin, restart=self._restart, notice=self._notice)
+            self._partial.open()
             try:
                 self._resume()
             except BaseException:
@@ -84,7 +84,7 @@ class StoreWriter:
         return self
 
     def append(self, chunk: CountedDocuments) -> None:
-        """Add documents; entries that repeat a word are merged. Documents left without words stay, empty."""
+        """Add documents. Entries of the same word are added up; documents without words are kept, empty."""
         numbers = self._numbers
         lookup = np.fromiter(
             (numbers.setdefault(word, len(numbers)) for word in chunk.words), np.int64, len(chunk.words)
@@ -98,12 +98,12 @@ class StoreWriter:
         self._n_entries += len(rows[1])
         self.n_documents += len(chunk.ids)
         self.n_read += len(chunk.ids) + chunk.defects.total()
-        if self._n_waiting >= SHARD_BLOCKS * BLOCK_DOCUMENTS or self._n_entries >= SHARD_ENTRIES:
+        if self._n_waiting >= _SHARD_BLOCKS * BLOCK_DOCUMENTS or self._n_entries >= _SHARD_ENTRIES:
             with _writing(self._destination):
                 self._flush()
 
     def carry_over(self, defects: dict[str, int]) -> None:
-        """Take over the defects that another store recorded of the documents appended here."""
+        """Replace the recorded defects by those of the store from which the documents come."""
         self.defects = Counter({Defect[name]: count for name, count in defects.items()})
 
     def __exit__(
@@ -117,12 +117,12 @@ class StoreWriter:
             if self._partial.is_kept:
                 self._notice(
                     f"What was read is kept in {self._partial.folder}: the same command resumes there. Remove "
-                    "that folder to throw it away."
+                    "that folder to discard it."
                 )
             self._partial.close()
 
     def _resume(self) -> None:
-        """Take over the shards that are on disk."""
+        """Continue behind the shards that are on disk."""
         for shard in self._partial.shards:
             self._take(shard)
             reached = shard.checkpoint()
@@ -130,10 +130,10 @@ class StoreWriter:
             self.carry_over(reached.defects)
 
     def _flush(self) -> None:
-        """Write what waits as a shard, in whole chunks, so that reading can begin behind it."""
+        """Write the waiting chunks as one shard. Chunks stay whole, so that reading can resume behind the shard."""
         table = pa.Table.from_batches(self._waiting, _DOCUMENTS)
         new = pa.array(islice(self._numbers, self._n_words_written, None), pa.large_string())
-        bounds = np.minimum(np.arange(table.num_rows + 1), 1) * len(new)  # all with the first document
+        bounds = np.minimum(np.arange(table.num_rows + 1), 1) * len(new)  # the first document has them all
         kind = SCHEMA.field("new_words")
         table = table.append_column(kind, pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), new, kind.type))
         n_blocks = max(1, table.num_rows // BLOCK_DOCUMENTS)
@@ -143,7 +143,7 @@ class StoreWriter:
         self._waiting, self._n_waiting, self._n_entries = [], 0, 0
 
     def _take(self, shard: Shard) -> None:
-        """Account for a shard that is on disk."""
+        """Add a shard on disk to the dictionary and the fingerprint."""
         words = shard.new_words().to_pylist()
         for word in words:
             self._numbers.setdefault(word, len(self._numbers))
@@ -178,7 +178,7 @@ class StoreWriter:
 
 @contextmanager
 def _writing(destination: Path) -> Iterator[None]:
-    """One line for a full disk or a folder that may not be written."""
+    """Turn the errors of a full disk or a read-only folder into a one-line `InputError`."""
     try:
         yield
     except OSError as error:
@@ -188,7 +188,7 @@ def _writing(destination: Path) -> Iterator[None]:
         ) from None
 
 
-def _batch(rows: Rows, units: list[bytes], ids: list[str]) -> Any:
+def _batch(rows: _Rows, units: list[bytes], ids: list[str]) -> Any:
     indptr, words, counts = rows
     offsets = pa.array(indptr.astype(np.int32))
     lists = [
@@ -199,23 +199,23 @@ def _batch(rows: Rows, units: list[bytes], ids: list[str]) -> Any:
 
 
 def as_chunks(store: CountStore, skip: int = 0) -> Iterator[CountedDocuments]:
-    """The documents of `store` behind the first `skip`, which end a block, to be written again.
+    """The documents of `store` behind the first `skip`, which must end a block, for another `StoreWriter`.
 
-    A chunk brings the words that it uses and those that come before them in the dictionary, so that they keep their
-    numbers, and the last one all the others.
+    A chunk lists the words that it uses and all earlier words of the dictionary that no chunk has listed, so that words
+    keep their indices; the last chunk lists all remaining words.
     """
-    place = np.empty(len(store.dictionary), np.int64)  # of a word in the chunk
-    n_brought = 0
+    place = np.empty(len(store.dictionary), np.int64)  # index of a word in the chunk
+    n_listed = 0
     for index, block in enumerate(store.blocks(), 1):
         if skip > 0:
             skip -= block.n_documents
             continue
-        end = len(place) if index == store.n_blocks else max(n_brought, int(block.words.max(initial=-1)) + 1)
+        end = len(place) if index == store.n_blocks else max(n_listed, int(block.words.max(initial=-1)) + 1)
         needed = np.zeros(len(place), np.bool_)
-        needed[block.words] = needed[n_brought:end] = True
+        needed[block.words] = needed[n_listed:end] = True
         numbers = np.flatnonzero(needed)
         place[numbers] = np.arange(len(numbers))
-        n_brought = end
+        n_listed = end
         raw = np.ascontiguousarray(block.units).tobytes()
         yield CountedDocuments(
             words=[store.dictionary[number] for number in numbers.tolist()],
@@ -229,26 +229,19 @@ def as_chunks(store: CountStore, skip: int = 0) -> Iterator[CountedDocuments]:
 
 def merge(
     indptr: NDArray[np.int64], words: NDArray[np.int64], counts: NDArray[np.int64], n_words: int
-) -> tuple[Rows, int]:
-    """CSR rows with words rising and distinct, counts of repeated words added up.
+) -> tuple[_Rows, int]:
+    """CSR rows with ascending, distinct words, and the counts of repeated words added up.
 
-    `counts` (nnz,) are in [1, 2^31 - 1]. A row in which a sum exceeds that becomes empty; also returns how
-    many did.
+    `counts` (nnz,) are in [1, 2^31 - 1]. A row in which a sum exceeds that range becomes empty; the number of these
+    rows is returned too.
     """
     shape = (len(indptr) - 1, max(n_words, 1))
     matrix = scipy.sparse.csr_array((counts.astype(np.int64), words, indptr), shape=shape)
     matrix.sum_duplicates()
-    over = matrix.data > MAX_COUNT
-    if not over.any():
-        return (
-            matrix.indptr.astype(np.int64),
-            matrix.indices.astype(np.int32),
-            matrix.data.astype(np.int32),
-        ), 0
-    rows = np.repeat(np.arange(shape[0]), np.diff(matrix.indptr))
-    emptied = np.zeros(shape[0], dtype=np.bool_)
-    emptied[rows[over]] = True
-    keep = ~emptied[rows]
-    kept = np.bincount(rows[keep], minlength=shape[0])
-    starts = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
-    return (starts, matrix.indices[keep].astype(np.int32), matrix.data[keep].astype(np.int32)), int(emptied.sum())
+    over = np.flatnonzero(matrix.data > MAX_COUNT)
+    emptied = np.unique(np.searchsorted(matrix.indptr, over, "right") - 1)
+    for row in emptied:
+        matrix.data[matrix.indptr[row] : matrix.indptr[row + 1]] = 0
+    matrix.eliminate_zeros()
+    merged = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.int32)
+    return merged, len(emptied)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dplda.corpus import CountStore
 from dplda.ledger import Ledger
-from dplda.store.fingerprint import _kept
+from dplda.store.fingerprint import _stored
 
 
 def test_sample_writes_readable_documents(dplda, home: Path) -> None:
@@ -37,8 +37,8 @@ def test_an_imported_store_keeps_its_fingerprint_under_the_key_of_the_ledger(dpl
     assert dplda(*command, home / "two", "--ledger", home / "other.db").status == 0
     for name, path in (("one", home / "ledger.db"), ("two", home / "other.db")):
         store = CountStore.open(home / name)
-        assert _kept(store, Ledger(path).key) is not None
-        assert _kept(store, b"another") is None
+        assert _stored(store, Ledger(path).key) is not None
+        assert _stored(store, b"another") is None
 
 
 def test_an_import_does_without_a_default_ledger_and_not_without_one_that_was_named(dplda, home: Path) -> None:

@@ -20,7 +20,7 @@ from small_store import COUNTS, WORDS, everything
 import dplda
 from dplda.errors import ClusterError, InputError
 from dplda.execution import cluster_passes as cluster
-from dplda.execution.cluster_passes import ClusterPasses, Hidden, connect, connected
+from dplda.execution.cluster_passes import ClusterPasses, _connect, _Hidden, connected
 from dplda.execution.local_passes import LocalPasses
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'dplda[dask]'")
@@ -81,8 +81,8 @@ def cluster_address(tmp_path_factory):
 
 
 def test_sums_on_a_cluster_are_those_of_one_process(store, cluster_address, monkeypatch):
-    monkeypatch.setattr(cluster, "FAN_IN", 2)
-    monkeypatch.setattr(cluster, "PER_THREAD", 5)
+    monkeypatch.setattr(cluster, "_FAN_IN", 2)
+    monkeypatch.setattr(cluster, "_RANGES_PER_THREAD", 5)
     with connected(cluster_address) as client:
         for here, there in zip(everything(LocalPasses(store)), everything(ClusterPasses(store, client)), strict=True):
             np.testing.assert_array_equal(here, there)
@@ -95,15 +95,15 @@ def test_a_worker_killed_in_mid_run_changes_nothing(tmp_path, scheduler, monkeyp
     def fit(**where):
         return dplda.fit(corpus, n_topics=2, vocabulary=WORDS, epsilon=8, ledger=False, simulate_seed=1, **where)
 
-    expected, asked, added = fit(), [], ClusterPasses._added
+    expected, asked, added = fit(), [], ClusterPasses._sum_ranges
 
     def with_a_death(self, *arguments, **own):
         asked.append(arguments)
-        if len(asked) == 4:  # it holds shards, and tasks are on their way
+        if len(asked) == 4:  # it holds ranges, and tasks are on their way
             threading.Timer(0.02, os.kill, (workers[0].pid, signal.SIGKILL)).start()
         return added(self, *arguments, **own)
 
-    monkeypatch.setattr(ClusterPasses, "_added", with_a_death)
+    monkeypatch.setattr(ClusterPasses, "_sum_ranges", with_a_death)
     with two_workers(scheduler, tmp_path) as workers:
         found = fit(engine="dask", scheduler=scheduler)
         assert workers[0].wait() == -signal.SIGKILL
@@ -150,28 +150,30 @@ def test_config4_and_missing_addresses_are_refused(tmp_path):
     with pytest.raises(InputError, match="config4"):
         dplda.fit(corpus, n_topics=2, placement="config4", engine="dask", scheduler="tcp://127.0.0.1:1", ledger=False)
     with pytest.raises(InputError, match="needs the address"):
-        connect(None)
+        _connect(None)
 
 
 def test_nobody_at_the_address_and_no_workers(scheduler, monkeypatch):
-    monkeypatch.setattr(cluster, "SECONDS", 1.0)
+    monkeypatch.setattr(cluster, "_TIMEOUT_SECONDS", 1.0)
     with pytest.raises(InputError, match="No Dask scheduler answers"):
-        connect("tcp://127.0.0.1:1")
+        _connect("tcp://127.0.0.1:1")
     with pytest.raises(InputError, match="No Dask scheduler answers"):
-        connect("nothing://at all")
+        _connect("nothing://at all")
     with pytest.raises(InputError, match="needs the keys"):
-        connect("tls://127.0.0.1:1")
+        _connect("tls://127.0.0.1:1")
     with pytest.raises(InputError, match="has no workers"):
-        connect(scheduler)
+        _connect(scheduler)
 
 
 def test_a_worker_of_another_kind_that_joins_late_computes_nothing():
     with pytest.raises(ClusterError, match="joined"):
-        cluster._load(Hidden("another processor"), Hidden(("nowhere", "")), Hidden(None), Hidden(cluster.Shard()))
+        cluster._load(
+            _Hidden("another processor"), _Hidden(("nowhere", "")), _Hidden(None), _Hidden(cluster.UnitRange())
+        )
 
 
 def test_adding_leaves_the_parts_as_they_are_since_they_may_be_added_again_or_shared():
-    parts = [Hidden((np.full(3, i), i)) for i in (1, 2, 3)]
+    parts = [_Hidden((np.full(3, i), i)) for i in (1, 2, 3)]
     for part in parts:
         part.value[0].flags.writeable = False
     total, mass = cluster._sum(*parts).value
@@ -180,8 +182,8 @@ def test_adding_leaves_the_parts_as_they_are_since_they_may_be_added_again_or_sh
 
 def test_another_store_in_the_place_of_the_first_is_never_read(tmp_path):
     first = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
-    where = Hidden((str(first.path), first.identity))
-    task = Hidden(cluster._kind()), where, Hidden(None), Hidden(cluster.Shard())
+    where = _Hidden((str(first.path), first.identity))
+    task = _Hidden(cluster._kind()), where, _Hidden(None), _Hidden(cluster.UnitRange())
     assert cluster._load(*task).value.n_units == COUNTS.shape[0]
     shutil.rmtree(first.path)
     second = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
@@ -223,9 +225,9 @@ def secretive(counts, threads, *given):
 
 def test_a_failing_task_shows_nothing_of_what_it_holds(tmp_path):
     """Dask writes a failing task's arguments, message and traceback into the worker's log."""
-    held = Hidden(np.array([271828])), Hidden(("canary",))
+    held = _Hidden(np.array([271828])), _Hidden(("canary",))
     assert not any(word in repr(held) for word in ("271828", "canary"))
-    task = Hidden(cluster._kind()), Hidden(secretive), Hidden(None), Hidden(("canary",)), Hidden(())
+    task = _Hidden(cluster._kind()), _Hidden(secretive), _Hidden(None), _Hidden(("canary",)), _Hidden(())
     with pytest.raises(ClusterError) as caught:
         cluster._work(*task)
     assert "canary" not in "".join(traceback.format_exception(caught.value))
@@ -233,10 +235,10 @@ def test_a_failing_task_shows_nothing_of_what_it_holds(tmp_path):
 
 
 def test_dask_is_told_how_large_what_a_worker_keeps_is(tmp_path):
-    counts = cluster.read_shard(dplda.Corpus.from_counts(COUNTS, WORDS).open(), None, cluster.Shard())
+    counts = cluster.read_range(dplda.Corpus.from_counts(COUNTS, WORDS).open(), None, cluster.UnitRange())
     held = counts.indptr.nbytes + counts.words.nbytes + counts.counts.nbytes + counts.unit_ptr.nbytes
-    assert 1 <= sys.getsizeof(Hidden(counts)) / held < 1.1
-    assert sys.getsizeof(Hidden((np.zeros(10**6), 1))) >= 8 * 10**6
+    assert 1 <= sys.getsizeof(_Hidden(counts)) / held < 1.1
+    assert sys.getsizeof(_Hidden((np.zeros(10**6), 1))) >= 8 * 10**6
 
 
 def test_task_names_and_errors_say_nothing_of_what_is_summed(store, cluster_address, monkeypatch):

@@ -1,4 +1,4 @@
-"""Fits on a GPU: the curator's passes there, shards that stay or stream, and what happens without one."""
+"""Fits on a GPU: the curator's passes there, ranges that stay or stream, and what happens without one."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def answers(passes):
 @pytest.mark.parametrize("read", [None, 900])
 def test_a_curators_passes_are_those_of_the_cpu(store, gpu, read, monkeypatch):
     if read:
-        monkeypatch.setattr(local_passes, "IN_MEMORY", 0)
-        monkeypatch.setattr(local_passes, "SHARD_BYTES", read)
+        monkeypatch.setattr(local_passes, "_IN_MEMORY_BYTES", 0)
+        monkeypatch.setattr(local_passes, "RANGE_BYTES", read)
     passes = GpuPasses(store, gpu)
     found = answers(passes)
-    local = answers(LocalPasses(store, passes.n_shards))
-    assert (passes.n_shards > 3) == bool(read)
+    local = answers(LocalPasses(store, passes.n_ranges))
+    assert (passes.n_ranges > 3) == bool(read)
     for index in range(4):
         np.testing.assert_array_equal(found[index], local[index])
     np.testing.assert_allclose(found[4], local[4], rtol=0, atol=2 * COUNTS.shape[0])
@@ -58,11 +58,11 @@ def test_a_curators_passes_are_those_of_the_cpu(store, gpu, read, monkeypatch):
 
 @emulated
 @pytest.mark.parametrize(("memory", "held"), [(2**30, "all"), (20_000, "some"), (0, "none")])
-def test_shards_stay_on_the_gpu_as_far_as_there_is_room(store, memory, held, monkeypatch):
-    monkeypatch.setattr(local_passes, "IN_MEMORY", 0)
-    monkeypatch.setattr(local_passes, "SHARD_BYTES", store.n_bytes // 8)
-    read, projected = [], LocalPasses.shard
-    monkeypatch.setattr(LocalPasses, "shard", lambda self, index: read.append(index) or projected(self, index))
+def test_ranges_stay_on_the_gpu_as_far_as_there_is_room(store, memory, held, monkeypatch):
+    monkeypatch.setattr(local_passes, "_IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr(local_passes, "RANGE_BYTES", store.n_bytes // 8)
+    read, projected = [], LocalPasses.range_counts
+    monkeypatch.setattr(LocalPasses, "range_counts", lambda self, index: read.append(index) or projected(self, index))
     gpu = EmulatedGpu(memory)
     passes = GpuPasses(store, gpu)
     passes.use_words(WORDS)
@@ -74,7 +74,7 @@ def test_shards_stay_on_the_gpu_as_far_as_there_is_room(store, memory, held, mon
     assert {"all": again == 0, "some": 0 < again < n, "none": again == n}[held]
     assert gpu.turns == [*range(n), *range(n)]
     passes.use_words(WORDS[:5])
-    assert passes._room == gpu_passes.HELD * memory
+    assert passes._room == gpu_passes._HELD_SHARE * memory
     short = statistics.first_moment(np.ones(5))
     np.testing.assert_allclose(
         passes.clipped_sum(short, 0.5)[0], words_used(store, short), rtol=0, atol=2 * COUNTS.shape[0]

@@ -1,4 +1,4 @@
-"""How units are divided into shards changes no sum, and larger stores are read a shard at a time."""
+"""How units are divided into ranges changes no sum, and larger stores are read a range at a time."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from dplda.execution import local_passes, passes
 from dplda.execution.local_passes import LocalPasses
 from dplda.numerics.threads import add
 from dplda.statistics.unit_sums import UnitSums
-from dplda.store.units import Shard, project
+from dplda.store.units import UnitRange, project
 
 
 @pytest.mark.parametrize("n", [2, 3, 7, 40])
-def test_shards_change_nothing(store, n):
+def test_ranges_change_nothing(store, n):
     for one, many in zip(everything(LocalPasses(store, 1)), everything(LocalPasses(store, n)), strict=True):
         np.testing.assert_array_equal(one, many)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 64])
-def test_shards_one_after_the_other_are_the_whole(store, n):
+def test_ranges_one_after_the_other_are_the_whole(store, n):
     whole = project(store, WORDS)
-    parts = [project(store, WORDS, Shard(i, n)) for i in range(n)]
+    parts = [project(store, WORDS, UnitRange(i, n)) for i in range(n)]
     np.testing.assert_array_equal(np.concatenate([part.words for part in parts]), whole.words)
     np.testing.assert_array_equal(np.concatenate([part.counts for part in parts]), whole.counts)
     documents = [np.diff(part.indptr)[a:b].sum() for part in parts for a, b in zip(part.unit_ptr, part.unit_ptr[1:])]  # noqa: B905
@@ -41,11 +41,11 @@ def test_a_fit_of_a_store_too_large_to_keep_is_the_fit_of_one_that_is_kept(store
         return dplda.fit(corpus, n_topics=2, vocabulary=WORDS, epsilon=8, ledger=False, simulate_seed=1)
 
     whole, seen, read = fit(), [], passes.project
-    monkeypatch.setattr(local_passes, "IN_MEMORY", 0)
-    monkeypatch.setattr(local_passes, "SHARD_BYTES", store.n_bytes // 5)
+    monkeypatch.setattr(local_passes, "_IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr(local_passes, "RANGE_BYTES", store.n_bytes // 5)
     monkeypatch.setattr(passes, "project", lambda *a: seen.append(a[2]) or read(*a))
     np.testing.assert_array_equal(fit().topics, whole.topics)
-    assert {shard.of for shard in seen} == {-(-store.n_bytes // local_passes.SHARD_BYTES)}
+    assert {units.of for units in seen} == {-(-store.n_bytes // local_passes.RANGE_BYTES)}
 
 
 def test_kernels_are_compiled_once_whether_or_not_arrays_may_be_written(store):

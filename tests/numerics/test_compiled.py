@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dplda.numerics import compiled as module
-from dplda.numerics.compiled import PACKAGE, SOURCES, compiled, digest
+from dplda.numerics.compiled import _SOURCES, PACKAGE, compiled, digest
 from dplda.statistics.third_moment import THIRD_MOMENT
 from dplda.statistics.unit_sums import loop_over_units
 from dplda.statistics.word_votes import _votes
@@ -23,7 +23,7 @@ def double(x):
 
 
 def sources() -> set[Path]:
-    return {path for pattern in SOURCES for path in PACKAGE.glob(pattern)}
+    return {path for pattern in _SOURCES for path in PACKAGE.glob(pattern)}
 
 
 @pytest.mark.parametrize("function", [loop_over_units(THIRD_MOMENT), _votes])

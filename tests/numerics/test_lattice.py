@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dplda.numerics.lattice import BOUND, BOUND_SQUARED, MARGIN, MASS_SHARE, quantise, squared_norm
+from dplda.numerics.lattice import _BOUND_SQUARED, BOUND, MARGIN, MASS_SHARE, quantise, squared_norm
 
 brief = settings(max_examples=100, deadline=None)
 WEIGHTS = np.array([1.0, 3.0, 6.0] * 8)
@@ -55,7 +55,7 @@ def test_rounding_stays_within_half_a_step_of_the_clipped_value(rows, clip):
 def test_no_floats_exceed_the_bound_in_exact_arithmetic(rows, clip):
     z, mass = quantised(rows, clip)
     if mass >= 0:
-        assert square(z, mass) <= BOUND_SQUARED
+        assert square(z, mass) <= _BOUND_SQUARED
 
 
 @brief
@@ -82,7 +82,7 @@ def test_a_larger_bound_on_the_norm_takes_its_place(rows, clip, bound):
 def test_no_bound_however_wrong_lets_integers_exceed_theirs(rows, bound, clip):
     z, mass = quantised(rows, clip, bound=bound)
     if mass >= 0:
-        assert square(z, mass) <= BOUND_SQUARED
+        assert square(z, mass) <= _BOUND_SQUARED
 
 
 def magnitudes(random: np.random.Generator, n: int) -> np.ndarray:
@@ -103,7 +103,7 @@ def test_vectors_of_all_magnitudes_at_once_stay_within_the_bound_in_exact_arithm
         z, mass = quantised(rows, clip, weights)
         if mass >= 0:
             passed += int(z.any())
-            assert square(z, mass, weights) <= BOUND_SQUARED
+            assert square(z, mass, weights) <= _BOUND_SQUARED
     assert passed
 
 
@@ -118,7 +118,7 @@ def test_vectors_within_a_rounding_error_of_the_clip_stay_within_the_bound(n):
         for steps in range(-40, 41):
             z, mass = quantised(rows, clip * (1 + steps * 2.0**-52), weights)
             assert mass > 0
-            assert (BOUND - MARGIN - 30 - n**0.5) ** 2 <= square(z, mass, weights) <= BOUND_SQUARED
+            assert (BOUND - MARGIN - 30 - n**0.5) ** 2 <= square(z, mass, weights) <= _BOUND_SQUARED
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
@@ -151,10 +151,10 @@ def test_rounding_up_beyond_the_bound_is_taken_back(weights):
     factor = np.sqrt(full - n * scaled**2) / (MASS_SHARE * BOUND)
     rows, ones = np.full(n, scaled / factor, np.float32), np.ones(n)
     assert factor < 1
-    assert square(np.rint(rows * factor), round(MASS_SHARE * BOUND * factor), ones) > BOUND_SQUARED
+    assert square(np.rint(rows * factor), round(MASS_SHARE * BOUND * factor), ones) > _BOUND_SQUARED
     z, mass = quantised(rows, clip, weights)
     assert mass >= 0
-    assert 0.999 * BOUND_SQUARED <= square(z, mass, ones) <= BOUND_SQUARED
+    assert 0.999 * _BOUND_SQUARED <= square(z, mass, ones) <= _BOUND_SQUARED
 
 
 @brief
@@ -168,7 +168,7 @@ def test_the_norm_of_whole_numbers_is_exact(row):
 @pytest.mark.parametrize("huge", [2.0**33, -(2.0**62), 3e38])
 def test_the_norm_of_numbers_beyond_the_lattice_is_never_taken_for_a_small_one(huge):
     z = np.array([1.0, huge, 0.0] + [2.0**30] * 21, np.float32)
-    assert squared_norm(z, len(z), WEIGHTS) > BOUND_SQUARED
+    assert squared_norm(z, len(z), WEIGHTS) > _BOUND_SQUARED
 
 
 @brief

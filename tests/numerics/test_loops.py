@@ -53,8 +53,7 @@ def test_four_runs_are_added_at_once(n):
     starts = [0, 130, 260, 390]
     expected = target.copy()
     expected[5 : 5 + n] += sum(x * source[at : at + n] for x, at in zip(factors, starts, strict=True))
-    a, b, c, d = factors
-    add_four(a, 0, b, 130, c, 260, d, 390, source, target, 5, n)
+    add_four(tuple(factors), tuple(starts), source, target, 5, n)
     np.testing.assert_allclose(target, expected, rtol=1e-5, atol=1e-5)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_units import as_document, make_units
 
-from dplda.statistics.exact_moments import STEPS, ExactMoments, exact_moments
+from dplda.statistics.exact_moments import _STEPS, ExactMoments, exact_moments
 from dplda.statistics.lda_moments import population_moments
 
 D = 5
@@ -45,7 +45,7 @@ def test_moments_are_means_over_units_of_means_over_their_eligible_documents(uni
     zero = [np.zeros(D), np.zeros((D, D)), np.zeros((D, D))]
     expected = [np.mean(share, axis=0) for share in zip(*parts, strict=True)] if parts else zero
     for got, mean in zip((found.m, found.E2, found.E3h), expected, strict=True):
-        np.testing.assert_allclose(got, mean, rtol=0, atol=4 / STEPS)  # a step a document, and what float64 loses
+        np.testing.assert_allclose(got, mean, rtol=0, atol=4 / _STEPS)  # a step a document, and what float64 loses
 
 
 @settings(deadline=None, max_examples=100)
@@ -55,7 +55,7 @@ def test_the_arrays_of_a_unit_are_nonnegative_and_sum_to_at_most_one(documents, 
     for array in (found.m, found.E2, found.E3h):
         assert array.min() >= 0
         assert array.sum() <= 1
-        assert np.array_equal(array * STEPS, np.rint(array * STEPS))
+        assert np.array_equal(array * _STEPS, np.rint(array * _STEPS))
 
 
 def test_sums_depend_neither_on_order_nor_on_threads(monkeypatch):

@@ -10,7 +10,7 @@ from tiny_units import Units, lattice_sum, make_units, norms, squared_length, su
 
 from dplda import statistics
 from dplda.numerics.lattice import BOUND
-from dplda.statistics.gpu_sums import GpuSums, arranged, source, upload
+from dplda.statistics.gpu_sums import GpuSums, _source, arranged, upload
 
 D = 200
 
@@ -97,8 +97,8 @@ def test_rounding_cannot_carry_a_unit_beyond_the_bound(kind, k, monkeypatch):
     """On a lattice so coarse that rounding would."""
     monkeypatch.setattr("dplda.statistics.gpu_sums.BOUND", 8)
     monkeypatch.setattr("dplda.statistics.gpu_sums.MARGIN", 0)
-    coarse = source.__wrapped__()
-    monkeypatch.setattr("dplda.statistics.gpu_sums.source", lambda: coarse)
+    coarse = _source.__wrapped__()
+    monkeypatch.setattr("dplda.statistics.gpu_sums._source", lambda: coarse)
     f = asked(kind, k)
     with summing_on(EmulatedGpu()):
         for seed in range(8):
@@ -122,13 +122,13 @@ def test_portions_add_up():
 
 @emulated
 def test_what_does_not_fit_one_units_places_is_refused(monkeypatch):
-    monkeypatch.setattr("dplda.statistics.gpu_sums.PLACES", 10)
+    monkeypatch.setattr("dplda.statistics.gpu_sums._MAX_PLACES", 10)
     with summing_on(EmulatedGpu()), pytest.raises(MemoryError, match="too many words"):
         lattice_sum(asked("dense", 1), random_units(2, 30), 1.0)
 
 
 def test_the_kernels_take_their_constants_from_the_cpus():
-    text = source()
+    text = _source()
     assert "#define BOUND 1048576.0\n" in text
     assert "#define MINIMUM_LENGTH 3\n" in text
 

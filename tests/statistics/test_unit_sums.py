@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tiny_units import Units, contribution_of, lattice_sum, make_units, norms, squared_length, summing_on
 
 from dplda import statistics
-from dplda.numerics.lattice import BOUND, BOUND_SQUARED, MARGIN, MASS_SHARE
+from dplda.numerics.lattice import _BOUND_SQUARED, BOUND, MARGIN, MASS_SHARE
 from dplda.numerics.threads import run_ranges, split
 
 D = 7
@@ -120,9 +120,9 @@ def test_duplicated_entries_and_documents_cannot_pass_the_clip(kind):
     for unit in ([[(2, 1)] * 100], [[(2, 1), (3, 2)] * 30] * 50, [[(w, 9) for w in range(D)]] * 60):
         total, mass = lattice_sum(f, make_units([unit]), 0.01)
         square = squared_length(total, mass, f.weights)
-        assert square <= BOUND_SQUARED
+        assert square <= _BOUND_SQUARED
         seen = np.linalg.norm(np.append(np.sqrt(f.weights) * exact_unit(f, unit), 0.0)) / exact_norm(f, unit)
-        assert square > 0.98 * seen**2 * BOUND_SQUARED  # a tensor's projection shows a part of its norm
+        assert square > 0.98 * seen**2 * _BOUND_SQUARED  # a tensor's projection shows a part of its norm
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -155,7 +155,7 @@ def test_removing_a_unit_takes_away_exactly_its_own_integers(kind, units, index,
     alone, own_mass = lattice_sum(f, make_units([units[index]]), clip)
     assert np.array_equal(everyone - others, alone)
     assert mass - other_mass == own_mass
-    assert squared_length(alone, own_mass, f.weights) <= BOUND_SQUARED
+    assert squared_length(alone, own_mass, f.weights) <= _BOUND_SQUARED
 
 
 @brief
@@ -166,7 +166,7 @@ def test_replacing_a_unit_moves_the_sum_by_at_most_its_sensitivity(kind, first, 
     a, mass_a = lattice_sum(f, make_units([first]), clip)
     b, mass_b = lattice_sum(f, make_units([second]), clip)
     square = round(f.replace_factor**2)
-    assert squared_length(a - b, mass_a - mass_b, f.weights) <= square * BOUND_SQUARED
+    assert squared_length(a - b, mass_a - mass_b, f.weights) <= square * _BOUND_SQUARED
     if square == 2:
         assert a.min() >= 0
 
@@ -184,7 +184,7 @@ def test_signed_kinds_need_more_than_the_nonnegative_sensitivity(kind, other):
         "along": statistics.third_moment_along(flip, np.ones((1, 1))),
     }[kind]
     a, b = (lattice_sum(f, make_units([[entries]]), 0.001) for entries in ([(0, 3)], other))
-    assert 2 * BOUND_SQUARED < squared_length(a[0] - b[0], a[1] - b[1], f.weights) <= 4 * BOUND_SQUARED
+    assert 2 * _BOUND_SQUARED < squared_length(a[0] - b[0], a[1] - b[1], f.weights) <= 4 * _BOUND_SQUARED
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -231,7 +231,7 @@ def test_no_float_however_odd_makes_a_unit_exceed_the_bound(kind, entries, clip,
     }[kind]()
     for unit in units:
         total, mass = lattice_sum(f, make_units([unit]), clip)
-        assert squared_length(total, mass, f.weights) <= BOUND_SQUARED
+        assert squared_length(total, mass, f.weights) <= _BOUND_SQUARED
 
 
 @pytest.mark.parametrize("word", [0, 3, 4])

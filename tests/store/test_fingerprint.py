@@ -120,7 +120,7 @@ def test_a_grouping_does_not_depend_on_blocks_or_on_when_units_are_added_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dplda.store.writer.BLOCK_DOCUMENTS", 7)
-    monkeypatch.setattr("dplda.store.fingerprint._FEW_DOCUMENTS", 10)
+    monkeypatch.setattr("dplda.store.fingerprint._BUFFERED_DOCUMENTS", 10)
     corpus = Corpus.from_counts(DOCUMENTS, NAMES, units=PEOPLE % 3)
     assert fingerprint(corpus.write(tmp_path / "store"), KEY) == grouped(PEOPLE % 3)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from dplda.store.sketches import CROWD, LEAST_SHARED, SKETCH_SIZE, Fingerprint, Sketch
+from dplda.store.sketches import _CROWD, _LINKING_DOCUMENTS, _SKETCH_SIZE, Fingerprint, Sketch
 
 HASHES = st.lists(st.integers(0, 2**64 - 1), max_size=40)
 
@@ -40,20 +40,20 @@ def test_a_sketch_survives_the_ledger(hashes):
 
 
 def test_a_sketch_keeps_the_smallest_hashes_of_many_documents():
-    numbers = np.random.default_rng(1).permutation(np.arange(0, 10 * SKETCH_SIZE, dtype=np.uint64))
+    numbers = np.random.default_rng(1).permutation(np.arange(0, 10 * _SKETCH_SIZE, dtype=np.uint64))
     sketch = Sketch()
     for block in np.array_split(numbers, 7):
         sketch = sketch.with_documents(block)
-    assert sketch.hashes.tolist() == list(range(SKETCH_SIZE))
-    assert sketch.bound == SKETCH_SIZE - 1
-    assert Sketch(numbers[: SKETCH_SIZE - 1]).bound == 2**64 - 1
+    assert sketch.hashes.tolist() == list(range(_SKETCH_SIZE))
+    assert sketch.bound == _SKETCH_SIZE - 1
+    assert Sketch(numbers[: _SKETCH_SIZE - 1]).bound == 2**64 - 1
 
 
 @pytest.mark.parametrize(("shared", "one", "other"), [(20_000, 20_000, 60_000), (9_000, 1_000, 90_000), (30_000, 0, 0)])
 def test_the_shared_part_of_large_corpora_is_estimated_without_bias(shared, one, other):
     """Within six standard deviations of the share of the smaller, over many draws of the hashes."""
     size = shared + min(one, other)
-    share, sampled = shared / size, SKETCH_SIZE * min(1.0, size / (shared + max(one, other)))
+    share, sampled = shared / size, _SKETCH_SIZE * min(1.0, size / (shared + max(one, other)))
     found = [a.shared(b) for a, b in (random_sketches(seed, shared, one, other) for seed in range(10))]
     assert np.mean([both / sampled for both, sampled in found]) == pytest.approx(
         share, abs=6 * np.sqrt(share * (1 - share) / sampled / 10) + 1e-12
@@ -75,14 +75,14 @@ def test_documents_that_were_added_to_hide_others_hide_them_only_in_great_number
     for times in (24, 100):
         pairs = (random_sketches(seed, 1_500, times * 1_500, times * 1_500) for seed in range(5))
         assert all(a.overlaps(b) for a, b in pairs)
-    assert binom.cdf(LEAST_SHARED - 1, 1_500, SKETCH_SIZE / 1_501_500) == pytest.approx(0.99, abs=0.01)
+    assert binom.cdf(_LINKING_DOCUMENTS - 1, 1_500, _SKETCH_SIZE / 1_501_500) == pytest.approx(0.99, abs=0.01)
 
 
 def test_the_chances_of_missing_what_is_shared_are_those_documented():
     """docs/ledger.md: corpora of 100,000 and a million documents, and a part whose whole is 200 times as large."""
     for size, shared, missed in ((100_000, 600, 5e-4), (100_000, 1_500, 1e-14), (1_000_000, 6_000, 5e-4)):
-        assert binom.cdf(LEAST_SHARED - 1, shared, SKETCH_SIZE / size) < missed
-    assert binom.cdf(0, SKETCH_SIZE, 1 / 200) < 2e-9
+        assert binom.cdf(_LINKING_DOCUMENTS - 1, shared, _SKETCH_SIZE / size) < missed
+    assert binom.cdf(0, _SKETCH_SIZE, 1 / 200) < 2e-9
 
 
 def test_a_part_of_a_two_hundredth_is_found():
@@ -118,7 +118,7 @@ def test_a_sketch_knows_the_units_of_each_document_unless_they_are_a_crowd(held)
     sketch = of(*np.array(held, np.uint64).reshape(-1, 2).T)
     assert sketch.hashes.tolist() == sorted(owners)
     assert [tuple(row) for row in sketch.members.tolist()] == [
-        (number, unit) for number in sorted(owners) for unit in sorted(owners[number])[: CROWD + 1]
+        (number, unit) for number in sorted(owners) for unit in sorted(owners[number])[: _CROWD + 1]
     ]
     growing = Sketch()
     for number, unit in held:

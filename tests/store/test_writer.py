@@ -12,7 +12,7 @@ from dplda.errors import InputError
 from dplda.readers.records import MAX_COUNT
 from dplda.store import writer as writer_module
 from dplda.store.count_store import CountStore
-from dplda.store.shards import whole_shards
+from dplda.store.shards import intact_shards
 from dplda.store.writer import StoreWriter, as_chunks, merge
 
 
@@ -26,14 +26,14 @@ def test_shards_hold_whole_chunks_in_blocks_of_at_least_the_set_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer_module, "BLOCK_DOCUMENTS", 4)
-    monkeypatch.setattr(writer_module, "SHARD_BLOCKS", 2)
+    monkeypatch.setattr(writer_module, "_SHARD_BLOCKS", 2)
     documents = [{"w": number + 1, f"x{number}": 1} for number in range(14)]
     store = written(tmp_path / "s", documents[:3], documents[3:10], documents[10:13], documents[13:])
     assert [block.n_documents for block in store.blocks()] == [5, 5, 4]
     assert documents_of(store) == documents
     names = sorted(path.name for path in (tmp_path / "s").iterdir())
     assert names == ["meta.json", "part-00000.arrow", "part-00001.arrow"]
-    words = [shard.new_words().to_pylist() for shard in whole_shards(tmp_path / "s")]
+    words = [shard.new_words().to_pylist() for shard in intact_shards(tmp_path / "s")]
     assert [len(some) for some in words] == [11, 4]
     assert [*words[0], *words[1]] == store.dictionary
 
