@@ -116,7 +116,7 @@ class Curator:
         """The clipped sum with exact noise; `clip` may depend on earlier releases only. Charges the event `stage`."""
         event = self._charge(stage)
         multiplier = event.noise_multiplier or 0.0
-        sensitivity = self._sensitivity(contribution.replace_factor)
+        sensitivity = self._sensitivity(contribution.statistic.replace_factor)
         with ThreadPoolExecutor(1) as beside:  # the noise depends on no data: drawn while the pass runs
             noise = beside.submit(self._column_noise, contribution, multiplier, sensitivity)
             total, mass = self._passes.clipped_sum(self._about_words(contribution), clip)
@@ -137,7 +137,7 @@ class Curator:
         total, mass = self._passes.clipped_sum(self._about_words(asked), clip)
         size = max(self._noisy(mass * round(1 / MASS_SHARE), self._scale(event)) / BOUND, 1.0)
         step = clip / BOUND / size
-        change = self._sensitivity(asked.replace_factor) * step
+        change = self._sensitivity(asked.statistic.replace_factor) * step
         return propose_test_release.release_decomposition(self._answer, total[0] * step, K, theta, change)
 
     def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
@@ -199,7 +199,6 @@ class Curator:
         return self._names
 
     def _about_words(self, contribution: Contribution) -> Contribution:
-        f, n_words = contribution, len(self._in_use())
-        if not len(f.scale) == len(f.matrix) == n_words or f.n_rows not in (1, n_words):
+        if not contribution.is_sound(len(self._in_use())):
             raise GateError("the contribution is not about the words in use")  # compiled loops check no bounds
-        return f
+        return contribution

@@ -20,7 +20,8 @@ class Layout:
     `size(n, row)` is how many numbers `n` words take, in rows of `row`. `merge(words, first, last, share, one, row,
     row_of, slots, used, rows)` adds `share` times the numbers `one` of a document to the unit's, and returns how many
     words the unit has then. `add(rows, slots, used, row, n_words, sums)` adds a unit's integers to the flat `sums`.
-    `weights(most)` are the integer weights of the numbers of a unit of `most` words; none stand for ones.
+    `weights(most)` are the integer weights of the numbers of a unit of `most` words; none stand for ones. Then
+    `columns(n_words)` are those of the columns of the sum, where a unit's numbers do not lie as they do in it.
     """
 
     one_row: bool
@@ -28,6 +29,7 @@ class Layout:
     merge: Any
     add: Any
     weights: Any
+    columns: Callable[[int], np.ndarray] | None = None
 
 
 @compiled()
@@ -129,6 +131,9 @@ class Statistic:
     which makes its unit contribute nothing, where an exception would reveal it (rule 3). Numbers are float32; counts c
     enter as shares c / l, which keeps the powers of a long document in range.
 
+    `replace_factor` is the sensitivity over the clip when one unit is replaced (T1): `NONNEGATIVE` if no two documents'
+    contributions have a negative inner product, otherwise `SIGNED`.
+
     Where all coordinates are in one row, `places(k, directions)` says where each of them lies in it. A unit is clipped
     as if its norm were at least the mean of its documents' `norm_bound`, which is compiled, if there is one:
     ``norm_bound(words, counts, first, last, length, scale, amounts)``, with `amounts` (n_words,) int64 left zero.
@@ -136,6 +141,7 @@ class Statistic:
 
     name: str
     layout: Layout
+    replace_factor: float
     contribution: Any
     row: Callable[[int, int], int]
     room: Any = no_room
@@ -154,24 +160,43 @@ class Contribution:
 
     `scale` (n_words,) is s (ones where unused), `matrix` (n_words, width of X, W or topics), both float32, `alpha` the
     prior of the E-step, `weights` (width,) the integer column weights, the multiplicities of symmetric coordinates, in
-    which its norm is the Frobenius norm of the full array (T2), `n_rows` the rows of the sum (n_words, or 1),
-    `replace_factor` the sensitivity over the clip when one unit is replaced (T1), and `directions` how many of the last
-    columns of `matrix` are W u for the vectors u of (iv').
+    which its norm is the Frobenius norm of the full array (T2), and `directions` how many of the last columns of
+    `matrix` are W u for the vectors u of (iv').
     """
 
     statistic: Statistic
     scale: np.ndarray
     matrix: np.ndarray
     weights: np.ndarray
-    n_rows: int
-    replace_factor: float
     alpha: float = 0.0
     directions: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the sum: one, or one a word."""
+        return 1 if self.statistic.layout.one_row else len(self.scale)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Shape of the sum, (n_rows, width)."""
         return self.n_rows, len(self.weights)
+
+    def is_sound(self, n_words: int) -> bool:
+        """Whether loops over `n_words` words stay inside its arrays, and clip a unit in the weights of its noise."""
+        arrays = self.scale, self.matrix
+        if [array.ndim for array in (*arrays, self.weights)] != [1, 2, 1] or self.weights.dtype.kind != "i":
+            return False
+        k = self.matrix.shape[1] - self.directions
+        if {len(array) for array in arrays} != {n_words} or k < 1 or self.directions < 0:
+            return False
+        layout, row, places = self.statistic.layout, self.statistic.row(k, self.directions), self.statistic.places
+        if places is not None:
+            at = np.unique(places(k, self.directions))
+            inside = layout.one_row and len(at) == len(self.weights) and 0 <= at.min() <= at.max() < row
+            return bool(inside and self.weights.min() >= 1)
+        if layout.columns is not None:
+            return np.array_equal(self.weights, layout.columns(n_words))
+        return 1 <= len(self.weights) <= row and bool((self.weights == 1).all())
 
 
 def equal_weights(width: int) -> np.ndarray:

@@ -31,6 +31,7 @@ def _contribution(words, counts, first, last, length, scale, matrix, shape, room
 RICHNESS = Statistic(
     name=f"{__name__}:RICHNESS",
     layout=ONE_ROW,
+    replace_factor=NONNEGATIVE,
     contribution=_contribution,
     row=lambda k, directions: 2,
     places=lambda k, directions: np.arange(2),
@@ -40,7 +41,7 @@ RICHNESS = Statistic(
 def richness(n_words: int) -> Contribution:
     """Type-token ratio and share of hapax legomena, sum of shape (1, 2)."""
     unused = as_float32(np.zeros((n_words, 1)))
-    return Contribution(RICHNESS, as_float32(np.ones(n_words)), unused, equal_weights(2), 1, NONNEGATIVE)
+    return Contribution(RICHNESS, as_float32(np.ones(n_words)), unused, equal_weights(2))
 
 
 REPEATING, VARIED = [(0, 9), (1, 1)], [(0, 1), (2, 1), (5, 1), (6, 1)]
