@@ -90,7 +90,7 @@ class Request:
 
     def parameters(self) -> dict[str, Any]:
         """Public settings, for the ledger and the model."""
-        return self.settings.to_json() | self.corpus.reading | {"dataset": self.dataset}
+        return self.corpus.reading | self.settings.to_json() | {"dataset": self.dataset}
 
     def reserve(self, ledger: Ledger | Literal[False], run: str) -> Recorder:
         """The hold on its budget of the run of this id, on disk before anything private is read."""
