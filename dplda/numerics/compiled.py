@@ -28,8 +28,8 @@ SOURCES = (
 def compiled(*, keep: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function for the CPU, without the interpreter lock; `options` are those of ``numba.njit``.
 
-    The result is kept in ``$NUMBA_CACHE_DIR``, else in the user's cache folder; where neither can be written, or
-    without `keep`, it is compiled again in every process.
+    The result is kept in ``$NUMBA_CACHE_DIR``, else in the user's cache folder. Where neither can be written, without
+    `keep`, and outside this package, whose sources alone name the folder, it is compiled again in every process.
 
     Whatever compiled code calls is inlined: left a function, it would be compiled alone and once more inside its
     caller, with sums in another order, and which one is called would depend on what came from the cache. So a corpus
@@ -38,7 +38,8 @@ def compiled(*, keep: bool = True, **options: Any) -> Callable[[Callable[..., An
     options = {"forceinline": True, **options}
 
     def decorate(function: Callable[..., Any]) -> Any:
-        folder, before = _folder() if keep else None, numba.config.CACHE_DIR
+        ours = keep and function.__module__.startswith(f"{PACKAGE.name}.")
+        folder, before = _folder() if ours else None, numba.config.CACHE_DIR
         if folder is None:
             return numba.njit(nogil=True, **options)(function)
         numba.config.CACHE_DIR = folder  # read when the decorator runs, and only then

@@ -149,8 +149,18 @@ class Statistic:
     norm_bound: Any = None
     cuda: CudaTwin | None = None
 
+    @property
+    def is_named(self) -> bool:
+        """Whether its name leads to it, and not to the statistic of which it is an altered copy."""
+        try:
+            return pkgutil.resolve_name(self.name) is self
+        except (ValueError, ImportError, AttributeError):
+            return False
+
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled by name: workers of a cluster compile their own."""
+        """Pickled by name: workers of a cluster compile their own. Raises `TypeError` if it has another's name."""
+        if not self.is_named:
+            raise TypeError(f"no statistic of this kind is found at {self.name}")
         return pkgutil.resolve_name, (self.name,)
 
 

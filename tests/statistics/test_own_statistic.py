@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,12 +15,13 @@ from dplda.errors import InputError
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import BOUND, FAST
 from dplda.statistics import NONNEGATIVE, Contribution, Statistic
+from dplda.statistics.first_moment import FIRST_MOMENT
 from dplda.statistics.gpu_sums import GpuSums
 from dplda.statistics.statistic import ONE_ROW, as_float32, equal_weights
 from dplda.statistics.unit_sums import loop_over_units
 
 
-@compiled(keep=False, fastmath=FAST, error_model="numpy")
+@compiled(fastmath=FAST, error_model="numpy")
 def _contribution(words, counts, first, last, length, scale, matrix, shape, room, out):
     """Distinct words over tokens, and the share of tokens that are a word's only occurrence."""
     once = np.float32(0.0)
@@ -75,6 +77,15 @@ def test_one_unit_moves_it_by_no_more_than_the_bound():
 
 def test_it_is_not_kept_where_only_the_packages_own_changes_are_noticed():
     assert loop_over_units(RICHNESS).stats.cache_path is None
+    assert _contribution.stats.cache_path is None
+
+
+def test_an_altered_copy_is_not_kept_or_sent_under_the_name_of_another():
+    copy = replace(FIRST_MOMENT, contribution=_contribution)
+    assert loop_over_units(FIRST_MOMENT).stats.cache_path
+    assert loop_over_units(copy).stats.cache_path is None
+    with pytest.raises(TypeError, match=r"no statistic of this kind is found at .*:FIRST_MOMENT"):
+        pickle.dumps(copy)
 
 
 def test_workers_find_it_by_its_name():
