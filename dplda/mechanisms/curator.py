@@ -6,6 +6,7 @@ one planned event: it is recorded (on disk, before anything is computed) and may
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -119,7 +120,7 @@ class Curator:
         sensitivity = self._sensitivity(contribution.statistic.replace_factor)
         with ThreadPoolExecutor(1) as beside:  # the noise depends on no data: drawn while the pass runs
             noise = beside.submit(self._column_noise, contribution, multiplier, sensitivity)
-            total, mass = self._passes.clipped_sum(self._about_words(contribution), clip)
+            total, mass = self._clipped_sum(contribution, clip)
             noisy = total + noise.result()
         step = clip / BOUND
         noisy_mass = self._noisy(mass, lattice_scale(multiplier, sensitivity)) / (MASS_SHARE * BOUND)
@@ -134,7 +135,7 @@ class Curator:
         """
         event = self._charge(Stage.MASS)
         asked = statistics.third_moment(W)
-        total, mass = self._passes.clipped_sum(self._about_words(asked), clip)
+        total, mass = self._clipped_sum(asked, clip)
         size = max(self._noisy(mass * round(1 / MASS_SHARE), self._scale(event)) / BOUND, 1.0)
         step = clip / BOUND / size
         change = self._sensitivity(asked.statistic.replace_factor) * step
@@ -192,6 +193,11 @@ class Curator:
         if not (public and 2 <= topics < n_words):
             raise GateError("final topics need h in [0, 1] and r not 0 for each word, and 2 <= topics < words")
         return self._passes.exact_moments(h)
+
+    def _clipped_sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
+        if not 0 < clip < math.inf:
+            raise GateError("a clip must be positive and finite")  # a negative one turns bounds around
+        return self._passes.clipped_sum(self._about_words(contribution), clip)
 
     def _in_use(self) -> tuple[str, ...]:
         if self._names is None:

@@ -170,6 +170,15 @@ def test_a_contribution_that_misstates_its_sum_is_refused(wrong):
         gate.clip("mean", wrong, 0.5)
 
 
+@pytest.mark.parametrize("clip", [-1.0, 0.0, math.inf, math.nan])
+def test_a_clip_that_is_no_norm_is_refused(clip):
+    gate = curator(CORPUS, [gaussian("mean"), gaussian("mass")])
+    with pytest.raises(GateError, match="positive and finite"):
+        gate.release("mean", MEAN, clip)
+    with pytest.raises(GateError, match="positive and finite"):
+        gate.decompose(X, np.zeros((2, 2, 2)), np.ones(2), clip)
+
+
 def test_an_unknown_adjacency_is_refused():
     with pytest.raises(GateError, match="adjacency must be one of"):
         curator(CORPUS, [], adjacency="replace-one")
