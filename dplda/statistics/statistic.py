@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dplda.numerics.compiled import compiled
+from dplda.numerics.compiled import compiled, digest
 from dplda.numerics.loops import add_scaled, clear
 
 
@@ -158,10 +161,25 @@ class Statistic:
             return False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled by name: workers of a cluster compile their own. Raises `TypeError` if it has another's name."""
+        """Pickled by name: workers of a cluster compile their own, from the same file or not at all (rule 12).
+
+        Raises `TypeError` if it has another's name.
+        """
         if not self.is_named:
             raise TypeError(f"no statistic of this kind is found at {self.name}")
-        return pkgutil.resolve_name, (self.name,)
+        return _found, (self.name, _source(self.name))
+
+
+def _found(name: str, source: str) -> Any:
+    if _source(name) != source:
+        raise ImportError(f"A worker has another version of {name}.")
+    return pkgutil.resolve_name(name)
+
+
+@cache
+def _source(name: str) -> str:
+    """What stands in the file of the statistic `name`."""
+    return digest([Path(inspect.getfile(pkgutil.resolve_name(name.partition(":")[0])))])
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from tiny_units import contribution_of, lattice_sum, make_units, norms
 from dplda.errors import InputError
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import BOUND, FAST
-from dplda.statistics import NONNEGATIVE, Contribution, Statistic
+from dplda.statistics import NONNEGATIVE, Contribution, Statistic, statistic
 from dplda.statistics.first_moment import FIRST_MOMENT
 from dplda.statistics.gpu_sums import GpuSums
 from dplda.statistics.statistic import ONE_ROW, as_float32, equal_weights
@@ -90,6 +90,13 @@ def test_an_altered_copy_is_not_kept_or_sent_under_the_name_of_another():
 
 def test_workers_find_it_by_its_name():
     assert pickle.loads(pickle.dumps(richness(3))).statistic is RICHNESS
+
+
+def test_workers_with_another_version_of_its_file_refuse_it(monkeypatch):
+    sent = pickle.dumps(RICHNESS)
+    monkeypatch.setattr(statistic, "_source", lambda name: "edited")
+    with pytest.raises(ImportError, match=r"another version of .*:RICHNESS"):
+        pickle.loads(sent)
 
 
 def test_a_gpu_says_that_it_has_no_kernel_for_it():
