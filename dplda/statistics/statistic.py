@@ -125,6 +125,7 @@ class Statistic:
     `name` is ``module:ATTRIBUTE``, where this object is found. `contribution` is compiled:
     ``contribution(words, counts, first, last, length, scale, matrix, shape, room, out)`` writes what the document of
     the entries first..last-1 contributes into `out`, in rows of `row(k, directions)` numbers that the `layout` places.
+    It writes all of its rows, and reads of `room` and `out` only what it wrote: before, they hold another unit's.
     `length` is its number of tokens, `scale` (n_words,) and `matrix` (flat, rows of `stride`) belong to the
     `Contribution`, and `shape` is (k, directions, stride, row, alpha). `room` is scratch space of
     `room(k, directions, longest)` numbers for documents of at most `longest` entries.
