@@ -134,7 +134,7 @@ class Request:
 
     def parameters(self) -> dict[str, Any]:
         """Public settings, for the ledger and the model."""
-        return self.settings.to_json() | self.corpus.reading | {"dataset": self.dataset}
+        return self.corpus.reading | self.settings.to_json() | {"dataset": self.dataset}
 
     def reserve(self, ledger: Ledger | Literal[False], run: str) -> Recorder:
         """Reserve the budget of the run with id `run`, on disk before anything private is read."""

@@ -99,7 +99,7 @@ class Watched(Curator):
         weights = np.append(np.tile(contribution.weights, contribution.n_rows), 1)
         sums = [c.release(stage, contribution, clip) for c in self._silent(_gaussian(stage))]
         exact = [np.append(r.total.ravel() / (clip / BOUND), r.mass * MASS_SHARE * BOUND) for r in sums]
-        self._note(stage, exact, contribution.replace_factor, weights)
+        self._note(stage, exact, contribution.statistic.replace_factor, weights)
         return super().release(stage, contribution, clip)
 
     def _silent(self, *events: Event, noises: Sequence[Silence] = (Silence(), Silence())) -> list[Curator]:

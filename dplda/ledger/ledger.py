@@ -79,9 +79,10 @@ class Ledger:
         check_choice("adjacency", adjacency, ADJACENCIES)
         RANGES["epsilon"].check("epsilon", epsilon)
         RANGES["delta"].check("delta", delta)
+        run = new_name(dataset) if run is None else run
+        _check_name("run", run)
         with self._store.writing() as session:
             state = self._trusted(session)
-            run = new_name(dataset) if run is None else run
             if any(other.id == run for other in state.runs):
                 raise InputError(f"the ledger has a run {run!r} already.")
             row = RunRow(
@@ -285,9 +286,9 @@ def _plain_json(parameters: Mapping[str, Any]) -> str:
         raise InputError("parameters must be plain JSON values, all numbers finite.") from None
 
 
-def new_name(dataset: str) -> str:
+def new_name(dataset: object) -> str:
     """A new name of a run or comparison: the dataset's name and eight random letters or digits, without a time."""
-    slug = re.sub(r"[^a-z0-9]+", "-", dataset.lower()).strip("-")[:40].strip("-") or "dataset"
+    slug = re.sub(r"[^a-z0-9]+", "-", str(dataset).lower()).strip("-")[:40].strip("-") or "dataset"
     return f"{slug}-{base64.b32encode(secrets.token_bytes(5)).decode().lower()}"
 
 

@@ -6,6 +6,7 @@ planned events. Each event may be charged once, and is on disk before anything i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -119,10 +120,10 @@ class Curator:
         """The clipped sum with noise; charges the event `stage`. `clip` may depend on earlier releases only."""
         event = self._charge(stage)
         multiplier = event.noise_multiplier or 0.0
-        sensitivity = self._sensitivity(contribution.replace_factor)
+        sensitivity = self._sensitivity(contribution.statistic.replace_factor)
         with ThreadPoolExecutor(1) as executor:  # the noise depends on no data: drawn while the pass runs
             noise = executor.submit(self._column_noise, contribution, multiplier, sensitivity)
-            total, mass = self._passes.clipped_sum(self._about_words(contribution), clip)
+            total, mass = self._clipped_sum(contribution, clip)
             noisy = total + noise.result()
         step = clip / BOUND
         noisy_mass = self._noisy(mass, lattice_scale(multiplier, sensitivity)) / (MASS_SHARE * BOUND)
@@ -137,10 +138,10 @@ class Curator:
         """
         event = self._charge(Stage.MASS)
         contribution = statistics.third_moment(W)
-        total, mass = self._passes.clipped_sum(self._about_words(contribution), clip)
+        total, mass = self._clipped_sum(contribution, clip)
         size = max(self._noisy(mass * round(1 / MASS_SHARE), self._scale(event)) / BOUND, 1.0)
         step = clip / BOUND / size
-        change = self._sensitivity(contribution.replace_factor) * step
+        change = self._sensitivity(contribution.statistic.replace_factor) * step
         return propose_test_release.release_decomposition(self._release_values, total[0] * step, K, theta, change)
 
     def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
@@ -196,14 +197,18 @@ class Curator:
             raise GateError("final topics need h in [0, 1] and r not 0 for each word, and 2 <= topics < words")
         return self._passes.exact_moments(h)
 
+    def _clipped_sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
+        if not 0 < clip < math.inf:
+            raise GateError("a clip must be positive and finite")  # a negative one turns bounds around
+        return self._passes.clipped_sum(self._about_words(contribution), clip)
+
     def _in_use(self) -> tuple[str, ...]:
         if self._names is None:
             raise GateError("no words are in use yet")
         return self._names
 
     def _about_words(self, contribution: Contribution) -> Contribution:
-        """`contribution`, if its shapes fit the words in use: compiled loops do not check bounds."""
-        f, n_words = contribution, len(self._in_use())
-        if not len(f.scale) == len(f.matrix) == n_words or f.n_rows not in (1, n_words):
+        """Return `contribution` after checking that it fits the words in use: compiled loops check no bounds."""
+        if not contribution.is_sound(len(self._in_use())):
             raise GateError("the contribution is not about the words in use")
-        return f
+        return contribution

@@ -26,7 +26,8 @@ def compiled(*, keep: bool = True, **options: Any) -> Callable[[Callable[..., An
     """Decorator that compiles a function for the CPU; it runs without the interpreter lock.
 
     `options` are those of ``numba.njit``. The code is cached in ``$NUMBA_CACHE_DIR``, else in the user's cache folder.
-    If neither is writable, or without `keep`, it is compiled again in every process.
+    If neither is writable, without `keep`, and outside this package, whose sources alone name the folder, it is
+    compiled again in every process.
 
     Calls between compiled functions are inlined. Otherwise a function would be compiled both alone and inside its
     caller, with sums in different orders, and the cache would decide which version is called. Inlining makes the
@@ -35,7 +36,8 @@ def compiled(*, keep: bool = True, **options: Any) -> Callable[[Callable[..., An
     options = {"forceinline": True, **options}
 
     def decorate(function: Callable[..., Any]) -> Any:
-        folder, before = _folder() if keep else None, numba.config.CACHE_DIR
+        ours = keep and function.__module__.startswith(f"{PACKAGE.name}.")
+        folder, before = _folder() if ours else None, numba.config.CACHE_DIR
         if folder is None:
             return numba.njit(nogil=True, **options)(function)
         numba.config.CACHE_DIR = folder  # numba reads it only when the decorator runs

@@ -60,6 +60,7 @@ def _places(k: int, directions: int) -> np.ndarray:
 CORE = Statistic(
     name=f"{__name__}:CORE",
     layout=ONE_ROW,
+    replace_factor=SIGNED,
     contribution=_contribution,
     row=lambda k, directions: padded(k * (k + 1) // 2),
     room=_room,
@@ -73,4 +74,4 @@ def core(scale: np.ndarray, X: np.ndarray) -> Contribution:
     X = as_float32(X)
     p = X.shape[1]
     weights = np.array([1 if i == j else 2 for i in range(p) for j in range(i, p)], np.int64)
-    return Contribution(CORE, as_float32(scale), X, weights, 1, SIGNED)
+    return Contribution(CORE, as_float32(scale), X, weights)

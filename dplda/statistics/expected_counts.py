@@ -163,6 +163,7 @@ def _contribution(words, counts, first, last, length, scale, matrix, shape, room
 EXPECTED_COUNTS = Statistic(
     name=f"{__name__}:EXPECTED_COUNTS",
     layout=ROW_PER_WORD,
+    replace_factor=NONNEGATIVE,
     contribution=_contribution,
     row=lambda k, directions: padded(k),
     room=_room,
@@ -179,4 +180,4 @@ def expected_counts(word_weights: np.ndarray, alpha: float, scale: np.ndarray | 
     word_weights = as_float32(word_weights)
     n_words, k = word_weights.shape
     scale = as_float32(np.ones(n_words) if scale is None else scale)
-    return Contribution(EXPECTED_COUNTS, scale, word_weights, equal_weights(k), n_words, NONNEGATIVE, float(alpha))
+    return Contribution(EXPECTED_COUNTS, scale, word_weights, equal_weights(k), float(alpha))

@@ -27,6 +27,7 @@ def _contribution(words, counts, first, last, length, scale, matrix, shape, room
 FIRST_MOMENT = Statistic(
     name=f"{__name__}:FIRST_MOMENT",
     layout=ROW_PER_WORD,
+    replace_factor=NONNEGATIVE,
     contribution=_contribution,
     row=lambda k, directions: 1,
     cuda=CudaTwin("add_first_moment", threads=32),
@@ -36,6 +37,4 @@ FIRST_MOMENT = Statistic(
 def first_moment(scale: np.ndarray) -> Contribution:
     """(i): scaled word proportions, sum of shape (n_words, 1)."""
     scale = as_float32(scale)
-    return Contribution(
-        FIRST_MOMENT, scale, np.zeros((len(scale), 1), np.float32), equal_weights(1), len(scale), NONNEGATIVE
-    )
+    return Contribution(FIRST_MOMENT, scale, np.zeros((len(scale), 1), np.float32), equal_weights(1))

@@ -50,6 +50,7 @@ def _whole_norm(words, counts, first, last, length, scale, amounts):
 PROJECTED_THIRD_MOMENT = Statistic(
     name=f"{__name__}:PROJECTED_THIRD_MOMENT",
     layout=ONE_ROW,
+    replace_factor=SIGNED,
     contribution=tensor_contribution,
     row=tensor_row,
     room=tensor_room,
@@ -66,4 +67,4 @@ def projected_third_moment(scale: np.ndarray, Q: np.ndarray) -> Contribution:
     A unit is clipped by the mean norm of its documents' whole tensors, an upper bound on the norm of its own tensor.
     """
     W = as_float32(scale[:, None] * Q)
-    return Contribution(PROJECTED_THIRD_MOMENT, as_float32(scale), W, symmetric_weights(W.shape[1]), 1, SIGNED)
+    return Contribution(PROJECTED_THIRD_MOMENT, as_float32(scale), W, symmetric_weights(W.shape[1]))

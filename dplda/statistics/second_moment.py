@@ -97,11 +97,17 @@ def _offset(v, w, n_words):
     return offset, 2 * offset - (v < w) < n_words
 
 
-_WORD_PAIRS = Layout(False, _pairs_size, _merge_pairs, _add_pairs, _pair_weights)
+def _columns(n_words: int) -> np.ndarray:
+    """The weights of the columns: column 0 is the diagonal, and the others hold pairs."""
+    return np.asarray(np.r_[1, np.full(n_words // 2, 2)], np.int64)
+
+
+_WORD_PAIRS = Layout(False, _pairs_size, _merge_pairs, _add_pairs, _pair_weights, _columns)
 
 SECOND_MOMENT = Statistic(
     name=f"{__name__}:SECOND_MOMENT",
     layout=_WORD_PAIRS,
+    replace_factor=NONNEGATIVE,
     contribution=_contribution,
     row=lambda k, directions: 1,
     room=_room,
@@ -116,5 +122,4 @@ def second_moment(scale: np.ndarray) -> Contribution:
     4 n_words^2 bytes per thread, and a document of n words n^2 / 2 operations.
     """
     scale = as_float32(scale)
-    weights = np.r_[1, np.full(len(scale) // 2, 2)].astype(np.int64)
-    return Contribution(SECOND_MOMENT, scale, np.zeros((len(scale), 1), np.float32), weights, len(scale), NONNEGATIVE)
+    return Contribution(SECOND_MOMENT, scale, np.zeros((len(scale), 1), np.float32), _columns(len(scale)))

@@ -48,6 +48,7 @@ def _contribution(words, counts, first, last, length, scale, matrix, shape, y, o
 SECOND_MOMENT_TIMES = Statistic(
     name=f"{__name__}:SECOND_MOMENT_TIMES",
     layout=ROW_PER_WORD,
+    replace_factor=SIGNED,
     contribution=_contribution,
     row=lambda k, directions: padded(k),
     room=_room,
@@ -58,4 +59,4 @@ SECOND_MOMENT_TIMES = Statistic(
 def second_moment_times(scale: np.ndarray, X: np.ndarray) -> Contribution:
     """(iii): the scaled second moment times X (n_words, p), sum of shape (n_words, p)."""
     X = as_float32(X)
-    return Contribution(SECOND_MOMENT_TIMES, as_float32(scale), X, equal_weights(X.shape[1]), len(X), SIGNED)
+    return Contribution(SECOND_MOMENT_TIMES, as_float32(scale), X, equal_weights(X.shape[1]))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dplda.numerics.compiled import compiled
+from dplda.numerics.compiled import compiled, digest
 from dplda.numerics.loops import add_scaled, clear
 
 
@@ -21,7 +24,9 @@ class Layout:
     first, last, share, one, row, row_of, slots, used, rows)` adds `share` times the contribution `one` of a document to
     `rows`, that of its unit, and returns the unit's number of words so far. `add(rows, slots, used, row, n_words,
     sums)` adds a unit's integers to the flat `sums`. `weights(most)` are the integer weights of the contribution of a
-    unit of `most` words, empty for ones. `one_row` says whether all coordinates are in one row, whatever the words.
+    unit of `most` words; an empty array means that all weights are 1. `one_row` is true if the contribution has a
+    single row regardless of the unit's words. `columns(n_words)` are the weights of the columns of the sum, if a unit's
+    numbers are ordered differently there.
     """
 
     one_row: bool
@@ -29,6 +34,7 @@ class Layout:
     merge: Any
     add: Any
     weights: Any
+    columns: Callable[[int], np.ndarray] | None = None
 
 
 @compiled()
@@ -121,6 +127,8 @@ class Statistic:
     `name` is ``module:ATTRIBUTE``, from which this object can be imported. The compiled function
     ``contribution(words, counts, first, last, length, scale, matrix, shape, room, out)`` writes the contribution of the
     document with the entries first..last-1 to `out`, in rows of `row(k, directions)` numbers, in the order of `layout`.
+    It writes all of its rows, and reads only those parts of `room` and `out` that it wrote: they may still hold numbers
+    of another unit.
     `length` is its number of tokens, `scale` (n_words,) and `matrix` (flat, rows of `stride`) belong to the
     `Contribution`, and `shape` is (k, directions, stride, row, alpha). `room` is scratch space of
     `room(k, directions, longest)` numbers for documents of at most `longest` entries.
@@ -130,6 +138,9 @@ class Statistic:
     unit contributes nothing; an exception would reveal the unit (rule 3). Numbers are float32. Counts c enter as shares
     c / l, which keeps the powers of long documents in range.
 
+    `replace_factor` is the sensitivity over the clip when one unit is replaced (T1): `NONNEGATIVE` if no two documents'
+    contributions have a negative inner product, otherwise `SIGNED`.
+
     If all coordinates are in one row, `places(k, directions)` holds their positions in it. If there is a compiled
     ``norm_bound(words, counts, first, last, length, scale, amounts)``, a unit is clipped as if its norm were at least
     the mean of its documents' bounds; `amounts` (n_words,) int64 must stay zero after each call.
@@ -137,6 +148,7 @@ class Statistic:
 
     name: str
     layout: Layout
+    replace_factor: float
     contribution: Any
     row: Callable[[int, int], int]
     room: Any = _no_room
@@ -144,9 +156,34 @@ class Statistic:
     norm_bound: Any = None
     cuda: CudaTwin | None = None
 
+    @property
+    def is_named(self) -> bool:
+        """Whether its name leads to it, and not to the statistic of which it is an altered copy."""
+        try:
+            return pkgutil.resolve_name(self.name) is self
+        except (ValueError, ImportError, AttributeError):
+            return False
+
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled by name, so that each worker of a cluster compiles its own code."""
-        return pkgutil.resolve_name, (self.name,)
+        """Pickled by name: each worker of a cluster compiles its own code, from an equal file (rule 12).
+
+        Raises `TypeError` if the name leads to another statistic.
+        """
+        if not self.is_named:
+            raise TypeError(f"no statistic of this kind is found at {self.name}")
+        return _found, (self.name, _source(self.name))
+
+
+def _found(name: str, source: str) -> Any:
+    if _source(name) != source:
+        raise ImportError(f"A worker has another version of {name}.")
+    return pkgutil.resolve_name(name)
+
+
+@cache
+def _source(name: str) -> str:
+    """A digest of the file in which the statistic `name` is defined."""
+    return digest([Path(inspect.getfile(pkgutil.resolve_name(name.partition(":")[0])))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,23 +193,42 @@ class Contribution:
     `scale` (n_words,) is s, ones if unused; `matrix` (n_words, k + directions) holds X, W or topics; both are float32.
     The last `directions` columns of `matrix` are W u for the vectors u of (iv'). `alpha` is the prior of the E-step.
     `weights` (width,) are the integer multiplicities of symmetric coordinates; with them the norm is the Frobenius norm
-    of the full array (T2). `n_rows` is n_words or 1. `replace_factor` is the sensitivity, divided by the clip, when one
-    unit is replaced (T1).
+    of the full array (T2).
     """
 
     statistic: Statistic
     scale: np.ndarray
     matrix: np.ndarray
     weights: np.ndarray
-    n_rows: int
-    replace_factor: float
     alpha: float = 0.0
     directions: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the sum: one, or one a word."""
+        return 1 if self.statistic.layout.one_row else len(self.scale)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Shape of the sum, (n_rows, width)."""
         return self.n_rows, len(self.weights)
+
+    def is_sound(self, n_words: int) -> bool:
+        """Whether loops over `n_words` words stay inside its arrays, and clip a unit in the weights of its noise."""
+        arrays = self.scale, self.matrix
+        if [array.ndim for array in (*arrays, self.weights)] != [1, 2, 1] or self.weights.dtype.kind != "i":
+            return False
+        k = self.matrix.shape[1] - self.directions
+        if {len(array) for array in arrays} != {n_words} or k < 1 or self.directions < 0:
+            return False
+        layout, row, places = self.statistic.layout, self.statistic.row(k, self.directions), self.statistic.places
+        if places is not None:
+            at = np.unique(places(k, self.directions))
+            inside = layout.one_row and len(at) == len(self.weights) and 0 <= at.min() <= at.max() < row
+            return bool(inside and self.weights.min() >= 1)
+        if layout.columns is not None:
+            return np.array_equal(self.weights, layout.columns(n_words))
+        return 1 <= len(self.weights) <= row and bool((self.weights == 1).all())
 
 
 def equal_weights(width: int) -> np.ndarray:

@@ -109,6 +109,7 @@ def tensor_places(k: int, directions: int) -> np.ndarray:
 THIRD_MOMENT = Statistic(
     name=f"{__name__}:THIRD_MOMENT",
     layout=ONE_ROW,
+    replace_factor=SIGNED,
     contribution=tensor_contribution,
     row=tensor_row,
     room=tensor_room,
@@ -120,7 +121,7 @@ THIRD_MOMENT = Statistic(
 def third_moment(W: np.ndarray) -> Contribution:
     """(iv): E3(W, W, W) for W (n_words, k) with the scale absorbed, as its coordinates a <= b <= c, row-major."""
     W = as_float32(W)
-    return Contribution(THIRD_MOMENT, np.ones(len(W), np.float32), W, symmetric_weights(W.shape[1]), 1, SIGNED)
+    return Contribution(THIRD_MOMENT, np.ones(len(W), np.float32), W, symmetric_weights(W.shape[1]))
 
 
 def symmetric_weights(k: int) -> np.ndarray:

@@ -73,6 +73,7 @@ def _places(k: int, directions: int) -> np.ndarray:
 THIRD_MOMENT_ALONG = Statistic(
     name=f"{__name__}:THIRD_MOMENT_ALONG",
     layout=ONE_ROW,
+    replace_factor=SIGNED,
     contribution=_contribution,
     row=lambda k, directions: directions * padded(k),
     room=_room,
@@ -90,4 +91,4 @@ def third_moment_along(W: np.ndarray, U: np.ndarray) -> Contribution:
     k, r = U.shape
     matrix = as_float32(np.hstack([W, W @ U]))
     scale = np.ones(len(W), np.float32)
-    return Contribution(THIRD_MOMENT_ALONG, scale, matrix, equal_weights(r * k), 1, SIGNED, directions=r)
+    return Contribution(THIRD_MOMENT_ALONG, scale, matrix, equal_weights(r * k), directions=r)

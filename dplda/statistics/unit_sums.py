@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dplda.config import MINIMUM_LENGTH
-from dplda.numerics.compiled import PACKAGE, compiled
+from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import quantise, squared_norm
 from dplda.numerics.loops import aligned, padded
 from dplda.statistics.statistic import Contribution, Statistic
@@ -79,8 +79,7 @@ def _read_only(array: np.ndarray) -> np.ndarray:
 
 @cache
 def loop_over_units(statistic: Statistic) -> Any:
-    """`_loop` compiled for one statistic. Only statistics of this package are cached on disk, see `compiled`."""
-    module, _, name = statistic.name.partition(":")
+    """`_loop` compiled for one statistic; cached on disk, under its name, if it is one of this package."""
     parts = {
         "_contribution": statistic.contribution,
         "_room": statistic.room,
@@ -93,9 +92,9 @@ def loop_over_units(statistic: Statistic) -> Any:
         "_layout_weights": statistic.layout.weights,
     }
     loop = FunctionType(_loop.__code__, {**_loop.__globals__, **parts}, _loop.__name__)
-    loop.__qualname__ = f"loop_{name.lower()}"
-    loop.__module__ = __name__
-    return compiled(keep=module.startswith(f"{PACKAGE.name}."), error_model="numpy")(loop)
+    loop.__qualname__ = "loop_" + "".join(c if c.isalnum() else "_" for c in statistic.name)
+    loop.__module__ = statistic.name.partition(":")[0]
+    return compiled(keep=statistic.is_named, error_model="numpy")(loop)
 
 
 @compiled()

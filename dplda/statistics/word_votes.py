@@ -89,6 +89,9 @@ def count_votes(counts: UnitCounts, threads: int, hashes: np.ndarray, most: int 
     Both are private.
     """
 
+    if len(hashes) != counts.n_words:  # the store has changed; compiled loops check no bounds
+        raise ValueError("hashes of other words than the counts'")
+
     def work(first: int, last: int) -> tuple[np.ndarray, int]:
         votes = np.zeros(counts.n_words, np.int64)
         c = counts

@@ -32,6 +32,7 @@ VERSION = 3
 META, FINGERPRINT = "meta.json", "fingerprint.json"
 META_BYTES = 1 << 20
 ORIGIN, INSIDE = "origin.json", "store"  # a file and a folder of a partial store, see `partial_folder`
+_READING = {"language", "lemmas", "tokenizer"}  # what a run on the store records besides its settings
 _EARLIER = {META, "dictionary.arrow", "documents.arrow"}  # the files of versions 1 and 2
 
 __all__ = ["Block", "CountStore", "is_store"]
@@ -207,7 +208,9 @@ def _read_meta(folder: Path) -> dict[str, Any]:
         fine = meta["format"] == FORMAT and isinstance(meta["unit"], str) and isinstance(meta["documents"], int)
         version, defects = meta["version"], meta["defects"].items()
         fine = fine and all(name in Defect.__members__ and isinstance(count, int) for name, count in defects)
-        fine = fine and isinstance(meta["name"], str | None) and isinstance(meta.get("reading", {}), dict)
+        fine = fine and isinstance(meta["name"], str | None)
+        reading = meta.get("reading", {})
+        fine = fine and isinstance(reading, dict) and reading.keys() <= _READING
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         if is_partial(folder):
             raise InputError(

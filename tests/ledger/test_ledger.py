@@ -146,6 +146,13 @@ def test_a_taken_run_id_is_refused_and_nothing_is_spent(ledger):
     assert [run.id for run in ledger.runs()] == [first]
 
 
+@pytest.mark.parametrize("run", ["", 5, "a\n\x1b[31m", "x" * 201])
+def test_an_id_that_is_no_printable_name_is_refused_and_leaves_the_ledger_whole(ledger, run):
+    with pytest.raises(InputError, match="run must be a printable name"):
+        reserve(ledger, run=run)
+    assert ledger.verify().ok
+
+
 def test_a_run_is_found_by_its_id_or_a_unique_beginning(ledger):
     first = reserve(ledger, "apples", events=[gaussian(mu_squared=0.1)]).run
     second = reserve(ledger, "pears", events=[gaussian(mu_squared=0.1)]).run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -145,6 +146,37 @@ def test_a_contribution_about_other_words_is_refused_before_compiled_code_sees_i
     gate = curator(CORPUS, [gaussian("mean")], words=WORDS)
     with pytest.raises(GateError, match="not about the words in use"):
         gate.release("mean", statistics.first_moment(np.ones(3)), 1.0)
+
+
+MISSTATED = {
+    "less noise than its norm allows": replace(MEAN, weights=np.array([10_000])),
+    "copies of one number, whose noise averages out": replace(
+        statistics.core(ONES, X[:, :1]), weights=np.ones(1000, np.int64)
+    ),
+    "one noise for all its numbers": replace(CONTRIBUTIONS["core"], weights=np.ones(1, np.int64)),
+    "pairs beyond the end of the sum": replace(statistics.second_moment(ONES), weights=np.ones(1, np.int64)),
+    "fractions": replace(CONTRIBUTIONS["core"], weights=np.array([0.5, 1.0, 1.0])),
+    "more directions than columns": replace(CONTRIBUTIONS["core"], directions=3),
+    "a flat matrix": replace(CONTRIBUTIONS["second"], matrix=np.ones(len(WORDS), np.float32)),
+}
+
+
+@pytest.mark.parametrize("wrong", MISSTATED.values(), ids=MISSTATED)
+def test_a_contribution_that_misstates_its_sum_is_refused(wrong):
+    gate = curator(CORPUS, [gaussian("mean"), gaussian("mean clip")])
+    with pytest.raises(GateError, match="not about the words in use"):
+        gate.release("mean", wrong, 1.0)
+    with pytest.raises(GateError, match="not about the words in use"):
+        gate.clip("mean", wrong, 0.5)
+
+
+@pytest.mark.parametrize("clip", [-1.0, 0.0, math.inf, math.nan])
+def test_a_clip_that_is_no_norm_is_refused(clip):
+    gate = curator(CORPUS, [gaussian("mean"), gaussian("mass")])
+    with pytest.raises(GateError, match="positive and finite"):
+        gate.release("mean", MEAN, clip)
+    with pytest.raises(GateError, match="positive and finite"):
+        gate.decompose(X, np.zeros((2, 2, 2)), np.ones(2), clip)
 
 
 def test_an_unknown_adjacency_is_refused():

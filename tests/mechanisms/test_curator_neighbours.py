@@ -78,7 +78,7 @@ def test_replacing_a_unit_changes_no_sum_by_more_than_its_replace_factor(others,
     base = named(others)
     change = lattice_sum([*base, *(("me", c) for c in one)], asked, clip)
     change -= lattice_sum([*base, *(("you", c) for c in other)], asked, clip)
-    allowed = curator([], [], adjacency="replace")._sensitivity(asked.replace_factor)
+    allowed = curator([], [], adjacency="replace")._sensitivity(asked.statistic.replace_factor)
     assert weighted_square(change, asked) <= round(allowed**2)
 
 

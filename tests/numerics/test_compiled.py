@@ -22,6 +22,9 @@ def double(x):
     return 2 * x
 
 
+double.__module__ = "dplda.double"
+
+
 def sources() -> set[Path]:
     return {path for pattern in _SOURCES for path in PACKAGE.glob(pattern)}
 
@@ -74,6 +77,11 @@ def test_the_users_own_cache_folder_is_respected_and_left_set(own_folder):
     assert function(np.float64(2.0)) == 4.0
     assert Path(function.stats.cache_path).is_relative_to(own_folder / "numba" / digest(sources()))
     assert str(own_folder / "numba") == module.numba.config.CACHE_DIR
+
+
+def test_nothing_is_kept_of_functions_whose_sources_do_not_name_the_folder(own_folder, monkeypatch):
+    monkeypatch.setattr(double, "__module__", "dpldas.double")
+    assert compiled()(double).stats.cache_path is None
 
 
 def test_where_nothing_can_be_written_functions_are_compiled_anew(own_folder):

@@ -280,6 +280,6 @@ def test_shapes_and_replacement_factors_are_those_of_the_table():
         "first": (D, 1), "dense": (D, 3), "second": (D, 3), "core": (1, 6), "third": (1, 10), "projected": (1, 10),
         "along": (1, 6), "expected": (D, 3),
     }  # fmt: skip
-    nonnegative = {kind for kind, c in f.items() if c.replace_factor == np.sqrt(2.0)}
+    nonnegative = {kind for kind, c in f.items() if c.statistic.replace_factor == np.sqrt(2.0)}
     assert nonnegative == {"first", "dense", "expected"}
-    assert all(f[kind].replace_factor == 2.0 for kind in ("second", "core", "third", "projected", "along"))
+    assert all(f[kind].statistic.replace_factor == 2.0 for kind in ("second", "core", "third", "projected", "along"))

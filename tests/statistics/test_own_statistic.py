@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,13 +14,14 @@ from tiny_units import contribution_of, lattice_sum, make_units, norms
 from dplda.errors import InputError
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import BOUND, FAST
-from dplda.statistics import NONNEGATIVE, Contribution, Statistic
+from dplda.statistics import NONNEGATIVE, Contribution, Statistic, statistic
+from dplda.statistics.first_moment import FIRST_MOMENT
 from dplda.statistics.gpu_sums import GpuSums
 from dplda.statistics.statistic import ONE_ROW, as_float32, equal_weights
 from dplda.statistics.unit_sums import loop_over_units
 
 
-@compiled(keep=False, fastmath=FAST, error_model="numpy")
+@compiled(fastmath=FAST, error_model="numpy")
 def _contribution(words, counts, first, last, length, scale, matrix, shape, room, out):
     """Distinct words over tokens, and the share of tokens that are a word's only occurrence."""
     once = np.float32(0.0)
@@ -31,6 +33,7 @@ def _contribution(words, counts, first, last, length, scale, matrix, shape, room
 RICHNESS = Statistic(
     name=f"{__name__}:RICHNESS",
     layout=ONE_ROW,
+    replace_factor=NONNEGATIVE,
     contribution=_contribution,
     row=lambda k, directions: 2,
     places=lambda k, directions: np.arange(2),
@@ -40,7 +43,7 @@ RICHNESS = Statistic(
 def richness(n_words: int) -> Contribution:
     """Type-token ratio and share of hapax legomena, sum of shape (1, 2)."""
     unused = as_float32(np.zeros((n_words, 1)))
-    return Contribution(RICHNESS, as_float32(np.ones(n_words)), unused, equal_weights(2), 1, NONNEGATIVE)
+    return Contribution(RICHNESS, as_float32(np.ones(n_words)), unused, equal_weights(2))
 
 
 REPEATING, VARIED = [(0, 9), (1, 1)], [(0, 1), (2, 1), (5, 1), (6, 1)]
@@ -74,10 +77,26 @@ def test_one_unit_moves_it_by_no_more_than_the_bound():
 
 def test_it_is_not_kept_where_only_the_packages_own_changes_are_noticed():
     assert loop_over_units(RICHNESS).stats.cache_path is None
+    assert _contribution.stats.cache_path is None
+
+
+def test_an_altered_copy_is_not_kept_or_sent_under_the_name_of_another():
+    copy = replace(FIRST_MOMENT, contribution=_contribution)
+    assert loop_over_units(FIRST_MOMENT).stats.cache_path
+    assert loop_over_units(copy).stats.cache_path is None
+    with pytest.raises(TypeError, match=r"no statistic of this kind is found at .*:FIRST_MOMENT"):
+        pickle.dumps(copy)
 
 
 def test_workers_find_it_by_its_name():
     assert pickle.loads(pickle.dumps(richness(3))).statistic is RICHNESS
+
+
+def test_workers_with_another_version_of_its_file_refuse_it(monkeypatch):
+    sent = pickle.dumps(RICHNESS)
+    monkeypatch.setattr(statistic, "_source", lambda name: "edited")
+    with pytest.raises(ImportError, match=r"another version of .*:RICHNESS"):
+        pickle.loads(sent)
 
 
 def test_a_gpu_says_that_it_has_no_kernel_for_it():

@@ -165,7 +165,7 @@ def test_replacing_a_unit_moves_the_sum_by_at_most_its_sensitivity(kind, first, 
     f, clip = make(kind), 0.05
     a, mass_a = lattice_sum(f, make_units([first]), clip)
     b, mass_b = lattice_sum(f, make_units([second]), clip)
-    square = round(f.replace_factor**2)
+    square = round(f.statistic.replace_factor**2)
     assert squared_length(a - b, mass_a - mass_b, f.weights) <= square * _BOUND_SQUARED
     if square == 2:
         assert a.min() >= 0

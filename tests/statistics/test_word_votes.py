@@ -136,6 +136,11 @@ def test_large_counts_do_not_wrap_around():
     assert np.flatnonzero(votes).tolist() == [0, 1]
 
 
+def test_hashes_of_other_words_are_refused_before_compiled_code_sees_them():
+    with pytest.raises(ValueError, match="other words"):
+        count_votes(counts_of([("ann", {"w7": 3})]), 2, HASHES[:3])
+
+
 def test_hashes_are_public_and_fixed_and_take_any_text():
     assert word_hashes(["topic", "\ud800"]).shape == (2,)
     assert word_hashes([]).shape == (0,)

@@ -160,7 +160,11 @@ def test_a_store_described_by_a_stranger_is_one_clear_line(tmp_path: Path, meta:
         CountStore.open(tmp_path / "s")
 
 
-@pytest.mark.parametrize("edit", [{"unit": 3}, {"documents": "3"}, {"defects": {"SURPRISE": 1}}, {"name": []}])
+EDITS = [{"unit": 3}, {"documents": "3"}, {"defects": {"SURPRISE": 1}}, {"name": []}, {"reading": "en"}]
+FORGED = {"reading": {"epsilon": 0.1, "vocabulary": "private"}}  # as a run on the store would record its settings
+
+
+@pytest.mark.parametrize("edit", [*EDITS, FORGED])
 def test_what_a_store_says_of_itself_has_its_types(tmp_path: Path, edit: dict[str, object]) -> None:
     written(tmp_path / "s", DOCUMENTS)
     meta = tmp_path / "s" / "meta.json"

@@ -25,7 +25,7 @@ from dplda.cli.main import main
 from dplda.errors import InputError
 from dplda.model import TopicModel, load
 from dplda.model.exporters import csv_text
-from dplda.model.model_files import ARRAY_FILE, TEXT_FILE
+from dplda.model.model_files import _ARRAY_FILE, TEXT_FILE
 from dplda.readers.counted_files import _chunked, _WordNames
 from dplda.store.shards import shard_name
 
@@ -324,7 +324,7 @@ def saved(model: TopicModel, folder: Path, **edits: Any) -> Path:
 
 def arrays(folder: Path, content: bytes) -> None:
     """Replace the arrays, and the digest that would tell."""
-    (folder / ARRAY_FILE).write_bytes(content)
+    (folder / _ARRAY_FILE).write_bytes(content)
     record = json.loads((folder / TEXT_FILE).read_text())
     record["arrays_sha256"] = hashlib.sha256(content).hexdigest()
     (folder / TEXT_FILE).write_text(json.dumps(record))
