@@ -29,7 +29,7 @@ from dplda.store.count_store import VERSION, CountStore, is_partial, is_store
 from dplda.store.from_matrix import store_from_matrix
 from dplda.store.partial_store import Notice, Origin, StoreLocked, silent, sweep
 from dplda.store.writer import StoreWriter, as_chunks
-from dplda.tokenize.tokenization import Tokenization
+from dplda.tokenize.tokenizer_options import Tokenization
 
 __all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]
 

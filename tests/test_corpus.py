@@ -13,7 +13,7 @@ from dplda.errors import InputError
 from dplda.readers.columns import ReadOptions
 from dplda.readers.reading_options import Reading
 from dplda.store.fingerprint import fingerprint
-from dplda.tokenize.tokenization import Tokenization
+from dplda.tokenize.tokenizer_options import Tokenization
 
 LINES = [
     {"id": "a", "text": "Stars and planets, stars!", "who": "u"},

@@ -13,7 +13,7 @@ from dp_accounting.pld import PLDAccountant
 
 import dplda
 from dplda.cli.main import main
-from dplda.evaluation.matching import diversity, npmi
+from dplda.evaluation.topic_quality import diversity, npmi
 from dplda.model.inference import counts_for
 
 DATA = os.environ.get("DPLDA_SHARED_DATA", "")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dplda
-from dplda.evaluation.matching import matched_error, on_words
+from dplda.evaluation.topic_quality import matched_error, on_words
 
 CORPORA = Path(__file__).parents[1] / "corpora"
 

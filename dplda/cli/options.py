@@ -15,7 +15,7 @@ from dplda.errors import InputError
 from dplda.model import TopicModel, load
 from dplda.model.model_files import TEXT_FILE
 from dplda.readers.reading_options import Reading
-from dplda.tokenize.tokenization import TOKENIZERS
+from dplda.tokenize.tokenizer_options import TOKENIZERS
 
 if TYPE_CHECKING:
     from dplda.corpus import Corpus

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from dplda.config import PUBLISHED
 from dplda.corpus import Corpus, synthetic
-from dplda.evaluation import matching
+from dplda.evaluation import topic_quality
 from dplda.ledger.comparisons import ComparisonKind
 from dplda.model.inference import counts_for
 from dplda.model.topic_model import TopicModel
@@ -54,8 +54,8 @@ class Documents:
         """NPMI@10, and the share of distinct words among the topics' top ten words."""
         counts = counts_for(model, self._store)[0]
         return {
-            "coherence": float(matching.npmi(model.topics, counts).mean()),
-            "diversity": matching.diversity(model.topics),
+            "coherence": float(topic_quality.npmi(model.topics, counts).mean()),
+            "diversity": topic_quality.diversity(model.topics),
         }
 
 
@@ -78,8 +78,8 @@ class Truth:
 
     def measure(self, model: TopicModel) -> _Measured:
         """The mean matched l1 error, and the paper's bound on the l2 error if it applies to this run."""
-        topics = matching.on_words(model.topics, model.vocabulary, self._words)
-        return {"error": float(matching.matched_error(topics, self._topics).mean()), "bound": self._bound(model)}
+        topics = topic_quality.on_words(model.topics, model.vocabulary, self._words)
+        return {"error": float(topic_quality.matched_error(topics, self._topics).mean()), "bound": self._bound(model)}
 
     def _bound(self, model: TopicModel) -> float | None:
         """The paper's bound; it holds for published noise and the true number of topics."""

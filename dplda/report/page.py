@@ -20,8 +20,8 @@ from dplda.errors import InputError
 from dplda.ledger.comparisons import Cell, Comparison
 from dplda.model import TopicModel
 from dplda.model.model_files import write_atomically
-from dplda.report import attack_bounds, comparison_of_runs, comparison_page, run_page
-from dplda.report.comparison_page import Method
+from dplda.report import attack_bounds, comparison_of_runs, comparison_pictures, run_pictures
+from dplda.report.comparison_pictures import Method
 from dplda.report.pictures import Table, number, percent, shown
 
 _PRIORS = (0.01, 0.1, 0.5)  # an attacker's beliefs before the release, in the table of beliefs
@@ -106,7 +106,7 @@ def _run_section(model: TopicModel, name: str, prefix: str) -> dict[str, Any]:
         "success": percent(attack_bounds.success_at_most(model.privacy), upwards=True),
         "mu": number(attack_bounds.noise(model.privacy)[0]),
         "public_words": model.parameters.get("vocabulary") == "public",
-        "pictures": {p.name.removeprefix(f"{prefix}-"): p for p in run_page.pictures(model, prefix)},
+        "pictures": {p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, prefix)},
         "topics": _cards(model),
         "edges": _edges(model.parameters),
         "settings": _settings(model.parameters, "documents (noisy)" if model.privacy.sound else "documents"),
@@ -160,10 +160,10 @@ def _comparison_section(comparison: Comparison | None) -> dict[str, Any] | None:
     return {
         "name": shown(comparison.name),
         "corpus": shown(comparison.corpus),
-        "introduction": comparison_page.INTRODUCTIONS[comparison.kind],
-        "pictures": comparison_page.pictures(comparison),
-        "winners": comparison_page.winners(comparison),
-        "outcomes": comparison_page.outcomes(comparison),
+        "introduction": comparison_pictures.INTRODUCTIONS[comparison.kind],
+        "pictures": comparison_pictures.pictures(comparison),
+        "winners": comparison_pictures.winners(comparison),
+        "outcomes": comparison_pictures.outcomes(comparison),
         "settings": _settings(comparison.parameters),
     }
 

@@ -17,7 +17,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 
 from dplda.readers.records import CountedDocuments, Defect, TextRecord
 from dplda.tokenize.counting import Counts, Tokens, WordCounter
-from dplda.tokenize.tokenization import Tokenization
+from dplda.tokenize.tokenizer_options import Tokenization
 
 _CHUNK_DOCUMENTS = 4096
 _CHUNK_CHARACTERS = 1 << 21

@@ -19,7 +19,7 @@ from spacy.vocab import Vocab
 
 from dplda.errors import InputError
 from dplda.tokenize.counting import FastTokens, Tokens, WordRule
-from dplda.tokenize.tokenization import Tokenization
+from dplda.tokenize.tokenizer_options import Tokenization
 
 _ANALYSED_PIECES = 500_000  # then spaCy's vocabulary is dropped, which bounds memory
 _MAX_PIECE = 200  # characters: a longer piece has no words, because affix rules take cubic time

@@ -16,7 +16,7 @@ from benchmarks.figures import MEASURES, curve, label, mean_and_spread, picture,
 from benchmarks.tables import markdown
 from dplda.config import NO_NOISE
 from dplda.ledger.comparisons import Cell, Comparison, ComparisonKind, Outcome
-from dplda.report.comparison_page import Method, measures, methods
+from dplda.report.comparison_pictures import Method, measures, methods
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

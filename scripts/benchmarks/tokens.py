@@ -19,7 +19,7 @@ from dplda.readers.columns import ReadOptions
 from dplda.readers.formats import open_source
 from dplda.readers.records import CountSource, TextRecord
 from dplda.tokenize.pool import count_words
-from dplda.tokenize.tokenization import TOKENIZERS, Tokenization
+from dplda.tokenize.tokenizer_options import TOKENIZERS, Tokenization
 
 PEER = "spaCy `nlp.pipe`, one process, tokens only"
 

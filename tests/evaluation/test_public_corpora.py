@@ -8,7 +8,7 @@ from handmade import make_model
 from scipy import sparse
 
 from dplda.corpus import Corpus, synthetic
-from dplda.evaluation import matching as measures
+from dplda.evaluation import topic_quality as measures
 from dplda.evaluation.public_corpora import Documents, planted
 from dplda.planning import error_bounds as utility
 from dplda.progress import NoProgress

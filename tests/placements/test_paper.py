@@ -16,7 +16,7 @@ from dplda.config import FitSettings
 from dplda.corpus import synthetic
 from dplda.datasets.synthetic import draw_counts
 from dplda.errors import UnsupportedByData
-from dplda.evaluation.matching import matched_error
+from dplda.evaluation.topic_quality import matched_error
 from dplda.execution.local_passes import LocalPasses
 from dplda.ledger import Ledger
 from dplda.mechanisms import local_sensitivity

@@ -14,7 +14,7 @@ from dplda.accounting.budget_plan import exact_events
 from dplda.config import FitSettings
 from dplda.corpus import synthetic
 from dplda.errors import InputError
-from dplda.evaluation.matching import matched_error
+from dplda.evaluation.topic_quality import matched_error
 from dplda.execution.local_passes import LocalPasses
 from dplda.lda.whitening import Whitening
 from dplda.mechanisms.curator import Release

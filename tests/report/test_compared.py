@@ -6,8 +6,8 @@ import pytest
 from report_data import comparison, outcome
 
 from dplda.ledger import Status
-from dplda.report import comparison_page as compared
-from dplda.report.comparison_page import _MEASURES, Method, _Point
+from dplda.report import comparison_pictures as compared
+from dplda.report.comparison_pictures import _MEASURES, Method, _Point
 
 ERROR = _MEASURES[0]
 COHERENCE = _MEASURES[1]

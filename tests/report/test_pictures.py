@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from report_data import HOSTILE, comparison, full_comparison, outcome, run_model
 
 from dplda.accounting.events import EXACT, Event
-from dplda.report import comparison_of_runs, comparison_page, pictures, run_page
+from dplda.report import comparison_of_runs, comparison_pictures, pictures, run_pictures
 from dplda.report.attack_bounds import gaussian_curve
 from dplda.report.pictures import Picture
 
@@ -21,11 +21,11 @@ def all_pictures() -> list[Picture]:
     models = [run_model(f"toy-{i}", seed=i, words=HOSTILE) for i in range(3)]
     names = ["one", "two", "three"]
     return [
-        *run_page.pictures(models[0], "run-1"),
+        *run_pictures.pictures(models[0], "run-1"),
         *comparison_of_runs.pictures(models[:2], names[:2]),
         *comparison_of_runs.pictures(models, names),
-        *comparison_page.pictures(full_comparison("planted")),
-        *comparison_page.pictures(full_comparison("public")),
+        *comparison_pictures.pictures(full_comparison("planted")),
+        *comparison_pictures.pictures(full_comparison("public")),
     ]
 
 
@@ -92,7 +92,7 @@ def test_bounds_in_percent_are_never_less_than_what_holds(value: float) -> None:
 
 def test_the_attack_picture_draws_the_bound_of_the_promise() -> None:
     model = run_model()
-    picture = of(run_page.pictures(model, "run-1"), "run-1-attack")
+    picture = of(run_pictures.pictures(model, "run-1"), "run-1-attack")
     drawn = trace(picture, "this run's noise")
     assert drawn["y"] == pytest.approx(gaussian_curve(np.array(drawn["x"]), model.privacy).tolist())
 
@@ -105,18 +105,18 @@ def test_the_attack_picture_draws_the_bound_of_the_promise() -> None:
     ],
 )
 def test_a_run_without_a_promise_has_no_picture_of_one(privacy: dict[str, object], missing: set[str]) -> None:
-    found = {picture.name for picture in run_page.pictures(run_model(**privacy), "r")}
+    found = {picture.name for picture in run_pictures.pictures(run_model(**privacy), "r")}
     assert found == {f"r-{name}" for name in {"attack", "budget", "prevalence", "map", "signal"} - missing}
 
 
 def test_the_budget_picture_shows_shares_that_add_up_to_all() -> None:
-    drawn = json.loads(of(run_page.pictures(run_model(), "r"), "r-budget").json)["data"]
+    drawn = json.loads(of(run_pictures.pictures(run_model(), "r"), "r-budget").json)["data"]
     assert sum(sum(bars["x"]) for bars in drawn) == pytest.approx(1)
     assert len({bars["marker"]["pattern"]["shape"] for bars in drawn}) == 2, "told apart without colour"
 
 
 def test_eigenvalues_are_shown_over_the_noise_and_those_above_it_counted() -> None:
-    picture = of(run_page.pictures(run_model(), "r"), "r-signal")
+    picture = of(run_pictures.pictures(run_model(), "r"), "r-signal")
     assert trace(picture, "above the noise")["y"] == pytest.approx([8.0, 4.0, 2.0])
     assert trace(picture, "not told from noise")["y"] == pytest.approx([0.4])
     assert "3 of 5" in picture.note
@@ -127,7 +127,7 @@ def test_eigenvalues_are_shown_over_the_noise_and_those_above_it_counted() -> No
 def test_a_run_that_did_not_release_its_core_has_no_picture_of_it(facts: dict[str, object]) -> None:
     model = run_model()
     bare = replace(model, parameters=dict(model.parameters) | facts)
-    assert "r-signal" not in {picture.name for picture in run_page.pictures(bare, "r")}
+    assert "r-signal" not in {picture.name for picture in run_pictures.pictures(bare, "r")}
 
 
 def test_matched_topics_lie_on_the_diagonal() -> None:
@@ -166,7 +166,7 @@ def test_a_run_with_fewer_topics_leaves_cells_empty() -> None:
 
 def test_utility_is_drawn_as_means_with_the_range_as_bars() -> None:
     data = comparison(outcome("default", 2.0, 0, error=0.1), outcome("default", 2.0, 1, error=0.4))
-    drawn = trace(comparison_page.pictures(data)[0])
+    drawn = trace(comparison_pictures.pictures(data)[0])
     assert (drawn["x"], drawn["y"]) == ([2.0], [0.25])
     assert drawn["y"][0] + drawn["error_y"]["array"][0] == pytest.approx(0.4)
     assert drawn["y"][0] - drawn["error_y"]["arrayminus"][0] == pytest.approx(0.1)
@@ -178,21 +178,21 @@ def test_runs_without_noise_are_a_level_line_at_any_epsilon_of_theirs() -> None:
         outcome("default", 4.0, 0, error=0.2),
         outcome("none", math.inf, 0, error=0.1),
     )
-    drawn = trace(comparison_page.pictures(data)[0], "no noise (not private)")
+    drawn = trace(comparison_pictures.pictures(data)[0], "no noise (not private)")
     assert (drawn["x"], drawn["y"]) == ([0.5, 4.0], [0.1, 0.1])
     alone = comparison(outcome("none", math.inf, 0, error=0.1, bound=0.1, seconds={"read": 1.0}))
-    assert [picture.name for picture in comparison_page.pictures(alone)] == ["utility-error", "seconds"]
+    assert [picture.name for picture in comparison_pictures.pictures(alone)] == ["utility-error", "seconds"]
 
 
 def test_no_two_lines_look_alike_without_their_colour() -> None:
-    drawn = json.loads(of(comparison_page.pictures(full_comparison()), "utility-error").json)["data"]
+    drawn = json.loads(of(comparison_pictures.pictures(full_comparison()), "utility-error").json)["data"]
     looks = [(t["line"]["dash"], t.get("marker", {}).get("symbol")) for t in drawn]
     assert len(set(looks)) == len(drawn) == 4
 
 
 def test_the_bound_is_drawn_only_where_there_is_one_and_empty_bounds_are_counted() -> None:
-    assert "bound" not in {p.name for p in comparison_page.pictures(full_comparison("public"))}
-    picture = of(comparison_page.pictures(full_comparison()), "bound")
+    assert "bound" not in {p.name for p in comparison_pictures.pictures(full_comparison("public"))}
+    picture = of(comparison_pictures.pictures(full_comparison()), "bound")
     names = {t["name"] for t in json.loads(picture.json)["data"]}
     assert names == {
         f"{method}: {what}" for method in ("config1", "config1, published") for what in ("measured", "bound")
@@ -202,7 +202,7 @@ def test_the_bound_is_drawn_only_where_there_is_one_and_empty_bounds_are_counted
 
 def test_stages_are_timed_in_the_order_of_a_run() -> None:
     data = comparison(outcome("default", 1.0, 0, seconds={"core": 1.0, "another": 1.0, "refine": 1.0, "read": 1.0}))
-    (picture,) = comparison_page.pictures(data)
+    (picture,) = comparison_pictures.pictures(data)
     assert picture.table.columns == ("placement", "read", "core", "refine", "another", "together")
 
 
@@ -210,10 +210,10 @@ def test_a_win_without_a_rival_is_not_called_clear() -> None:
     alone = [outcome("default", 1.0, repeat, error=0.1) for repeat in (0, 1)]
     rival = [outcome("config1", 1.0, repeat, error=0.2) for repeat in (0, 1)]
     for outcomes, clear in ((alone, "–"), ([*alone, *rival], "yes")):
-        ((_, table),) = comparison_page.winners(comparison(*outcomes))
+        ((_, table),) = comparison_pictures.winners(comparison(*outcomes))
         assert table.rows[0][table.columns.index("clear?")] == clear
 
 
 def test_a_private_comparison_has_no_picture_that_looks_at_private_text() -> None:
-    assert comparison_page.pictures(full_comparison("private")) == []
-    assert comparison_page.winners(full_comparison("private")) == []
+    assert comparison_pictures.pictures(full_comparison("private")) == []
+    assert comparison_pictures.winners(full_comparison("private")) == []

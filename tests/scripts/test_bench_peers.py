@@ -12,7 +12,7 @@ from benchmarks.kernels import clipped_sum, units_of
 from benchmarks.systems import tensorly_topics, whitened_third
 from dplda import statistics
 from dplda.corpus import synthetic
-from dplda.evaluation.matching import matched_error
+from dplda.evaluation.topic_quality import matched_error
 from dplda.numerics.lattice import BOUND
 from dplda.statistics.coordinates import unpack
 

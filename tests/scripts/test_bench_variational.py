@@ -11,7 +11,7 @@ from scipy.special import digamma
 
 from benchmarks import variational as baseline
 from dplda.corpus import synthetic
-from dplda.evaluation.matching import matched_error
+from dplda.evaluation.topic_quality import matched_error
 
 CLIP = 5.0
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dplda.evaluation.matching import diversity, matched_error, npmi, on_words
+from dplda.evaluation.topic_quality import diversity, matched_error, npmi, on_words
 
 SEEDS = st.integers(0, 2**32 - 1)
 
