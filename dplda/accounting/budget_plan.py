@@ -9,8 +9,8 @@ from functools import lru_cache
 from dplda.accounting.accountant import FAILURE_SHARE, gaussian_budget, run_epsilon
 from dplda.accounting.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, is_clip
 
-_ROUNDING = 1e-4  # the share of mu that allows for accountants that round every event's privacy losses up
-_MOST_FAILURES = 9  # each takes a tenth of the delta kept for failures; ten would leave no room for rounding
+_ROUNDING = 1e-4  # mu is reduced by this share, because accountants round the privacy losses of every event up
+_MOST_FAILURES = 9  # largest number of queries that may fail; each takes a tenth of the delta for failures, and rounding takes some
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def at_least(epsilon: float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyStatement:
-    """A run's guarantee: (epsilon, delta) for one `unit` under `adjacency`, and the events behind it.
+    """A run's guarantee: (epsilon, delta) for one `unit` under `adjacency`, and the events from which it follows.
 
     `epsilon` (nats) is that of all `events` together (docs/privacy.md, section 4.2). `sound` is False for a run that is
     not private or not proven private; then `reason` says why and `epsilon` is infinite.

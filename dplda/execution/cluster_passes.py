@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_TIMEOUT_SECONDS = 15.0  # for the scheduler, and for its first worker
-_FAN_IN = 8  # number of sums that one task adds
-_RANGES_PER_THREAD = 2  # at least, so that all threads finish at about the same time
+_TIMEOUT_SECONDS = 15.0  # how long to wait for the scheduler, and then for its first worker
+_FAN_IN = 8  # largest number of sums that one task adds
+_RANGES_PER_THREAD = 2  # least number of ranges per thread, so that all threads finish at about the same time
 
 _SAME_SOFTWARE = (
     "All workers must run the same versions of dplda, numba, numpy and scipy on the same kind of processor as this "

@@ -21,7 +21,7 @@ from dplda.statistics.gpu_sums import GpuSums, UnitArrays, arranged, upload
 from dplda.statistics.norm_histogram import clip_bins
 from dplda.store.count_store import CountStore
 
-_HELD_SHARE = 0.5  # largest share of the free GPU memory for ranges that stay there
+_HELD_SHARE = 0.5  # largest share of the free GPU memory that ranges kept on the GPU take
 
 
 class GpuPasses(LocalPasses):

@@ -1,7 +1,7 @@
 """Passes in threads of this process.
 
 A small store is one range of units, which stays in memory. A large store is divided into many ranges, which threads
-read again in every pass, so that memory holds one range per thread, whatever the number of documents.
+read again in every pass, so that memory holds one range per thread, regardless of the number of documents.
 """
 
 from __future__ import annotations

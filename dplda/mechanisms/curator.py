@@ -106,7 +106,7 @@ class Curator:
         return max(self._noisy(self._passes.count_units() * BOUND, self._scale(event)) / BOUND, 1.0)
 
     def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
-        """A clip at a quantile of the noisy histogram of unit norms (section 2.1); charges the event ``<stage> clip``.
+        """A clipping norm: a quantile of the noisy histogram of unit norms (section 2.1). Charges ``<stage> clip``.
 
         Each unit enters the histogram independently with probability `share`.
         """
@@ -130,7 +130,7 @@ class Curator:
         return Release(noisy * step, max(noisy_mass, 1.0), multiplier * sensitivity * step)
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
-        """The columns T(v_i, v_i, .), (k, k), of T = clipped mean of E3(W, W, W) + K, by falling eigenvalue (T5).
+        """The columns T(v_i, v_i, .), (k, k), of T = clipped mean of E3(W, W, W) + K, by descending eigenvalue (T5).
 
         W (n_words, k) includes the word scale; v_i are the eigenvectors of T(., ., theta). W, the symmetric K
         (k, k, k), theta (k,) and `clip` may depend on earlier releases only. Charges the events ``mass``, ``gap``,

@@ -25,7 +25,7 @@ class ExactGate(Curator):
     """
 
     def choose_words(self) -> WordFrequencies:
-        """All words that some unit votes for, by falling document frequency."""
+        """All words that some unit votes for, by descending document frequency."""
         self._charge(Stage.VOCABULARY, EXACT)
         names = self._passes.dictionary
         votes, full = self._passes.count_votes()

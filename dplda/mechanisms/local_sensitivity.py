@@ -88,7 +88,7 @@ class TopicStability:
 
     @property
     def separated(self) -> bool:
-        """Whether the top k eigenvalues stay positive and separated for every neighbour, as the other methods need."""
+        """Whether l_k and l_k - l_(k+1) are positive in every neighbouring corpus; the other methods assume this."""
         return self._least > 0 and self._gap > 0
 
     @property

@@ -28,9 +28,10 @@ def selection_threshold(scale: float, delta: float, most_words: int) -> int:
 
 
 def _leak(threshold: float, scale: float, most_words: int) -> float:
-    """An upper bound over y on the probability that a word of one unit only is released (T7').
+    """An upper bound, for every y, on the probability that a word that only one unit contains is released (T7').
 
-    On each cell [y, y'] of a grid, both terms take their larger ends.
+    A grid divides [0, 1] into cells [y, y']. In each cell, the weight of the one word is taken at y' and those of the
+    others at y, where each is largest, so that the value for the cell bounds the probability for every y in it.
     """
     y = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 2000)])
     one = norm.logcdf((threshold - BOUND * np.sqrt(y[1:])) / scale)

@@ -1,8 +1,8 @@
 """Propose-test-release: private tests bound the local sensitivity of an output, which scales the noise of its release.
 
 A chain releases its events one by one and stops at the first failed test (docs/privacy.md, section 3, T4). The
-eigen-solvers solve a problem within `_SOLVER` of the given one exactly, so that every sensitivity is increased by twice
-that (section 5).
+eigen-solvers are backward stable: their result is exact for an input within relative distance `_SOLVER` of the given
+one. Every sensitivity is therefore increased by twice that distance (section 5).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from dplda.mechanisms.local_sensitivity import (
 from dplda.mechanisms.noise import NoisyValues, ReleaseValues
 from dplda.statistics.coordinates import pack, unpack
 
-_SINGULAR = 1e-12  # eigenvalues up to this count as 0; no test passes for one so small
-_SOLVER = 1e-12  # backward error of eigen-solvers and of the arithmetic around them, relative to the norm
-_MOST_UNITS = 1e8  # units that may point in the same direction in a whitened tensor before it is shrunk
+_SINGULAR = 1e-12  # eigenvalues of M up to this count as 0; no test passes for one so small
+_SOLVER = 1e-12  # bound on the backward error of eigen-solvers and the arithmetic around them, relative to the norm
+_MOST_UNITS = 1e8  # a whitened tensor is shrunk to the norm that this many equal units would give it, if above
 _LARGEST2, _LARGEST3 = 2.0, 6.0  # upper bounds of the Frobenius norms of M and of B for every corpus and alpha0
 
 
-@dataclass(frozen=True, repr=False)  # a traceback with values must not show exact statistics
+@dataclass(frozen=True, repr=False)  # no repr, so that a traceback that prints local variables cannot show private values
 class PerturbedEigenvectors:
     """Configuration 3: the exact `columns` T(v_i, v_i, .), (k, k).
 
-    v_i are the eigenvectors of T(., ., theta) by falling eigenvalue, `gap` is the least gap of their eigenvalues, and
+    v_i are the eigenvectors of T(., ., theta) by descending eigenvalue, `gap` is the least gap of their eigenvalues, and
     `norm` the operator norm of the (k, k^2) unfolding of T.
     """
 
@@ -77,7 +77,7 @@ class SpectralTopics:
 
 
 def spectral_topics(M: np.ndarray, B: np.ndarray, r: np.ndarray, k: int) -> SpectralTopics:
-    """The k topics of M and B = M3(., ., h), both (d, d), 2 <= k < d, by falling eigenvalue of H; r (d,) is not 0."""
+    """The k topics of M and B = M3(., ., h), both (d, d), 2 <= k < d, by descending eigenvalue of H; r (d,) is not 0."""
     values, vectors = np.linalg.eigh((M + M.T) / 2)
     norm = float(np.abs(np.linalg.eigvalsh((B + B.T) / 2)).max())
     eigenvalues = values[[-1, -k, -k - 1]]
@@ -151,7 +151,7 @@ def release_topics(release: ReleaseValues, units: NoisyValues, exact: SpectralTo
 
     norm = release(Stage.NORM, np.array([exact.norm]), change3)
     norm_up = max(float(norm.values[0]) + norm.margin(), 0.0)
-    error = _SOLVER * _LARGEST3 * (bounds.first + change2) / (bounds.least - change2)  # of H, stated as one of B
+    error = _SOLVER * _LARGEST3 * (bounds.first + change2) / (bounds.least - change2)  # the solver's error in H, expressed as an error in B
     bounds = replace(bounds, norm=norm_up + error, change3=change3 + 2 * error)
     gap = release(Stage.EIGENVALUE_GAP, np.array([exact.gap]), bounds.gap_change)
     gap_low = float(gap.values[0]) - gap.margin()

@@ -29,9 +29,9 @@ def compiled(*, keep: bool = True, **options: Any) -> Callable[[Callable[..., An
     If neither is writable, without `keep`, and outside this package, whose sources alone name the folder, it is
     compiled again in every process.
 
-    Calls between compiled functions are inlined. Otherwise a function would be compiled both alone and inside its
-    caller, with sums in different orders, and the cache would decide which version is called. Inlining makes the
-    integer sums of a corpus the same in every process.
+    Calls between compiled functions are inlined. Otherwise a called function could exist in two versions that add
+    floating-point numbers in different orders: one compiled alone, and one that the compiler inlined. Which of them
+    runs would depend on what is in the cache. Inlining makes the integer sums of a corpus the same in every process.
     """
     options = {"forceinline": True, **options}
 

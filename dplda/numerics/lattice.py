@@ -13,10 +13,10 @@ from dplda.numerics.compiled import compiled
 
 BOUND = 1 << 20  # B: the clip threshold in lattice units
 _BOUND_SQUARED = BOUND * BOUND
-MARGIN = 8  # lattice steps below B to which a clipped unit is scaled, so that rounding rarely exceeds B
+MARGIN = 8  # a unit is clipped to B minus this many lattice steps, so that rounding rarely raises its norm above B
 
-# The clip is applied to (F, MASS_SHARE * C * sum of weights): the extra coordinate sums the clip factors, so that
-# total / mass is the self-normalised clipped mean (docs/privacy.md, section 0, N).
+# The clip is applied to F extended by one coordinate, MASS_SHARE * C. Summed over units, that coordinate gives the sum of
+# the clip factors, the mass; total / mass is the self-normalised clipped mean (docs/privacy.md, section 0, N).
 MASS_SHARE = 0.125
 
 # Fast-math flags: sums inside a unit may be reassociated, but infinities and nan must keep their meaning.
@@ -25,10 +25,11 @@ FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 @compiled(fastmath=FAST)
 def squared_norm(rows: np.ndarray, n: int, weights: np.ndarray) -> float:
-    """Sum of weights[i] * rows[i]^2 over i < n; empty `weights` stand for ones.
+    """Sum of weights[i] * rows[i]^2 over i < n; an empty array of `weights` means that all are 1.
 
     For integer `rows` and `weights`, results below 2^53 are exact in any order of summation, since float64 holds every
-    product and partial sum. Larger sums stay above 2^53, since rounding is monotone.
+    product and partial sum. Larger sums may be rounded, but never to below 2^53, so that comparing them with B^2 is
+    still correct.
     """
     total = 0.0
     if len(weights) == 0:
@@ -44,9 +45,9 @@ def squared_norm(rows: np.ndarray, n: int, weights: np.ndarray) -> float:
 def quantise(rows: np.ndarray, n: int, weights: np.ndarray, clip: float, bound: float) -> np.int64:
     """Clip (F, mass coordinate) to `clip` and round it to the lattice; returns the mass coordinate.
 
-    F is the first `n` entries of `rows` (float32), which are replaced by lattice integers; its `weights` are integers
-    in float64, empty for ones. F is clipped as if its norm were at least `bound`; the privacy guarantee does not depend
-    on `bound`. Returns -1 if the unit must contribute nothing, because F is not finite or exceeds B after rounding.
+    F is the first `n` entries of `rows` (float32), which are replaced by lattice integers. Its `weights` are integers
+    in float64; an empty array means that all are 1. F is clipped as if its norm were at least `bound`; the privacy
+    guarantee does not depend on `bound`. Returns -1 if the unit must contribute nothing, because F is not finite or exceeds B after rounding.
     """
     extra = MASS_SHARE * clip
     norm = np.sqrt(np.maximum(squared_norm(rows, n, weights), bound * bound) + extra * extra)  # nan stays nan

@@ -12,7 +12,7 @@ import numpy as np
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import FAST
 
-LANES = 16  # float32 in a cache line, and in the widest vector register
+LANES = 16  # how many float32 numbers a cache line holds, and the widest vector register
 UNROLLED = 4 * LANES  # entries that one iteration of an unrolled loop handles; a remainder costs one or two iterations
 
 
@@ -60,7 +60,7 @@ def add_four(factors, starts, source, target, to, n):
 def multiply_pairs(row, at, k, pairs, to):
     """Write the products x_a x_b of x = row[at : at + k], a <= b, ordered by (b, a), into `pairs` from `to` on.
 
-    `row` is read up to padded(k). The 2 `LANES` numbers behind the k (k + 1) / 2 products become zero.
+    `row` is read up to padded(k). The 2 `LANES` numbers after the k (k + 1) / 2 products become zero.
     """
     at, first = np.uint64(at), np.uint64(to)
     for b in range(np.uint64(k)):

@@ -27,7 +27,8 @@ from dplda.placements.stages import EDGES_WEIGHT, StageReleaser, shares_before_t
 from dplda.statistics.coordinates import unpack
 
 SPLIT = {"e6": 0.3, "e8": 0.7}
-_QUANTILE = 0.95  # least quantile of the units' norms for the clip of E3: the longest tensors may be those of one topic
+# The clipping norm of E3 is at least this quantile of the units' norms: the longest tensors may all belong to one topic.
+_QUANTILE = 0.95
 
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:

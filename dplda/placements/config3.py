@@ -9,7 +9,7 @@ tests    noisy lower bound on the least eigenvalue gap, which must exceed what o
 Q        noisy q_i = T(v_i, v_i, .), with noise for the bound of its local sensitivity (T4, T5 of docs/privacy.md)
 topics   eigenpairs |q_i| and q_i / |q_i|, unwhitened
 
-T and v_i are computed behind the gate and never released. If a test fails, the run ends without topics; the results of
+T and v_i are computed by the curator and never released. If a test fails, the run ends without topics; the results of
 the tests are released and their budget is spent.
 """
 
@@ -31,8 +31,8 @@ from dplda.placements.stages import EDGES_WEIGHT, StageReleaser, released_value,
 from dplda.tensor.eigenpairs import EigenPairs
 
 SPLIT = {"e7": 0.8, "e8": 0.2}
-_QUANTILE = 0.5  # least quantile of the units' norms for the clip
-_TEST = 0.2  # part of e7 for each of the two tests
+_QUANTILE = 0.5  # the clipping norm is at least this quantile of the units' norms
+_TEST = 0.2  # share of the budget of e7 that each of the two tests gets
 
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:

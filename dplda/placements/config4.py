@@ -7,7 +7,7 @@ Y        noisy y_i = (r . x_i) x_i for public r, with noise for the bound of the
          (T4, T6 of docs/privacy.md); y_i is proportional to mu_i, and does not depend on the sign of x_i
 topics   y_i on the simplex, with prevalence proportional to the sum of its entries
 
-X is computed behind the gate and never released. If a test fails, the run ends without topics; the results of the tests
+X is computed by the curator and never released. If a test fails, the run ends without topics; the results of the tests
 are released and their budget is spent.
 """
 

@@ -41,11 +41,11 @@ from dplda.statistics.coordinates import unpack, unpack_matrix
 
 POWER_ROUNDS = 3
 REFINE_ROUNDS = 4
-OVERSAMPLING = 5  # columns of X beyond the number of topics
-MEAN_QUANTILE, REFINE_QUANTILE = 0.5, 0.3  # quantiles of the units' norms for the clips of m and of the refinement
+OVERSAMPLING = 5  # number of columns in the power rounds beyond the number of topics
+MEAN_QUANTILE, REFINE_QUANTILE = 0.5, 0.3  # the clipping norms of m and of the refinement are these quantiles
 BACKGROUND = 0.005  # weight of the corpus's word frequencies in the topics that the refinement starts from
-_ROW_NOISE = 0.3  # part of the noise's energy that the signal of a row is compared with
-_WORD_POWER, _WORD_SIGNAL = 1 / 3, 1000.0  # largest exponent of the refinement's word scaling; signal that it needs
+_ROW_NOISE = 0.3  # factor on the energy of the noise in the filter of rows; below 1, rows are shrunk less
+_WORD_POWER, _WORD_SIGNAL = 1 / 3, 1000.0  # largest exponent of the refinement's word scaling; signal where it is reached
 
 
 def shares(public_vocabulary: bool, topics: int | str) -> tuple[Share, ...]:
@@ -102,7 +102,7 @@ def _subspace(
 ) -> tuple[np.ndarray, Release]:
     """Orthonormal X (d, p + 1), the direction of m and p directions of power rounds, and the last round's E2 X."""
     mean_direction = m / max(float(np.linalg.norm(m)), 1e-300)
-    energy = (s * np.maximum(words.frequencies, 1e-9)) ** 2  # of a word's row of E2 X, up to a common factor
+    energy = (s * np.maximum(words.frequencies, 1e-9)) ** 2  # energy of a word's row of E2 X, up to a common factor
     rounds: list[Release] = []
 
     def multiply(X: np.ndarray) -> np.ndarray:

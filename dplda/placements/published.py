@@ -44,7 +44,7 @@ from dplda.placements.published_noise import EdgeNoise, Quantities, edge_budgets
 from dplda.statistics.coordinates import unpack, unpack_offsets
 from dplda.tensor.eigenpairs import EigenPairs
 
-_LEAST_EIGENVALUE = 1e-6  # least whitened eigenvalue, over the largest
+_LEAST_EIGENVALUE = 1e-6  # smallest eigenvalue used for whitening, as a share of the largest
 
 REASON = {
     "config1": "the sensitivity printed for M3 counts one of its three terms B (Theorem 4, equation 96) and the "

@@ -16,8 +16,9 @@ from dplda.errors import InputError
 from dplda.statistics.lda_moments import coefficients
 
 EDGES = {"config1": ("e3", "e4", "e8"), "config2": ("e6", "e8"), "config3": ("e7", "e8"), "config4": ("e9",)}
-_FLOOR = 0.1  # least noisy eigenvalue and gap, in the units of the authors' code
-_NOISY_BOUNDS = {"e6": 1, "e7": 2, "e9": 3}  # noisy bounds on local quantities, each with a share of the edge's budget
+_FLOOR = 0.1  # noisy eigenvalues and gaps are raised to at least this, in the units of the authors' code
+# Number of noisy bounds on local quantities that an edge needs; each gets an equal share of the edge's budget.
+_NOISY_BOUNDS = {"e6": 1, "e7": 2, "e9": 3}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,12 +132,12 @@ def topic_scale(alpha0: float) -> float:
 
 
 def _sigma_floor(alpha0: float) -> float:
-    """The least noisy eigenvalue of M2 in the paper's units."""
+    """The value to which noisy eigenvalues of M2 are raised at least, in the paper's units."""
     return _FLOOR / (alpha0 * (alpha0 + 1))
 
 
 def gap_floor(alpha0: float) -> float:
-    """The least noisy gap of the whitened M3 in the paper's units."""
+    """The value to which noisy gaps of the whitened M3 are raised at least, in the paper's units."""
     return _FLOOR / topic_scale(alpha0)
 
 

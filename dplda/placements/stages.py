@@ -35,14 +35,17 @@ from dplda.statistics import Contribution
 from dplda.statistics.coordinates import unpack_offsets
 from dplda.tensor.eigenpairs import EigenPairs
 
-MOST_WORDS = 5000  # for a dense second moment: 25 million numbers
-EDGES_WEIGHT = 0.9  # weight of all edges of a placement together; the placement's split divides it
-LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9  # of the units' norms: the clip of a weak and of a strong signal
+MOST_WORDS = 5000  # largest vocabulary for a dense second moment, which then has 25 million numbers
+EDGES_WEIGHT = 0.9  # total budget weight of a placement's edges; the placement's split divides it among them
+# The clipping norm is this quantile of the units' norms for a weak and for a strong signal.
+LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9
 _LOW_SIGNAL, _HIGH_SIGNAL = 3.0, 10.0  # signal-to-noise ratios between which the quantile rises from low to high
-_NEGLIGIBLE_NOISE = 100.0  # signal-to-noise ratio above which the share of clipped units falls with the noise
+_NEGLIGIBLE_NOISE = 100.0  # above this signal-to-noise ratio, the share of clipped units is proportional to the noise
 _CLIP_UNITS = 20_000  # expected sample size for estimating a clipping norm
-_CLIP_BIAS = 100.0  # noise of one unit to bias of the clip of m and E2; most of that bias is scale, which is undone
-_FLOOR = 1e-3  # least whitened eigenvalue, over the largest
+# Divides the signal-to-noise ratio of m and E2, which discounts the bias of clipping against the noise: most of this bias
+# is a common factor, which dividing by the released mass removes.
+_CLIP_BIAS = 100.0
+_FLOOR = 1e-3  # smallest eigenvalue used for whitening, as a share of the largest
 
 
 def word_shares(public_vocabulary: bool) -> tuple[Share, ...]:

@@ -31,8 +31,8 @@ from dplda.tensor.eigenpairs import noisy_power_method
 from dplda.tensor.implicit import Implicit, along_itself
 
 SPLIT = {"power": 0.3, "e8": 0.7}
-ITERATIONS = 8  # R: convergence from a random start is quadratic once one component leads
-_QUANTILE = 0.5  # least quantile of the units' norms for the clip
+ITERATIONS = 8  # R, power iterations per component: convergence is quadratic once one component dominates
+_QUANTILE = 0.5  # the clipping norm is at least this quantile of the units' norms
 
 
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:

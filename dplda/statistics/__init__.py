@@ -11,7 +11,8 @@ The numbers are those of docs/privacy.md, section 2. With counts c, length l, sc
     (v)    projected third moment  (iv) for rows w_i = s_i q_i, clipped by the norm of the whole tensor, w_i = s_i e_i
     (vi)   expected counts         s_i c_i phi_iz from a fixed E-step
 
-`statistic` defines what a statistic must state; `unit_sums` is the loop over units that all statistics share.
+`statistic` defines what a statistic must state; `unit_sums` is the loop over units that all statistics share. A unit is
+clipped and rounded in `quantise` of numerics/lattice.py.
 """
 
 from dplda.statistics.core import core

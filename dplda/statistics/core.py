@@ -19,7 +19,7 @@ def pairs_length(k):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def four_pairs(words, e, last, matrix, k, stride, pairs, n):
-    """Write the pair products of the entries e..e+3 into `pairs`, `n` numbers each; zeros behind the last entry."""
+    """Write the pair products of the entries e..e+3 into `pairs`, `n` numbers each; zeros after the last entry."""
     for i in range(4):
         if e + i < last:
             multiply_pairs(matrix, words[e + i] * stride, k, pairs, i * n)

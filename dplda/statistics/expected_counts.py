@@ -21,9 +21,9 @@ from dplda.statistics.statistic import (
     equal_weights,
 )
 
-E_STEPS = 7  # at most: more steps make noisy topics alike; odd, since the last step must not be over-relaxed
-TOLERANCE = 2e-3  # share of a document's tokens that may still move between topics when its E-step ends
-LEAST = np.float32(1e-30)  # added to a word's probability, so that a word without topics causes no division by zero
+E_STEPS = 7  # largest number of steps: more make noisy topics alike; odd, so that the last step is not over-relaxed
+TOLERANCE = 2e-3  # the E-step ends when a step changes gamma, summed over topics, by less than this share of the tokens
+LEAST = np.float32(1e-30)  # added to each word's probability, so that a word without topics causes no division by zero
 
 
 @compiled(fastmath=FAST, error_model="numpy")
@@ -75,7 +75,7 @@ def posterior(table, amounts, wide, length, k, alpha, before, theta, gamma):
 
     Coordinate ascent converges slowly for topics that vanish from a document. Therefore every second step is
     over-relaxed: it is three times as long in log gamma, and the plain step after it corrects converged topics. The
-    first step, from equal shares, enters neither the over-relaxation nor the stopping rule. Everything depends on this
+    first step starts from equal shares; it is neither over-relaxed nor tested for convergence. The result depends on this
     document alone.
     """
     rows = padded(k, 4)
@@ -115,7 +115,7 @@ def _distance(x, y, n):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _lengthen(alpha, before, gamma, n):
-    """Make the step to `gamma` three times as long in the logarithm, but keep a quarter of gamma - alpha at least."""
+    """Over-relax: make the step to `gamma` three times as long in log gamma; keep at least 1/4 of gamma - alpha."""
     for z in range(np.uint64(n)):
         ratio = gamma[z] / before[z]
         least = alpha + np.float32(0.25) * (gamma[z] - alpha)

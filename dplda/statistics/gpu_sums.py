@@ -25,16 +25,16 @@ from dplda.statistics import Contribution
 from dplda.statistics.expected_counts import E_STEPS, LEAST, TOLERANCE
 
 _TILE = 4  # side of the tile of coordinates that one thread computes
-_STAGED = 64  # most rows of the matrix that a block holds in shared memory at a time,
-_SHARED = 2**15  # and most bytes that they take
-_THREADS = 256  # most threads of a block
-_RESIDENT = 1024  # threads per multiprocessor for whose blocks scratch space is allocated
-_ROOM_SHARE = 0.25  # largest share of the free memory for scratch space
-_N_TRIED = 4  # number of words of the corpus on which a GPU is tested
-_MAX_PLACES = 2**32 - 1  # largest size of a unit's contribution
+_STAGED = 64  # largest number of matrix rows that a block holds in shared memory at a time
+_SHARED = 2**15  # largest number of bytes that these rows take
+_THREADS = 256  # largest number of threads of a block
+_RESIDENT = 1024  # scratch space is allocated for blocks with this many threads per multiprocessor in all
+_ROOM_SHARE = 0.25  # largest share of the free GPU memory that scratch space takes
+_N_TRIED = 4  # vocabulary size of the corpus on which a GPU is tested
+_MAX_PLACES = 2**32 - 1  # largest number of entries of a unit's contribution
 
 
-@dataclass(frozen=True, repr=False)  # so that tracebacks do not show private values
+@dataclass(frozen=True, repr=False)  # no repr, so that a traceback that prints local variables cannot show private values
 class UnitArrays:
     """Private counts in the kernels' layout, as arrays of NumPy or of the GPU.
 
@@ -122,7 +122,7 @@ class GpuSums:
         pairs, tiles = _tiles(k, 2), _tiles(k, max(twin.sides, 2))
         places, weights = _places(k, tiles) if twin.sides else (None, np.zeros(0, np.int8))
         self._stride, self._places = int(matrix.shape[1]), places
-        self._row: int = len(weights) or len(f.weights)  # numbers of a unit, or of a word
+        self._row: int = len(weights) or len(f.weights)  # how many numbers a unit has, or a word
         self._threads = _threads(twin.threads or (len(tiles) if twin.sides else k))
         staged = max(1, min(_STAGED, _SHARED // (4 * self._stride)))
         behind = staged * (1 + self._stride) if twin.sides else 0

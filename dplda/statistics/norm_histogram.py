@@ -6,7 +6,7 @@ import numpy as np
 
 from dplda.numerics.lattice import BOUND
 
-# Candidate clips: a public geometric grid from 2^-12 to 2^24 with ratio 2^(1/4).
+# Candidate clipping norms: a public geometric grid from 2^-12 to 2^24 with ratio 2^(1/4).
 CLIP_GRID = 2.0 ** np.arange(-12, 24.25, 0.25)
 
 
@@ -23,7 +23,7 @@ def clip_bins(norms: np.ndarray) -> np.ndarray:
 
 
 def clip_at_quantile(noisy_bins: np.ndarray, quantile: float) -> float:
-    """The least grid value with an estimated share `quantile` of the norms at or below it (post-processing)."""
+    """The smallest candidate that at least an estimated share `quantile` of the norms do not exceed (post-processing)."""
     below = np.cumsum(noisy_bins[:-1])
     total = max(float(noisy_bins.sum()), 1.0)
     reached = np.flatnonzero(below >= quantile * total)

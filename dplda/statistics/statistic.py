@@ -39,7 +39,7 @@ class Layout:
 
 @compiled()
 def _no_weights(most):
-    """No weights, which stand for ones."""
+    """An empty array, which means that all weights are 1."""
     return np.zeros(0)
 
 
@@ -190,7 +190,7 @@ def _source(name: str) -> str:
 class Contribution:
     """A `statistic` with the public or released arrays that parametrise it; its sum over units is (n_rows, width).
 
-    `scale` (n_words,) is s, ones if unused; `matrix` (n_words, k + directions) holds X, W or topics; both are float32.
+    `scale` (n_words,) is s, all 1 if unused; `matrix` (n_words, k + directions) holds X, W or topics; both are float32.
     The last `directions` columns of `matrix` are W u for the vectors u of (iv'). `alpha` is the prior of the E-step.
     `weights` (width,) are the integer multiplicities of symmetric coordinates; with them the norm is the Frobenius norm
     of the full array (T2).

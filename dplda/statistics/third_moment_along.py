@@ -58,7 +58,7 @@ def _add_words(words, counts, first, last, length, matrix, run, stride, j, y, ou
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _factor(words, counts, e, last, length, matrix, run, stride, j, y):
-    """The factor of entry `e` and the offset of its row; behind the last entry, zero and the last entry's offset."""
+    """The factor of entry `e` and the offset of its row; after the last entry, zero and the last entry's offset."""
     at = words[min(e, last - 1)] * stride
     if e >= last:
         return np.float32(0.0), at

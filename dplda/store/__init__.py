@@ -1,1 +1,1 @@
-"""Counts on disk in immutable shards, grouped by privacy unit, with the fingerprint that a ledger knows them by."""
+"""Counts on disk in immutable shards, grouped by privacy unit, with the fingerprint by which a ledger identifies them."""

@@ -19,7 +19,7 @@ from dplda.store.sketches import Fingerprint, Sketch
 
 _LANES = 2  # two independent 64-bit sums: 128 bits against accidental collisions
 _DOMAIN = b"dplda corpus fingerprint 1"
-_BUFFERED_DOCUMENTS = 1 << 20  # documents, at least, that are buffered before they are merged into their units
+_BUFFERED_DOCUMENTS = 1 << 20  # at least this many documents are buffered before they are merged into their units
 _Hashes = NDArray[np.uint64]
 
 

@@ -128,7 +128,10 @@ class PartialStore:
             sync_folder(self.folder.parent)
 
     def _clear(self) -> None:
-        """Remove everything but the lock. The origin goes first, so that no import resumes from what remains."""
+        """Remove everything but the lock.
+
+        The origin is deleted first, so that an interrupted deletion cannot be resumed as an import.
+        """
         (self.folder / ORIGIN).unlink(missing_ok=True)
         for entry in self.folder.iterdir():
             if entry.is_dir():

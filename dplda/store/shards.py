@@ -53,7 +53,7 @@ class Block:
         return np.repeat(np.arange(self.n_documents), np.diff(self.indptr))
 
     def without(self, emptied: NDArray[np.bool_]) -> Block:
-        """A copy in which the documents `emptied` (n_documents,) have no entries, whatever their ranges were."""
+        """A copy in which the documents `emptied` (n_documents,) have no entries, regardless of their ranges."""
         lengths = np.where(emptied, 0, np.diff(self.indptr.astype(np.int64)))
         starts = self.indptr[:-1].astype(np.int64)
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -144,7 +144,7 @@ class Shard:
         with pa.memory_map(str(path)) as source:
             content = source.read_buffer()  # stays mapped while referenced; the descriptor is closed
         file = pa.ipc.open_file(content)
-        messages = list(pa.ipc.MessageReader.open_stream(content.slice(_MAGIC)))[1:]  # behind the schema
+        messages = list(pa.ipc.MessageReader.open_stream(content.slice(_MAGIC)))[1:]  # the messages after the schema
         if not file.schema.equals(SCHEMA) or len(messages) != file.num_record_batches:
             raise pa.ArrowInvalid("another schema, or other batches than the footer says")
         if not all(_is_plain(message) for message in messages):

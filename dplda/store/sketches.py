@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-_SKETCH_SIZE = 4096  # hashes, 8 bytes each
+_SKETCH_SIZE = 4096  # number of hashes in a sketch, 8 bytes each
 # Two corpora are linked if their samples share this many documents, or this share of the smaller sample.
 _LINKING_DOCUMENTS, _LINKING_SHARE = 10, 0.05
-_COMPARED_SHARE = 0.2  # least shared part of the smaller sample from which groupings into units are compared
+_COMPARED_SHARE = 0.2  # groupings are compared if at least this share of the smaller sample is shared
 _MAX_UNMATCHED = 0.1  # largest share of unmatched units for which two groupings count as the same
-_CROWD = 8  # largest number of units of one document that a sketch records
+_CROWD = 8  # a sketch records at most this many units of one document, and one more to show that there are more
 _Codes = NDArray[np.uint64]
 
 
@@ -63,7 +63,7 @@ class Sketch:
         return shared >= min(_LINKING_DOCUMENTS, max(1, _LINKING_SHARE * sampled))
 
     def regroups(self, other: Sketch) -> bool | None:
-        """Whether the shared documents form other units in `other`; None if they are too few to decide.
+        """Whether `other` groups the shared documents into units differently; None if they are too few to decide.
 
         A unit here and a unit there match if each holds more than half of the shared documents of the other. Only units
         count that hold several shared documents, or share a document with a unit that does. The share of unmatched
@@ -124,9 +124,9 @@ class Sketch:
 class Fingerprint:
     """The keyed code, sketch and grouping of a corpus. Private.
 
-    Corpora with the same documents have the same `code`; `sketch` finds the documents that two corpora share. Corpora
-    whose documents, moreover, form the same units, whatever their names, have the same `grouping`, which is None if
-    every document is a unit.
+    Corpora with the same documents have the same `code`; `sketch` finds the documents that two corpora share. If they
+    also group these documents into the same units, regardless of the units' names, they have the same `grouping`. It is
+    None if every document is a unit.
     """
 
     code: str

@@ -25,8 +25,8 @@ from dplda.store.fingerprint import Fingerprinter
 from dplda.store.partial_store import Notice, Origin, PartialStore, silent
 from dplda.store.shards import BLOCK_DOCUMENTS, SCHEMA, Checkpoint, Shard, read_block
 
-_SHARD_BLOCKS = 2  # of BLOCK_DOCUMENTS documents; a stopped import loses at most one shard, seconds of work
-_SHARD_ENTRIES = 1 << 22  # number of entries that end a shard earlier, if documents are long
+_SHARD_BLOCKS = 2  # blocks in a shard; a stopped import loses at most one shard, which is seconds of work
+_SHARD_ENTRIES = 1 << 22  # a shard also ends at this number of entries, so that shards of long documents stay small
 _DOCUMENTS = SCHEMA.remove(SCHEMA.get_field_index("new_words"))  # schema of documents that wait in memory
 _Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]  # indptr, words, counts
 
@@ -122,7 +122,7 @@ class StoreWriter:
             self._partial.close()
 
     def _resume(self) -> None:
-        """Continue behind the shards that are on disk."""
+        """Continue after the shards that are on disk."""
         for shard in self._partial.shards:
             self._take(shard)
             reached = shard.checkpoint()
@@ -130,7 +130,7 @@ class StoreWriter:
             self.carry_over(reached.defects)
 
     def _flush(self) -> None:
-        """Write the waiting chunks as one shard. Chunks stay whole, so that reading can resume behind the shard."""
+        """Write the waiting chunks as one shard. Chunks stay whole, so that reading can resume after the shard."""
         table = pa.Table.from_batches(self._waiting, _DOCUMENTS)
         new = pa.array(islice(self._numbers, self._n_words_written, None), pa.large_string())
         bounds = np.minimum(np.arange(table.num_rows + 1), 1) * len(new)  # the first document has them all
@@ -199,7 +199,7 @@ def _batch(rows: _Rows, units: list[bytes], ids: list[str]) -> Any:
 
 
 def as_chunks(store: CountStore, skip: int = 0) -> Iterator[CountedDocuments]:
-    """The documents of `store` behind the first `skip`, which must end a block, for another `StoreWriter`.
+    """The documents of `store` after the first `skip`, which must end a block, for another `StoreWriter`.
 
     A chunk lists the words that it uses and all earlier words of the dictionary that no chunk has listed, so that words
     keep their indices; the last chunk lists all remaining words.
