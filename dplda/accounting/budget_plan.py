@@ -10,7 +10,8 @@ from dplda.accounting.accountant import FAILURE_SHARE, gaussian_budget, run_epsi
 from dplda.accounting.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, is_clip
 
 _ROUNDING = 1e-4  # mu is reduced by this share, because accountants round the privacy losses of every event up
-_MOST_FAILURES = 9  # largest number of queries that may fail; each takes a tenth of the delta for failures, and rounding takes some
+# Largest number of queries that may fail: each takes a tenth of the delta for failures, and rounding needs the rest.
+_MOST_FAILURES = 9
 
 
 @dataclass(frozen=True)

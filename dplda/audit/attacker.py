@@ -13,9 +13,9 @@ from dplda.mechanisms.local_sensitivity import PtrResult
 from dplda.statistics import NONNEGATIVE, Contribution
 
 _Numbers = np.ndarray | float
-_CERTAIN = 1e6  # the evidence of a word that only one of the corpora can release
-_MOST = 3.0  # the largest evidence of one output of an exact computation
-_GROWTH = 1.001  # scaling W by this factor acts like a normaliser that is smaller by the factor's cube
+_CERTAIN = 1e6  # log likelihood ratio added for a released word that only one of the corpora contains
+_MOST = 3.0  # largest log likelihood ratio, in magnitude, of one output of an exact computation
+_GROWTH = 1.001  # factor on W that has the effect of dividing the normaliser by the factor's cube
 
 
 class NoNoise:
@@ -37,12 +37,12 @@ class NoNoise:
 
 
 class Attacker:
-    """A gate that forwards every query to `gate` and collects evidence for the corpus of `more` over that of `less`.
+    """A gate that forwards every query to `gate` and sums log likelihood ratios of the corpora of `more` and `less`.
 
     `less` and `more` answer for the two neighbouring corpora without noise. With Gaussian noise of the claimed scale,
-    `evidence` is the log likelihood ratio of all weighed answers, whatever their dependence: by the lemma of Neyman and
-    Pearson no test of these answers has more power. Clips, masses of sums and the tests of configurations 3 and 4 are
-    not weighed, except for the test of the number of units.
+    `evidence` is the log likelihood ratio of all answers that count, regardless of their dependence: by the lemma of
+    Neyman and Pearson no test of these answers has more power. Clips, masses of sums and the tests of configurations 3
+    and 4 do not count, except for the test of the number of units.
     """
 
     def __init__(
@@ -75,19 +75,19 @@ class Attacker:
         return seen
 
     def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
-        """See `OutputGate`; not weighed."""
+        """See `OutputGate`; not counted in the log likelihood ratio."""
         return self._gate.clip(stage, contribution, quantile, share)
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
         """See `OutputGate`."""
         seen = self._gate.release(stage, contribution, clip)
         less, more = self._exact(stage, contribution, clip)
-        root = np.sqrt(contribution.weights)  # coordinates of one standard deviation
+        root = np.sqrt(contribution.weights)  # scales all coordinates to the same standard deviation
         self._weigh(root * seen.total, root * less.total, root * more.total, seen.std)
         return seen
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
-        """See `OutputGate`; changes in the direction of the normaliser, which is not released, are not weighed."""
+        """See `OutputGate`; changes in the direction of the normaliser, which is not released, do not count."""
         seen, less, more = (gate.decompose(W, K, theta, clip) for gate in (self._gate, self._less, self._more))
         smaller = self._less.decompose(_GROWTH * W, K, theta, _GROWTH**3 * clip)
         return self._weigh_value(seen, less, more, smaller)
@@ -114,7 +114,7 @@ class Attacker:
         return known[2:]
 
     def _weigh_words(self, seen: WordFrequencies, less: WordFrequencies, more: WordFrequencies) -> WordFrequencies:
-        """Weigh votes and vote totals, which follow from the frequencies and their standard deviation."""
+        """Add the log likelihood ratios of votes and vote totals, computed from the frequencies and their deviation."""
         votes = [dict(zip(r.words, r.frequencies / r.std, strict=True)) for r in (seen, less, more)]
         shared = [word for word in seen.words if word in votes[1] and word in votes[2]]
         of_seen, of_less, of_more = (np.array([of_word[word] for word in shared]) for of_word in votes)
@@ -128,7 +128,7 @@ class Attacker:
     def _weigh_value(
         self, seen: PtrResult, less: PtrResult, more: PtrResult, other: PtrResult | None = None
     ) -> PtrResult:
-        """Weigh values, if any, except in the direction from `less` to `other`; clip their evidence to `_MOST`."""
+        """Add the log likelihood ratio of values, clipped to `_MOST`, without the direction from `less` to `other`."""
         if seen.value is None or less.value is None or more.value is None:
             return seen
         away = np.zeros_like(less.value) if other is None or other.value is None else other.value - less.value
@@ -140,7 +140,7 @@ class Attacker:
     def _weigh(self, seen: _Numbers, less: _Numbers, more: _Numbers, std: float, away: _Numbers = 0.0) -> None:
         """Add the log likelihood ratio of `seen`, with normal noise of `std`, for the mean `more` against `less`.
 
-        The component of `seen` in the direction `away` is not weighed.
+        The component of `seen` in the direction `away` does not count.
         """
         change, middle = np.asarray(more) - less, (np.asarray(more) + less) / 2
         change = change - away * (change * away).sum() / max(float(np.square(away).sum()), 1e-300)

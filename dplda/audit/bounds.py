@@ -1,10 +1,11 @@
 """Lower bounds on epsilon from repeated runs on two neighbouring corpora.
 
-A test decides by a run's evidence which corpus it had. Its threshold is fixed beforehand, or chosen on the first runs;
-then its errors are counted on the other runs, so that the limits of Clopper and Pearson (1934) hold. No test of an
-(epsilon, delta)-private mechanism has (1 - delta - false negatives) / false positives above e^epsilon, nor with the two
-errors exchanged (Kairouz, Oh and Viswanath 2015, Theorem 2.1). No test of a mu-GDP mechanism has Phi^-1(1 - false
-positives) - Phi^-1(false negatives) above mu (Dong, Roth and Su 2022; for audits Nasr et al. 2023, section 4).
+A test compares the log likelihood ratio of a run's outputs (its evidence) with a threshold, to decide which corpus the
+run had. The threshold is fixed beforehand, or chosen on the first runs; then the test's errors are counted on the other
+runs, so that the limits of Clopper and Pearson (1934) hold. No test of an (epsilon, delta)-private mechanism has
+(1 - delta - false negatives) / false positives above e^epsilon, nor with the two errors exchanged (Kairouz, Oh and
+Viswanath 2015, Theorem 2.1). No test of a mu-GDP mechanism has Phi^-1(1 - false positives) - Phi^-1(false negatives)
+above mu (Dong, Roth and Su 2022; for audits Nasr et al. 2023, section 4).
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from scipy.stats import beta, norm
 
 from dplda.accounting.accountant import gaussian_epsilon
 
-_MIDDLE = 0.0  # the threshold of a log likelihood ratio at which both error rates are equal
-_TUNING = 0.25  # the share of the runs that choose the threshold
-_CAUTION = 0.1  # thresholds are compared at this share of the level: a few runs may have few errors by chance
-_CANDIDATES = 401  # thresholds to choose from, at equally spaced quantiles
+_MIDDLE = 0.0  # threshold on the log likelihood ratio at which both error rates are equal
+_TUNING = 0.25  # share of the runs from which the threshold is chosen
+_CAUTION = 0.1  # thresholds are compared at this share of `level`: in few runs, few errors may be chance
+_CANDIDATES = 401  # number of candidate thresholds, at equally spaced quantiles
 _Bound = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (false positive rates, false negative rates) -> lower bounds
 
 
@@ -74,10 +75,10 @@ def mu_shown(positives: np.ndarray, negatives: np.ndarray, failure: float) -> np
 
 
 def lower_bound(less: np.ndarray, more: np.ndarray, shown: _Bound, level: float) -> float:
-    """A lower bound that fails with probability at most `level`, from evidence of runs on two corpora, (runs,) each.
+    """A lower bound that fails with probability at most `level`.
 
-    A test decides for `more` if the evidence exceeds its threshold. The threshold with the largest bound on the first
-    runs is applied to the others.
+    `less` and `more`, (runs,) each, are the log likelihood ratios of runs on the two corpora. A test decides for `more`
+    if the ratio exceeds its threshold. The threshold with the largest bound on the first runs is applied to the others.
     """
     first, second = int(_TUNING * len(less)), int(_TUNING * len(more))
     tuning = np.concatenate([less[:first], more[:second]])
@@ -94,7 +95,7 @@ def _limits(less: np.ndarray, more: np.ndarray, thresholds: np.ndarray, level: f
 
 
 def show(less: np.ndarray, more: np.ndarray, claim: Claim, level: float) -> Shown:
-    """Lower bounds from the evidence of runs on two corpora; all hold with probability 1 - `level`.
+    """Lower bounds from the log likelihood ratios of runs on either corpus; all hold with probability 1 - `level`.
 
     The bound on mu uses the threshold 0, which suits a Gaussian. The bound on epsilon needs a threshold in a tail,
     chosen from the runs.

@@ -24,11 +24,14 @@ from dplda.statistics.norm_histogram import CLIP_GRID
 from dplda.statistics.word_votes import MOST_WORDS
 
 _WORDS = tuple(f"w{i}" for i in range(6))
-_SUM = "sum"  # the stage of a game with one query, whose plan does not depend on the name
-_TOKENS = 3  # of one word in a document, so that all its moments lie on that word
-_CLIP = 1e-3  # where sums are clipped, far below the canary's norm
-_COPIES = 300  # of each document of the base: above any word's threshold, and no vote total or mass is truncated
-_W = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]], np.float64)  # words 1 and 2 cancel
+_SUM = "sum"  # name of the only stage of a game with one query; the plan does not depend on it
+_TOKENS = 3  # number of tokens of a one-word document, all of whose moments lie on that word
+_CLIP = 1e-3  # clipping norm of sums, far below the canary's norm
+# Copies of each document of the base: so many that votes exceed every threshold and no vote total or mass is truncated.
+_COPIES = 300
+_W = np.array(
+    [[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]], np.float64
+)  # rows for the words; words 1 and 2 cancel
 
 
 def mechanism_games(settings: PrivacySettings) -> Iterator[Game]:
@@ -137,7 +140,7 @@ def _unknown_words(settings: PrivacySettings) -> Game:
 
 
 def _clip(settings: PrivacySettings) -> Game:
-    """A game about the lowest bin of the histogram: the evidence is whether that bin alone reaches the quantile."""
+    """A game about the lowest bin of the histogram: the sign tells whether that bin alone reaches the quantile."""
     scale = np.array([2.0**-13, 2.0**25, 2.0**25, 1.0, 1.0, 1.0])
     neighbours = _neighbours(settings, {0: _TOKENS}, {1: _TOKENS})
     (event,) = calibrate((Share(_SUM, 1.0),), settings.epsilon, settings.delta)
@@ -152,7 +155,7 @@ def _clip(settings: PrivacySettings) -> Game:
 
 SOUND = tuple(name for name in PLACEMENTS if not registry.find(name).reason)
 _N_DOCUMENTS, _N_WORDS, _N_TOPICS, _LENGTH = 250, 8, 2, 12
-_REPEATS = 50  # of the canary's word, so that its norm is among the largest of every statistic
+_REPEATS = 50  # count of the canary's word: its norm is then among the largest in every statistic
 
 
 def placement_game(placement: str, settings: PrivacySettings) -> Game:
@@ -168,7 +171,7 @@ def placement_game(placement: str, settings: PrivacySettings) -> Game:
     request = Request(neighbours.corpora()[0], fit_settings, "audit")
 
     def play(attacker: Attacker) -> None:
-        with contextlib.suppress(UnsupportedByData):  # a test failed: the earlier releases are the evidence
+        with contextlib.suppress(UnsupportedByData):  # a test failed: only the earlier releases count
             request.placement.learn(attacker, attacker.word_frequencies(), fit_settings, np.random.default_rng(0))
 
     return Game(f"placement {placement}", request.events, settings.delta, neighbours, play)

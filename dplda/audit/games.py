@@ -1,4 +1,4 @@
-"""Games: the attacker's evidence from many runs on each of two neighbouring corpora.
+"""Games: the attacker's log likelihood ratios from many runs on each of two neighbouring corpora.
 
 The corpora are synthetic (docs/privacy.md, rule 14), so that nothing is charged and no ledger is opened.
 """
@@ -72,7 +72,7 @@ class Game:
         return Claim(run_epsilon(self.events, self.delta), self.delta, float(np.sqrt(spent.mu_squared)), spent.delta)
 
     def evidence(self, runs: int, noise: Noise, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
-        """The evidence of `runs` runs on either corpus, `less` first, (runs,) each."""
+        """The log likelihood ratios of `runs` runs on either corpus, `less` first, (runs,) each."""
         progress.start(self.name, 2 * runs)
         with _one_core():
             less, more = (self._runs(index, runs, noise, progress) for index in range(2))

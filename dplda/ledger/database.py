@@ -27,8 +27,8 @@ from dplda.errors import LedgerError
 from dplda.ledger.integrity import Chain
 from dplda.ledger.schema import ADDED, ADDED_COLUMNS, APPLICATION_ID, SCHEMA_VERSION, Base, HeadRow
 
-_BUSY_SECONDS = 5.0
-_KEY_BYTES = 32
+_BUSY_SECONDS = 5.0  # how long a transaction waits for a lock of another process
+_KEY_BYTES = 32  # length of the ledger's key
 
 _EXPLANATIONS = {
     "SQLITE_BUSY": "is locked by another process: try again when it has finished",
@@ -159,7 +159,10 @@ class Store:
                 connection.exec_driver_sql(f"PRAGMA user_version = {version}")
 
     def _create(self) -> bytes:
-        """Create the tables and the key. The key is renamed once they are on disk, so that a key alone means a loss."""
+        """Create the tables and the key.
+
+        The key gets its final name after the tables are on disk. A key without a ledger thus means a lost ledger.
+        """
         with self.writing() as session:
             if not self._version(session):  # otherwise another process has created them
                 self._check_not_lost(os.path.exists(self.key_path))
@@ -200,7 +203,7 @@ class Store:
             raise LedgerError(f"The ledger {self.path} cannot be created: {error.strerror}.") from None
 
     def _find_key(self) -> bytes:
-        """The key of a ledger that has tables, renamed if that is still to be done."""
+        """The key of a ledger that has tables; gives it its final name if `_create` was interrupted."""
         if not os.path.exists(self.key_path):
             with contextlib.suppress(FileNotFoundError):
                 self._new_key_path.rename(self.key_path)

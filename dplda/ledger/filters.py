@@ -1,9 +1,9 @@
 """Filters: decide whether a run may be reserved. There is one filter for each dataset, unit and adjacency.
 
-Runs whose parameters depend on earlier outputs are admitted while their summed cost stays within the capacity that the
-grant fixed (docs/privacy.md, section 4.3). Datasets whose fingerprints are equal or overlap share documents. They are
-charged together, and the total must fit the grant of each, so that an overlap never reduces a charge. This module only
-computes on records that the caller read in its transaction.
+The parameters of a run may depend on earlier outputs; runs are admitted while the sum of their costs stays within the
+grant's capacity (docs/privacy.md, section 4.3). Overlapping datasets, whose fingerprints are equal or linked by shared
+documents, are charged jointly against the grant of each. A detected overlap can only increase what counts as spent.
+This module only computes on records that the caller read in its transaction.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class LedgerState:
         return (_FIRST_GRANT, *self.grants.get(dataset, ()))[-1]
 
     def linked(self, dataset: str) -> tuple[str, ...]:
-        """The datasets whose charged runs share documents with `dataset`, directly or through others, sorted.
+        """`dataset` and all datasets linked to it by shared documents, directly or through other datasets, sorted.
 
-        `dataset` itself is included.
+        Only documents of charged runs count.
         """
         runs = [run for run in self.runs if run.is_charged and run.fingerprint]
         names = {dataset}
@@ -51,24 +51,24 @@ class LedgerState:
             names = linked
 
     def holders(self, fingerprints: Iterable[str]) -> set[str]:
-        """The datasets with charged runs on documents of `fingerprints`, and the datasets linked to them."""
+        """All datasets with charged runs on the documents of these `fingerprints`, and the datasets linked to them."""
         charged = {run.dataset for run in self.runs if run.is_charged and run.fingerprint in set(fingerprints)}
         return {name for dataset in charged for name in self.linked(dataset)}
 
     def _shared(self, fingerprints: set[str | None]) -> set[str | None]:
-        """`fingerprints` and all that overlap one of them."""
+        """These `fingerprints`, and those that share documents with one of them."""
         pairs = [pair for pair in self.overlaps if not fingerprints.isdisjoint(pair)]
         return fingerprints.union(*pairs)
 
     def charged(self, datasets: Sequence[str]) -> list[RunRecord]:
-        """The runs of `datasets` with a cost, oldest first."""
+        """The charged runs of `datasets`, oldest first."""
         return [run for run in self.runs if run.dataset in datasets and run.is_charged]
 
     def guaranteed(self, dataset: str, *, alone: bool = False) -> Guarantee:
         """The guarantee for all outputs on the documents of `dataset`; if `alone`, for its own runs only.
 
-        A dataset that shares documents with datasets whose outputs came earlier is held to the largest of their limits,
-        because the name that comes last, and its limit, may have been chosen after looking.
+        If linked datasets had outputs earlier, the guarantee is the largest of their limits and of its own: the name of
+        `dataset` and its limit may have been chosen after those outputs had been seen.
         """
         names = (dataset,) if alone else self.linked(dataset)
         spent = total(self.charged(names))
@@ -82,7 +82,7 @@ class LedgerState:
         )
 
     def granted(self, dataset: str) -> list[tuple[Grant, str]]:
-        """Every grant, oldest first, with a remark on the guarantee if it followed the first output."""
+        """Every grant, oldest first; a grant made after the first output has a remark on the guarantee."""
         before, since = self._before_and_since(dataset)
         levels = [level.capacity for level in self._levels(dataset)]
         remarks = [(grant, "") for grant in before]
@@ -97,7 +97,7 @@ class LedgerState:
         return remarks
 
     def _limit(self, dataset: str, spent: Cost) -> Guarantee:
-        """The least level listed before the first output that `spent` fits (docs/privacy.md, rule 17)."""
+        """The smallest level, of those listed before the first output, that `spent` fits (docs/privacy.md, rule 17)."""
         levels = self._levels(dataset)
         for i, level in enumerate(levels):
             if not level.unbounded and spent.fits(level.capacity):
@@ -127,10 +127,10 @@ def total(runs: Sequence[RunRecord]) -> Cost:
 
 
 def admit(state: LedgerState, run: RunRecord, runs: int = 1, regrouped: Collection[str] = ()) -> None:
-    """Raise `BudgetRefused` unless `run` fits all filters that it would be charged to.
+    """Raise `BudgetRefused` unless `run` fits the filters of its dataset and of all datasets linked to it.
 
     `run` may stand for several `runs`, with the events of all of them. `regrouped` are the codes of groupings in which
-    its documents form other units.
+    its documents are grouped into units differently.
     """
     others = [other for other in state.runs if other.id != run.id]
     linked = replace(state, runs=[*others, run]).linked(run.dataset)
@@ -143,10 +143,10 @@ def admit(state: LedgerState, run: RunRecord, runs: int = 1, regrouped: Collecti
 
 
 def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) -> None:
-    """Raise `BudgetRefused` if documents declared public have a bounded budget, under their name or another.
+    """Raise `BudgetRefused` if documents declared public have a bounded budget, in `dataset` or in another dataset.
 
-    Budgets count of `dataset`, if it has runs or grants, and of all datasets with charged runs on documents of
-    `fingerprints`, which are those of corpora that share documents with these.
+    `fingerprints` are those of all corpora that share documents with these. The budgets of their `holders` are checked,
+    and, if `dataset` has runs or grants, its own budget and those of the datasets linked to it.
     """
     declared = {*state.grants, *(run.dataset for run in state.runs)}
     linked = state.linked(dataset) if dataset in declared else ()
@@ -160,7 +160,7 @@ def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) 
 
 
 def _with_first(dataset: str, names: Iterable[str]) -> list[str]:
-    """`names`, sorted, but `dataset` first."""
+    """`names`, sorted, with `dataset` first if it is among them."""
     return sorted(names, key=lambda name: (name != dataset, name))
 
 
@@ -176,7 +176,7 @@ def _check_pair(earlier: Sequence[RunRecord], run: RunRecord) -> None:
 
 
 def _check_grouping(earlier: Sequence[RunRecord], run: RunRecord, regrouped: Collection[str]) -> None:
-    """One filter protects one partition of the documents into units (docs/privacy.md, rule 16)."""
+    """Raise `BudgetRefused` if an earlier run grouped the documents into other units (docs/privacy.md, rule 16)."""
     other = next((other for other in earlier if other.grouping in regrouped), None)
     if other is not None:
         raise BudgetRefused(

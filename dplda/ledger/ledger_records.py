@@ -15,7 +15,7 @@ from dplda.accounting.accountant import NOTHING, Cost
 from dplda.accounting.events import Event, at_least
 from dplda.config import DEFAULT_GRANT
 
-_INCOMPLETE = "incomplete"  # the shareable status of a run whose ending may depend on its documents
+_INCOMPLETE = "incomplete"  # status that is shared for a run whose ending may depend on its documents
 _capacity = lru_cache(maxsize=256)(accountant.capacity)
 
 
@@ -186,7 +186,7 @@ class Guarantee:
     `basis` is `FIXED` if spending stays within the grant that was in force before the first output, and `LISTED` if it
     stays within a level that was listed with that grant; then `delta` is the sum of the deltas of all levels up to it.
     With `AFTER_LOOKING` or `NO_LIMIT` no guarantee fixed beforehand holds, and `epsilon` is the largest limit since.
-    `allows_more` says that the grant in force exceeds all these levels, so that it was chosen after looking.
+    `allows_more` says that the grant in force, made after outputs had been seen, exceeds all levels listed before them.
     """
 
     epsilon: float
@@ -230,9 +230,9 @@ class Guarantee:
 class DatasetRecord:
     """A dataset's budget. `spent` counts all runs of the datasets `linked` to it (itself included).
 
-    `grant` is in force. `guaranteed` counts the linked datasets; `guaranteed_alone` counts the dataset's own runs only
-    and is the one that may be shared. `unit` and `adjacency` are None until a run fixes them. Of the runs counted,
-    `unfinished` have not ended, and `ungrouped`, made before schema 4, did not record how documents form units.
+    `grant` is the grant in force. `guaranteed` covers the runs of all linked datasets. `guaranteed_alone` covers the
+    dataset's own runs; only this one may be shared. `unit` and `adjacency` are None until a run fixes them. Of the
+    counted runs, `unfinished` have not ended, and `ungrouped` precede schema 4 and did not record their grouping.
     """
 
     name: str
@@ -255,12 +255,12 @@ class DatasetRecord:
 
     @property
     def remaining(self) -> float:
-        """The share of the filter's capacity that is left, in [0, 1], in the sum of which less is left."""
+        """The share of the capacity that is left, in [0, 1]: the smaller one of mu^2 and of failure probability."""
         return 1.0 if self.grant.unbounded else max(0.0, 1.0 - self.spent.share_of(self.grant.capacity))
 
     @property
     def remaining_text(self) -> str:
-        """`remaining` in words, with the sum that it is a share of."""
+        """`remaining` in words, with the quantity that it is a share of."""
         if self.grant.unbounded:
             return "spending has no limit"
         capacity, spent = self.grant.capacity, self.spent
@@ -296,7 +296,7 @@ class DatasetRecord:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON without fingerprints; an infinite epsilon is null.
 
-        Everything but the name, the grant and the runs depends on which datasets share documents: not for sharing.
+        Not for sharing: all but the name, the grant and the runs depends on which datasets share documents.
         """
         grant = {"epsilon": _finite(self.grant.epsilon), "delta": self.grant.delta}
         return {

@@ -41,7 +41,7 @@ def load(session: Session) -> LedgerState:
 
 
 def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
-    """The codes of other corpora whose sketches share documents with the sketch of `fingerprint`."""
+    """The codes of other corpora that share documents with the corpus of `fingerprint`, according to their sketches."""
     others = select(SketchRow).where(SketchRow.fingerprint != fingerprint.code).order_by(SketchRow.fingerprint)
     return [
         row.fingerprint
@@ -51,9 +51,10 @@ def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
 
 
 def regrouped(session: Session, fingerprint: Fingerprint) -> set[str]:
-    """The codes of groupings in which the documents of `fingerprint`, or documents that it shares, form other units.
+    """The codes of recorded groupings that group documents of `fingerprint` into units differently.
 
-    Groupings are compared by their sketches. Where the sketches of equal documents do not decide, the codes do.
+    The groupings of shared documents are compared by their sketches. If the sketches are too small to decide and both
+    corpora have the same documents, different codes mean different groupings.
     """
     if fingerprint.grouping is None:
         return set()

@@ -38,8 +38,9 @@ class Reservation:
     def bind(self, fingerprint: Fingerprint) -> None:
         """Attach the keyed fingerprint and sketch of the documents read, before the first `charge`.
 
-        Checks the filter again over all datasets that share documents with these, and that those datasets group them
-        into the same units. Raises `BudgetRefused` otherwise; the run has then ended as `REFUSED` and costs nothing.
+        Checks the filters again, now of all datasets that share documents with these, and that earlier runs grouped
+        the documents into the same units. Raises `BudgetRefused` if a check fails; the run then has status `REFUSED` and
+        costs nothing.
         """
         refusal: BudgetRefused | None = None
         with self._store.writing() as session:

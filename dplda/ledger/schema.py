@@ -38,7 +38,7 @@ class GrantRow(Base):
     epsilon: Mapped[float]
     delta: Mapped[float]
     unbounded: Mapped[bool]
-    after_run: Mapped[int]  # the number of the ledger's latest run at the time; 0 before the first
+    after_run: Mapped[int]  # number of the ledger's latest run when the grant was made; 0 before the first run
     created: Mapped[str]
     listed: Mapped[str | None]  # canonical JSON: rising epsilons to which the grant may be raised later
 
@@ -67,7 +67,7 @@ class RunRow(Base):
 
 
 class EventRow(Base):
-    """A planned event of a run. `asked` means charged, and is committed before its release is computed."""
+    """A planned event of a run. `asked`: it has been charged, which is committed before its release is computed."""
 
     __tablename__ = "events"
 
@@ -84,7 +84,7 @@ class ComparisonRow(Base):
 
     name: Mapped[str] = mapped_column(primary_key=True)
     number: Mapped[int] = mapped_column(unique=True)
-    key: Mapped[str]  # equal for equal corpora and parameters
+    key: Mapped[str]  # identifies the corpus and the parameters
     corpus: Mapped[str]
     kind: Mapped[str]
     parameters: Mapped[str]  # canonical JSON
@@ -165,4 +165,4 @@ ADDED: dict[int, tuple[type[Base], ...]] = {  # the tables that each version add
     3: (SketchRow, OverlapRow),
     4: (GroupingRow,),
 }
-ADDED_COLUMNS = {4: (("grants", "listed"), ("runs", "grouping"))}  # nullable texts
+ADDED_COLUMNS = {4: (("grants", "listed"), ("runs", "grouping"))}  # the nullable text columns that each version added

@@ -27,7 +27,7 @@ from dplda.numerics.threads import thread_count
 enable_features("contrib")
 
 _CHUNK = 2000  # samples that a thread draws at a time, in about 20 milliseconds
-_LARGEST = 2.0**62  # lattice steps; clipping values there only brings neighbours closer together
+_LARGEST = 2.0**62  # values are clipped to this many lattice steps, which only brings neighbours closer together
 
 
 class Noise(Protocol):

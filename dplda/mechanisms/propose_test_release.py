@@ -27,16 +27,16 @@ from dplda.statistics.coordinates import pack, unpack
 
 _SINGULAR = 1e-12  # eigenvalues of M up to this count as 0; no test passes for one so small
 _SOLVER = 1e-12  # bound on the backward error of eigen-solvers and the arithmetic around them, relative to the norm
-_MOST_UNITS = 1e8  # a whitened tensor is shrunk to the norm that this many equal units would give it, if above
+_MOST_UNITS = 1e8  # a whitened tensor is shrunk if its norm exceeds that of this many units in one direction
 _LARGEST2, _LARGEST3 = 2.0, 6.0  # upper bounds of the Frobenius norms of M and of B for every corpus and alpha0
 
 
-@dataclass(frozen=True, repr=False)  # no repr, so that a traceback that prints local variables cannot show private values
+@dataclass(frozen=True, repr=False)  # no repr: a traceback that prints variables cannot show private values
 class PerturbedEigenvectors:
     """Configuration 3: the exact `columns` T(v_i, v_i, .), (k, k).
 
-    v_i are the eigenvectors of T(., ., theta) by descending eigenvalue, `gap` is the least gap of their eigenvalues, and
-    `norm` the operator norm of the (k, k^2) unfolding of T.
+    v_i are the eigenvectors of T(., ., theta) by descending eigenvalue, `gap` is the least gap of their eigenvalues,
+    and `norm` is the operator norm of the (k, k^2) unfolding of T.
     """
 
     gap: float
@@ -77,7 +77,7 @@ class SpectralTopics:
 
 
 def spectral_topics(M: np.ndarray, B: np.ndarray, r: np.ndarray, k: int) -> SpectralTopics:
-    """The k topics of M and B = M3(., ., h), both (d, d), 2 <= k < d, by descending eigenvalue of H; r (d,) is not 0."""
+    """The k topics of M and B = M3(., ., h), both (d, d), by descending eigenvalue of H; 2 <= k < d, r (d,) not 0."""
     values, vectors = np.linalg.eigh((M + M.T) / 2)
     norm = float(np.abs(np.linalg.eigvalsh((B + B.T) / 2)).max())
     eigenvalues = values[[-1, -k, -k - 1]]
@@ -151,7 +151,8 @@ def release_topics(release: ReleaseValues, units: NoisyValues, exact: SpectralTo
 
     norm = release(Stage.NORM, np.array([exact.norm]), change3)
     norm_up = max(float(norm.values[0]) + norm.margin(), 0.0)
-    error = _SOLVER * _LARGEST3 * (bounds.first + change2) / (bounds.least - change2)  # the solver's error in H, expressed as an error in B
+    # The solver's error in H, expressed as an error in B.
+    error = _SOLVER * _LARGEST3 * (bounds.first + change2) / (bounds.least - change2)
     bounds = replace(bounds, norm=norm_up + error, change3=change3 + 2 * error)
     gap = release(Stage.EIGENVALUE_GAP, np.array([exact.gap]), bounds.gap_change)
     gap_low = float(gap.values[0]) - gap.margin()

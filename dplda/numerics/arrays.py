@@ -17,11 +17,11 @@ import numpy as np
 
 from dplda.errors import InputError
 
-Array: TypeAlias = Any  # of any library; docstrings state shapes
+Array: TypeAlias = Any  # an array of any library; docstrings state shapes
 
 _library: ContextVar[Any] = ContextVar("library", default=np)
 
-_SYMMETRY = 1e-8  # least relative asymmetry that counts as rounding, see `rounding`
+_SYMMETRY = 1e-8  # relative asymmetry that `rounding` tolerates at least
 
 
 def namespace(*arrays: Array) -> Any:

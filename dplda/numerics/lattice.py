@@ -15,8 +15,8 @@ BOUND = 1 << 20  # B: the clip threshold in lattice units
 _BOUND_SQUARED = BOUND * BOUND
 MARGIN = 8  # a unit is clipped to B minus this many lattice steps, so that rounding rarely raises its norm above B
 
-# The clip is applied to F extended by one coordinate, MASS_SHARE * C. Summed over units, that coordinate gives the sum of
-# the clip factors, the mass; total / mass is the self-normalised clipped mean (docs/privacy.md, section 0, N).
+# The clip is applied to F extended by one coordinate, MASS_SHARE * C. Summed over units, that coordinate gives the sum
+# of the clip factors, the mass; total / mass is the self-normalised clipped mean (docs/privacy.md, section 0, N).
 MASS_SHARE = 0.125
 
 # Fast-math flags: sums inside a unit may be reassociated, but infinities and nan must keep their meaning.
@@ -47,7 +47,8 @@ def quantise(rows: np.ndarray, n: int, weights: np.ndarray, clip: float, bound: 
 
     F is the first `n` entries of `rows` (float32), which are replaced by lattice integers. Its `weights` are integers
     in float64; an empty array means that all are 1. F is clipped as if its norm were at least `bound`; the privacy
-    guarantee does not depend on `bound`. Returns -1 if the unit must contribute nothing, because F is not finite or exceeds B after rounding.
+    guarantee does not depend on `bound`. Returns -1 if the unit must contribute nothing, because F is not finite or
+    exceeds B after rounding.
     """
     extra = MASS_SHARE * clip
     norm = np.sqrt(np.maximum(squared_norm(rows, n, weights), bound * bound) + extra * extra)  # nan stays nan

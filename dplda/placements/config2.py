@@ -27,7 +27,7 @@ from dplda.placements.stages import EDGES_WEIGHT, StageReleaser, shares_before_t
 from dplda.statistics.coordinates import unpack
 
 SPLIT = {"e6": 0.3, "e8": 0.7}
-# The clipping norm of E3 is at least this quantile of the units' norms: the longest tensors may all belong to one topic.
+# The clipping norm of E3 is at least this quantile of the units' norms: the longest tensors may be those of one topic.
 _QUANTILE = 0.95
 
 

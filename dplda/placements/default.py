@@ -42,10 +42,10 @@ from dplda.statistics.coordinates import unpack, unpack_matrix
 POWER_ROUNDS = 3
 REFINE_ROUNDS = 4
 OVERSAMPLING = 5  # number of columns in the power rounds beyond the number of topics
-MEAN_QUANTILE, REFINE_QUANTILE = 0.5, 0.3  # the clipping norms of m and of the refinement are these quantiles
+MEAN_QUANTILE, REFINE_QUANTILE = 0.5, 0.3  # quantiles of unit norms: the clipping norms of m and the refinement
 BACKGROUND = 0.005  # weight of the corpus's word frequencies in the topics that the refinement starts from
 _ROW_NOISE = 0.3  # factor on the energy of the noise in the filter of rows; below 1, rows are shrunk less
-_WORD_POWER, _WORD_SIGNAL = 1 / 3, 1000.0  # largest exponent of the refinement's word scaling; signal where it is reached
+_WORD_POWER, _WORD_SIGNAL = 1 / 3, 1000.0  # largest exponent of the refinement's word scaling; signal that reaches it
 
 
 def shares(public_vocabulary: bool, topics: int | str) -> tuple[Share, ...]:

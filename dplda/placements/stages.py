@@ -42,8 +42,8 @@ LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9
 _LOW_SIGNAL, _HIGH_SIGNAL = 3.0, 10.0  # signal-to-noise ratios between which the quantile rises from low to high
 _NEGLIGIBLE_NOISE = 100.0  # above this signal-to-noise ratio, the share of clipped units is proportional to the noise
 _CLIP_UNITS = 20_000  # expected sample size for estimating a clipping norm
-# Divides the signal-to-noise ratio of m and E2, which discounts the bias of clipping against the noise: most of this bias
-# is a common factor, which dividing by the released mass removes.
+# Discounts the clipping bias of m and E2 against their noise, by dividing their signal-to-noise ratio: most of the bias
+# is a common factor, which normalisation removes.
 _CLIP_BIAS = 100.0
 _FLOOR = 1e-3  # smallest eigenvalue used for whitening, as a share of the largest
 

@@ -19,10 +19,10 @@ from dplda.statistics.lda_moments import coefficients
 from dplda.statistics.unit_sums import length_of
 
 _STEPS = 2.0**32
-_SHARE_STEPS = _STEPS * (1 - 2.0**-40)  # 2^32 minus a margin: floating-point error never raises an entry above its value
+_SHARE_STEPS = _STEPS * (1 - 2.0**-40)  # 2^32 less a margin: rounding errors never raise an entry above its value
 
 
-@dataclass(frozen=True, repr=False)  # no repr, so that a traceback that prints local variables cannot show private values
+@dataclass(frozen=True, repr=False)  # no repr: a traceback that prints variables cannot show private values
 class ExactMoments:
     """Exact means over the eligible `units`: `m` (d,), `E2` and `E3h` = E3(., ., h), (d, d); zeros without units."""
 

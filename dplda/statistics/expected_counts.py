@@ -75,8 +75,8 @@ def posterior(table, amounts, wide, length, k, alpha, before, theta, gamma):
 
     Coordinate ascent converges slowly for topics that vanish from a document. Therefore every second step is
     over-relaxed: it is three times as long in log gamma, and the plain step after it corrects converged topics. The
-    first step starts from equal shares; it is neither over-relaxed nor tested for convergence. The result depends on this
-    document alone.
+    first step starts from equal shares; it is neither over-relaxed nor tested for convergence. The result depends on
+    this document alone.
     """
     rows = padded(k, 4)
     for z in range(np.uint64(len(theta))):
@@ -115,7 +115,7 @@ def _distance(x, y, n):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _lengthen(alpha, before, gamma, n):
-    """Over-relax: make the step to `gamma` three times as long in log gamma; keep at least 1/4 of gamma - alpha."""
+    """Make the step to `gamma` three times as long in log gamma, but keep at least a quarter of gamma - alpha."""
     for z in range(np.uint64(n)):
         ratio = gamma[z] / before[z]
         least = alpha + np.float32(0.25) * (gamma[z] - alpha)

@@ -34,7 +34,7 @@ _N_TRIED = 4  # vocabulary size of the corpus on which a GPU is tested
 _MAX_PLACES = 2**32 - 1  # largest number of entries of a unit's contribution
 
 
-@dataclass(frozen=True, repr=False)  # no repr, so that a traceback that prints local variables cannot show private values
+@dataclass(frozen=True, repr=False)  # no repr: a traceback that prints variables cannot show private values
 class UnitArrays:
     """Private counts in the kernels' layout, as arrays of NumPy or of the GPU.
 

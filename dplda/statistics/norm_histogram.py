@@ -23,7 +23,7 @@ def clip_bins(norms: np.ndarray) -> np.ndarray:
 
 
 def clip_at_quantile(noisy_bins: np.ndarray, quantile: float) -> float:
-    """The smallest candidate that at least an estimated share `quantile` of the norms do not exceed (post-processing)."""
+    """The least candidate that an estimated share `quantile` of the norms does not exceed (post-processing)."""
     below = np.cumsum(noisy_bins[:-1])
     total = max(float(noisy_bins.sum()), 1.0)
     reached = np.flatnonzero(below >= quantile * total)

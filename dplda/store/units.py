@@ -16,7 +16,7 @@ from dplda.readers.records import DOCUMENT
 from dplda.store.count_store import CountStore
 
 
-@dataclass(frozen=True, repr=False)  # no repr, so that a traceback that prints local variables cannot show private values
+@dataclass(frozen=True, repr=False)  # no repr: a traceback that prints variables cannot show private values
 class UnitCounts:
     """Counts in CSR form, documents of one unit adjacent. Private: only the curator may hold one.
 
@@ -71,8 +71,8 @@ def project(store: CountStore, vocabulary: Sequence[str], units: UnitRange = Uni
 def _grouped(store: CountStore, columns: np.ndarray | None, units: UnitRange) -> UnitCounts:
     """The words `columns` (all, if None) of the documents of `units`, documents of one unit adjacent.
 
-    Peak memory is about twice the size of the result. Sorting and joining rows of sparse matrices needs no further array
-    with a number for each entry.
+    Peak memory is about twice the size of the result: sparse matrices are joined and reordered without any further
+    array that has a number for each entry.
     """
     by_key = store.unit != DOCUMENT
     chosen = None if by_key else range(*(store.n_blocks * i // units.of for i in (units.index, units.index + 1)))
