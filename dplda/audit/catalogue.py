@@ -29,9 +29,7 @@ _TOKENS = 3  # number of tokens of a one-word document, all of whose moments lie
 _CLIP = 1e-3  # clipping norm of sums, far below the canary's norm
 # Copies of each document of the base: so many that votes exceed every threshold and no vote total or mass is truncated.
 _COPIES = 300
-_W = np.array(
-    [[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]], np.float64
-)  # rows for the words; words 1 and 2 cancel
+_W = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]], np.float64)  # a row per word; words 1 and 2 cancel
 
 
 def mechanism_games(settings: PrivacySettings) -> Iterator[Game]:
@@ -140,7 +138,7 @@ def _unknown_words(settings: PrivacySettings) -> Game:
 
 
 def _clip(settings: PrivacySettings) -> Game:
-    """A game about the lowest bin of the histogram: the sign tells whether that bin alone reaches the quantile."""
+    """A game about the lowest bin of the histogram: the evidence is 1 if that bin alone reaches the quantile, else -1."""
     scale = np.array([2.0**-13, 2.0**25, 2.0**25, 1.0, 1.0, 1.0])
     neighbours = _neighbours(settings, {0: _TOKENS}, {1: _TOKENS})
     (event,) = calibrate((Share(_SUM, 1.0),), settings.epsilon, settings.delta)
