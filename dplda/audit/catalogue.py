@@ -138,7 +138,7 @@ def _unknown_words(settings: PrivacySettings) -> Game:
 
 
 def _clip(settings: PrivacySettings) -> Game:
-    """A game about the lowest bin of the histogram: the evidence is 1 if that bin alone reaches the quantile, else -1."""
+    """A game about the histogram's lowest bin: the evidence is 1 if that bin alone reaches the quantile, else -1."""
     scale = np.array([2.0**-13, 2.0**25, 2.0**25, 1.0, 1.0, 1.0])
     neighbours = _neighbours(settings, {0: _TOKENS}, {1: _TOKENS})
     (event,) = calibrate((Share(_SUM, 1.0),), settings.epsilon, settings.delta)

@@ -39,8 +39,8 @@ class Reservation:
         """Attach the keyed fingerprint and sketch of the documents read, before the first `charge`.
 
         Checks the filters again, now of all datasets that share documents with these, and that earlier runs grouped
-        the documents into the same units. Raises `BudgetRefused` if a check fails; the run then ends as `REFUSED` and costs
-        nothing.
+        the documents into the same units. Raises `BudgetRefused` if a check fails; the run then ends as `REFUSED` and
+        costs nothing.
         """
         refusal: BudgetRefused | None = None
         with self._store.writing() as session:

@@ -67,7 +67,10 @@ class RunRow(Base):
 
 
 class EventRow(Base):
-    """A planned event of a run. `asked`: it has been charged, which is committed before its release is computed."""
+    """A planned event of a run.
+
+    `asked` is true once the event has been charged, which is committed before its release is computed.
+    """
 
     __tablename__ = "events"
 

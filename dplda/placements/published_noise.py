@@ -17,7 +17,7 @@ from dplda.statistics.lda_moments import coefficients
 
 EDGES = {"config1": ("e3", "e4", "e8"), "config2": ("e6", "e8"), "config3": ("e7", "e8"), "config4": ("e9",)}
 _FLOOR = 0.1  # noisy eigenvalues and gaps are raised to at least this, in the units of the authors' code
-# Number of noisy bounds on local quantities that an edge needs; each gets an equal share of the edge's budget.
+# Number of noisy bounds on local quantities that an edge needs; they and its Gaussian noise share its budget evenly.
 _NOISY_BOUNDS = {"e6": 1, "e7": 2, "e9": 3}
 
 
