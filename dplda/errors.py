@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class DpldaError(Exception):
-    """Base of all errors meant for the user: one clear line and an exit status.
+    """Base of all errors meant for the user, with a one-line message and an exit status.
 
     `reason` is what the ledger records of a run that the error ends; it is the same for all documents.
     """

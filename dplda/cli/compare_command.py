@@ -120,9 +120,9 @@ def compare(corpus: str | None, as_json: bool, ledger_path: Path | None, **optio
     """Run several noise placements at several budgets on CORPUS and compare the results.
 
     Synthetic and public corpora cost nothing, because their noise is simulated; the quality of their topics is
-    measured. A corpus with a bounded budget in the ledger cannot be declared public. On a private corpus every run is charged, and only
-    what the runs release is shown. After an interruption the same command continues; with more placements, budgets
-    or repeats it runs only the new cells.
+    measured. A corpus with a bounded budget in the ledger cannot be declared public. On a private corpus every run is
+    charged, and only what the runs release is shown. After an interruption the same command continues; with more
+    placements, budgets or repeats it runs only the new combinations.
     """
     _check_usage(corpus, options)
     grid = _grid(corpus, options, ledger_path, quiet=as_json)

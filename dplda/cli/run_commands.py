@@ -105,8 +105,8 @@ def _spent(record: RunRecord) -> float:
 def _json(record: RunRecord) -> dict[str, Any]:
     """The record and the epsilon that it spent; null stands for an infinite epsilon.
 
-    The key ``local`` holds what must not be shared. It alone holds the amount spent if the run released nothing, because
-    that amount may then depend on documents.
+    The key ``local`` holds what must not be shared. If the run released nothing, only ``local`` holds the
+    amount that it spent, because that amount may depend on documents.
     """
     epsilon = _spent(record)
     spent = {"epsilon": epsilon if math.isfinite(epsilon) else None, "delta": record.delta}
@@ -208,8 +208,8 @@ def _write(path: Path, content: str | bytes, mode: int = 0o644) -> None:
 def transform(run: str, corpus: str, out: Path | None, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
     """Find the topic proportions of each document of CORPUS under the topics of RUN. NOT PRIVATE.
 
-    RUN is a run of the ledger (its id or the first characters of it) or a model folder. The language and tokenizer of the run
-    are used unless options say otherwise. Words that the model does not know are counted and left out.
+    RUN is a run of the ledger (its id or the first characters of it) or a model folder. The language and tokenizer of
+    the run are used unless options say otherwise. Words that the model does not know are counted and left out.
     """
     from dplda.model.inference import counts_for
 

@@ -1,6 +1,6 @@
 """A grid of runs on one corpus: fits every cell and records it; measures the models if the corpus is public.
 
-Runs on a planted or public corpus draw simulated noise, are not recorded as runs and cost nothing. Runs on a private
+Runs on a synthetic corpus (with known topics) or a public one draw simulated noise, are not recorded as runs and cost nothing. Runs on a private
 corpus draw exact noise and are charged, and nothing is measured.
 """
 
@@ -28,7 +28,7 @@ _REPEATS = Range(low=1, high=1000, unit="runs of each cell", integer=True)
 
 
 class Watcher(Progress, Protocol):
-    """Progress of a grid: its cells, and the stages of the present cell."""
+    """Progress of a grid: its cells, and the stages of the current cell."""
 
     def cell(self, cell: Cell, number: int, total: int) -> None:
         """Begin `cell`, the `number`-th of `total`."""
@@ -40,7 +40,7 @@ class Grid:
 
     `common` holds the parameters of `fit` that all cells share; `words` is the public vocabulary, if there is one;
     `dataset` owns the budget. `source` locates the documents and `facts` holds other public facts about them. `judge`
-    measures models of a planted or public corpus, whose noise is drawn from `seed`. Without a judge the corpus is
+    measures models of a synthetic or public corpus, whose noise is drawn from `seed`. Without a judge the corpus is
     private.
     """
 

@@ -1,4 +1,4 @@
-"""Model folders: `model.json` and `topics.npz`, without pickles and time stamps, written all or nothing.
+"""Model folders: `model.json` and `topics.npz`, without pickles and timestamps, written completely or not at all.
 
 Disk space is reserved before any budget is spent, so that a full disk costs no budget.
 """

@@ -14,7 +14,7 @@ from dplda.accounting.events import PrivacyStatement
 from dplda.errors import InputError
 
 _SIMPLEX_TOLERANCE = 1e-6
-_LEAST_PRIOR = 1e-9  # share of the prior's sum
+_LEAST_PRIOR = 1e-9  # minimum of each topic's prior parameter, as a share of their sum
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

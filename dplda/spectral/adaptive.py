@@ -33,7 +33,7 @@ from dplda.spectral.calibration import REPLACED_ROW, ROW, ROWS, gaussian_event, 
 from dplda.spectral.power_method import Subspace, noisy_power_method, orthonormal
 
 _HALVINGS = 40  # the thresholds are 2^-40, ..., 1/2, 1; no score exceeds 1
-_CLIP_SHARE = 0.01  # share of the budget for the histogram that places the clip
+_CLIP_SHARE = 0.01  # share of the budget for the histogram from which the clipping threshold is chosen
 
 
 def adaptive_power_iteration(
