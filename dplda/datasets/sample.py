@@ -113,16 +113,7 @@ _SENTENCES: dict[int, tuple[str, ...]] = {
 
 _FloatArray = npt.NDArray[np.float64]
 _BACKGROUND = 0.2  # share of a theme's probability that goes to general words
-_ALPHA = (
-    0.15,
-    0.14,
-    0.13,
-    0.13,
-    0.12,
-    0.12,
-    0.11,
-    0.10,
-)  # Dirichlet prior over themes, so that one or two dominate a document
+_ALPHA = (0.15, 0.14, 0.13, 0.13, 0.12, 0.12, 0.11, 0.10)  # Dirichlet prior over themes; one or two dominate a text
 _CONTENT = (22, 40)  # minimum and maximum content words of a document; stop words nearly double its length
 _LONGEST_SENTENCE = max(_SENTENCES)
 _CORPUS_FILE, _THEMES_FILE, _README_FILE = "sample.jsonl.gz", "_themes.json", "README.txt"

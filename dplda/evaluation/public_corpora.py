@@ -93,7 +93,10 @@ class Truth:
 def planted(
     n_documents: int, n_words: int, n_topics: int, mean_length: float, alpha0: float, seed: int
 ) -> tuple[Corpus, Truth]:
-    """Return a synthetic corpus with known topics over public words, and its judge. Raises `InputError` for sizes out of range."""
+    """Return a synthetic corpus with known topics over public words, and its judge.
+
+    Raises `InputError` for sizes out of range.
+    """
     counts, topics, _ = synthetic(n_documents, n_words, n_topics, alpha0=alpha0, mean_length=mean_length, seed=seed)
     words = [f"w{i}" for i in range(n_words)]
     name = f"planted-{n_documents}x{n_words}x{n_topics}"

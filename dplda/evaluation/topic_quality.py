@@ -1,4 +1,7 @@
-"""Quality of topics: coherence, diversity, and error against known topics. They are exact, so they are for public corpora only."""
+"""Quality of topics: coherence, diversity, and error against known topics.
+
+The measures are exact, so they are for public corpora only.
+"""
 
 from __future__ import annotations
 

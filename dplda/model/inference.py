@@ -1,4 +1,7 @@
-"""Topic proportions of documents under fixed topics (fold-in). They are computed from documents without noise, so they are not private."""
+"""Topic proportions of documents under fixed topics (fold-in).
+
+They are computed from documents without noise, so they are not private.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from dplda.accounting.events import Stage
 _RANKS = (1, 10, 100, 300, 1000, 3000, 10_000, 1_000_000)
 _HELD = (0.098, 0.091, 0.059, 0.035, 0.0155, 0.0053, 0.0011, 2e-6)
 
-PICKED = 65.0  # distinct words of a document that votes for the vocabulary; each gets a vote of 1 / sqrt(their number)
+PICKED = 65.0  # distinct words of a document before a vocabulary is chosen; each gets a vote of 1 / sqrt(their number)
 VOTE = 0.095  # mean vote for a word by a document that contains it
 LENGTH = 0.7  # effective length of a document in the moments, 1 / mean(1 / length), over its distinct words
 WORD_ENERGY = 0.8  # mean over the words of a document of (count times the share of it assigned to one topic)^2

@@ -73,7 +73,7 @@ class _Grammar:
         return re.compile(self.delimiter.join(fields) + self._close)
 
     def walk(self, buffer: bytes, at: int, most: int) -> tuple[list[slice], int] | bytes:
-        """Parse the record that begins `at`. Return the spans of its first `most` fields, and where the next one begins.
+        """Parse the record that begins `at`. Return its first `most` fields, and where the next one begins.
 
         If the record continues past the end of `buffer`, return instead a few bytes that leave the parser in the same
         state as the part of the record read so far. Raises `_Malformed`.

@@ -31,7 +31,10 @@ _MALLET_COLUMNS = ("id", "label", "text")
 
 
 def jsonl_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """A source of the documents in the JSON lines of `files`, in order. Raises `InputError` if the first lines lack a column."""
+    """A source of the documents in the JSON lines of `files`, in order.
+
+    Raises `InputError` if the first lines lack a column.
+    """
     check_encoding(options.encoding, records=True)
     row = partial(_json_row, columns=_json_columns(files, options), encoding=options.encoding)
     return text_source(files, options, [partial(_rows, file, row) for file in files])

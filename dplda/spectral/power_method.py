@@ -37,7 +37,7 @@ class Subspace:
 
 
 def random_basis(rng: np.random.Generator, d: int, p: int, array: Array | None = None) -> Array:
-    """An orthonormal basis (d, p) of a uniformly random subspace: the usual public start of a power method.
+    """An orthonormal basis (d, p) of a uniformly random subspace, the usual public start of a power method.
 
     It has the library, device and type of `array`, or is in NumPy's float64 without one. Cost: d p^2.
     Raises `InputError` unless 1 <= p <= d.

@@ -160,9 +160,9 @@ class FastTokens:
     """The fast tokenizer, which finds words with one regular expression and does not need spaCy.
 
     `exceptions` maps the runs that a language splits in a special way to their parts; `word` maps a part to the word it
-    counts as. The expression finds runs of letters, digits, underscores and combining marks in lower-case text; an apostrophe
-    joins two runs. A run with an exception becomes the parts listed for it ("don't": "do", "n't"); any other run is
-    split at its apostrophes. Parts of two to 1000 letters that are not stop words count.
+    counts as. Runs consist of letters, digits, underscores and combining marks in lower-case text; an apostrophe
+    joins two runs. A run in `exceptions` becomes the parts listed for it ("don't": "do", "n't"); any other run is split
+    at its apostrophes. Parts of two to 1000 letters that are not stop words count.
     """
 
     def __init__(self, exceptions: Mapping[str, tuple[str, ...]], word: WordRule) -> None:
