@@ -42,13 +42,8 @@ if TYPE_CHECKING:
 
 _NOISY = ",".join(placement for placement in PLACEMENTS if placement != NO_NOISE)
 _PLANTED_LENGTH = "100"
-_SHARED = (
-    "delta",
-    "adjacency",
-    "max_vocabulary",
-    "max_document_frequency",
-    "alpha0",
-)  # parameters that all cells (combinations of placement, calibration, epsilon and repeat) share
+# Parameters that all cells share; a cell is a combination of placement, calibration, epsilon and repeat.
+_SHARED = ("delta", "adjacency", "max_vocabulary", "max_document_frequency", "alpha0")
 _MEASURES = ("error", "coherence", "diversity", "bound")
 
 

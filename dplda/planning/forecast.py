@@ -3,8 +3,8 @@
 The noise of a stage is its noise multiplier times its clipping threshold. The multipliers are those of a fit. The
 threshold is the quantile that a fit uses of the norms of the documents' contributions, which are nearly log-normal.
 
-Let h be a document's vector of scaled word frequencies (d,), where d is the number of words. Let y be its projection: on
-the block of p directions in the subspace and core stages, and on the whitened topics in the tensor stage. l is the
+Let h be a document's vector of scaled word frequencies (d,), where d is the number of words. Let y be its projection:
+on the block of p directions in the subspace and core stages, and on the whitened topics in the tensor stage. l is the
 effective length of a document. Words are scaled to equal energy, so the typical norm of a contribution is
 
 mean        |h|, with |h|^2 = d / l.
@@ -13,8 +13,8 @@ core        |y|^2, where y includes the mean direction: 1 + the captured eigenva
 tensor      |y|^3, where |y|^2 is the sum of (eigenvalue + 1 / l) / (eigenvalue used for whitening) over the topics.
 refine      The norm of the document's scaled expected counts.
 
-Noise rotates the directions of a block. With noise n, it captures v^3 / (v^2 + n^2) of an eigenvalue v. Supported topics
-are counted as in a fit, on matrices with these eigenvalues and noise drawn from a public seed.
+Noise rotates the directions of a block. With noise n, it captures v^3 / (v^2 + n^2) of an eigenvalue v. Supported
+topics are counted as in a fit, on matrices with these eigenvalues and noise drawn from a public seed.
 """
 
 from __future__ import annotations
@@ -253,7 +253,8 @@ def _core_quantile(block: np.ndarray, std: float, d: int, topics: int) -> float:
     """The quantile at which a fit clips the core.
 
     A fit derives it from the singular values of the last block, for which `block` (p,) are the values without noise.
-    Noise of standard deviation n per coordinate (`std`) raises a singular value v to sqrt((v^2 + d n^2) (v^2 + p n^2)) / v (Benaych-Georges and Nadakuditi 2012).
+    Noise of standard deviation n per coordinate (`std`) raises a singular value v to sqrt((v^2 + d n^2) (v^2 + p n^2))
+    / v (Benaych-Georges and Nadakuditi 2012).
     """
     p = len(block)
     last = float(block[min(max(topics - 1, 1), p) - 1])

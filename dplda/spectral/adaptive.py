@@ -61,7 +61,8 @@ def adaptive_power_iteration(
     Cost: `rounds` times A X, A' Z, O(n p) and O(d p^2); memory O((n + d) p) in addition to A and its scaled rows. For
     rows of low coherence and a constant gap, sin^2 is of the order d^2 / (epsilon n)^2 (Table 1; measured in
     docs/papers.md). The seeded floating-point noise is for experiments only; for a private release of documents use
-    the placements, which draw exact noise. Raises `InputError` for NaN, wrong shapes, a wrong budget (delta must be positive), share or beta.
+    the placements, which draw exact noise. Raises `InputError` for NaN, wrong shapes, a wrong budget (delta must be
+    positive), share or beta.
     """
     require_counts(rounds=rounds)
     check_choice("neighbours", neighbours, ROWS)
@@ -120,7 +121,8 @@ def clipped_power_iteration(
 
     Cost: `rounds` times A X, A' Z, O(n p) and O(d p^2); memory O((n + d) p) in addition to A and its scaled rows.
     The seeded floating-point noise is for experiments only; for a private release of documents use the
-    placements, which draw exact noise. Raises `InputError` for NaN, wrong shapes, a wrong budget (delta must be positive) or `beyond`.
+    placements, which draw exact noise. Raises `InputError` for NaN, wrong shapes, a wrong budget (delta must be
+    positive) or `beyond`.
     """
     require_counts(rounds=rounds)
     check_choice("neighbours", neighbours, ROWS)

@@ -37,8 +37,8 @@ ROWS = (ROW, REPLACED_ROW)
 def l2_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False) -> float:
     """Largest Frobenius norm of (A - A') X over neighbours with change 1, for X (d, p) with orthonormal columns.
 
-    For entries it is the square root of the sum of the two largest squared row norms of X. With `by_largest_entry` it is
-    replaced by the paper's upper bound sqrt(2 p) max |X_ij|.
+    For entries it is the square root of the sum of the two largest squared row norms of X. With `by_largest_entry` it
+    is replaced by the paper's upper bound sqrt(2 p) max |X_ij|.
     """
     check_choice("neighbours", neighbours, NEIGHBOURS)
     if neighbours == ENTRY:
@@ -91,7 +91,7 @@ def pure_event(stage: str, count: int, mu: float) -> Event:
 
 
 def calibrated_event(stage: str, count: int, epsilon: float, delta: float) -> Event:
-    """The event of `count` equal queries that together meet (epsilon, delta): Gaussian, or pure-epsilon if delta is 0."""
+    """The event of `count` equal queries that together meet (epsilon, delta): Gaussian, or pure if delta is 0."""
     if delta != 0:
         return gaussian_event(stage, count, total_mu(epsilon, delta))
     RANGES["epsilon"].check("epsilon", epsilon)

@@ -48,14 +48,14 @@ def robust_power_method(
     """Find `rank` eigenpairs of the symmetric tensor T (d, d, d) by power iterations, restarts and deflation.
 
     For each pair, `starts` random unit vectors take `iterations` steps. The one with the largest T(v, v, v) takes as
-    many steps again, and its pair is subtracted from T. With `screen`, `starts` vectors take a quarter of the steps, and
-    only the best eighth of them then takes `iterations` steps. The papers have neither the screening nor the final
+    many steps again, and its pair is subtracted from T. With `screen`, `starts` vectors take a quarter of the steps,
+    and only the best eighth of them then takes `iterations` steps. The papers have neither the screening nor the final
     steps. Steps end early when no entry of a vector changes by more than `tolerance`.
 
     Cost: rank * iterations * (starts + 1) products T(I, u, u), about two fifths of them with `screen`; with a dense T
-    each takes d^2 (d + 1) flops. Memory in addition to a dense T: d^2 (d + 1) / 2 + starts * d (d + 1) numbers, or twice T
-    during the test of its symmetry if that is more.
-    Raises `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d.
+    each takes d^2 (d + 1) flops. Memory in addition to a dense T: d^2 (d + 1) / 2 + starts * d (d + 1) numbers, or
+    twice T during the test of its symmetry if that is more. Raises `InputError` unless T is finite, cubic and symmetric
+    and 1 <= rank <= d.
     """
     require_counts(starts=starts, iterations=iterations)
     tensor = implicit(T, rank)
@@ -115,8 +115,8 @@ def noisy_power_method(
 
     Pairs found earlier are subtracted from the products. Of the final vectors, the one with the largest T(u, u, u) is
     kept. `value` maps the columns u of U (d, L) to T(u, u, u), (L,). Without it, T(u, u, u) is taken at the vectors one
-    step earlier, as in Algorithm 2 of Wang and Anandkumar. The products of T may be noisy. T is not tested for symmetry, and the
-    result is only as private as the products and values are.
+    step earlier, as in Algorithm 2 of Wang and Anandkumar. The products of T may be noisy. T is not tested for
+    symmetry, and the result is only as private as the products and values are.
 
     Cost: rank * iterations products of T with (d, starts) arrays. Memory: O(d (rank + starts)) beyond that of T.
     """

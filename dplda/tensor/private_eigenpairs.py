@@ -82,9 +82,9 @@ def entry_scales(U: Array, contracted: int, change: float = 1.0) -> Array:
     They are 6 change |u|_max^n (max_i sum |a_i|^(2n))^(1/2), where a = u / |u|_max, n = `contracted`, and sums are over
     the columns (Definition 4.2 of Wang and Anandkumar 2016). The product of one vector changes by at most 6 |u|_max^n,
     attained at i = j = k. For a batch, take the squared change of the scaled products, with change 1. If i, j, k are
-    different, it is 4 sum (a_j^2 a_k^2 + a_i^2 a_k^2 + a_i^2 a_j^2) <= 4 sum (a_i^4 + a_j^4 + a_k^4). If two indices are
-    i and the third is k, it is 4 sum (4 a_i^2 a_k^2 + a_i^4) <= 4 sum (3 a_i^4 + 2 a_k^4). If i = j = k, it is
-    36 sum a_i^4, and the largest of these over i bounds both other cases. The argument for values is the same.
+    different, it is 4 sum (a_j^2 a_k^2 + a_i^2 a_k^2 + a_i^2 a_j^2) <= 4 sum (a_i^4 + a_j^4 + a_k^4). If two indices
+    are i and the third is k, it is 4 sum (4 a_i^2 a_k^2 + a_i^4) <= 4 sum (3 a_i^4 + 2 a_k^4). If i = j = k, it is 36
+    sum a_i^4, and the largest of these over i bounds both other cases. The argument for values is the same.
     """
     xp = namespace(U)
     largest = xp.max(xp.abs(U), axis=0)

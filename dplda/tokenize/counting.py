@@ -41,10 +41,7 @@ class WordRule:
         return word if fine else ""
 
 
-_REMEMBERED_PIECES, _REMEMBERED_CHARACTERS = (
-    500_000,
-    1 << 26,
-)  # maximum size of the cache of pieces; a larger one is dropped
+_REMEMBERED_PIECES, _REMEMBERED_CHARACTERS = 500_000, 1 << 26  # limits of the cache of pieces
 
 
 class Tokens(Protocol):

@@ -34,9 +34,7 @@ class _Chunk(NamedTuple):
 
 def find_tokens(tokenization: Tokenization) -> Tokens:
     """The tokenizer of `tokenization`. Raises `InputError` if it is not available for the language."""
-    from dplda.tokenize import (
-        spacy_tokens,
-    )  # imported here, because worker processes import this module but do not need spaCy
+    from dplda.tokenize import spacy_tokens  # worker processes import this module but do not need spaCy
 
     return spacy_tokens.find_tokens(tokenization)
 
