@@ -169,7 +169,7 @@ class Request:
 
 
 class Recorder(Protocol):
-    """Receives a run's events: a ledger's reservation, or nothing."""
+    """Receives a run's events; either a ledger's reservation, or an object that ignores them."""
 
     run: str
 

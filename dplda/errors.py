@@ -63,4 +63,4 @@ class ClusterError(DeviceError):
 
 
 class GateError(RuntimeError):
-    """An error in the program: an unplanned, repeated or misordered release, which the curator refuses."""
+    """A programming error: the curator refused an unplanned, repeated or misordered release."""

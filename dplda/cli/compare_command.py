@@ -259,7 +259,7 @@ def _run(grid: Grid, ledger: Ledger, log: ComparisonLog, models: Path, *, quiet:
 
 
 def _report(comparison: Comparison, path: Path) -> None:
-    """Write the report, with one model per placement and calibration: its first repeat at its largest epsilon."""
+    """Write the report, with one model per placement and calibration, the first repeat at its largest epsilon."""
     from dplda.report import write_report
 
     chosen: dict[tuple[str, str], Outcome] = {}

@@ -29,7 +29,7 @@ def import_(
 ) -> None:
     """Read CORPUS once and write it as a prepared store, a new folder that can be given as CORPUS to every command.
 
-    The store is as private as the documents: only its owner may read it. After an interruption, by Ctrl-C, a full
+    The store is as private as the documents, so only its owner may read it. After an interruption, by Ctrl-C, a full
     disk or a power cut, the same command resumes from the partial store in the folder .STORE.partial next to STORE.
     STORE holds the fingerprint of its documents under the ledger's key, so that `dplda fit` with this ledger need not
     compute it.
@@ -48,7 +48,7 @@ def import_(
 def _ledger_key(path: Path | None) -> bytes | None:
     """The key of the ledger at `path`, or of the default ledger, which is created if it does not exist.
 
-    None, with a warning, if the default ledger cannot be used: an import does not need it. Raises `LedgerError` if the
+    None, with a warning, if the default ledger cannot be used, because an import does not need it. Raises `LedgerError` if the
     ledger at `path` cannot be used.
     """
     try:

@@ -95,7 +95,7 @@ class Grid:
 
     @property
     def cells(self) -> list[Cell]:
-        """All cells, repeat by repeat: an interrupted grid is complete for fewer repeats."""
+        """All cells, ordered by repeat, so that an interrupted grid is complete for fewer repeats."""
         return [Cell(*key, repeat) for repeat in range(self.repeats) for key in self.requests]
 
     def quote(self, ledger: Ledger, cells: Sequence[Cell]) -> Quote | None:

@@ -79,7 +79,7 @@ class TopicModel:
         section 5.2); a document without a word of the model gets the prior mean. Raises `InputError` for
         a wrong shape, and for negative or non-finite counts.
         """
-        from scipy import sparse  # imported here, as numba is: the command line starts without them
+        from scipy import sparse  # imported here, as numba is, so that the command line starts fast
 
         from dplda.model.inference import posterior_mean
 

@@ -1,4 +1,4 @@
-"""Forecasts of fits with the default placement, from public numbers alone: no document is read, nothing is charged.
+"""Forecasts of fits with the default placement, from public numbers alone; no document is read, nothing is charged.
 
 The noise of a stage is its noise multiplier times its clipping threshold. The multipliers are those of a fit. The
 threshold is the quantile that a fit uses of the norms of the documents' contributions, which are nearly log-normal.
@@ -64,8 +64,8 @@ class StageForecast:
 class Forecast:
     """The expected result of a fit: the number of `words` modelled, topics `supported`, and the `stages`.
 
-    `eigenvalues` are those of the core without noise, descending. With too few words for the topics a fit would stop
-    after the vocabulary: no topic is supported and no other stage is listed.
+    `eigenvalues` are those of the core without noise, descending. With too few words for the topics, a fit would stop
+    after the vocabulary; then no topic is supported and no other stage is listed.
     """
 
     words: int

@@ -1,8 +1,8 @@
 """CSV and TSV by RFC 4180: a quoted field may contain line breaks, delimiters and doubled quotation marks.
 
 Libraries repair a malformed file by guesses that move text from one record into another. Here every record matches the
-grammar, or the whole file is refused (docs/privacy.md, rule 15). With `one_line` each line is one record, whatever it
-holds.
+grammar, or the whole file is refused (docs/privacy.md, rule 15). With `one_line` each line is one record, even
+inside quotation marks.
 
 Records end as the header does, with CR LF or with LF, because some writers quote a field only if it contains their own
 line end. In a file whose header ends with LF, a CR at the end of an unquoted field belongs to the field, as in files

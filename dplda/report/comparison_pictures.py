@@ -51,7 +51,7 @@ _LARGEST_ERROR = math.sqrt(2)  # maximum l2 distance of two topics; a larger bou
 
 @dataclass(frozen=True)
 class Measure:
-    """A quality measure: a field of `Outcome`, with the words for it."""
+    """A quality measure, which is a field of `Outcome`, and its names in the report."""
 
     field: str
     title: str

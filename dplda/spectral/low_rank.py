@@ -132,9 +132,10 @@ def private_low_rank(
 ) -> LowRank:
     """A private approximation B = X Y' of a symmetric A, of rank p; the corollary takes p = 2 k for rank k.
 
-    Arguments, errors and noise as in `private_power_method`, with `rounds` + 1 queries: the last one is Y = A X + G at
+    Arguments, errors and noise as in `private_power_method`, with `rounds` + 1 queries, of which the last one is Y = A X + G at
     the final X. The spectral norm of A - B is at most s_k+1 + O~(s_1 sqrt((k / gap) d log d
-    log(1/delta)) / (epsilon (s_k - s_k+1))), gap = 1 - s_k+1 / s_k (Corollary 4.3). Cost: one product more.
+    log(1/delta)) / (epsilon (s_k - s_k+1))), gap = 1 - s_k+1 / s_k (Corollary 4.3). Cost: one more product than
+    `private_power_method`.
     """
     require_counts(rounds=rounds)
     event = calibrated_event("power", rounds + 1, epsilon, delta)

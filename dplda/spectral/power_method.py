@@ -126,7 +126,7 @@ def orthonormal(Y: Array, away_from: Array | None = None) -> Array:
 
 
 def _largest_sine(X: Array, Y: Array) -> float:
-    """Spectral norm of (I - X X') Y for orthonormal X and Y (d, p): the sine of their largest angle. Cost: d p^2."""
+    """Spectral norm of (I - X X') Y for orthonormal X and Y (d, p), the sine of their largest angle. Cost: d p^2."""
     rest = Y - X @ (X.T @ Y)
     largest = float(namespace(X, Y).linalg.eigvalsh(rest.T @ rest)[-1])
     return math.sqrt(min(max(largest, 0.0), 1.0))
