@@ -165,10 +165,9 @@ def _clip(scores: Array, beyond: float, std: float, rng: np.random.Generator) ->
 def unit_rows(A: Any) -> tuple[Any, Array]:
     """Return `A` (n, d) with rows scaled down to length at most 1, and the lengths (n,) of the scaled rows.
 
-    `A` is an array or a scipy sparse matrix.
-
-    Each row is treated separately, so a long row neither fails nor changes the contributions of others. A row whose
-    squares overflow is scaled to zero. Raises `InputError` for an `A` that is not real and finite or has no columns.
+    `A` is an array or a scipy sparse matrix. Each row is treated separately, so a long row neither fails nor changes
+    the contributions of others. A row whose squares overflow is scaled to zero. Raises `InputError` for an `A` that is
+    not real and finite or has no columns.
     """
     if sparse.issparse(A):
         A = sparse_floats(A, "A")

@@ -50,9 +50,9 @@ def analyze_gauss(
     Algorithm 1 has s throughout; s is calibrated exactly. `values` (k,) are eigenvalues of A'A + E.
 
     Cost: A'A, O(d^3); memory O(d^2) in addition to A and its rows. Where s_2 = ... = s_d, sin of the angle to the first
-    eigenvector is about sqrt(d / 2) s / (s_1^2 - s_2^2), s_i the singular values of A. The seeded
-    floating-point noise is for experiments only; for a private release of documents use the placements, which draw
-    exact noise. Raises `InputError` for NaN, wrong shapes, k outside [1, d] or a wrong budget (delta must be positive).
+    eigenvector is about sqrt(d / 2) s / (s_1^2 - s_2^2), s_i the singular values of A. The seeded floating-point noise
+    is for experiments only; for a private release of documents use the placements, which draw exact noise. Raises
+    `InputError` for NaN, wrong shapes, k outside [1, d] or a wrong budget (delta must be positive).
     """
     check_choice("neighbours", neighbours, ROWS)
     event = gaussian_event("covariance", 1, total_mu(epsilon, delta))
@@ -132,10 +132,9 @@ def private_low_rank(
 ) -> LowRank:
     """A private approximation B = X Y' of a symmetric A, of rank p; the corollary takes p = 2 k for rank k.
 
-    Arguments, errors and noise as in `private_power_method`, with `rounds` + 1 queries, of which the last one is Y = A X + G at
-    the final X. The spectral norm of A - B is at most s_k+1 + O~(s_1 sqrt((k / gap) d log d
-    log(1/delta)) / (epsilon (s_k - s_k+1))), gap = 1 - s_k+1 / s_k (Corollary 4.3). Cost: one more product than
-    `private_power_method`.
+    Arguments, errors and noise as in `private_power_method`, with `rounds` + 1 queries, of which the last one is Y = A
+    X + G at the final X. The spectral norm of A - B is at most s_k+1 + O~(s_1 sqrt((k / gap) d log d log(1/delta)) /
+    (epsilon (s_k - s_k+1))), gap = 1 - s_k+1 / s_k (Corollary 4.3). Cost: one more product than `private_power_method`.
     """
     require_counts(rounds=rounds)
     event = calibrated_event("power", rounds + 1, epsilon, delta)
