@@ -30,7 +30,7 @@ from dplda.progress import NoProgress, Progress
 from dplda.store.fingerprint import fingerprint
 from dplda.store.sketches import Fingerprint
 
-UNNAMED = "unnamed"  # corpora without a name share one budget: fails closed
+UNNAMED = "unnamed"  # dataset of corpora without a name; they share one budget, so that none escapes the ledger
 
 
 def fit(
@@ -169,7 +169,7 @@ class Request:
 
 
 class Recorder(Protocol):
-    """Receives a run's events: a ledger's reservation, or nothing."""
+    """Receives a run's events; either a ledger's reservation, or an object that ignores them."""
 
     run: str
 
@@ -323,7 +323,7 @@ def _abandoned_on_failure(recorder: Recorder) -> Iterator[None]:
 
 
 def _ending(error: BaseException) -> tuple[Status, str]:
-    """The status and reason of a run that `error` ended."""
+    """Return the status and the reason of a run that `error` ended."""
     match error:
         case UnsupportedByData():
             return Status.UNSUPPORTED, error.reason

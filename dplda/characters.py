@@ -1,18 +1,18 @@
-"""Characters that are unsafe to show or store: the one rule for names, terminals, pages and tables."""
+"""Characters that are unsafe to show or store in names, terminals, pages and tables."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
 
-_CONTROLS = (*range(32), *range(127, 160))  # C0, DEL and C1: they drive terminals, start formulas and break lines
+_CONTROLS = (*range(32), *range(127, 160))  # C0, DEL and C1, which control terminals, start formulas and break lines
 _SURROGATES = range(0xD800, 0xE000)
 _DIRECTION_MARKS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _UNSAFE = (*_CONTROLS, *_SURROGATES, *_DIRECTION_MARKS)
 _REMOVE_UNSAFE = dict.fromkeys(_UNSAFE)
 _REPLACE_UNSAFE = dict.fromkeys(_UNSAFE, "\ufffd")
 _REPLACE_CONTROLS = dict.fromkeys(_CONTROLS, "\ufffd")
-_INVISIBLE = ("C", "Z", "M")  # Unicode categories: controls and format characters, separators, combining marks
+_INVISIBLE = ("C", "Z", "M")  # Unicode categories of controls and format characters, separators, and combining marks
 _MAX_NAME = 200
 
 

@@ -15,8 +15,8 @@ SOUND, PUBLISHED = CALIBRATIONS = ("sound", "published")
 ADJACENCIES = ("add-remove", "replace")
 ENGINES = ("local", "dask")
 DEVICES = ("cpu", "cuda", "auto")
-MINIMUM_LENGTH = 3  # tokens; shorter documents contribute zero to every statistic (docs/privacy.md, section 0)
-DEFAULT_GRANT = (10.0, 1e-5)  # what a dataset may spend until `dplda budget grant` says otherwise
+MINIMUM_LENGTH = 3  # minimum tokens of a document; shorter ones contribute nothing (docs/privacy.md, section 0)
+DEFAULT_GRANT = (10.0, 1e-5)  # total (epsilon, delta) that a dataset may spend until `dplda budget grant` changes it
 
 
 @dataclass(frozen=True, kw_only=True)

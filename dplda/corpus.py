@@ -33,7 +33,7 @@ from dplda.tokenize.tokenizer_options import Tokenization
 
 __all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]
 
-_STALE_SECONDS = 86_400  # an older partial store is deleted, not resumed
+_STALE_SECONDS = 86_400  # age after which a partial store is deleted instead of resumed
 _STAGE = "read"  # the stage's name in progress reports and in a run's seconds
 _READ_WITH = ("dplda", "pyarrow", "spacy", "spacy-lookups-data")
 _POLL_SECONDS = 0.2
@@ -142,8 +142,9 @@ class Corpus:
 
 
 def read_corpus(path: str | Path, *, cache: str | Path | None = None, **reading: Unpack[Reading]) -> Corpus:
-    """Check the public facts of a corpus (path, format, columns, language) without reading its documents.
+    """Return a `Corpus` for the files at `path`. Its documents are read later, on first use.
 
+    Checks the public facts of the corpus now: path, format, columns and language.
     `reading` are the options of `dplda.readers.reading_options.Reading`; `cache` is the folder of prepared stores.
     Raises `InputError`, and `TypeError` for an unknown option.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class DpldaError(Exception):
-    """Base of all errors meant for the user: one clear line and an exit status.
+    """Base of all errors meant for the user, with a one-line message and an exit status.
 
     `reason` is what the ledger records of a run that the error ends; it is the same for all documents.
     """
@@ -63,4 +63,4 @@ class ClusterError(DeviceError):
 
 
 class GateError(RuntimeError):
-    """An error in the program: an unplanned, repeated or misordered release, which the curator refuses."""
+    """A programming error: the curator refused an unplanned, repeated or misordered release."""

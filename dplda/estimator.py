@@ -21,16 +21,17 @@ from dplda.ledger import Ledger
 class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Differentially private latent Dirichlet allocation on a document-term matrix.
 
-    The columns of X are taken as public: this class does not protect a vocabulary taken from private documents
-    (`dplda.fit` can choose one privately). Each row is a document and a unit; a row with an entry that is not a
+    The columns of X must be public, because this class does not protect a vocabulary taken from private documents;
+    `dplda.fit` can choose one privately. Each row is a document and a unit; a row with an entry that is not a
     nonnegative whole number contributes nothing. Every fit is charged to `dataset` in the ledger.
 
-    There is no `random_state`: reproducible noise protects nobody. `simulate_seed` draws such noise, and
-    the result is NOT PRIVATE; the ledger then refuses documents whose budget is bounded, and `ledger=False` records
-    nothing.
+    There is no `random_state`, because noise that can be reproduced protects nobody. For experiments on public
+    documents, `simulate_seed` draws reproducible noise, and the result is NOT PRIVATE. The ledger then refuses
+    documents whose budget is bounded; `ledger=False` uses no ledger.
 
-    Parameters are those of `dplda.fit`. After fitting, `components_` (n_components, n_features) holds topics, each
-    row on the simplex, `prevalence_` (n_components,), `privacy_` the `PrivacyStatement`, `model_` the `TopicModel`.
+    The parameters are those of `dplda.fit`; `n_components` is its `n_topics`. After fitting, `components_`
+    (n_components, n_features) holds the topics, one probability distribution over words per row; `prevalence_`
+    (n_components,) the share of each topic; `privacy_` the `PrivacyStatement`; and `model_` the `TopicModel`.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
 
 def _without_refused(signature: inspect.Signature) -> inspect.Signature:
-    """`signature` without ``**refused``: scikit-learn inspects and sets every parameter in it."""
+    """`signature` without ``**refused``, because scikit-learn inspects and sets every parameter in it."""
     named = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
     return signature.replace(parameters=named)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _REFUTED = 5  # exit status
 _DEFAULT_RUNS = 1000
-_RUNS_PER_PLACEMENT_RUN = 10  # a placement takes much longer than a mechanism, and runs less often
+_RUNS_PER_PLACEMENT_RUN = 10  # a placement takes much longer than a mechanism, so it runs less often
 _RUNS = Range(low=100, high=1e9, unit="runs on each of two corpora", integer=True)
 _CONFIDENCE = Range(low=0.5, high=1.0, unit="probability", open_high=True)
 
@@ -29,18 +29,24 @@ _CONFIDENCE = Range(low=0.5, high=1.0, unit="probability", open_high=True)
     metavar="NAME",
     help="Audit this placement only; may be repeated [all placements, and every mechanism by itself].",
 )
-@click.option("--epsilon", default=8.0, help="The claim for each (nats); a larger one needs fewer runs.")
+@click.option(
+    "--epsilon",
+    default=8.0,
+    help="Claimed epsilon (nats) of each audited mechanism and placement; a larger claim needs fewer runs to test.",
+)
 @delta_option
 @adjacency_option
 @click.option(
     "--runs",
     default=_DEFAULT_RUNS,
     metavar="N",
-    help="Runs of a mechanism on each corpus; a placement gets a tenth of them.",
+    help="Runs of each mechanism on each corpus; each placement gets a tenth of them.",
 )
-@click.option("--confidence", default=0.95, help="Probability that all bounds hold together.")
-@click.option("--simulate", is_flag=True, help="Seeded noise in place of the exact noise: faster, and reproducible.")
-@click.option("--seed", type=int, help="The seed of the simulated noise [0].")
+@click.option("--confidence", default=0.95, help="Joint confidence level of all lower bounds.")
+@click.option(
+    "--simulate", is_flag=True, help="Use seeded noise instead of exact noise; it is faster and reproducible."
+)
+@click.option("--seed", type=int, help="Seed of the simulated noise [0].")
 @json_option
 def audit(
     placements: tuple[str, ...],
@@ -53,9 +59,9 @@ def audit(
     seed: int | None,
     as_json: bool,
 ) -> int:
-    """Try to distinguish two neighbouring corpora by what is released, better than the claimed epsilon allows.
+    """Try to distinguish two neighbouring corpora from released outputs more reliably than the claimed epsilon allows.
 
-    The corpora are synthetic and chosen to be easy to distinguish: nothing private is read, nothing is charged and no
+    The corpora are synthetic and chosen to be easy to distinguish. Nothing private is read, nothing is charged and no
     file is written. An audit can refute a claim but never prove one. Exits with status 5 if it refutes a claim.
     """
     settings = PrivacySettings(epsilon=epsilon, delta=delta, adjacency=adjacency)

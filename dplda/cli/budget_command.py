@@ -52,7 +52,7 @@ def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
     metavar="EPSILON",
     help="A larger total epsilon to which the grant may be raised later; may be repeated.",
 )
-@click.option("--unbounded", is_flag=True, help="No limit: for public or synthetic documents only.")
+@click.option("--unbounded", is_flag=True, help="Set no limit; for public or synthetic documents only.")
 @json_option
 @ledger_option
 def grant(
@@ -66,8 +66,8 @@ def grant(
 ) -> None:
     """Let dataset NAME spend --epsilon at --delta in total; replaces its earlier grant.
 
-    Decide before the first run. After an output was seen, raising the grant keeps a guarantee only if --then listed
-    the larger total before the first output.
+    Set the grant before the first run. Once an output has been released, the grant can be raised with a valid
+    guarantee only to a total that --then listed before the first release.
     """
     numbers = (epsilon is not None, delta is not None)
     if unbounded == any(numbers) or (any(numbers) and not all(numbers)) or (unbounded and listed):

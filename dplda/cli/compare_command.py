@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 _NOISY = ",".join(placement for placement in PLACEMENTS if placement != NO_NOISE)
 _PLANTED_LENGTH = "100"
-_SHARED = ("delta", "adjacency", "max_vocabulary", "max_document_frequency", "alpha0")  # parameters of every cell
+# Parameters that all cells share; a cell is a combination of placement, calibration, epsilon and repeat.
+_SHARED = ("delta", "adjacency", "max_vocabulary", "max_document_frequency", "alpha0")
 _MEASURES = ("error", "coherence", "diversity", "bound")
 
 
@@ -74,32 +75,37 @@ def _sizes(value: str) -> tuple[int, int, int, float]:
     "--synthetic",
     type=_sizes,
     metavar="N,D,K[,LENGTH]",
-    help="Instead of CORPUS: N documents drawn from K planted topics over D words, whose error is measured. Free.",
+    help="Use a synthetic corpus instead of CORPUS: N documents from K planted topics over D words. Measures the error "
+    "of the topics; costs no budget.",
 )
 @click.option(
-    "--public", is_flag=True, help="CORPUS is public: free, and coherence is measured. Never for private text."
+    "--public",
+    is_flag=True,
+    help="Declare CORPUS public: no budget is charged and coherence is measured. Never use this for private text.",
 )
-@click.option("--placements", type=_listed(str), default=_NOISY, metavar="A,B", help="Where the noise goes.")
-@click.option("--calibrations", type=_listed(str), default=SOUND, metavar="A,B", help="How much noise.")
+@click.option("--placements", type=_listed(str), default=_NOISY, metavar="A,B", help="Noise placements to compare.")
+@click.option("--calibrations", type=_listed(str), default=SOUND, metavar="A,B", help="Noise calibrations to compare.")
 @click.option(
     "--epsilons",
     type=_listed(float),
     default="0.5,1,2,4,8",
     metavar="E,E",
-    help="Privacy budgets of one run (nats).",
+    help="Privacy budgets to compare, each for one run (nats).",
 )
-@click.option("--repeats", default=1, help="Runs of each cell.")
-@click.option("--topics", "n_topics", type=topic_count, metavar="K", help="How many [20, or those planted].")
+@click.option("--repeats", default=1, help="Runs of each combination of placement, calibration and epsilon.")
+@click.option("--topics", "n_topics", type=topic_count, metavar="K", help="Number of topics [20, or K of --synthetic].")
 @delta_option
 @adjacency_option
 @dataset_option
 @vocabulary_option
 @learning_options
-@click.option("--seed", type=int, help="Of planted documents and simulated noise; not for private text [0].")
+@click.option(
+    "--seed", type=int, help="Seed of the synthetic documents and simulated noise; not allowed for private text [0]."
+)
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report to this new HTML file."
 )
-@click.option("--models", type=click.Path(path_type=Path), default=MODELS, help="Folder of the models.")
+@click.option("--models", type=click.Path(path_type=Path), default=MODELS, help="Folder in which the models are saved.")
 @click.option("--fresh", is_flag=True, help="Start over instead of continuing the same comparison.")
 @click.option("--yes", is_flag=True, help="Do not ask before a private dataset is charged.")
 @reading_options
@@ -108,10 +114,10 @@ def _sizes(value: str) -> tuple[int, int, int, float]:
 def compare(corpus: str | None, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
     """Run several noise placements at several budgets on CORPUS and compare the results.
 
-    Planted and public corpora cost nothing: noise is simulated, and the quality of the topics is measured. A corpus
-    with a bounded budget in the ledger cannot be declared public. On a private corpus every run is charged, and only
-    what the runs release is shown. After an interruption the same command continues; with more placements, budgets
-    or repeats it runs only the new cells.
+    Synthetic and public corpora cost nothing, because their noise is simulated; the quality of their topics is
+    measured. A corpus with a bounded budget in the ledger cannot be declared public. On a private corpus every run is
+    charged, and only what the runs release is shown. After an interruption the same command continues; with more
+    placements, budgets or repeats it runs only the new combinations.
     """
     _check_usage(corpus, options)
     grid = _grid(corpus, options, ledger_path, quiet=as_json)
@@ -213,7 +219,7 @@ def _tell_resumed(grid: Grid, log: ComparisonLog, left: Sequence[Cell]) -> None:
 
 
 def _tell_cost(grid: Grid, quote: Quote | None, runs: int) -> None:
-    """Say what `runs` runs cost; None as `quote` means that they are free."""
+    """Say what `runs` runs cost; they are free if `quote` is None."""
     if quote is None:
         say(
             f"Nothing is charged for this corpus: {grid.kind.why_free}. Noise is simulated from seed {grid.seed}.",
@@ -253,7 +259,7 @@ def _run(grid: Grid, ledger: Ledger, log: ComparisonLog, models: Path, *, quiet:
 
 
 def _report(comparison: Comparison, path: Path) -> None:
-    """Write the report, with one model per placement and calibration: its first repeat at its largest epsilon."""
+    """Write the report, with one model per placement and calibration, the first repeat at its largest epsilon."""
     from dplda.report import write_report
 
     chosen: dict[tuple[str, str], Outcome] = {}

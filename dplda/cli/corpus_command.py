@@ -27,9 +27,9 @@ def corpus() -> None:
 def import_(
     source: str, destination: Path, restart: bool, as_json: bool, ledger_path: Path | None, **options: Any
 ) -> None:
-    """Read CORPUS once and write it as a prepared store, a new folder that every command takes as CORPUS.
+    """Read CORPUS once and write it as a prepared store, a new folder that can be given as CORPUS to every command.
 
-    The store is as private as the documents: only its owner may read it. After an interruption, by Ctrl-C, a full
+    The store is as private as the documents, so only its owner may read it. After an interruption, by Ctrl-C, a full
     disk or a power cut, the same command resumes from the partial store in the folder .STORE.partial next to STORE.
     STORE holds the fingerprint of its documents under the ledger's key, so that `dplda fit` with this ledger need not
     compute it.
@@ -48,8 +48,8 @@ def import_(
 def _ledger_key(path: Path | None) -> bytes | None:
     """The key of the ledger at `path`, or of the default ledger, which is created if it does not exist.
 
-    None, with a warning, if the default ledger cannot be used: an import does not need it. Raises `LedgerError` if the
-    ledger at `path` cannot be used.
+    None, with a warning, if the default ledger cannot be used, because an import does not need it. Raises `LedgerError`
+    if the ledger at `path` cannot be used.
     """
     try:
         return open_ledger(path).key
@@ -87,11 +87,11 @@ def info(source: str, as_json: bool, **options: Any) -> None:
 
 @corpus.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--documents", default=20_000, type=click.IntRange(min=1), help="How many.")
-@click.option("--seed", default=0, type=click.IntRange(min=0), help="The seed of the text.")
+@click.option("--documents", default=20_000, type=click.IntRange(min=1), help="Number of documents.")
+@click.option("--seed", default=0, type=click.IntRange(min=0), help="Seed of the generated text.")
 @json_option
 def sample(directory: Path, documents: int, seed: int, as_json: bool) -> None:
-    """Write a synthetic corpus of readable documents on eight planted themes into DIRECTORY."""
+    """Write a synthetic corpus of readable documents on eight known themes into DIRECTORY."""
     from dplda.datasets.sample import write_sample
 
     write_sample(directory, n_documents=documents, seed=seed)

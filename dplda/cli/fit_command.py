@@ -60,23 +60,28 @@ def _edge_parts(value: str) -> dict[str, float]:
     "--placement",
     type=click.Choice(PLACEMENTS),
     default=DEFAULTS.model.placement,
-    help="Where the noise goes; none is NOT PRIVATE.",
+    help="Where noise is added; none adds no noise and is NOT PRIVATE.",
 )
 @click.option(
     "--calibration",
     type=click.Choice(CALIBRATIONS),
     default=DEFAULTS.model.calibration,
-    help="How much noise; published, the formulas printed in the paper, is NOT PROVEN PRIVATE.",
+    help="How the noise is calibrated; published uses the formulas printed in the paper and is NOT PROVEN PRIVATE.",
 )
 @click.option(
     "--split",
     type=_edge_parts,
     metavar="EDGE=PART,...",
-    help="Parts of the budget for the edges of a config placement, summing to 1.",
+    help="Share of the budget for each edge (noise location in the paper's graph) of placements config1 to config4; "
+    "shares sum to 1.",
 )
 @adjacency_option
 @dataset_option
-@click.option("--unit", metavar="document|COLUMN", help="What is protected; a column as with --unit-field [document].")
+@click.option(
+    "--unit",
+    metavar="document|COLUMN",
+    help="The privacy unit: `document`, or the column that names it, the same as --unit-field [document].",
+)
 @vocabulary_option
 @learning_options
 @click.option(
@@ -85,16 +90,16 @@ def _edge_parts(value: str) -> dict[str, float]:
     default=DEFAULTS.execution.engine,
     help="Where passes over CORPUS run.",
 )
-@click.option("--scheduler", metavar="ADDRESS", help="Of the Dask cluster that --engine dask runs on.")
+@click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask cluster for --engine dask.")
 @click.option(
     "--device",
     type=click.Choice(DEVICES),
     default=DEFAULTS.execution.device,
-    help="On what; auto takes a GPU where there is one.",
+    help="Device for the passes over CORPUS; auto uses a GPU if there is one.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")
-@click.option("--simulate", is_flag=True, help="Draw repeatable noise from --seed: NOT PRIVATE.")
-@click.option("--seed", type=int, help="The seed of --simulate [0].")
+@click.option("--simulate", is_flag=True, help="Draw repeatable noise from --seed. The result is NOT PRIVATE.")
+@click.option("--seed", type=int, help="Seed of the noise of --simulate [0].")
 @reading_options
 @json_option
 @ledger_option
@@ -140,7 +145,7 @@ def _seed(options: dict[str, Any]) -> int | None:
 
 
 def _unit_field(options: dict[str, Any]) -> str | None:
-    """The unit's column, from --unit and --unit-field; None if one document is one unit."""
+    """The column that names the unit, from --unit and --unit-field; None if one document is one unit."""
     unit, field = options["unit"], options["unit_field"]
     if unit is not None and field is not None and unit != field:
         raise click.UsageError(f"--unit {unit} and --unit-field {field} disagree; give one of them.")
@@ -149,7 +154,7 @@ def _unit_field(options: dict[str, Any]) -> str | None:
 
 
 def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[str, Any]:
-    """The JSON output. All numbers are released ones except the seconds, which are marked local."""
+    """The JSON output. All numbers are released numbers, except the seconds, which are marked local."""
     documents = model.parameters.get("documents")
     return {
         "run": model.parameters["run"],

@@ -40,12 +40,12 @@ topics_option = click.option(
     type=topic_count,
     metavar="K|auto",
     default=DEFAULTS.model.topics,
-    help="How many topics.",
+    help="Number of topics.",
 )
 vocabulary_option = click.option(
     "--vocabulary",
     type=click.Path(path_type=Path),
-    help="A public word list, one word a line; without it each run chooses its words privately.",
+    help="A public word list, one word per line; without it each run chooses its words privately.",
 )
 epsilon_option = click.option("--epsilon", default=DEFAULTS.privacy.epsilon, help="Privacy budget of the run (nats).")
 delta_option = click.option("--delta", default=DEFAULTS.privacy.delta, help="Failure probability of one run.")
@@ -53,9 +53,11 @@ adjacency_option = click.option(
     "--adjacency",
     type=click.Choice(ADJACENCIES),
     default=DEFAULTS.privacy.adjacency,
-    help="What a neighbouring corpus is: one unit added or removed, or replaced.",
+    help="How neighbouring corpora differ: by adding or removing one unit, or by replacing one.",
 )
-dataset_option = click.option("--dataset", metavar="NAME", help="The name that owns the budget [the name of CORPUS].")
+dataset_option = click.option(
+    "--dataset", metavar="NAME", help="Name of the dataset whose budget is charged [the name of CORPUS]."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 ledger_option = click.option(
     "--ledger",
@@ -64,7 +66,7 @@ ledger_option = click.option(
     help="The ledger file [$DPLDA_LEDGER, else the user data folder].",
 )
 
-_READING: dict[str, dict[str, Any]] = {  # the arguments of each option, by its name
+_READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.option`
     "format": {"metavar": "NAME", "help": "The format of CORPUS, if its name does not show it."},
     "text_field": {"metavar": "COLUMN", "help": "The column that holds the text."},
     "id_field": {"metavar": "COLUMN", "help": "The column that names the document."},
@@ -72,10 +74,19 @@ _READING: dict[str, dict[str, Any]] = {  # the arguments of each option, by its 
     "language": {"metavar": "CODE", "help": "The language of the text [en]."},
     "lemmas": {"is_flag": True, "default": None, "help": "Reduce words to their lemmas."},
     "tokenizer": {"type": click.Choice(TOKENIZERS), "help": "How text is split into words [spacy]."},
-    "one_line": {"is_flag": True, "default": None, "help": "CSV or TSV: each line is one record, whatever it holds."},
-    "multiline": {"is_flag": True, "default": None, "hidden": True, "help": "Does nothing: it is the default."},
+    "one_line": {
+        "is_flag": True,
+        "default": None,
+        "help": "CSV or TSV: treat each line as one record, even inside quotation marks.",
+    },
+    "multiline": {
+        "is_flag": True,
+        "default": None,
+        "hidden": True,
+        "help": "Has no effect, because it is the default.",
+    },
     "encoding": {"metavar": "NAME", "help": "The text encoding, if it is not UTF-8."},
-    "pattern": {"metavar": "GLOB", "help": "Read only the files of a folder that match, as '*.csv'."},
+    "pattern": {"metavar": "GLOB", "help": "In a folder, read only files that match, for example '*.csv'."},
 }
 READING_NAMES = tuple(Reading.__annotations__)
 
@@ -91,13 +102,17 @@ def learning_options(command: _Command) -> _Command:
     """Add the limits of the vocabulary and the topic prior."""
     limits = DEFAULTS.vocabulary
     for option in (
-        click.option("--alpha0", default=DEFAULTS.model.alpha0, help="Sum of the Dirichlet prior."),
+        click.option(
+            "--alpha0", default=DEFAULTS.model.alpha0, help="Sum of the parameters of the Dirichlet prior over topics."
+        ),
         click.option(
             "--max-document-frequency",
             default=limits.max_document_frequency,
-            help="Drop words in a larger share of documents, by noisy frequency.",
+            help="Drop words whose noisy document frequency is above this share.",
         ),
-        click.option("--max-vocabulary", default=limits.max_vocabulary, help="Most words to choose."),
+        click.option(
+            "--max-vocabulary", default=limits.max_vocabulary, help="Maximum number of words in the vocabulary."
+        ),
     ):
         command = option(command)
     return command

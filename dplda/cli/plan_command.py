@@ -36,14 +36,16 @@ _SIGNALS = {  # the unit of each stage's noise and signal
 
 
 @click.command()
-@click.option("--documents", type=int, required=True, metavar="N", help="How many documents, about.")
+@click.option("--documents", type=int, required=True, metavar="N", help="Approximate number of documents.")
 @click.option(
     "--vocabulary",
     default=DEFAULTS.vocabulary.max_vocabulary,
     metavar="WORDS",
-    help="How many words, at most.",
+    help="Maximum number of words.",
 )
-@click.option("--public-vocabulary", is_flag=True, help="The words are a public list; otherwise chosen privately.")
+@click.option(
+    "--public-vocabulary", is_flag=True, help="Assume a public word list; without it the words are chosen privately."
+)
 @topics_option
 @epsilon_option
 @delta_option
@@ -54,7 +56,7 @@ def plan(
 ) -> None:
     """Forecast noise, signal and surviving topics of `dplda fit` from public numbers alone.
 
-    No document is read, nothing is spent and nothing is written. One document is taken to be one unit: where people
+    No document is read, nothing is spent and nothing is written. One document is taken to be one unit; where people
     are the unit, give the number of people.
     """
     settings = FitSettings.of(max_vocabulary=vocabulary, topics=n_topics, **options)

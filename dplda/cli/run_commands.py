@@ -43,7 +43,7 @@ _OWNER_ONLY = 0o600
 @ledger_option
 @click.pass_context
 def runs(context: click.Context, as_json: bool, ledger_path: Path | None) -> None:
-    """List the runs in the ledger, with the epsilon that each requested and spent, at its delta."""
+    """List the runs in the ledger, with the epsilon requested and the epsilon spent, each at the run's delta."""
     if context.invoked_subcommand is not None:
         context.obj = (as_json, ledger_path)
         return
@@ -63,7 +63,7 @@ def runs(context: click.Context, as_json: bool, ledger_path: Path | None) -> Non
 @ledger_option
 @click.pass_obj
 def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledger_path: Path | None) -> None:
-    """Show RUN (its id or how that begins): its settings, and what it spent on which stage."""
+    """Show the settings of RUN (its id or the first characters of it) and what each stage spent."""
     group_json, group_ledger = group_options
     record = open_ledger(ledger_path or group_ledger).run(run)
     if as_json or group_json:
@@ -105,8 +105,8 @@ def _spent(record: RunRecord) -> float:
 def _json(record: RunRecord) -> dict[str, Any]:
     """The record and the epsilon that it spent; null stands for an infinite epsilon.
 
-    The key ``local`` holds what must not be shared. If the run released nothing, the amount that it spent may depend
-    on documents: then only ``local`` holds it.
+    The key ``local`` holds what must not be shared. If the run released nothing, only ``local`` holds the
+    amount that it spent, because that amount may depend on documents.
     """
     epsilon = _spent(record)
     spent = {"epsilon": epsilon if math.isfinite(epsilon) else None, "delta": record.delta}
@@ -136,7 +136,7 @@ def _described(event: Event) -> tuple[str, str, str]:
 
 @click.command()
 @click.argument("run")
-@click.option("--top", default=10, type=click.IntRange(min=1), help="Words of each topic.")
+@click.option("--top", default=10, type=click.IntRange(min=1), help="Number of words shown for each topic.")
 @click.option(
     "--csv",
     "csv_file",
@@ -146,7 +146,7 @@ def _described(event: Event) -> tuple[str, str, str]:
 @json_option
 @ledger_option
 def topics(run: str, top: int, csv_file: Path | None, as_json: bool, ledger_path: Path | None) -> None:
-    """Show the topics of RUN, a run of the ledger (its id or how that begins) or a model folder."""
+    """Show the topics of RUN, a run of the ledger (its id or the first characters of it) or a model folder."""
     model = open_model(run, ledger_path)
     if csv_file is not None:
         _write_csv(model, top, csv_file)
@@ -208,8 +208,8 @@ def _write(path: Path, content: str | bytes, mode: int = 0o644) -> None:
 def transform(run: str, corpus: str, out: Path | None, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
     """Find the topic proportions of each document of CORPUS under the topics of RUN. NOT PRIVATE.
 
-    RUN is a run of the ledger (its id or how that begins) or a model folder. The language and tokenizer of the run
-    are used unless options say otherwise. Words that the model does not know are counted and left out.
+    RUN is a run of the ledger (its id or the first characters of it) or a model folder. The language and tokenizer of
+    the run are used unless options say otherwise. Words that the model does not know are counted and left out.
     """
     from dplda.model.inference import counts_for
 
@@ -260,8 +260,8 @@ def _npz(ids: list[str], proportions: NDArray[np.float64]) -> bytes:
 
 @click.command()
 @click.argument("run")
-@click.option("--to", "kind", required=True, type=click.Choice(list(EXPORTERS)), help="The tool or format.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Where to write; must not exist yet.")
+@click.option("--to", "kind", required=True, type=click.Choice(list(EXPORTERS)), help="Tool or format to export to.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Path to write; it must not exist yet.")
 @json_option
 @ledger_option
 def export(run: str, kind: str, out: Path, as_json: bool, ledger_path: Path | None) -> None:
@@ -282,12 +282,12 @@ def export(run: str, kind: str, out: Path, as_json: bool, ledger_path: Path | No
     "--output",
     default="report.html",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The new HTML file.",
+    help="Path of the new HTML file.",
 )
 @json_option
 @ledger_option
 def report(runs: tuple[str, ...], output: Path, as_json: bool, ledger_path: Path | None) -> None:
-    """Write one HTML page about each RUN, from released numbers alone; it opens offline."""
+    """Write one HTML report about all the RUNs given, from released numbers only; it opens offline."""
     from dplda.report import write_report
 
     refuse_existing(output)

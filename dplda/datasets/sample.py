@@ -1,4 +1,4 @@
-"""The sample corpus: generated reviews that mix eight planted themes."""
+"""The sample corpus: generated reviews that mix eight known themes."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ _SENTENCES: dict[int, tuple[str, ...]] = {
 
 
 _FloatArray = npt.NDArray[np.float64]
-_BACKGROUND = 0.2  # share of general words in every theme
-_ALPHA = (0.15, 0.14, 0.13, 0.13, 0.12, 0.12, 0.11, 0.10)  # Dirichlet over themes: one or two dominate a document
-_CONTENT = (22, 40)  # fewest and most content words of a document; stop words nearly double its length
+_BACKGROUND = 0.2  # share of a theme's probability that goes to general words
+_ALPHA = (0.15, 0.14, 0.13, 0.13, 0.12, 0.12, 0.11, 0.10)  # Dirichlet prior over themes; one or two dominate a text
+_CONTENT = (22, 40)  # minimum and maximum content words of a document; stop words nearly double its length
 _LONGEST_SENTENCE = max(_SENTENCES)
 _CORPUS_FILE, _THEMES_FILE, _README_FILE = "sample.jsonl.gz", "_themes.json", "README.txt"
 _DOCUMENTS = Range(low=1, high=10_000_000, unit="documents", integer=True)
@@ -152,7 +152,7 @@ class _Uniforms:
 
 
 def _planted_themes() -> tuple[list[str], _FloatArray]:
-    """The sorted content words, and the themes' distributions over them: (8, n_words), rows sum to 1."""
+    """Return the sorted content words and the themes' distributions over them, (8, n_words) with rows that sum to 1."""
     words = sorted(set(_GENERAL).union(*_THEMES.values()))
     place = {word: i for i, word in enumerate(words)}
     matrix = np.zeros((len(_THEMES), len(words)))
@@ -164,7 +164,7 @@ def _planted_themes() -> tuple[list[str], _FloatArray]:
 
 
 def write_sample(directory: str | Path, n_documents: int = 20_000, n_users: int = 4_000, seed: int = 0) -> Path:
-    """Write the corpus, its planted themes and a README into `directory`; return the path of the corpus file.
+    """Write the corpus, its themes and a README into `directory`; return the path of the corpus file.
 
     The same arguments give the same content. Raises `InputError` for a number out of range, an existing file, or a
     folder that cannot be written.
@@ -189,7 +189,7 @@ def write_sample(directory: str | Path, n_documents: int = 20_000, n_users: int 
 
 
 def _themes_json() -> str:
-    """The planted themes as JSON: {theme: {word: probability}}, most probable word first."""
+    """The themes as JSON: {theme: {word: probability}}, most probable word first."""
     words, matrix = _planted_themes()
     tables = {}
     for theme, row in zip(_THEMES, matrix, strict=True):

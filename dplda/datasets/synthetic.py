@@ -12,8 +12,8 @@ from dplda.config import RANGES, Range
 from dplda.errors import InputError
 
 _FloatArray = npt.NDArray[np.float64]
-_BLOCK_TOKENS = 4_000_000  # tokens in memory at once: about 150 MB
-SHORTEST = 3  # tokens: every document is long enough to contribute
+_BLOCK_TOKENS = 4_000_000  # maximum tokens drawn in one step, which take about 150 MB
+SHORTEST = 3  # minimum tokens of a document, so that every document contributes
 _SIZE = Range(low=1, high=2**31 - 2, unit="documents, words or topics", integer=True)
 _POSITIVE = Range(low=0.0, high=1e6, unit="a rate", open_low=True)
 _SEED = Range(low=0, high=2**63 - 1, unit="seed", integer=True)

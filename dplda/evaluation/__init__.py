@@ -1,1 +1,1 @@
-"""Topic quality on planted or public corpora, and grids of runs."""
+"""Topic quality on synthetic corpora with known topics and on public corpora, and grids of runs."""

@@ -1,7 +1,7 @@
 """A grid of runs on one corpus: fits every cell and records it; measures the models if the corpus is public.
 
-Runs on a planted or public corpus draw simulated noise, are not recorded as runs and cost nothing. Runs on a private
-corpus draw exact noise and are charged, and nothing is measured.
+Runs on a synthetic corpus (with known topics) or a public one draw simulated noise, are not recorded as runs and cost
+nothing. Runs on a private corpus draw exact noise and are charged, and nothing is measured.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REPEATS = Range(low=1, high=1000, unit="runs of each cell", integer=True)
 
 
 class Watcher(Progress, Protocol):
-    """Progress of a grid: its cells, and the stages of the present cell."""
+    """Progress of a grid: its cells, and the stages of the current cell."""
 
     def cell(self, cell: Cell, number: int, total: int) -> None:
         """Begin `cell`, the `number`-th of `total`."""
@@ -40,7 +40,7 @@ class Grid:
 
     `common` holds the parameters of `fit` that all cells share; `words` is the public vocabulary, if there is one;
     `dataset` owns the budget. `source` locates the documents and `facts` holds other public facts about them. `judge`
-    measures models of a planted or public corpus, whose noise is drawn from `seed`. Without a judge the corpus is
+    measures models of a synthetic or public corpus, whose noise is drawn from `seed`. Without a judge the corpus is
     private.
     """
 
@@ -95,7 +95,7 @@ class Grid:
 
     @property
     def cells(self) -> list[Cell]:
-        """All cells, repeat by repeat: an interrupted grid is complete for fewer repeats."""
+        """All cells, ordered by repeat, so that an interrupted grid is complete for fewer repeats."""
         return [Cell(*key, repeat) for repeat in range(self.repeats) for key in self.requests]
 
     def quote(self, ledger: Ledger, cells: Sequence[Cell]) -> Quote | None:

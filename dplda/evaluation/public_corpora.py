@@ -1,4 +1,4 @@
-"""Corpora that are planted or declared public, and measures of models on them."""
+"""Synthetic corpora with known topics, corpora declared public, and measures of models on them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Judge(Protocol):
 
 
 class Documents:
-    """Measures models against the documents of `corpus`, which its owner declared public; reads them at once.
+    """Measures models against the documents of `corpus`, which its owner declared public; reads them immediately.
 
     `key` is the key of the ledger in which the documents will be looked up, if it is known.
     """
@@ -60,7 +60,7 @@ class Documents:
 
 
 class Truth:
-    """Measures models against planted topics (n_topics, n_words) over `words`, from which `corpus` was drawn."""
+    """Measures models against the known topics (n_topics, n_words) over `words`, from which `corpus` was drawn."""
 
     kind = ComparisonKind.PLANTED
 
@@ -93,7 +93,10 @@ class Truth:
 def planted(
     n_documents: int, n_words: int, n_topics: int, mean_length: float, alpha0: float, seed: int
 ) -> tuple[Corpus, Truth]:
-    """A corpus with known topics over public words, and its judge. Raises `InputError` for sizes out of range."""
+    """Return a synthetic corpus with known topics over public words, and its judge.
+
+    Raises `InputError` for sizes out of range.
+    """
     counts, topics, _ = synthetic(n_documents, n_words, n_topics, alpha0=alpha0, mean_length=mean_length, seed=seed)
     words = [f"w{i}" for i in range(n_words)]
     name = f"planted-{n_documents}x{n_words}x{n_topics}"

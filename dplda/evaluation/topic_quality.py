@@ -1,4 +1,7 @@
-"""Quality of topics: coherence, diversity, and error against planted topics. Exact: for public corpora only."""
+"""Quality of topics: coherence, diversity, and error against known topics.
+
+The measures are exact, so they are for public corpora only.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,14 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 _FloatArray = npt.NDArray[np.float64]
-_LARGEST_L1 = 2.0  # distance of two topics without a common word
+_LARGEST_L1 = 2.0  # l1 distance of two topics without a common word
 
 
 def npmi(topics: _FloatArray, counts: sparse.csr_matrix, top: int = 10) -> _FloatArray:
-    """Mean NPMI of each topic's `top` words (Bouma 2009), (n_topics,), by co-occurrence in documents.
+    """Coherence: mean NPMI over pairs of each topic's `top` words, (n_topics,), by co-occurrence in documents.
 
-    `counts` is (n_documents, n_words). Pairs that never occur together count -1, pairs in all documents 0.
+    `counts` is (n_documents, n_words). NPMI (Bouma 2009) is -1 for a pair that never occurs together; a pair that is in
+    all documents counts 0.
     """
     present = (sparse.csc_matrix(counts) > 0).astype(np.float64)
     frequency = np.asarray(present.sum(axis=0)).ravel() / present.shape[0]
@@ -40,9 +44,9 @@ def diversity(topics: _FloatArray, top: int = 10) -> float:
 
 
 def matched_error(found: _FloatArray, planted: _FloatArray) -> _FloatArray:
-    """l1 distance of each planted topic (n_topics, n_words) to its one-to-one match in `found`, (n_topics,).
+    """l1 distance of each known topic in `planted` (n_topics, n_words) to its one-to-one match in `found`, (n_topics,).
 
-    If fewer topics were found, the planted topics without a match have the largest distance, 2.
+    If fewer topics were found, the known topics without a match have the largest distance, 2.
     """
     distance = np.abs(planted[:, None] - found[None]).sum(axis=2)
     rows, columns = linear_sum_assignment(distance)

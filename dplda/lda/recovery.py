@@ -15,8 +15,8 @@ from dplda.mechanisms.curator import WordFrequencies
 from dplda.numerics.arrays import to_device, to_numpy
 from dplda.tensor.eigenpairs import EigenPairs, robust_power_method
 
-_AUTOMATIC_TOPICS = 40  # the most topics that --topics auto can find
-_STARTS = 5  # random starts of the power method for each eigenpair, over the number of topics
+_AUTOMATIC_TOPICS = 40  # maximum number of topics that --topics auto can find
+_STARTS = 5  # random starts of the power method per eigenpair and per topic
 
 
 def within_limits(released: WordFrequencies, most: int, limit: float) -> WordFrequencies:

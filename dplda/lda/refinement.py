@@ -13,13 +13,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-_PRIOR = 0.02  # pseudo-count of every word in every topic
-_GROUPS = 4  # groups of words by signal-to-noise ratio
-_LIFTS = 40  # components of the mixture
+_PRIOR = 0.02  # pseudo-count added for every word in every topic
+_GROUPS = 4  # number of groups into which words are divided by signal-to-noise ratio
+_LIFTS = 40  # number of components of the mixture
 _LEAST_LIFT = 0.02
-_WIDTH = 0.25  # standard deviation of a component over its lift
-_STEPS = 25  # of expectation-maximisation for the weights of the mixture
-_SAMPLE = 4000  # counts of a group from which these weights are estimated
+_WIDTH = 0.25  # standard deviation of a component, relative to its lift
+_STEPS = 25  # expectation-maximisation steps for the weights of the mixture
+_SAMPLE = 4000  # number of counts of a group from which these weights are estimated
 
 
 def variational_rounds(
@@ -49,7 +49,7 @@ def variational_rounds(
 
 
 def _posterior(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior mean and median of the true counts (n_words, k), both nonnegative, given noisy `counts`.
+    """Return posterior mean and median of the true counts (n_words, k), both nonnegative, given noisy `counts`.
 
     The noise is Gaussian with standard deviation `std` (n_words,); `frequencies` (n_words,) sum to one. If `std` is
     zero, the result is the counts, with negative ones set to zero.
@@ -73,7 +73,7 @@ def _posterior(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> 
 def _group_posterior(
     x: np.ndarray, std: np.ndarray, expected: np.ndarray, lifts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior mean and median of the true counts (n,) of one group of words, given noisy counts `x` (n,)."""
+    """Return posterior mean and median of the true counts (n,) of one group of words, given noisy counts `x` (n,)."""
     x, std, expected = (np.asarray(values, np.float32)[:, None] for values in (x, std, expected))
     centres = expected * lifts.astype(np.float32)
     spread = (np.float32(_WIDTH) * centres) ** 2

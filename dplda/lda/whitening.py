@@ -39,7 +39,7 @@ def corrected_third_moment(E3: np.ndarray, E2: np.ndarray, m: np.ndarray, alpha0
 
 
 def leading_eigenvalues(M2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues (p,) in descending order and eigenvectors (p, p) of the symmetric M2."""
+    """Return the eigenvalues (p,), descending, and the eigenvectors (p, p) of the symmetric M2."""
     values, vectors = np.linalg.eigh((M2 + M2.T) / 2)
     return values[::-1], vectors[:, ::-1]
 

@@ -104,7 +104,7 @@ def _json(model: TopicModel, path: Path) -> list[Path]:
 
 
 def _pyldavis(model: TopicModel, path: Path) -> list[Path]:
-    """Write arguments for ``pyLDAvis.prepare``: a single pseudo-document, because real lengths are private."""
+    """Write arguments for ``pyLDAvis.prepare``, with a single pseudo-document, because real lengths are private."""
     record = {
         "about": (
             "Keyword arguments for pyLDAvis.prepare, from the released model. The corpus is one "

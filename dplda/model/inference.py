@@ -1,4 +1,7 @@
-"""Topic proportions of documents under fixed topics (fold-in). They are computed from documents: not private."""
+"""Topic proportions of documents under fixed topics (fold-in).
+
+They are computed from documents without noise, so they are not private.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,9 @@ from dplda.model.topic_model import TopicModel
 if TYPE_CHECKING:
     from dplda.store.count_store import CountStore
 
-_ITERATIONS = 1000  # at most; real documents need a few dozen
-_TOLERANCE = 1e-5  # mean absolute change of a posterior parameter, in words
-_CHUNK = 2048  # documents per task of the thread pool
+_ITERATIONS = 1000  # maximum iterations; real documents need a few dozen
+_TOLERANCE = 1e-5  # stop when the mean absolute change of a variational parameter, in word counts, is below this
+_CHUNK = 2048  # number of documents in one task of the thread pool
 
 
 def posterior_mean(

@@ -1,4 +1,4 @@
-"""Model folders: `model.json` and `topics.npz`, without pickles and time stamps, written all or nothing.
+"""Model folders: `model.json` and `topics.npz`, without pickles and timestamps, written completely or not at all.
 
 Disk space is reserved before any budget is spent, so that a full disk costs no budget.
 """
@@ -32,7 +32,7 @@ _BLOCK = 1 << 20
 def save(model: TopicModel, directory: str | Path) -> None:
     """Write `model` into `directory`, which is new or holds only reserved space (`reserve_space`).
 
-    `model.json` is renamed into place last: a folder that has it is complete. Raises `InputError`.
+    `model.json` is renamed into place last, so a folder that has it is complete. Raises `InputError`.
     """
     folder = Path(directory)
     _prepare_folder(folder)

@@ -14,7 +14,7 @@ from dplda.accounting.events import PrivacyStatement
 from dplda.errors import InputError
 
 _SIMPLEX_TOLERANCE = 1e-6
-_LEAST_PRIOR = 1e-9  # share of the prior's sum
+_LEAST_PRIOR = 1e-9  # minimum of each topic's prior parameter, as a share of their sum
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,7 +79,7 @@ class TopicModel:
         section 5.2); a document without a word of the model gets the prior mean. Raises `InputError` for
         a wrong shape, and for negative or non-finite counts.
         """
-        from scipy import sparse  # imported here, as numba is: the command line starts without them
+        from scipy import sparse  # imported here, as numba is, so that the command line starts fast
 
         from dplda.model.inference import posterior_mean
 

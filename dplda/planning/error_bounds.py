@@ -3,9 +3,8 @@
 The proofs state bounds in terms of norms of the noise, (124) to (141), before they hide constants in an O(). This
 module evaluates those terms with the noise of `dplda.placements.published_noise`, so that a bound and a run with the
 published calibration describe the same mechanism. The bounds are on ||mu_i - mu_i^DP||_2 around the topics learned
-without noise. Two distributions are at most sqrt(2) apart: a larger bound says nothing. The bounds inherit the errata
-of docs/privacy.md, section 1: the difference of whitened tensors is cubed (110), Lemma 32 bounds W only in its own
-range, Theorem 6 is a convergence theorem, and the unwhitening of H lacks sqrt(alpha0 (alpha0 + 1)).
+without noise. Two distributions are at most sqrt(2) apart, so a larger bound is vacuous. The bounds apply the
+corrections to the paper listed in docs/privacy.md, section 1.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from dplda.placements.published_noise import (
 )
 
 _FAILURE = 0.05  # probability with which each bound on a norm of the noise may fail
-_LEAST_SHARE = 1e-3  # of the budget for each edge in a chosen split
+_LEAST_SHARE = 1e-3  # minimum share of the budget for each edge in a chosen split
 
 
 def bound(
@@ -88,7 +87,7 @@ def planted(
     """
     mu = synthetic(1, words, topics, alpha0=alpha0, seed=seed, concentration=concentration, zipf=zipf)[1]
     weight = 1 / (topics * (alpha0 + 1))
-    values = np.linalg.eigvalsh(weight * mu @ mu.T)  # those of M2 = sum of weight mu mu'
+    values = np.linalg.eigvalsh(weight * mu @ mu.T)  # eigenvalues of M2 = sum of weight mu mu', without its zeros
     return Quantities(
         documents=documents,
         words=words,

@@ -1,17 +1,20 @@
-"""Forecasts of fits with the default placement, from public numbers alone: no document is read, nothing is charged.
+"""Forecasts of fits with the default placement, from public numbers alone; no document is read, nothing is charged.
 
-The noise follows from the plan: each stage has the multiplier of a fit, and its clip is at the quantile that a fit
-uses, of norms that are nearly log-normal. Words are scaled to equal energy, so that the median norms follow from the
-number of words d, the effective length l of a document, the width p of the block and the eigenvalues:
+The noise of a stage is its noise multiplier times its clipping threshold. The multipliers are those of a fit. The
+threshold is the quantile that a fit uses of the norms of the documents' contributions, which are nearly log-normal.
 
-mean        |h|, |h|^2 = d / l
-subspace    |h| |y|, |y|^2 = p / l for a random block, more by the eigenvalues that it has captured
-core        |y|^2, with the mean direction, of length 1
-tensor      |y|^3, |y|^2 = sum of (eigenvalue + 1 / l) / whitened eigenvalue
-refine      the norm of the scaled counts
+Let h be a document's vector of scaled word frequencies (d,), where d is the number of words. Let y be its projection:
+on the block of p directions in the subspace and core stages, and on the whitened topics in the tensor stage. l is the
+effective length of a document. Words are scaled to equal energy, so the typical norm of a contribution is
 
-Of an eigenvalue v, a block with noise n captures v^3 / (v^2 + n^2), because noise rotates its direction. Supported
-topics are counted as in a fit, on cores with these eigenvalues and noise drawn from a public seed.
+mean        |h|, with |h|^2 = d / l.
+subspace    |h| |y|, with |y|^2 = p / l for a random block. Later blocks add the eigenvalues that they captured.
+core        |y|^2, where y includes the mean direction: 1 + the captured eigenvalues + p / l.
+tensor      |y|^3, where |y|^2 is the sum of (eigenvalue + 1 / l) / (eigenvalue used for whitening) over the topics.
+refine      The norm of the document's scaled expected counts.
+
+Noise rotates the directions of a block. With noise n, it captures v^3 / (v^2 + n^2) of an eigenvalue v. Supported
+topics are counted as in a fit, on matrices with these eigenvalues and noise drawn from a public seed.
 """
 
 from __future__ import annotations
@@ -42,9 +45,9 @@ from dplda.statistics.lda_moments import coefficients
 from dplda.statistics.word_votes import MOST_WORDS
 
 _DOCUMENTS = Range(low=1, high=10**12, unit="documents", integer=True)
-_CUBIC = 1.66  # norm of symmetric Gaussian noise (k, k, k) over std * sqrt(k): the 3-spin model's ground state
-_DRAWN = 200  # eigenvalues, at least, over all draws of the core's noise
-_STEPS = 16  # bisection steps: a precision of about a thousandth, far finer than a forecast
+_CUBIC = 1.66  # norm of symmetric Gaussian noise (k, k, k) over std * sqrt(k) (ground state of the 3-spin model)
+_DRAWN = 200  # approximate number of eigenvalues over all draws of the core's noise
+_STEPS = 16  # bisection steps, which give a precision of about a thousandth, far finer than a forecast
 
 
 @dataclass(frozen=True)
@@ -61,15 +64,15 @@ class StageForecast:
 class Forecast:
     """The expected result of a fit: the number of `words` modelled, topics `supported`, and the `stages`.
 
-    `eigenvalues` are those of the core without noise, descending. With too few words for the topics a fit would stop
-    after the vocabulary: no topic is supported and no other stage is listed.
+    `eigenvalues` are those of the core without noise, descending. With too few words for the topics, a fit would stop
+    after the vocabulary; then no topic is supported and no other stage is listed.
     """
 
     words: int
     supported: int
     stages: tuple[StageForecast, ...]
     eigenvalues: tuple[float, ...] = ()
-    word_power: float = 0.0  # the refinement scales words by frequency to the power of minus this
+    word_power: float = 0.0  # the refinement scales words by their frequency to the power -word_power
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ class ForecastInputs:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Shares of the budget by stage, with sum 1; a stage includes its clip, the vocabulary the vote total."""
+        """Shares of the budget by stage, with sum 1. A stage includes its clip, and the first stage the vote total."""
         events = self.events
         parts = dict.fromkeys((event.stage for event in events), 0.0)
         for event in events:
@@ -113,22 +116,26 @@ class ForecastInputs:
 
 @dataclass(frozen=True)
 class _Noise:
-    """Noise of the stages: `multipliers` by stage; `replaces` if neighbours differ by a replaced unit."""
+    """Computes the noise of stages from their noise `multipliers`; `replaces` if neighbours replace one unit."""
 
     documents: int
     multipliers: Mapping[str, float]
     replaces: bool
 
     def deviation(self, stage: str, replace_factor: float) -> float:
-        """Noise standard deviation of a sum of contributions of norm at most 1."""
+        """Noise standard deviation of a sum of contributions of norm at most 1.
+
+        The sensitivity is 1 for an added or removed unit and `replace_factor` for a replaced one.
+        """
         return self.multipliers[stage] * (replace_factor if self.replaces else 1.0)
 
     def clipped(
         self, stage: str, median: float, quantile: float, replace_factor: float, growth: float = 1.0
     ) -> tuple[float, float]:
-        """Noise standard deviation of a clipped sum, and its mass: the sum of clip factors.
+        """Return the noise standard deviation of a clipped sum, and the expected sum of its clip factors.
 
-        The clip is the `quantile` of log-normal norms with this `median`, before they grew by the factor `growth`.
+        The clip factor of a document is min(1, threshold / norm). The threshold is the `quantile` of log-normal norms
+        with this `median`. The norms have grown by the factor `growth` since the threshold was chosen.
         """
         spread = reference_corpora.SPREADS[stage]
         clip = median * math.exp(spread * norm.ppf(quantile))
@@ -137,17 +144,18 @@ class _Noise:
         return self.deviation(stage, replace_factor) * clip, max(self.documents * float(kept), 1.0)
 
     def of_mean(self, stage: str, median: float, quantile: float, replace_factor: float, growth: float = 1.0) -> float:
-        """Noise standard deviation of a clipped mean."""
+        """Noise standard deviation of a clipped mean; the parameters are those of `clipped`."""
         std, mass = self.clipped(stage, median, quantile, replace_factor, growth)
         return std / mass
 
 
 @dataclass(frozen=True)
 class _Text:
-    """Scaled words of documents: `proportions` (n_words,), distinct words per document `held`, and their `length`.
+    """The scaled words of typical documents.
 
-    `mean` is the squared length of the mean direction and `flat` the mean energy of a word: both are 1 when the
-    frequencies that scale the words carry no noise.
+    `proportions` (n_words,) are the words' frequencies with sum 1, `held` is the number of distinct words per document
+    and `length` the effective length of a document. `mean` is the squared norm of the mean of h and `flat` the mean
+    energy of a word; both are 1 if the frequencies that scale the words carry no noise.
     """
 
     proportions: np.ndarray
@@ -201,9 +209,10 @@ def _forecast(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequence[Ev
 
 
 def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordFrequencies, StageForecast]:
-    """The modelled words. Their noise is the number of documents a word needs, their signal that of the rarest word.
+    """Return the modelled words and the forecast of the stage that selects them or measures their frequencies.
 
-    A public vocabulary needs no threshold; its noise is that of a count.
+    Its noise is the number of documents that must contain a word for it to be selected, and its signal the number that
+    contain the rarest word. With a public vocabulary there is no selection, and the noise is that of a count.
     """
     wanted = reference_corpora.word_frequencies(inputs.settings.vocabulary.max_vocabulary)
     stage = Stage.FREQUENCY if inputs.public_vocabulary else Stage.VOCABULARY
@@ -226,7 +235,10 @@ def _mean_noise(noise: _Noise, text: _Text, d: int) -> float:
 
 
 def _captured(noise: _Noise, text: _Text, d: int, true: np.ndarray) -> tuple[float, np.ndarray]:
-    """Noise per coordinate in the subspace's last round, and what its block captures of the `true` eigenvalues (p,)."""
+    """Return the noise per coordinate in the last round of the subspace stage, and the captured eigenvalues (p,).
+
+    `true` (p,) are the eigenvalues without noise.
+    """
     random = len(true) * text.flat / text.length
     median = math.sqrt(d * text.flat / text.length * random)
     captured = np.zeros_like(true)
@@ -238,9 +250,11 @@ def _captured(noise: _Noise, text: _Text, d: int, true: np.ndarray) -> tuple[flo
 
 
 def _core_quantile(block: np.ndarray, std: float, d: int, topics: int) -> float:
-    """The quantile at which a fit clips the core, by the singular values (p,) of the last `block` and their noise.
+    """The quantile at which a fit clips the core.
 
-    Noise lifts a singular value v to sqrt((v^2 + d n^2) (v^2 + p n^2)) / v (Benaych-Georges and Nadakuditi 2012).
+    A fit derives it from the singular values of the last block, for which `block` (p,) are the values without noise.
+    Noise of standard deviation n per coordinate (`std`) raises a singular value v to sqrt((v^2 + d n^2) (v^2 + p n^2))
+    / v (Benaych-Georges and Nadakuditi 2012).
     """
     p = len(block)
     last = float(block[min(max(topics - 1, 1), p) - 1])
@@ -252,14 +266,14 @@ def _core_quantile(block: np.ndarray, std: float, d: int, topics: int) -> float:
 
 
 def _core_noise(noise: _Noise, text: _Text, captured: np.ndarray, quantile: float) -> float:
-    """Standard deviation of the core's noise, on its diagonal."""
+    """Standard deviation of the noise on the diagonal of the core, whose norms are clipped at `quantile`."""
     mean = text.mean + captured.sum() + len(captured) * text.flat / text.length
-    median = mean * math.exp(-(reference_corpora.SPREADS[Stage.CORE] ** 2) / 2)  # of a log-normal law
+    median = mean * math.exp(-(reference_corpora.SPREADS[Stage.CORE] ** 2) / 2)  # median of a log-normal distribution
     return noise.of_mean(Stage.CORE, median, quantile, SIGNED)
 
 
 def _counted(values: np.ndarray, std: float) -> int:
-    """The mean number of eigenvalues above the noise level, of a core with eigenvalues `values` (p,) and noise."""
+    """The mean number of eigenvalues above the noise level in a core with eigenvalues `values` (p,) plus noise."""
     seen = np.linalg.eigvalsh(np.diag(values) + std * _symmetric_noise(len(values)))
     return round(float((seen > noise_level(std, len(values))).sum(axis=1).mean()))
 
@@ -272,12 +286,15 @@ def _symmetric_noise(p: int) -> np.ndarray:
 
 
 def _tensor_noise(noise: _Noise, text: _Text, values: np.ndarray, level: float) -> float:
-    """Spectral norm of the whitened tensor's noise, for the eigenvalues (k,) that are whitened."""
+    """Spectral norm of the noise on the whitened tensor.
+
+    `values` (k,) are the eigenvalues of the core, and `level` is the noise level below which none is used to whiten.
+    """
     floored = np.maximum(values, max(level, 1e-3 * values[0]))
     square = float(((np.maximum(values, 0.0) + text.flat / text.length) / floored).sum())
     median = square**1.5 * math.exp(
         -(reference_corpora.SPREADS[Stage.TENSOR] ** 2) / 3
-    )  # of the cube of a log-normal length
+    )  # median of the cube of a log-normal length
     quantile = clip_quantile(float(values[-1]), level)
     return _CUBIC * math.sqrt(len(values)) * noise.of_mean(Stage.TENSOR, median, quantile, SIGNED)
 
@@ -288,7 +305,7 @@ def _whitened(k: int, alpha0: float) -> float:
 
 
 def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float, float]:
-    """Noise in one round of the count of a word near the top of one of k equal topics, and that count."""
+    """Return the noise, in one round, of the count of a word near the top of one of k equal topics, and that count."""
     scale = (text.proportions + 1e-5) ** -power
     median = math.sqrt(
         reference_corpora.WORD_ENERGY * text.held * float(text.proportions @ (scale / scale.mean()) ** 2)
@@ -301,7 +318,7 @@ def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float
 def least_epsilon(inputs: ForecastInputs, kind: ReferenceCorpus) -> float | None:
     """The least epsilon in range at which a corpus of `kind` supports all requested topics, or None.
 
-    Multipliers are proportional to the inverse of the total GDP parameter, so that one calibration serves all budgets.
+    Multipliers are inversely proportional to the total GDP parameter, so one calibration serves all budgets.
     """
     settings, events = inputs.settings, inputs.events
     now = gaussian_budget(settings.privacy.epsilon, settings.privacy.delta)
@@ -328,7 +345,7 @@ def least_documents(inputs: ForecastInputs, kind: ReferenceCorpus) -> int | None
 
 
 def _least(holds: Callable[[float], bool], within: Range) -> float | None:
-    """The least number of a range at which `holds` is true, by bisection of its logarithm; None if it is never true."""
+    """The least number of a range at which `holds` is true, found by bisection on a log scale; None if it never is."""
     low, high = within.low, within.high
     if not holds(high):
         return None

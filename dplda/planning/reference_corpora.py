@@ -17,11 +17,11 @@ from dplda.accounting.events import Stage
 _RANKS = (1, 10, 100, 300, 1000, 3000, 10_000, 1_000_000)
 _HELD = (0.098, 0.091, 0.059, 0.035, 0.0155, 0.0053, 0.0011, 2e-6)
 
-PICKED = 65.0  # words of a document before a vocabulary is chosen; each gets a vote of 1 / sqrt(their number)
+PICKED = 65.0  # distinct words of a document before a vocabulary is chosen; each gets a vote of 1 / sqrt(their number)
 VOTE = 0.095  # mean vote for a word by a document that contains it
 LENGTH = 0.7  # effective length of a document in the moments, 1 / mean(1 / length), over its distinct words
 WORD_ENERGY = 0.8  # mean over the words of a document of (count times the share of it assigned to one topic)^2
-_DECAY = 0.5  # eigenvalue j of the scaled second moment, off the mean direction, is proportional to j^-_DECAY
+_DECAY = 0.5  # eigenvalue j of the scaled second moment, orthogonal to the mean direction, is proportional to j^-_DECAY
 TOP_WORD = 0.01  # probability of a word near the top of its topic
 
 # Standard deviations of the logarithms of the units' norms, which are nearly normal.
@@ -36,14 +36,17 @@ SPREADS: dict[str, float] = {
 
 @dataclass(frozen=True)
 class ReferenceCorpus:
-    """A kind of corpus: its name, an example, and the first `eigenvalue` of its scaled second moment off the mean."""
+    """A kind of corpus: its name, an example, and its `eigenvalue`.
+
+    That is the first eigenvalue of its scaled second moment orthogonal to the mean direction.
+    """
 
     name: str
     example: str
     eigenvalue: float
 
     def eigenvalues(self, count: int) -> np.ndarray:
-        """The first `count` eigenvalues off the mean direction without noise, (count,), descending."""
+        """The first `count` eigenvalues orthogonal to the mean direction without noise, (count,), descending."""
         return np.asarray(self.eigenvalue * np.arange(1, count + 1) ** -_DECAY)
 
 

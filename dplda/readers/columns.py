@@ -21,11 +21,11 @@ from dplda.readers.records import (
 )
 
 TEXT_NAMES = ("text", "content", "body", "review", "document", "abstract", "comment", "message")
-_LISTED = 20  # most column names in a message
-_ID_CHARACTERS = 1000  # longer document names are cut; they are only displayed
-_NAME = re.compile(r"[\w./-]{1,40}([ _][\w./-]{1,40}){0,2}")  # up to three short words
+_LISTED = 20  # maximum number of column names shown in a message
+_ID_CHARACTERS = 1000  # maximum characters of a document's name; longer names are cut, because they are only displayed
+_NAME = re.compile(r"[\w./-]{1,40}([ _][\w./-]{1,40}){0,2}")  # a plausible column name: up to three short words
 
-# Values of the text, id and unit columns of one record: None for a missing value, a defect for an unreadable one.
+# Values of one record in the text, id and unit columns, in this order: None if missing, a defect if unreadable.
 Row = tuple[Any, Any, Any]
 _Record = TypeVar("_Record")
 
@@ -34,7 +34,7 @@ class Rows(Protocol):
     """Reads the rows of one file."""
 
     def __call__(self, skip: int) -> Generator[Row | Defect, None, int]:
-        """Yield the rows after the first `skip`; return `skip` less the rows of the file, at least 0."""
+        """Yield the rows after the first `skip`; return how many rows are still to be skipped."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _record(row: Row, ordinal: int, has_unit: bool) -> TextRecord | Defect:
 def choose(path: Path, names: Sequence[str], options: ReadOptions, *, first: bool = True) -> Columns:
     """Choose the columns among `names`. Raises `InputError` for a column that is missing or occurs twice.
 
-    Messages show column names of the `first` part only: the first line of a later part may be a document.
+    Messages show column names of the `first` part only, because the first line of a later part may be a document.
     """
     check_columns(path, names, names if first else None, options)
     text = options.text_field or next((name for name in TEXT_NAMES if name in names), None)

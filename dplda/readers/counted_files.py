@@ -25,7 +25,7 @@ from dplda.readers.word_lists import find_word_list, read_word_list, required_wo
 
 _CHUNK_DOCUMENTS, _CHUNK_ENTRIES = 4096, 1 << 20
 _BLOCK_BYTES = 1 << 24
-_POINTER_BYTES = 8  # of each row of a CSR matrix
+_POINTER_BYTES = 8  # bytes that one row pointer of a CSR matrix takes
 _NUMBER = re.compile(rb"[0-9.eE+-]{1,40}")
 _REGULAR = np.zeros(256, dtype=np.bool_)
 _REGULAR[np.frombuffer(b"0123456789.eE+- \n", dtype=np.uint8)] = True
@@ -348,7 +348,7 @@ def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
         fine = (values >= 0) & (values <= MAX_COUNT)
         if values.dtype.kind == "f":
             fine &= values == np.floor(values)
-    counts = np.full(values.shape, -1, np.int64)  # filled, because unsigned types would wrap at -1
+    counts = np.full(values.shape, -1, np.int64)  # created as int64, because -1 would wrap around in an unsigned type
     counts[fine] = values[fine]
     return counts
 

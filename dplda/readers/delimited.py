@@ -1,8 +1,8 @@
 """CSV and TSV by RFC 4180: a quoted field may contain line breaks, delimiters and doubled quotation marks.
 
 Libraries repair a malformed file by guesses that move text from one record into another. Here every record matches the
-grammar, or the whole file is refused (docs/privacy.md, rule 15). With `one_line` each line is one record, whatever it
-holds.
+grammar, or the whole file is refused (docs/privacy.md, rule 15). With `one_line` each line is one record, even
+inside quotation marks.
 
 Records end as the header does, with CR LF or with LF, because some writers quote a field only if it contains their own
 line end. In a file whose header ends with LF, a CR at the end of an unquoted field belongs to the field, as in files
@@ -24,12 +24,12 @@ from dplda.readers.columns import Columns, ReadOptions, Row, choose, rows_after,
 from dplda.readers.files import BLANK, BOM, MAX_BYTES, check_encoding, decode_field, open_bytes, raw_lines
 from dplda.readers.records import Defect, TextSource
 
-_CHUNK, _LARGEST_CHUNK = 1 << 20, 1 << 24  # bytes read at once, and at most once for a long record
-_HEADER_BYTES, _MOST_COLUMNS = 1 << 20, 100_000  # limits of a header
-_DOUBLED = 1000  # doubled quotation marks in one match; fields with more take the slow way
+_CHUNK, _LARGEST_CHUNK = 1 << 20, 1 << 24  # bytes of one read: usual, and maximum for a long record
+_HEADER_BYTES, _MOST_COLUMNS = 1 << 20, 100_000  # maximum size of the header in bytes and in columns
+_DOUBLED = 1000  # maximum doubled quotation marks in one pattern match; `walk` parses fields with more
 _NAMES = {b",": "CSV", b"\t": "TSV"}
 _MISPLACED = {b"\r": "carriage return", b"\n": "line feed"}
-_Fields = Sequence[bytes]  # raw: with their quotation marks
+_Fields = Sequence[bytes]  # raw fields of a record, with their quotation marks
 
 
 def delimited_source(files: Sequence[Path], options: ReadOptions, delimiter: bytes) -> TextSource:
@@ -73,10 +73,10 @@ class _Grammar:
         return re.compile(self.delimiter.join(fields) + self._close)
 
     def walk(self, buffer: bytes, at: int, most: int) -> tuple[list[slice], int] | bytes:
-        """Parse the record that begins `at`: its first `most` fields, and where the next record begins.
+        """Parse the record that begins `at`. Return its first `most` fields, and where the next one begins.
 
-        If the record continues past the end of `buffer`, returns instead a few bytes that stand for what was read of
-        it: the parser has the same state after them. Raises `_Malformed`.
+        If the record continues past the end of `buffer`, return instead a few bytes that leave the parser in the same
+        state as the part of the record read so far. Raises `_Malformed`.
         """
         fields = list[slice]()
         while True:
@@ -213,7 +213,7 @@ class _Table:
 
 
 def _passed(pattern: re.Pattern[bytes], buffer: bytes, at: int) -> int:
-    """The end of the match of `pattern` that begins `at`."""
+    """The end of the match of `pattern` that begins at the position `at`; `at` if nothing matches."""
     match = pattern.match(buffer, at)
     return at if match is None else match.end()
 

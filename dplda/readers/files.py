@@ -17,13 +17,13 @@ from typing import Any, BinaryIO, cast
 from dplda.errors import InputError
 from dplda.readers.records import MAX_CHARACTERS, Defect
 
-MAX_BYTES = 1 << 26  # of one document, or of its record, before decoding
+MAX_BYTES = 1 << 26  # maximum bytes of one document or its record, before decoding
 BLANK, BOM = b" \t\r", codecs.BOM_UTF8
-_MARKS = '"\t\n\r,'  # these delimit fields and records
+_MARKS = '"\t\n\r,'  # characters that delimit fields and records
 _UTF_8_SIG = codecs.lookup("utf-8-sig")
-_UNPACKED = 1 << 30  # bytes that a file of any size may unpack to
-_EXPANSION = 256  # larger files may unpack to so many times their size
-_BOMS = (  # UTF-32 first: its little-endian mark starts with that of UTF-16
+_UNPACKED = 1 << 30  # bytes to which a compressed file of any size may unpack
+_EXPANSION = 256  # maximum ratio of unpacked to compressed size for files that unpack to more than `_UNPACKED` bytes
+_BOMS = (  # UTF-32 first, because its little-endian mark starts with that of UTF-16
     (BOM, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -60,7 +60,7 @@ def without_gz(path: Path) -> Path:
 
 
 def check_unpacked(path: Path, n_bytes: int) -> None:
-    """Raise `InputError` if `path` unpacks to implausibly many bytes: a decompression bomb."""
+    """Raise `InputError` if `path` unpacks to so many bytes that it may be a decompression bomb."""
     if n_bytes > max(_UNPACKED, _EXPANSION * path.stat().st_size):
         raise InputError(
             f"{path} unpacks to more than {_EXPANSION} times its size. Store it uncompressed if that is right."
@@ -101,7 +101,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str | Defect]]:
 def decode(raw: bytes, encoding: str | None) -> str | Defect:
     """Text of one document in the declared `encoding`, else that of its byte order mark, UTF-8, cp1252 or Latin-1.
 
-    Text with a NUL character is a defect: the bytes are an image, or UTF-16 without a mark.
+    Text with a NUL character is a defect, because the bytes are probably an image, or UTF-16 without a mark.
     """
     if len(raw) > MAX_BYTES:
         return Defect.TOO_LONG

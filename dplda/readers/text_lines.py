@@ -1,4 +1,4 @@
-"""Line formats: JSON lines, and MALLET's lines of a name, a label and a text."""
+"""Readers of JSON lines, and of MALLET files, whose lines hold a name, a label and a text."""
 
 from __future__ import annotations
 
@@ -25,20 +25,26 @@ from dplda.readers.columns import (
 from dplda.readers.files import check_encoding, decode_line, mended, record_lines
 from dplda.readers.records import Defect, TextSource
 
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # the escape of half a surrogate pair
-_SAMPLED_LINES = 100  # lines in which to look for the column names, which the user declares public
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # the JSON escape of half a surrogate pair
+_SAMPLED_LINES = 100  # number of first lines in which column names are looked up; column names are public
 _MALLET_COLUMNS = ("id", "label", "text")
 
 
 def jsonl_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """The JSON lines of `files`, in order. Raises `InputError` if the first lines lack a column."""
+    """A source of the documents in the JSON lines of `files`, in order.
+
+    Raises `InputError` if the first lines lack a column.
+    """
     check_encoding(options.encoding, records=True)
     row = partial(_json_row, columns=_json_columns(files, options), encoding=options.encoding)
     return text_source(files, options, [partial(_rows, file, row) for file in files])
 
 
 def mallet_source(path: Path, options: ReadOptions) -> TextSource:
-    """Lines split at their first two runs of white space. Raises `InputError` for an empty file."""
+    """A source of the documents of a MALLET file, one per line. Raises `InputError` for an empty file.
+
+    A line is split at its first two runs of white space.
+    """
     check_encoding(options.encoding, records=True)
     if next(record_lines(path), None) is None:
         raise InputError(f"{path} is empty.")
@@ -52,11 +58,11 @@ def _rows(path: Path, row: Callable[[bytes], Row | Defect], skip: int) -> Genera
 
 
 def _json_columns(files: Sequence[Path], options: ReadOptions) -> Columns:
-    """Check the options against the first lines.
+    """The columns to read; raises `InputError` if the first lines lack a column that the options name.
 
-    Columns that the options leave out are chosen for each document from its own keys, because a guess from other
-    documents would let one of them change how all are read. Messages show only keys that occur in every sampled line,
-    because another key may be content rather than a column.
+    A column that the options leave out is chosen for each document from its own keys, so that no document changes how
+    another is read. Messages show only keys that occur in every sampled line, because other keys may be content rather
+    than column names.
     """
     lines = islice(chain.from_iterable(map(record_lines, files)), _SAMPLED_LINES)
     parsed = (_parse_line(line, options.encoding) for line in lines if not isinstance(line, Defect))
@@ -90,7 +96,7 @@ def _parse_line(raw: bytes, encoding: str | None) -> dict[str, Any] | Defect:
     if isinstance(line, Defect):
         return line
     text, torn = line
-    if torn and _SURROGATE.search(text):  # an escape or a byte that is not UTF-8: `mended` cannot tell which
+    if torn and _SURROGATE.search(text):  # `mended` cannot tell escaped surrogates from bytes that are not UTF-8
         return Defect.UNDECODABLE
     try:
         fields = json.loads(text)

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from dplda.accounting.accountant import NOTHING, cost, gaussian_epsilon
 from dplda.accounting.events import Event, PrivacyStatement, base_of
 
-_RARE = 0.01  # belief bounds hold for tests that fire for at least this share of the units; delta covers rarer ones
+_RARE = 0.01  # belief bounds hold for tests that are positive for at least this share of units; delta covers rarer ones
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class StageShare:
 def belief_at_most(prior: float, epsilon: float, delta: float) -> float:
     """Upper bound on an attacker's belief, after the release, in a fact whose probability was `prior` before.
 
-    For a test that fires with probability t >= `_RARE` if the unit is in the data, t is at most
-    e^epsilon P(fire | out) + delta; Bayes' rule gives the bound. `epsilon` is in nats.
+    If a test is positive with probability t >= `_RARE` when the unit is in the data, t is at most
+    e^epsilon P(positive | unit absent) + delta. Bayes' rule then gives the bound. `epsilon` is in nats.
     """
     if math.isinf(epsilon) or delta >= _RARE:
         return 1.0
@@ -53,7 +53,7 @@ def success_at_most(statement: PrivacyStatement) -> float:
 
 
 def noise(statement: PrivacyStatement) -> tuple[float, float]:
-    """The GDP parameter mu that dominates the run's events (infinite for exact ones), and the sum of their deltas."""
+    """Return the GDP parameter mu that dominates the run's events (infinite without noise), and their sum of deltas."""
     spent = cost(statement.events)
     return math.sqrt(spent.mu_squared), spent.delta
 
@@ -61,7 +61,7 @@ def noise(statement: PrivacyStatement) -> tuple[float, float]:
 def detected_at_most(false_alarms: NDArray[np.float64], statement: PrivacyStatement) -> NDArray[np.float64]:
     """Upper bound on the detection rate of any test at each rate of `false_alarms` (docs/privacy.md, 4.1).
 
-    The minimum of `epsilon_curve` and `gaussian_curve`: both bounds hold.
+    The minimum of `epsilon_curve` and `gaussian_curve`, because both bounds hold.
     """
     return np.minimum(epsilon_curve(false_alarms, statement), gaussian_curve(false_alarms, statement))
 
@@ -77,7 +77,7 @@ def epsilon_curve(false_alarms: NDArray[np.float64], statement: PrivacyStatement
 
 
 def gaussian_curve(false_alarms: NDArray[np.float64], statement: PrivacyStatement) -> NDArray[np.float64]:
-    """Bound on the detection rate by the run's Gaussian noise: Phi(Phi^-1(rate) + mu) plus the deltas.
+    """Bound on the detection rate from the run's Gaussian noise: Phi(Phi^-1(rate) + mu) plus the deltas.
 
     Dong, Roth and Su 2022, section 2.2; a pure event counts as the Gaussian that dominates it.
     """
@@ -88,7 +88,7 @@ def gaussian_curve(false_alarms: NDArray[np.float64], statement: PrivacyStatemen
 
 
 def spent_together(statements: Sequence[PrivacyStatement]) -> tuple[float, float]:
-    """(epsilon, delta) that several sound runs on the same units spent together, at the sum of their deltas.
+    """Return (epsilon, delta) that several sound runs on the same units spent together, at the sum of their deltas.
 
     The guarantee is not what was spent but the dataset's grant (docs/privacy.md, rule 7).
     """

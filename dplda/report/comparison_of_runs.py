@@ -14,7 +14,7 @@ from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.report.pictures import LONGEST, SCALE, Picture, Table, figure, label, rows_axis, shown
 
-_READABLE_CELLS = 12  # columns up to which a heat map prints its numbers
+_READABLE_CELLS = 12  # maximum number of columns of a heat map that prints its numbers
 _HOW = "Similarity is 1 minus the Hellinger distance: 1 for equal topics, 0 for topics without a word in common."
 
 

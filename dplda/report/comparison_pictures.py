@@ -43,15 +43,15 @@ INTRODUCTIONS = {  # the first paragraph on a comparison, by its kind
         "answer. The guarantee over all of them is shown by: dplda budget show."
     ),
 }
-_DASHES = ("solid", "dash", "dashdot", "dot")  # one for each calibration
+_DASHES = ("solid", "dash", "dashdot", "dot")  # line styles, one for each calibration
 _STAGES = ("read", *Stage)
-_ERROR_AXIS = {"type": "log", "dtick": "D2"}  # good errors differ by factors
-_LARGEST_ERROR = math.sqrt(2)  # the largest l2 distance of two topics: a larger bound says nothing
+_ERROR_AXIS = {"type": "log", "dtick": "D2"}  # logarithmic, because small errors differ by factors
+_LARGEST_ERROR = math.sqrt(2)  # maximum l2 distance of two topics; a larger bound is vacuous
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A quality measure: a field of `Outcome`, with the words for it."""
+    """A quality measure, which is a field of `Outcome`, and its names in the report."""
 
     field: str
     title: str

@@ -24,13 +24,13 @@ from dplda.report import attack_bounds, comparison_of_runs, comparison_pictures,
 from dplda.report.comparison_pictures import Method
 from dplda.report.pictures import Table, number, percent, shown
 
-_PRIORS = (0.01, 0.1, 0.5)  # an attacker's beliefs before the release, in the table of beliefs
+_PRIORS = (0.01, 0.1, 0.5)  # prior beliefs of an attacker that the table of beliefs lists
 _CARD_WORDS = 10
 _SHOWN_ELSEWHERE = ("alpha", "core_eigenvalues", "core_noise_level", "published")
 _SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
 _NOT_PRIVATE, _NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"
-_OPENED = 3  # runs up to which the page shows all in full; with more, the reader opens them
-_STAMPED_BY_NAME = 4  # runs up to which a stamp names them; more are counted
+_OPENED = 3  # maximum number of runs whose sections are open at first
+_STAMPED_BY_NAME = 4  # maximum number of runs that a warning label names; more are counted
 
 
 def write_report(
@@ -86,7 +86,7 @@ def _render(
 
 
 def _verdict(privacy: PrivacyStatement) -> str:
-    """The stamp of a run without a proven guarantee; empty for a sound run."""
+    """The warning label of a run without a proven guarantee; empty for a sound run."""
     if privacy.sound:
         return ""
     return _NOT_PRIVATE if privacy.reason.upper().startswith(_NOT_PRIVATE) else _NOT_PROVEN

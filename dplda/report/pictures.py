@@ -14,12 +14,12 @@ from dplda.characters import replace_unsafe
 # Okabe and Ito 2008, without black and yellow, which are invisible on a dark or a light background.
 COLOURS = BLUE, ORANGE, _GREEN, _PURPLE, RED, _SKY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9"
 GREY = "#808080"
-HATCHES = ("", "/", "x", ".", "\\", "-", "|", "+")  # bars differ in more than colour
+HATCHES = ("", "/", "x", ".", "\\", "-", "|", "+")  # patterns of bars, so that they differ in more than colour
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down")
 SCALE = "Cividis"
 FAINT = "rgba(128,128,128,0.3)"
 _CLEAR = "rgba(0,0,0,0)"
-LONGEST = 24  # characters of an axis label, for phones 360 points wide
+LONGEST = 24  # maximum characters of an axis label, so that it fits a phone 360 points wide
 
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})  # plotly renders a subset of HTML
 

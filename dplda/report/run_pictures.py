@@ -30,7 +30,7 @@ from dplda.report.pictures import (
     shown,
 )
 
-_FALSE_ALARMS = (0.0001, 0.001, 0.01, 0.05, 0.1)  # rates in the table; the figure starts at the first
+_FALSE_ALARMS = (0.0001, 0.001, 0.01, 0.05, 0.1)  # false-alarm rates in the table; the figure starts at the first
 _LABEL_WORDS = 3
 
 

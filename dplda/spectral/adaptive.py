@@ -10,10 +10,10 @@ sum of a a' is applied once, not squared; iterates have unit length, so that thr
 exactly, to twice the threshold where a row is replaced.
 
 `clipped_power_iteration` is the block form that the default placement uses. It has three differences. The threshold is
-found once, at the first X, by a noisy histogram of all norms rather than by a search that stops. It is a quantile of
+chosen once, at the first X, by a noisy histogram of all norms rather than by a search that stops. It is a quantile of
 the norms rather than their maximum, because topics are less sensitive to the bias of a clip than to noise. And a longer
 contribution is scaled down to the clip, which keeps its direction. The placement does the same with the exact integer
-sums and noise of the curator, and with the norms of a document's second moment; this function is for study.
+sums and noise of the curator, and with the norms of a document's second moment; this function is for experiments.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dplda.spectral.calibration import REPLACED_ROW, ROW, ROWS, gaussian_event, 
 from dplda.spectral.power_method import Subspace, noisy_power_method, orthonormal
 
 _HALVINGS = 40  # the thresholds are 2^-40, ..., 1/2, 1; no score exceeds 1
-_CLIP_SHARE = 0.01  # share of the budget for the histogram that places the clip
+_CLIP_SHARE = 0.01  # share of the budget for the histogram from which the clipping threshold is chosen
 
 
 def adaptive_power_iteration(
@@ -60,8 +60,9 @@ def adaptive_power_iteration(
 
     Cost: `rounds` times A X, A' Z, O(n p) and O(d p^2); memory O((n + d) p) in addition to A and its scaled rows. For
     rows of low coherence and a constant gap, sin^2 is of the order d^2 / (epsilon n)^2 (Table 1; measured in
-    docs/papers.md). Seeded floating-point noise is for study; a private release of documents takes the curator's exact
-    noise. Raises `InputError` for NaN, wrong shapes, a wrong budget (delta must be positive), share or beta.
+    docs/papers.md). The seeded floating-point noise is for experiments only; for a private release of documents use
+    the placements, which draw exact noise. Raises `InputError` for NaN, wrong shapes, a wrong budget (delta must be
+    positive), share or beta.
     """
     require_counts(rounds=rounds)
     check_choice("neighbours", neighbours, ROWS)
@@ -90,7 +91,7 @@ def _above_threshold(tails: np.ndarray, epsilon: float, beta: float, rng: np.ran
     """AboveThreshold: the first j whose tail count is small by noisy comparison, or the last j; `epsilon`-private.
 
     The queries are minus the `tails`. One row changes all of them in the same direction, by at most one, so noise
-    Lap(2 / epsilon) suffices for the bound and for the queries (docs/privacy.md, section 2.1). The bound is so high
+    Lap(2 / epsilon) suffices for the bound and for the queries (docs/privacy.md, section 2.1). The bound is high enough
     that, with probability 1 - `beta`, the search stops at a tail count of zero at the latest.
     """
     scale = 2 / epsilon
@@ -119,8 +120,9 @@ def clipped_power_iteration(
     (twice that for ``replaced-row``, because clipped contributions may point in opposite directions).
 
     Cost: `rounds` times A X, A' Z, O(n p) and O(d p^2); memory O((n + d) p) in addition to A and its scaled rows.
-    Seeded floating-point noise is for study; a private release of documents takes the curator's exact noise. Raises
-    `InputError` for NaN, wrong shapes, a wrong budget (delta must be positive) or `beyond`.
+    The seeded floating-point noise is for experiments only; for a private release of documents use the
+    placements, which draw exact noise. Raises `InputError` for NaN, wrong shapes, a wrong budget (delta must be
+    positive) or `beyond`.
     """
     require_counts(rounds=rounds)
     check_choice("neighbours", neighbours, ROWS)
@@ -161,10 +163,11 @@ def _clip(scores: Array, beyond: float, std: float, rng: np.random.Generator) ->
 
 
 def unit_rows(A: Any) -> tuple[Any, Array]:
-    """`A` (n, d), an array or scipy sparse matrix, with rows scaled down to length 1 at most, and the lengths (n,).
+    """Return `A` (n, d) with rows scaled down to length at most 1, and the lengths (n,) of the scaled rows.
 
-    Each row is treated separately, so a long row neither fails nor changes the contributions of others. A row whose
-    squares overflow is scaled to zero. Raises `InputError` for an `A` that is not real and finite or has no columns.
+    `A` is an array or a scipy sparse matrix. Each row is treated separately, so a long row neither fails nor changes
+    the contributions of others. A row whose squares overflow is scaled to zero. Raises `InputError` for an `A` that is
+    not real and finite or has no columns.
     """
     if sparse.issparse(A):
         A = sparse_floats(A, "A")

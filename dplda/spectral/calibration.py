@@ -1,19 +1,20 @@
-"""Sensitivity and noise of private methods on matrices: neighbouring relations, and events that meet a budget.
+"""Sensitivities of products A X under several neighbouring relations, and events that meet a privacy budget.
 
-Two symmetric matrices A and A' are neighbours
+`neighbours` says when two symmetric matrices A and A' are neighbours:
 
-entry         if they differ in one entry and its mirror image, by at most `change` (Hardt and Price 2014, Definition
-              4.1; their Figure 3 counts one of the two)
-spectral      if the spectral norm of A - A' is at most `change` (Definition 4.4)
-row           if A = sum of a a' over rows of squared norm at most `change`, and one row is added or removed
-replaced-row  if one row is replaced by another; a a' - b b' has Frobenius norm sqrt(2), but spectral norm 1
+entry         They differ in one entry and its mirror image, each by at most `change` (Hardt and Price 2014, Definition
+              4.1; their Figure 3 counts only one of the two entries).
+spectral      The spectral norm of A - A' is at most `change` (Definition 4.4).
+row           A is the sum of a a' over rows a of squared norm at most `change`, and one row is added or removed.
+replaced-row  As row, but one row is replaced by another. If a and b are orthogonal unit vectors, a a' - b b' has
+              Frobenius norm sqrt(2) and spectral norm 1.
 
-For X with orthonormal columns, the l2 sensitivities of A X are attained, and so is the l1 sensitivity for entries; the
-other l1 sensitivities are upper bounds.
+X has orthonormal columns. The l2 sensitivities of A X are exact, and so is the l1 sensitivity for entries; the other l1
+sensitivities are upper bounds.
 
-Gaussian queries of multipliers z_j are together mu-GDP with mu^2 = sum of 1 / z_j^2, without loss (Dong, Roth and Su
-2022), and mu is exact for (epsilon, delta) (Balle and Wang 2018). A hundredth of delta is reserved for the rounding of
-accountants that compose the events again.
+Gaussian queries with noise multipliers z_j compose exactly to mu-GDP with mu^2 = sum of 1 / z_j^2 (Dong, Roth and Su
+2022). The conversion between mu and (epsilon, delta) is exact (Balle and Wang 2018). A hundredth of delta is reserved
+for the rounding of accountants that compose the events again.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ ROWS = (ROW, REPLACED_ROW)
 def l2_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False) -> float:
     """Largest Frobenius norm of (A - A') X over neighbours with change 1, for X (d, p) with orthonormal columns.
 
-    For entries it is the root of the sum of the two largest squared row norms of X; with `by_largest_entry` it is the
-    bound sqrt(2 p) max |X_ij| of the paper.
+    For entries it is the square root of the sum of the two largest squared row norms of X. With `by_largest_entry` it
+    is replaced by the paper's upper bound sqrt(2 p) max |X_ij|.
     """
     check_choice("neighbours", neighbours, NEIGHBOURS)
     if neighbours == ENTRY:
@@ -49,8 +50,8 @@ def l2_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False)
 def l1_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False) -> float:
     """Largest sum of absolute entries of (A - A') X over neighbours with change 1, or a bound on it.
 
-    For unit spectral norm it is p sqrt(d), a tenth of the bound in Lemma 4.5; for one row, |a|_1 |X'a|_1 <= sqrt(d p);
-    for a replaced row, sqrt(d p) times the l2 sensitivity.
+    The bound for the spectral relation is p sqrt(d), a tenth of that in Lemma 4.5. For one row it is sqrt(d p), because
+    |a|_1 |X'a|_1 <= sqrt(d p). For a replaced row it is sqrt(d p) times the l2 sensitivity.
     """
     check_choice("neighbours", neighbours, NEIGHBOURS)
     d, p = map(int, X.shape)
@@ -72,7 +73,7 @@ def _largest_rows(X: Array, order: int, by_largest_entry: bool) -> float:
 
 @lru_cache(maxsize=64)
 def total_mu(epsilon: float, delta: float) -> float:
-    """The GDP parameter of (epsilon, delta); `InputError` unless both are in the ranges of a run."""
+    """The GDP parameter mu of (epsilon, delta). Raises `InputError` unless both are in the ranges of a run."""
     RANGES["epsilon"].check("epsilon", epsilon)
     RANGES["delta"].check("delta", delta)
     return gaussian_budget(epsilon, delta)
@@ -84,7 +85,7 @@ def gaussian_event(stage: str, count: int, mu: float) -> Event:
 
 
 def pure_event(stage: str, count: int, mu: float) -> Event:
-    """The event of `count` equal pure queries, together dominated by mu-GDP (docs/privacy.md, section 4.1)."""
+    """The event of `count` equal pure-epsilon queries that together are mu-GDP (docs/privacy.md, section 4.1)."""
     chance = float(norm.cdf(mu / math.sqrt(count) / 2))
     return Event(stage=stage, mechanism=PURE, epsilon=math.log(chance / (1 - chance)), count=count)
 

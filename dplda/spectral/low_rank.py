@@ -44,14 +44,14 @@ def analyze_gauss(
 ) -> Subspace:
     """The k leading eigenvectors of A'A + E, (epsilon, delta)-private for one row of `A`.
 
-    `A` (n, d), array or scipy sparse, has rows of length at most 1 (longer ones are cut to it). A'A changes by at most
-    1 in Frobenius norm when a row is added or removed, by sqrt(2) when one is replaced. E is symmetric Gaussian noise,
-    isotropic for this norm: standard deviation s on the diagonal and s / sqrt(2) off it, where the
-    paper's Algorithm 1 has s throughout; s is calibrated exactly. `values` (k,) are eigenvalues of A'A + E.
+    `A` (n, d), array or scipy sparse, has rows of length at most 1 (longer ones are scaled down to it). A'A changes by
+    at most 1 in Frobenius norm when a row is added or removed, by sqrt(2) when one is replaced. E is symmetric Gaussian
+    noise, isotropic for this norm: standard deviation s on the diagonal and s / sqrt(2) off it, where the paper's
+    Algorithm 1 has s throughout; s is calibrated exactly. `values` (k,) are eigenvalues of A'A + E.
 
     Cost: A'A, O(d^3); memory O(d^2) in addition to A and its rows. Where s_2 = ... = s_d, sin of the angle to the first
-    eigenvector is about sqrt(d / 2) s / (s_1^2 - s_2^2), s_i the singular values of A. Seeded
-    floating-point noise is for study; a private release of documents takes the curator's exact noise. Raises
+    eigenvector is about sqrt(d / 2) s / (s_1^2 - s_2^2), s_i the singular values of A. The seeded floating-point noise
+    is for experiments only; for a private release of documents use the placements, which draw exact noise. Raises
     `InputError` for NaN, wrong shapes, k outside [1, d] or a wrong budget (delta must be positive).
     """
     check_choice("neighbours", neighbours, ROWS)
@@ -81,18 +81,18 @@ def private_power_method(
 ) -> Subspace:
     """The private power method: X <- orth(A X + G), (epsilon, delta)-private for one neighbour of A.
 
-    `A` (d, d) is an array, a scipy sparse matrix or a callable X -> A X, symmetric; a callable is trusted to be. `X`
-    (d, p) is a public start, see `random_basis`. `neighbours` and `change` state what is protected
-    (`dplda.spectral.calibration`); the caller answers for it that the data satisfy them. G is Gaussian, with the exact
+    `A` (d, d) is an array, a scipy sparse matrix or a callable X -> A X, symmetric; for a callable this is not checked.
+    `X` (d, p) is a public start, see `random_basis`. `neighbours` and `change` state what is protected
+    (`dplda.spectral.calibration`); the caller must ensure that the data satisfy them. G is Gaussian, with the exact
     multiplier of `rounds` queries times the l2 sensitivity at the last, already released X; with delta 0 it is Laplace
     with the l1 sensitivity. With `by_largest_entry`, entry-level noise is scaled by max |X_ij| as in Figure 3, and
     otherwise by the two largest rows of X, which is never more.
 
     Differences from the paper: sigma = sqrt(4 p L log(1/delta)) / epsilon is replaced by exact composition, a symmetric
     pair of entries counts twice, and Laplace noise is p L sqrt(d) / epsilon without the factor 10 of Lemma 4.5.
-    Cost: `rounds` products, O(rounds d p^2); O(d p) memory beyond A. Seeded floating-point noise is for study; a
-    private release of documents takes the curator's exact noise. Raises `InputError` as `noisy_power_method` does,
-    and for a wrong budget, `neighbours` or `change`.
+    Cost: `rounds` products, O(rounds d p^2); O(d p) memory beyond A. The seeded floating-point noise is for
+    experiments only; for a private release of documents use the placements, which draw exact noise. Raises `InputError`
+    as `noisy_power_method` does, and for a wrong budget, `neighbours` or `change`.
     """
     require_counts(rounds=rounds)
     event = calibrated_event("power", rounds, epsilon, delta)
@@ -132,9 +132,9 @@ def private_low_rank(
 ) -> LowRank:
     """A private approximation B = X Y' of a symmetric A, of rank p; the corollary takes p = 2 k for rank k.
 
-    Arguments, errors and noise as in `private_power_method`, with `rounds` + 1 queries: the last one is Y = A X + G at
-    the final X. The spectral norm of A - B is at most s_k+1 + O~(s_1 sqrt((k / gap) d log d
-    log(1/delta)) / (epsilon (s_k - s_k+1))), gap = 1 - s_k+1 / s_k (Corollary 4.3). Cost: one product more.
+    Arguments, errors and noise as in `private_power_method`, with `rounds` + 1 queries, of which the last one is Y = A
+    X + G at the final X. The spectral norm of A - B is at most s_k+1 + O~(s_1 sqrt((k / gap) d log d log(1/delta)) /
+    (epsilon (s_k - s_k+1))), gap = 1 - s_k+1 / s_k (Corollary 4.3). Cost: one more product than `private_power_method`.
     """
     require_counts(rounds=rounds)
     event = calibrated_event("power", rounds + 1, epsilon, delta)

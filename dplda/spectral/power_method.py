@@ -37,7 +37,7 @@ class Subspace:
 
 
 def random_basis(rng: np.random.Generator, d: int, p: int, array: Array | None = None) -> Array:
-    """An orthonormal basis (d, p) of a uniformly random subspace: the usual public start of a power method.
+    """An orthonormal basis (d, p) of a uniformly random subspace, the usual public start of a power method.
 
     It has the library, device and type of `array`, or is in NumPy's float64 without one. Cost: d p^2.
     Raises `InputError` unless 1 <= p <= d.
@@ -126,7 +126,7 @@ def orthonormal(Y: Array, away_from: Array | None = None) -> Array:
 
 
 def _largest_sine(X: Array, Y: Array) -> float:
-    """Spectral norm of (I - X X') Y for orthonormal X and Y (d, p): the sine of their largest angle. Cost: d p^2."""
+    """Spectral norm of (I - X X') Y for orthonormal X and Y (d, p), the sine of their largest angle. Cost: d p^2."""
     rest = Y - X @ (X.T @ Y)
     largest = float(namespace(X, Y).linalg.eigvalsh(rest.T @ rest)[-1])
     return math.sqrt(min(max(largest, 0.0), 1.0))

@@ -1,7 +1,7 @@
 """Eigenpairs of a symmetric tensor by robust, noisy and simultaneous power methods.
 
-The robust method is Algorithm 1 of Anandkumar et al. 2014 and of Wang and Anandkumar 2016, the noisy one the common
-part of Algorithms 2 and 3 of the latter, and the simultaneous one that of Wang and Lu, ICML 2017.
+The robust method is Algorithm 1 of Anandkumar et al. 2014 and of Wang and Anandkumar 2016. The noisy method is the
+common part of Algorithms 2 and 3 of Wang and Anandkumar 2016. The simultaneous method is from Wang and Lu, ICML 2017.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from dplda.tensor.implicit import Implicit, along_itself, implicit, scaled_to_un
 class EigenPairs:
     """Eigenvalues `values` (r,) and unit eigenvectors `vectors` (d, r) of a symmetric tensor T ~ sum values v^3.
 
-    `iterations` counts the power steps of all pairs. `residuals` (r,) are the lengths of T(I, u, u) - T(u, u, u) u for
-    the (noisy, deflated) tensor at the last u of each pair for which its product is known: 0 at an eigenvector.
-    `events` are the releases of a private function.
+    `iterations` counts the power steps of all pairs. `residuals` (r,) are the norms of T(I, u, u) - T(u, u, u) u, which
+    are 0 at an eigenvector. T is the (noisy, deflated) tensor, and u the last vector of each pair whose product was
+    computed. `events` are the releases of a private function.
     """
 
     values: Array
@@ -47,15 +47,15 @@ def robust_power_method(
 ) -> EigenPairs:
     """Find `rank` eigenpairs of the symmetric tensor T (d, d, d) by power iterations, restarts and deflation.
 
-    For each pair, `starts` random unit vectors take `iterations` steps; the one with the largest T(v, v, v) takes as
-    many steps again, and its pair is subtracted from T. With `screen`, only the best eighth of the vectors continue
-    after a quarter of the steps; the papers have neither this nor the last steps. Steps end early when no vector moves
-    by more than `tolerance`.
+    For each pair, `starts` random unit vectors take `iterations` steps. The one with the largest T(v, v, v) takes as
+    many steps again, and its pair is subtracted from T. With `screen`, `starts` vectors take a quarter of the steps,
+    and only the best eighth of them then takes `iterations` steps. The papers have neither the screening nor the final
+    steps. Steps end early when no entry of a vector changes by more than `tolerance`.
 
-    Cost: rank * iterations * (starts + 1) products T(I, u, u), about two fifths of them with `screen`; one in a dense T
-    takes d^2 (d + 1) flops. Memory in addition to a dense T: d^2 (d + 1) / 2 + starts * d (d + 1) numbers, or twice T
-    while its symmetry is tested if that is more.
-    Raises `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d.
+    Cost: rank * iterations * (starts + 1) products T(I, u, u), about two fifths of them with `screen`; with a dense T
+    each takes d^2 (d + 1) flops. Memory in addition to a dense T: d^2 (d + 1) / 2 + starts * d (d + 1) numbers, or
+    twice T during the test of its symmetry if that is more. Raises `InputError` unless T is finite, cubic and symmetric
+    and 1 <= rank <= d.
     """
     require_counts(starts=starts, iterations=iterations)
     tensor = implicit(T, rank)
@@ -78,7 +78,7 @@ def robust_power_method(
 
 
 def _no_pairs(tensor: Implicit) -> tuple[Array, Array, Array]:
-    """Empty values (0,), vectors (d, 0) and residuals (0,) in the library of `tensor`."""
+    """Return empty values (0,), vectors (d, 0) and residuals (0,), in the array library of `tensor`."""
     nothing = like(np.empty(0), tensor.example)
     return nothing, like(np.empty((tensor.dimension, 0)), tensor.example), nothing
 
@@ -91,7 +91,7 @@ def _best(tensor: Implicit, U: Array, count: int) -> Array:
 
 
 def _iterate(tensor: Implicit, U: Array, iterations: int, tolerance: float) -> tuple[Array, int]:
-    """U after at most `iterations` steps u <- T(I, u, u) / |T(I, u, u)|, and the number of steps."""
+    """Return U after at most `iterations` steps u <- T(I, u, u) / |T(I, u, u)|, and the number of steps taken."""
     xp = namespace(U)
     for step in range(iterations):
         V = scaled_to_unit(tensor.along(U), U)
@@ -111,12 +111,12 @@ def noisy_power_method(
     iterations: int,
     value: Callable[[Array], Array] | None = None,
 ) -> EigenPairs:
-    """Find `rank` eigenpairs of T (d, d, d) by `iterations` products for each, with `starts` vectors at once.
+    """Find `rank` eigenpairs of T (d, d, d) by `iterations` products for each, with `starts` vectors together.
 
-    Pairs that were found are subtracted from the products. Of the last vectors, the one with the largest T(u, u, u) is
-    kept. `value` maps the columns u of U (d, L) to T(u, u, u), (L,); without it, T(u, u, u) is that of the step before,
-    as in Algorithm 2 of Wang and Anandkumar. The products of T may be noisy. T is not tested for symmetry, and the
-    result is only as private as the products and values are.
+    Pairs found earlier are subtracted from the products. Of the final vectors, the one with the largest T(u, u, u) is
+    kept. `value` maps the columns u of U (d, L) to T(u, u, u), (L,). Without it, T(u, u, u) is taken at the vectors one
+    step earlier, as in Algorithm 2 of Wang and Anandkumar. The products of T may be noisy. T is not tested for
+    symmetry, and the result is only as private as the products and values are.
 
     Cost: rank * iterations products of T with (d, starts) arrays. Memory: O(d (rank + starts)) beyond that of T.
     """
@@ -148,13 +148,14 @@ def simultaneous_power_method(
     iterations: int = 20,
     tolerance: float = 0.0,
 ) -> EigenPairs:
-    """Find `rank` eigenpairs of the symmetric tensor T (d, d, d) at once: Q <- orth(T(I, q_j, q_j)), column by column.
+    """Find `rank` eigenpairs of the symmetric tensor T (d, d, d) together, by steps Q <- orth([T(I, q_j, q_j)]_j).
 
     The start is close to the result. If w is the average of T(I, u, u) over `probes` random u, T(I, I, w) has the
     components of T as eigenvectors and about values^2 as eigenvalues. `rounds` of the matrix power method find its
     leading subspace, and its eigenvectors are the start. Then at most `iterations` tensor steps follow, fewer if no
-    column moves by more than `tolerance`. There are no restarts, and no deflation, which would accumulate errors. But
-    components must be nearly orthogonal, and `rank` of them must stand out in T(I, I, w): equal values separate slowly.
+    entry changes by more than `tolerance`. There are no restarts, and no deflation, which would accumulate errors.
+    However, components must be nearly orthogonal, and `rank` of them must stand out in T(I, I, w), because nearly equal
+    eigenvalues separate slowly.
 
     Cost: d^2 (d + 1) flops for each of probes + rank * (2 rounds + iterations + 3) vectors. Memory: as
     `robust_power_method` with 2 rank starts. Raises `InputError` unless T is finite, cubic and symmetric and

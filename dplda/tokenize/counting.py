@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 _MIN_LETTERS = 2
-_MAX_LETTERS = 1000  # of a word
+_MAX_LETTERS = 1000  # maximum letters of a word
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class WordRule:
         return word if fine else ""
 
 
-_REMEMBERED_PIECES, _REMEMBERED_CHARACTERS = 500_000, 1 << 26  # the cache is dropped when it exceeds one of them
+_REMEMBERED_PIECES, _REMEMBERED_CHARACTERS = 500_000, 1 << 26  # limits of the cache of pieces
 
 
 class Tokens(Protocol):
-    """A tokenizer. Its results depend on nothing but the arguments."""
+    """A tokenizer. Its results depend only on the arguments."""
 
     def pieces(self, text: str) -> list[str]:
         """The pieces of a document; the words of the document are those of its pieces."""
@@ -72,7 +72,7 @@ class WordCounter:
         self._seen = _Pieces(tokens)
 
     def count(self, texts: Sequence[str]) -> Counts:
-        """Count the words of `texts` (n_documents,). The order of words depends on nothing but `texts`."""
+        """Count the words of `texts` (n_documents,). The order of words depends only on `texts`."""
         if len(self._seen) >= _REMEMBERED_PIECES or self._seen.n_characters >= _REMEMBERED_CHARACTERS:
             self._seen = _Pieces(self._tokens)
         pieces, ends, failed = self._pieces(texts)
@@ -87,7 +87,10 @@ class WordCounter:
         return Counts([names[number] for number in used], counts.indptr, indices, counts.data, failed)
 
     def _pieces(self, texts: Sequence[str]) -> tuple[list[int], NDArray[np.int32], list[int]]:
-        """Piece numbers of all documents, the end of each document in them, and the indices of failed documents."""
+        """Return the piece numbers of all documents, the CSR row pointers into them, and the indices of failed texts.
+
+        A text fails if the tokenizer raises an error; it has no row.
+        """
         found: list[int] = []
         ends, failed = [0], []
         number = self._seen.__getitem__
@@ -102,9 +105,10 @@ class WordCounter:
 
 
 def _renumbered(numbers: NDArray[np.int32], size: int) -> tuple[list[int], NDArray[np.int32]]:
-    """The distinct `numbers` (nnz,) below `size`, ordered by last occurrence, and the rank of each number among them.
+    """Renumber `numbers` (nnz,), all below `size`, from 0 without gaps.
 
-    The numbers depend on the order of words in earlier texts, and must not reach the output.
+    Returns the distinct numbers, ordered by last occurrence, and the position of each of `numbers` among them. The
+    original numbers depend on the order of words in earlier texts, so they must not reach the output.
     """
     places = np.arange(len(numbers), dtype=np.int32)
     place = np.empty(size, np.int32)
@@ -115,7 +119,7 @@ def _renumbered(numbers: NDArray[np.int32], size: int) -> tuple[list[int], NDArr
 
 
 class _Numbers(dict[str, int]):
-    """Numbers strings in the order of first occurrence."""
+    """Maps each string to a number, given in the order of first occurrence."""
 
     def __missing__(self, name: str) -> int:
         self[name] = number = len(self)
@@ -123,7 +127,7 @@ class _Numbers(dict[str, int]):
 
 
 class _Pieces(dict[str, int]):
-    """Numbers pieces in the order of first occurrence, and keeps the words of each as a row of a CSR matrix."""
+    """Maps each piece to a number, given in the order of first occurrence, and stores the words of each piece."""
 
     def __init__(self, tokens: Tokens) -> None:
         self.words = _Numbers()
@@ -145,17 +149,17 @@ class _Pieces(dict[str, int]):
         return csr_array(rows, shape=(len(self), len(self.words)))
 
 
-_MOST_JOINED = 10_000  # parts of one run; bounds the memory of the match
+_MOST_JOINED = 10_000  # maximum parts of one run, which bounds the memory of a match
 _APART = {code: " " for code in range(128) if not re.match(r"[\w']", chr(code))}
 
 
 class FastTokens:
-    """The fast tokenizer: one regular expression, a language's `exceptions` (runs and their parts) and a word rule.
+    """The fast tokenizer, which finds words with one regular expression and does not need spaCy.
 
-    The expression finds runs of letters, digits, underscores and combining marks in lower-case text; an apostrophe
-    joins two runs. A run with an exception becomes the parts listed for it ("don't": "do", "n't"); any other run is
-    split at its apostrophes. Parts of two to 1000 letters that are not stop words count. The object does not need
-    spaCy, so that worker processes do not load it.
+    `exceptions` maps the runs that a language splits in a special way to their parts; `word` maps a part to the word it
+    counts as. Runs consist of letters, digits, underscores and combining marks in lower-case text; an apostrophe
+    joins two runs. A run in `exceptions` becomes the parts listed for it ("don't": "do", "n't"); any other run is split
+    at its apostrophes. Parts of two to 1000 letters that are not stop words count.
     """
 
     def __init__(self, exceptions: Mapping[str, tuple[str, ...]], word: WordRule) -> None:
@@ -163,7 +167,7 @@ class FastTokens:
         self._word = word
 
     def pieces(self, text: str) -> list[str]:
-        """Pieces of `text` in lower case; no run crosses their borders."""
+        """Pieces of `text` in lower case, which no run spans."""
         lower = text.lower()
         if lower.isascii():  # splits at punctuation too, which leaves fewer distinct pieces
             lower = lower.translate(_APART)
@@ -178,7 +182,7 @@ class FastTokens:
 
 @cache
 def _runs() -> re.Pattern[str]:
-    """Pattern of runs joined by apostrophes; combining marks do not end a run."""
+    """The pattern of a run: letters, digits, underscores and combining marks, with apostrophes between them."""
     letters = map(chr, range(sys.maxunicode + 1))
     marks = "".join(letter for letter in letters if unicodedata.category(letter).startswith("M"))
     return re.compile(rf"\w+(?:[{marks}]+\w*|'\w+){{0,{_MOST_JOINED}}}")

@@ -1,4 +1,4 @@
-"""Count words on all cores, in the order of the documents and with few of them in memory.
+"""Count words on all cores, in document order, with only a few chunks of documents in memory.
 
 The pool is loky's, because `multiprocessing` would run a user's unguarded script again in every worker process.
 """
@@ -21,8 +21,8 @@ from dplda.tokenize.tokenizer_options import Tokenization
 
 _CHUNK_DOCUMENTS = 4096
 _CHUNK_CHARACTERS = 1 << 21
-_SMALL_CHUNKS = 4  # for fewer chunks, starting processes costs more than it saves
-_MAX_PROCESSES = 8  # more would wait for the process that reads and merges
+_SMALL_CHUNKS = 4  # chunks below which starting processes costs more than it saves
+_MAX_PROCESSES = 8  # more processes would wait for the one that reads and merges
 
 
 class _Chunk(NamedTuple):
@@ -34,7 +34,7 @@ class _Chunk(NamedTuple):
 
 def find_tokens(tokenization: Tokenization) -> Tokens:
     """The tokenizer of `tokenization`. Raises `InputError` if it is not available for the language."""
-    from dplda.tokenize import spacy_tokens  # here, because worker processes import this module and need no spaCy
+    from dplda.tokenize import spacy_tokens  # worker processes import this module but do not need spaCy
 
     return spacy_tokens.find_tokens(tokenization)
 
@@ -42,7 +42,7 @@ def find_tokens(tokenization: Tokenization) -> Tokens:
 def count_words(
     records: Iterable[TextRecord | Defect], tokenization: Tokenization, processes: int | None = None
 ) -> Iterator[CountedDocuments]:
-    """Chunks of counted documents, in order. The number of `processes` (None: one per core) does not affect them.
+    """Chunks of counted documents, in order. They do not depend on the number of `processes` (None: one per core).
 
     Raises `InputError` if the language is not available.
     """
@@ -72,7 +72,7 @@ def _count_in_pool(chunks: Iterable[_Chunk], tokens: Tokens, processes: int) -> 
         for done, future in waiting:
             yield _assemble(done, future.result())
         finished = True
-    finally:  # do not wait for an interrupted pool
+    finally:  # an interrupted pool is killed
         pool.shutdown(kill_workers=not finished)
 
 

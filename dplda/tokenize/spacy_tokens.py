@@ -21,11 +21,11 @@ from dplda.errors import InputError
 from dplda.tokenize.counting import FastTokens, Tokens, WordRule
 from dplda.tokenize.tokenizer_options import Tokenization
 
-_ANALYSED_PIECES = 500_000  # then spaCy's vocabulary is dropped, which bounds memory
-_MAX_PIECE = 200  # characters: a longer piece has no words, because affix rules take cubic time
-_MAX_PART = 10_000  # characters analysed at once in a language without white space between words
+_ANALYSED_PIECES = 500_000  # pieces after which spaCy's vocabulary is dropped, to bound memory
+_MAX_PIECE = 200  # maximum characters of a piece; longer ones have no words, because affix rules take cubic time
+_MAX_PART = 10_000  # maximum characters of one analysis in a language without white space between words
 _PART = re.compile(rf".{{1,{_MAX_PART - 1}}}(?:\s|\Z)|.{{1,{_MAX_PART}}}", re.DOTALL)
-_PLAIN = "spacy.Tokenizer.v1"  # the tokenizer of languages with white space between words
+_PLAIN = "spacy.Tokenizer.v1"  # spaCy's name for the tokenizer of languages with white space between words
 
 
 class SpacyTokens:
@@ -92,7 +92,7 @@ def fast_tokens(language: str = "en", lemmas: bool = False) -> FastTokens:
 
 
 def _faithful(tokens: Any, spelled: list[str], text: str) -> bool:
-    """Whether the tokens spell `text` and have the lengths they were made with: no hash collision replaced one."""
+    """Whether the tokens spell `text` and have their original lengths, so that no hash collision replaced one."""
     return bool(tokens.text == text) and list(map(len, tokens)) == list(map(len, spelled))
 
 
@@ -101,7 +101,7 @@ def _tokenizer(language: str) -> Any:
         pipeline = spacy.blank(language)
     except Exception:  # a missing optional package of a language raises any error
         raise _no_language(language) from None
-    pipeline.vocab.lex_attr_getters = {}  # they take a third of the time, and no word depends on them
+    pipeline.vocab.lex_attr_getters = {}  # lexical attributes take a third of the time, and no word depends on them
     return pipeline.tokenizer
 
 

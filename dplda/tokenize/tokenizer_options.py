@@ -1,4 +1,4 @@
-"""The declared tokenization: tokenizer, language and lemmas. Public, and light to import."""
+"""The options that say how text is split into words; the tokenizers are in spacy_tokens.py and counting.py."""
 
 from __future__ import annotations
 
