@@ -20,6 +20,8 @@ from dplda.store.sketches import Fingerprint, Sketch
 _LANES = 2  # two independent 64-bit sums: 128 bits against accidental collisions
 _DOMAIN = b"dplda corpus fingerprint 1"
 _BUFFERED_DOCUMENTS = 1 << 20  # at least this many documents are buffered before they are merged into their units
+_SMALL_COUNTS = 1 << 10  # counts below this are hashed by table
+_CHUNK = 1 << 15  # entries hashed together, so that intermediate arrays stay in a core's cache
 _Hashes = NDArray[np.uint64]
 
 
@@ -52,7 +54,8 @@ class Fingerprinter:
 
     def add(self, block: Block) -> None:
         """Add documents over the current dictionary."""
-        hashes = np.stack([_document_hashes(block, words) for words in self._words], axis=1)
+        counts = _count_hashes(block.counts)
+        hashes = np.stack([_document_hashes(block, words, counts) for words in self._words], axis=1)
         self._documents += block.n_documents
         self._sums += hashes.sum(axis=0, dtype=np.uint64)
         eligible = np.flatnonzero(_lengths(block) >= MINIMUM_LENGTH)
@@ -169,9 +172,22 @@ def _word_hashes(words: Sequence[str], key: bytes, lane: int) -> _Hashes:
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
 
-def _document_hashes(block: Block, hashes: _Hashes) -> _Hashes:
-    """Hash of each document, (n_documents,): the mixed sum of the mixed hashes of its entries."""
-    return _mixed(_row_sums(block, _mixed(hashes[block.words] + _mixed(block.counts.astype(np.uint64)))))
+def _document_hashes(block: Block, hashes: _Hashes, counts: _Hashes) -> _Hashes:
+    """Hash of each document, (n_documents,), from the hashes of words (n_words,) and of counts (nnz,).
+
+    The hashes of a document's entries are mixed, summed, and the sum is mixed again.
+    """
+    entries = np.empty(len(block.words), np.uint64)
+    for first in range(0, len(entries), _CHUNK):
+        chunk = slice(first, first + _CHUNK)
+        entries[chunk] = _mixed(hashes[block.words[chunk]] + counts[chunk])
+    return _mixed(_row_sums(block, entries))
+
+
+def _count_hashes(counts: NDArray[np.int32]) -> _Hashes:
+    """Hash of each count, (nnz,); most counts are small and are looked up."""
+    table = _mixed(np.arange(_SMALL_COUNTS, dtype=np.uint64))
+    return table[counts] if counts.max(initial=0) < _SMALL_COUNTS else _mixed(counts.astype(np.uint64))
 
 
 def _lengths(block: Block) -> _Hashes:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from store_helpers import SHARD, documents_of, written
 
 from dplda.corpus import Corpus, CountStore
-from dplda.store.fingerprint import _document_hashes, _word_hashes, fingerprint
+from dplda.store.fingerprint import _SMALL_COUNTS, _count_hashes, _document_hashes, _mixed, _word_hashes, fingerprint
 from dplda.store.from_matrix import store_from_matrix
 from dplda.store.sketches import Fingerprint, Sketch
 
@@ -91,7 +91,8 @@ def test_documents_in_common_are_found_whatever_else_the_corpora_hold() -> None:
 
 def test_the_hashes_of_a_sketch_are_no_sums_that_could_be_solved_for() -> None:
     """Of one-word documents the inner hashes differ by what counts add; the outer ones must not."""
-    inner = _document_hashes(next(iter(store_from_matrix(COUNTS, WORDS, None).blocks())), _word_hashes(WORDS, KEY, 0))
+    (block,) = store_from_matrix(COUNTS, WORDS, None).blocks()
+    inner = _document_hashes(block, _word_hashes(WORDS, KEY, 0), _count_hashes(block.counts))
     assert not set(inner.tolist()) & set(sketch(COUNTS).hashes.tolist())
 
 
@@ -220,3 +221,9 @@ def test_a_shard_put_into_a_store_ends_its_fingerprint(tmp_path: Path) -> None:
     found = CountStore.open(tmp_path / "two")
     assert found.identity != store.identity
     assert fingerprint(found, KEY).code == fingerprint(CountStore.open(tmp_path / "one"), KEY).code
+
+
+@pytest.mark.parametrize("largest", [1, _SMALL_COUNTS - 1, _SMALL_COUNTS, 2**31 - 1])
+def test_counts_have_the_same_hashes_by_table_and_without(largest: int) -> None:
+    counts = np.array([1, 2, largest], np.int32)
+    assert np.array_equal(_count_hashes(counts), _mixed(counts.astype(np.uint64)))
