@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -26,6 +27,7 @@ SPENT = "What was charged before stays spent."  # the last sentence of the error
 RANGE_BYTES = 2**26  # approximate size of a range of a large store
 Sums = tuple[Any, ...]  # integers and integer arrays
 Pass = Callable[..., Sums]  # takes the `UnitCounts` of a range, a number of threads, and more arguments
+_unit_sums = lru_cache(maxsize=2)(UnitSums)  # prepared once per contribution, not for each range
 
 
 class Passes(ABC):
@@ -119,7 +121,7 @@ def _count_eligible(counts: UnitCounts, threads: int) -> tuple[int]:
 
 
 def _clipped_sum(counts: UnitCounts, threads: int, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
-    sums = UnitSums(contribution)
+    sums = _unit_sums(contribution)
     all_units = np.arange(counts.n_units)
     zero = np.zeros(contribution.shape, np.int64), 0
     parts = run_ranges(
@@ -142,7 +144,7 @@ def _largest_norm(counts: UnitCounts, threads: int, contribution: Contribution) 
 
 def _norms(counts: UnitCounts, threads: int, contribution: Contribution, chosen: np.ndarray) -> np.ndarray:
     """Unclipped norms of the units `chosen`, -1 where no document is eligible."""
-    sums, before = UnitSums(contribution), counts.entries_before_unit()
+    sums, before = _unit_sums(contribution), counts.entries_before_unit()
     entries = np.concatenate([[0], np.cumsum(before[chosen + 1] - before[chosen])])
     parts = run_ranges(lambda first, last: sums.norms(counts, chosen[first:last]), split(entries, threads))
     return np.concatenate([np.zeros(0), *parts])

@@ -17,13 +17,12 @@ from dplda.accounting.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, 
 from dplda.config import ADJACENCIES
 from dplda.errors import GateError
 from dplda.execution.passes import Passes
-from dplda.mechanisms import noise as noisy_values
 from dplda.mechanisms import propose_test_release
 from dplda.mechanisms.gate import Gate as Gate
 from dplda.mechanisms.gate import Release as Release
 from dplda.mechanisms.gate import WordFrequencies as WordFrequencies
 from dplda.mechanisms.local_sensitivity import PtrResult
-from dplda.mechanisms.noise import Noise, lattice_scale
+from dplda.mechanisms.noise import Noise, NoisyValues, lattice_scale, release_values
 from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.mechanisms.propose_test_release import spectral_topics
 from dplda.numerics.lattice import BOUND, MASS_SHARE
@@ -152,7 +151,7 @@ class Curator:
         """
         event = self._charge(Stage.SIZE_LOWER_BOUND)
         moments = self._exact_moments(h, r, topics)
-        units = noisy_values.release_values(event, self._noise, np.array([float(moments.units)]), 1.0)
+        units = release_values(event, self._noise, np.array([float(moments.units)]), 1.0)
         return propose_test_release.release_topics(
             self._release_values, units, spectral_topics(*moments.corrected(alpha0, h), r, topics), alpha0
         )
@@ -187,8 +186,8 @@ class Curator:
             noise[:, columns] = self._noise.gaussian(scale, n_rows * len(columns)).reshape(n_rows, -1)
         return noise
 
-    def _release_values(self, stage: str, values: np.ndarray, sensitivity: float) -> noisy_values.NoisyValues:
-        return noisy_values.release_values(self._charge(stage), self._noise, values, sensitivity)
+    def _release_values(self, stage: str, values: np.ndarray, sensitivity: float) -> NoisyValues:
+        return release_values(self._charge(stage), self._noise, values, sensitivity)
 
     def _exact_moments(self, h: np.ndarray, r: np.ndarray, topics: int) -> ExactMoments:
         n_words = len(self._in_use())

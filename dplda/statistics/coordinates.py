@@ -10,17 +10,18 @@ import numpy as np
 def unpack(coordinates: np.ndarray, k: int) -> np.ndarray:
     """The symmetric (k, k, k) tensor with entries `coordinates` at a <= b <= c, row-major; (k (k+1) (k+2) / 6,)."""
     T = np.empty((k, k, k))
-    for p in itertools.permutations(_rising(k)):
+    for p in itertools.permutations(rising(k)):
         T[p] = coordinates
     return T
 
 
 def pack(T: np.ndarray) -> np.ndarray:
     """The entries of T (k, k, k) at a <= b <= c, row-major; for symmetric T the inverse of `unpack`."""
-    return np.asarray(T[_rising(len(T))])
+    return np.asarray(T[rising(len(T))])
 
 
-def _rising(k: int) -> tuple[np.ndarray, ...]:
+def rising(k: int) -> tuple[np.ndarray, ...]:
+    """Indices (a, b, c) of the coordinates a <= b <= c < k, row-major."""
     return tuple(np.array(x) for x in zip(*itertools.combinations_with_replacement(range(k), 3), strict=True))
 
 

@@ -5,17 +5,13 @@ The whole tensor, with rows w_i = s_i e_i, is never formed: its norm is computed
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dplda.numerics.compiled import compiled
-from dplda.statistics.statistic import ONE_ROW, SIGNED, Contribution, CudaTwin, Statistic, as_float32
-from dplda.statistics.third_moment import (
-    symmetric_weights,
-    tensor_contribution,
-    tensor_places,
-    tensor_room,
-    tensor_row,
-)
+from dplda.statistics.statistic import Contribution, CudaTwin, as_float32
+from dplda.statistics.third_moment import THIRD_MOMENT, symmetric_weights
 
 
 @compiled(error_model="numpy")
@@ -47,14 +43,9 @@ def _whole_norm(words, counts, first, last, length, scale, amounts):
     return norm * np.sqrt(6.0 * triples + 3.0 * mixed + same)
 
 
-PROJECTED_THIRD_MOMENT = Statistic(
+PROJECTED_THIRD_MOMENT = replace(
+    THIRD_MOMENT,
     name=f"{__name__}:PROJECTED_THIRD_MOMENT",
-    layout=ONE_ROW,
-    replace_factor=SIGNED,
-    contribution=tensor_contribution,
-    row=tensor_row,
-    room=tensor_room,
-    places=tensor_places,
     norm_bound=_whole_norm,
     cuda=CudaTwin("add_projected_third_moment", sides=3),
 )

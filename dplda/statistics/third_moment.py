@@ -10,6 +10,7 @@ import numpy as np
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import FAST
 from dplda.numerics.loops import LANES, add_four, add_scaled, clear, multiply_pairs, padded
+from dplda.statistics.coordinates import rising
 from dplda.statistics.core import four_pairs, pairs_length
 from dplda.statistics.statistic import ONE_ROW, SIGNED, Contribution, CudaTwin, Statistic, as_float32
 
@@ -102,8 +103,8 @@ def tensor_row(k: int, directions: int) -> int:
 def tensor_places(k: int, directions: int) -> np.ndarray:
     """Positions in the runs of the coordinates a <= b <= c, row-major."""
     starts = np.cumsum([0, *(_run(c) for c in range(k))])
-    rising = ((a, b, c) for a in range(k) for b in range(a, k) for c in range(b, k))
-    return np.array([starts[c] + b * (b + 1) // 2 + a for a, b, c in rising])
+    a, b, c = rising(k)
+    return np.asarray(starts[c] + b * (b + 1) // 2 + a)
 
 
 THIRD_MOMENT = Statistic(
@@ -126,6 +127,5 @@ def third_moment(W: np.ndarray) -> Contribution:
 
 def symmetric_weights(k: int) -> np.ndarray:
     """Multiplicities 1, 3, 6 of the coordinates a <= b <= c of a symmetric (k, k, k) tensor (T2)."""
-    return np.array(
-        [(6, 3, 1)[(a == b) + (b == c)] for a in range(k) for b in range(a, k) for c in range(b, k)], np.int64
-    )
+    a, b, c = rising(k)
+    return np.asarray(np.array([6, 3, 1])[(a == b).astype(int) + (b == c)])
