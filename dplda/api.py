@@ -14,7 +14,7 @@ import numpy as np
 from dplda.accounting.accountant import cost, run_epsilon
 from dplda.accounting.budget_plan import calibrate, exact_events
 from dplda.accounting.events import Event, PrivacyStatement, at_least, base_of, merged
-from dplda.config import DEFAULTS, ExecutionSettings, FitSettings, ModelSettings, PrivacySettings, VocabularySettings
+from dplda.config import DEFAULTS, FitSettings
 from dplda.corpus import Corpus
 from dplda.errors import DpldaError, InputError, UnsupportedByData
 from dplda.execution.engines import Engine, running_engine
@@ -60,27 +60,35 @@ def fit(
 ) -> TopicModel:
     """Learn `n_topics` topics of `corpus` under (epsilon, delta) differential privacy per unit.
 
-    `epsilon` is in nats, for the whole run; `vocabulary` is a public word list (None: chosen privately and
-    charged); `split` maps each edge of a placement of the paper to its share of the budget; `simulate_seed` makes the
-    noise reproducible and the run not private. The model is saved in `out`, or in ``models/<run>`` if `models` is
-    set. `seconds` receives the time of each stage; times are private and must stay on this machine. `ledger=False`
-    records nothing and is for simulations. The engine ``dask`` runs passes over the documents on the cluster at the
-    address `scheduler`, whose workers must be able to read the corpus' folder. The device ``cuda`` sums contributions
-    on this machine's GPU, and ``auto`` does so if there is one; noise is always drawn on the CPU.
+    `epsilon` is in nats, for the whole run; `vocabulary` is a public word list (None: chosen privately and charged);
+    `split` maps each edge of the placement, a place of noise such as ``e8``, to its share of the budget;
+    `simulate_seed` makes the noise reproducible and the run not private. The model is saved in `out`, or in
+    ``models/<run>`` if `models` is set. `seconds` receives the time of each stage; times are private and must stay on
+    this machine. `ledger=False` records nothing and is for simulations. The engine ``dask`` runs passes over the
+    documents on the cluster at the address `scheduler`, whose workers must be able to read the corpus' folder. The
+    device ``cuda`` sums contributions on this machine's GPU, and ``auto`` does so if there is one; noise is always
+    drawn on the CPU.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends
     anything. Raises `UnsupportedByData` if the released numbers cannot support the request.
     """
     words = vocabulary if vocabulary is not None else corpus.public_vocabulary
-    settings = FitSettings(
-        privacy=PrivacySettings(epsilon=epsilon, delta=delta, adjacency=adjacency, simulate_seed=simulate_seed),
-        vocabulary=VocabularySettings(
-            words=None if words is None else tuple(words),
-            max_vocabulary=max_vocabulary,
-            max_document_frequency=max_document_frequency,
-        ),
-        model=ModelSettings(topics=n_topics, alpha0=alpha0, placement=placement, calibration=calibration, split=split),
-        execution=ExecutionSettings(engine=engine, scheduler=scheduler, device=device),
+    settings = FitSettings.of(
+        epsilon=epsilon,
+        delta=delta,
+        adjacency=adjacency,
+        simulate_seed=simulate_seed,
+        words=None if words is None else tuple(words),
+        max_vocabulary=max_vocabulary,
+        max_document_frequency=max_document_frequency,
+        topics=n_topics,
+        alpha0=alpha0,
+        placement=placement,
+        calibration=calibration,
+        split=split,
+        engine=engine,
+        scheduler=scheduler,
+        device=device,
     )
     request = Request(corpus, settings, dataset or corpus.name or UNNAMED)
     ledger = Ledger() if ledger is None else ledger
@@ -215,7 +223,7 @@ class _Stopwatch:
     _since: float = 0.0
 
     def start(self, stage: str, total: int | None = None) -> None:
-        """End the previous stage and begin `stage`; time for placing a clip counts to its stage."""
+        """End the previous stage and begin `stage`; choosing a clipping norm counts as time of its stage."""
         self.stop()
         self._stage, self._since = base_of(stage), time.perf_counter()
         self.progress.start(stage, total)

@@ -90,8 +90,8 @@ class ModelSettings:
     """The model, and where its noise goes.
 
     `topics` is a number or ``"auto"`` (chosen from the noisy core alone); `alpha0` is the sum of the LDA prior's
-    parameters; `split` maps each edge of a placement of the paper to its share of the budget (positive, summing to
-    one; None: the placement's default).
+    parameters; `split` maps each edge of the placement, a place of noise such as ``e8``, to its share of the budget
+    (positive, summing to one; None: the placement's default).
     """
 
     topics: int | Literal["auto"] = 20

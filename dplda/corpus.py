@@ -23,13 +23,12 @@ from dplda.progress import NoProgress, Progress
 from dplda.readers.columns import ReadOptions
 from dplda.readers.files import reading
 from dplda.readers.formats import default_name, open_source
-from dplda.readers.reading_options import Reading
+from dplda.readers.reading_options import Reading, Tokenization
 from dplda.readers.records import DOCUMENT, CountedDocuments, CountSource, Defect, Source, TextSource
 from dplda.store.count_store import VERSION, CountStore, is_partial, is_store
 from dplda.store.from_matrix import store_from_matrix
 from dplda.store.partial_store import Notice, Origin, StoreLocked, silent, sweep
 from dplda.store.writer import StoreWriter, as_chunks
-from dplda.tokenize.tokenizer_options import Tokenization
 
 __all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]
 
@@ -171,7 +170,7 @@ def read_corpus(path: str | Path, *, cache: str | Path | None = None, **reading:
 
 
 def _choose(kind: type[_Options], reading: Reading) -> _Options:
-    """The options that the fields of the dataclass `kind` name; None means a field's default."""
+    """A `kind`, with those options of `reading` that are fields of this dataclass; None means a field's default."""
     names = {field.name for field in fields(kind)}
     chosen: dict[str, Any] = {name: value for name, value in reading.items() if name in names and value is not None}
     return kind(**chosen)

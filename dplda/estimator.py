@@ -25,7 +25,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     `dplda.fit` can choose one privately. Each row is a document and a unit; a row with an entry that is not a
     nonnegative whole number contributes nothing. Every fit is charged to `dataset` in the ledger.
 
-    There is no `random_state`, because noise that can be reproduced protects nobody. For experiments on public
+    There is no `random_state`, because noise that can be reproduced gives no privacy. For experiments on public
     documents, `simulate_seed` draws reproducible noise, and the result is NOT PRIVATE. The ledger then refuses
     documents whose budget is bounded; `ledger=False` uses no ledger.
 

@@ -80,7 +80,7 @@ class Library:
 
 
 class EmulatedGpu:
-    """A `dplda.numerics.gpu.Gpu` whose kernels run on the CPU."""
+    """A `dplda.numerics.arrays.Gpu` whose kernels run on the CPU."""
 
     xp = Library()
     multiprocessors = 1

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from dplda.accounting.events import Event
-from dplda.execution.local_passes import LocalPasses
+from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.curator import Curator
 from dplda.store.count_store import Block, CountStore
 from dplda.store.units import UnitCounts, project

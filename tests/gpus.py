@@ -6,7 +6,7 @@ import pytest
 from emulated import COMPILER, EmulatedGpu
 
 from dplda.errors import InputError
-from dplda.numerics.gpu import find_gpu
+from dplda.numerics.arrays import find_gpu
 
 
 def hardware():

@@ -13,7 +13,7 @@ import pytest
 import dplda
 from dplda.accounting.events import GAUSSIAN_THRESHOLD, Event
 from dplda.corpus import Corpus
-from dplda.execution.local_passes import LocalPasses
+from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.gate import Release, WordFrequencies
 from dplda.mechanisms.noise import lattice_scale

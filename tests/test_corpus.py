@@ -11,9 +11,8 @@ from store_helpers import documents_of
 from dplda.corpus import Corpus, read_corpus
 from dplda.errors import InputError
 from dplda.readers.columns import ReadOptions
-from dplda.readers.reading_options import Reading
+from dplda.readers.reading_options import Reading, Tokenization
 from dplda.store.fingerprint import fingerprint
-from dplda.tokenize.tokenizer_options import Tokenization
 
 LINES = [
     {"id": "a", "text": "Stars and planets, stars!", "who": "u"},

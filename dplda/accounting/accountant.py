@@ -1,11 +1,11 @@
 """Composition of events: exact within a run, by a Gaussian-DP filter across runs.
 
-Within a run all multipliers are fixed beforehand, so that Gaussian composition is valid and tight; with pure tests,
-the numerical composition of dp_accounting is. Neither is valid across runs whose parameters depend on earlier outputs
-(docs/privacy.md, section 4.3 has a counterexample). There a filter is fixed at the start: the sum of squared GDP
-parameters may not exceed the capacity of the grant (Smith and Thakurta 2022, Theorem 3), and failure probabilities are
-summed separately. For Gaussian events this sum is twice the zCDP parameter, so the filter is the Renyi filter at every
-order at once, converted to epsilon without loss.
+Within a run all multipliers are fixed beforehand, so that Gaussian composition is valid and tight. If some events are
+pure, the numerical composition of dp_accounting is valid and tight. Neither is valid across runs whose parameters
+depend on earlier outputs (docs/privacy.md, section 4.3 has a counterexample). There a filter is fixed at the start: the
+sum of squared GDP parameters may not exceed the capacity of the grant (Smith and Thakurta 2022, Theorem 3), and failure
+probabilities are summed separately. For Gaussian events this sum is twice the zCDP parameter, so the filter is the
+Renyi filter at every order at once, converted to epsilon without loss.
 """
 
 from __future__ import annotations
@@ -129,5 +129,5 @@ def _composed(mu: float, pure: tuple[Event, ...]) -> Any:
 
 
 def gaussian_budget(epsilon: float, delta: float) -> float:
-    """The total GDP parameter mu of a run at (epsilon, delta), before the accountant's rounding."""
+    """The total GDP parameter mu that (epsilon, delta) allows a run; `calibrate` lowers it further."""
     return math.sqrt(capacity(epsilon, delta).mu_squared)

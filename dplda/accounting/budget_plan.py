@@ -19,7 +19,7 @@ class Share:
     """A stage's share of the run's mu^2: its `weight` over the sum of all weights, split evenly over `count` queries.
 
     `may_fail` says that later guarantees hold only with probability 1 - delta_fail, as after a test (docs/privacy.md,
-    T4). A stage that selects words always may fail (T7).
+    T4). A stage that selects words always counts as one that may fail (T7).
     """
 
     stage: str
@@ -39,8 +39,8 @@ def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[
     """Events, one per query, whose composition meets (epsilon, delta); all fixed before any data are read.
 
     GDP parameters follow mu_j^2 = weight_j mu^2 / (count_j * sum of weights). The common mu starts just below its
-    closed form and is lowered until the accountant agrees. Each query that may fail gets a tenth of the delta kept for
-    failures. Raises `ValueError` if more than nine may fail.
+    closed form and is lowered until the accountant agrees. Of the part of `delta` kept for failures (`FAILURE_SHARE`),
+    each query that may fail gets a tenth. Raises `ValueError` if more than nine may fail.
     """
     total = sum(share.weight for share in shares)
     failure, failing = 0.1 * FAILURE_SHARE * delta, sum(share.n_may_fail for share in shares)

@@ -75,7 +75,7 @@ def mu_shown(positives: np.ndarray, negatives: np.ndarray, failure: float) -> np
 
 
 def lower_bound(less: np.ndarray, more: np.ndarray, shown: _Bound, level: float) -> float:
-    """A lower bound that fails with probability at most `level`.
+    """The largest lower bound `shown` by a threshold test of the evidence; fails with probability at most `level`.
 
     `less` and `more`, (runs,) each, are the log likelihood ratios of runs on the two corpora. A test decides for `more`
     if the ratio exceeds its threshold. The threshold with the largest bound on the first runs is applied to the others.

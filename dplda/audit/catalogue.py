@@ -12,15 +12,14 @@ from dplda import statistics
 from dplda.accounting.budget_plan import Share, calibrate
 from dplda.accounting.events import Stage, clip_of
 from dplda.api import Request
-from dplda.audit.attacker import Attacker
-from dplda.audit.games import Game, Neighbours
+from dplda.audit.games import Attacker, Game, Neighbours
 from dplda.config import PLACEMENTS, FitSettings, ModelSettings, PrivacySettings, VocabularySettings
 from dplda.datasets.synthetic import synthetic
 from dplda.errors import InputError, UnsupportedByData
 from dplda.placements import registry
 from dplda.placements.stages import word_shares
 from dplda.statistics import Contribution
-from dplda.statistics.norm_histogram import CLIP_GRID
+from dplda.statistics.clipping_norms import CLIP_GRID
 from dplda.statistics.word_votes import MOST_WORDS
 
 _WORDS = tuple(f"w{i}" for i in range(6))
@@ -138,7 +137,7 @@ def _unknown_words(settings: PrivacySettings) -> Game:
 
 
 def _clip(settings: PrivacySettings) -> Game:
-    """A game about the histogram's lowest bin: the evidence is 1 if that bin alone reaches the quantile, else -1."""
+    """A game of the query `clip`: the evidence is 1 if the histogram's lowest bin reaches the quantile, else -1."""
     scale = np.array([2.0**-13, 2.0**25, 2.0**25, 1.0, 1.0, 1.0])
     neighbours = _neighbours(settings, {0: _TOKENS}, {1: _TOKENS})
     (event,) = calibrate((Share(_SUM, 1.0),), settings.epsilon, settings.delta)
@@ -176,7 +175,7 @@ def placement_game(placement: str, settings: PrivacySettings) -> Game:
 
 
 def _planted_neighbours(adjacency: str) -> Neighbours:
-    """Planted topics without the last word, and a canary of that word only, whose weight is the largest."""
+    """Planted topics without the last word, and a canary of that word only, whose word scale is the largest."""
     planted, *_ = synthetic(_N_DOCUMENTS, _N_WORDS - 1, _N_TOPICS, mean_length=_LENGTH, concentration=0.5, zipf=0.0)
     base = np.column_stack([planted.toarray(), np.zeros(_N_DOCUMENTS, np.int64)])
     canary, other = np.zeros((2, _N_WORDS), np.int64)

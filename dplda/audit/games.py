@@ -1,12 +1,13 @@
-"""Games: the attacker's log likelihood ratios from many runs on each of two neighbouring corpora.
+"""The attacker in the definition of differential privacy, and its games on two neighbouring corpora.
 
+The attacker knows all other documents and sees every release. A game records its log likelihood ratios in many runs.
 The corpora are synthetic (docs/privacy.md, rule 14), so that nothing is charged and no ledger is opened.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,15 +15,154 @@ from typing import Any
 import numpy as np
 
 from dplda.accounting.accountant import cost, run_epsilon
-from dplda.accounting.events import Event
-from dplda.audit.attacker import Attacker, NoNoise
+from dplda.accounting.events import Event, Stage
 from dplda.audit.bounds import Claim, Shown, show
 from dplda.corpus import Corpus
 from dplda.errors import InputError
-from dplda.execution.local_passes import LocalPasses
+from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.curator import Curator
+from dplda.mechanisms.gate import OutputGate, Release, WordFrequencies
+from dplda.mechanisms.local_sensitivity import PtrResult
 from dplda.mechanisms.noise import ExactNoise, Noise, SimulatedNoise
 from dplda.progress import Progress
+from dplda.statistics import NONNEGATIVE, Contribution
+
+_Numbers = np.ndarray | float
+_CERTAIN = 1e6  # log likelihood ratio added for a released word that only one of the corpora contains
+_MOST = 3.0  # largest log likelihood ratio, in magnitude, of one output of an exact computation
+_GROWTH = 1.001  # factor on W that has the effect of dividing the normaliser by the factor's cube
+
+
+class NoNoise:
+    """A noise source that returns zeros, for the attacker's exact answers."""
+
+    private = False
+
+    def gaussian(self, scale: float, size: int) -> np.ndarray:
+        """Zeros."""
+        return np.zeros(size, np.int64)
+
+    def above_threshold(self, values: Mapping[int, int], scale: float, threshold: int) -> dict[int, int]:
+        """All values."""
+        return dict(values)
+
+    def coins(self, share: float, size: int) -> np.ndarray:
+        """All true."""
+        return np.ones(size, bool)
+
+
+class Attacker:
+    """A gate that forwards every query to `gate` and sums log likelihood ratios of the corpora of `more` and `less`.
+
+    `less` and `more` answer for the two neighbouring corpora without noise. With Gaussian noise of the claimed scale,
+    `evidence` is the log likelihood ratio of all answers that count, regardless of their dependence: by the lemma of
+    Neyman and Pearson no test of these answers has more power. Clips, masses of sums and the tests of configurations 3
+    and 4 do not count, except for the test of the number of units.
+    """
+
+    def __init__(
+        self, gate: OutputGate, less: OutputGate, more: OutputGate, events: Sequence[Event], adjacency: str
+    ) -> None:
+        self.evidence = 0.0
+        self._gate, self._less, self._more = gate, less, more
+        self._multipliers = {event.stage: event.noise_multiplier or 0.0 for event in events}
+        self._votes = NONNEGATIVE if adjacency == "replace" else 1.0
+        self._sums: dict[str, tuple[Contribution, float, Release, Release]] = {}
+        self._known: dict[str, tuple[Any, Any]] = {}  # exact answers, which are equal in every run
+
+    def choose_words(self) -> WordFrequencies:
+        """See `OutputGate`."""
+        return self._weigh_words(self._gate.choose_words(), *self._once("choose_words"))
+
+    def use_words(self, words: Sequence[str]) -> None:
+        """See `OutputGate`."""
+        for gate in (self._gate, self._less, self._more):
+            gate.use_words(words)
+
+    def word_frequencies(self) -> WordFrequencies:
+        """See `OutputGate`."""
+        return self._weigh_words(self._gate.word_frequencies(), *self._once("word_frequencies"))
+
+    def size(self) -> float:
+        """See `OutputGate`."""
+        seen = self._gate.size()
+        self._weigh(seen, *self._once("size"), self._multipliers[Stage.SIZE])
+        return seen
+
+    def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
+        """See `OutputGate`; not counted in the log likelihood ratio."""
+        return self._gate.clip(stage, contribution, quantile, share)
+
+    def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
+        """See `OutputGate`."""
+        seen = self._gate.release(stage, contribution, clip)
+        less, more = self._exact(stage, contribution, clip)
+        root = np.sqrt(contribution.weights)  # scales all coordinates to the same standard deviation
+        self._weigh(root * seen.total, root * less.total, root * more.total, seen.std)
+        return seen
+
+    def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
+        """See `OutputGate`; does not count the direction in which the value moves with the mass that divides the sum.
+
+        The noisy mass is not released.
+        """
+        seen, less, more = (gate.decompose(W, K, theta, clip) for gate in (self._gate, self._less, self._more))
+        smaller = self._less.decompose(_GROWTH * W, K, theta, _GROWTH**3 * clip)
+        return self._weigh_value(seen, less, more, smaller)
+
+    def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
+        """See `OutputGate`."""
+        seen, less, more = (gate.final_topics(alpha0, h, r, topics) for gate in (self._gate, self._less, self._more))
+        n_seen, n_less, n_more = (result.tests[0].bound for result in (seen, less, more))
+        self._weigh(n_seen, n_less, n_more, self._multipliers[Stage.SIZE_LOWER_BOUND])
+        return self._weigh_value(seen, less, more)
+
+    def _once(self, query: str) -> tuple[Any, Any]:
+        """Both exact answers to a query without parameters."""
+        if query not in self._known:
+            self._known[query] = getattr(self._less, query)(), getattr(self._more, query)()
+        return self._known[query]
+
+    def _exact(self, stage: str, contribution: Contribution, clip: float) -> tuple[Release, Release]:
+        """Both exact releases, cached in case the next query of `stage` is equal."""
+        known = self._sums.get(stage)
+        if known is None or known[0] is not contribution or known[1] != clip:
+            less, more = (gate.release(stage, contribution, clip) for gate in (self._less, self._more))
+            known = self._sums[stage] = (contribution, clip, less, more)
+        return known[2:]
+
+    def _weigh_words(self, seen: WordFrequencies, less: WordFrequencies, more: WordFrequencies) -> WordFrequencies:
+        """Add the log likelihood ratios of votes and vote totals, computed from the frequencies and their deviation."""
+        votes = [dict(zip(r.words, r.frequencies / r.std, strict=True)) for r in (seen, less, more)]
+        shared = [word for word in seen.words if word in votes[1] and word in votes[2]]
+        of_seen, of_less, of_more = (np.array([of_word[word] for word in shared]) for of_word in votes)
+        self._weigh(of_seen, of_less, of_more, 1.0)
+        self.evidence += _CERTAIN * sum((word in votes[2]) - (word in votes[1]) for word in seen.words)
+        stage = Stage.FREQUENCY if Stage.FREQUENCY in self._multipliers else Stage.VOCABULARY
+        scale = self._votes * self._multipliers[stage] / self._multipliers[Stage.VOTE_TOTAL]
+        self._weigh(scale / seen.std, scale / less.std, scale / more.std, 1.0)
+        return seen
+
+    def _weigh_value(
+        self, seen: PtrResult, less: PtrResult, more: PtrResult, other: PtrResult | None = None
+    ) -> PtrResult:
+        """Add the log likelihood ratio of values, clipped to `_MOST`, without the direction from `less` to `other`."""
+        if seen.value is None or less.value is None or more.value is None:
+            return seen
+        away = np.zeros_like(less.value) if other is None or other.value is None else other.value - less.value
+        before = self.evidence
+        self._weigh(seen.value, less.value, more.value, seen.std, away)
+        self.evidence = before + min(max(self.evidence - before, -_MOST), _MOST)
+        return seen
+
+    def _weigh(self, seen: _Numbers, less: _Numbers, more: _Numbers, std: float, away: _Numbers = 0.0) -> None:
+        """Add the log likelihood ratio of `seen`, with normal noise of `std`, for the mean `more` against `less`.
+
+        The component of `seen` in the direction `away` does not count.
+        """
+        change, middle = np.asarray(more) - less, (np.asarray(more) + less) / 2
+        change = change - away * (change * away).sum() / max(float(np.square(away).sum()), 1e-300)
+        self.evidence += float((change * (seen - middle)).sum()) / std**2
 
 
 @dataclass(frozen=True)
@@ -89,7 +229,7 @@ class Game:
         return evidence
 
     def _attacker(self, index: int, runs: int, noise: Noise) -> Attacker:
-        """An attacker on one of the corpora, with a plan for all runs. Exact answers may be computed twice a run."""
+        """An attacker on corpus `index`. Events are planned twice a run, for exact answers that are computed twice."""
         stores = [corpus.open() for corpus in self.neighbours.corpora()]
         adjacency = self.neighbours.adjacency
 

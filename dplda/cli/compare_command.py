@@ -137,9 +137,9 @@ def _check_usage(corpus: str | None, options: dict[str, Any]) -> None:
     if planted == (corpus is not None):
         raise click.UsageError("give either CORPUS or --synthetic N,D,K.")
     if planted and (options["public"] or options["vocabulary"] is not None):
-        raise click.UsageError("--public and --vocabulary go with CORPUS: planted documents and words are public.")
+        raise click.UsageError("--public and --vocabulary go with CORPUS: synthetic documents and words are public.")
     if options["seed"] is not None and not (planted or options["public"]):
-        raise click.UsageError("--seed only goes with --synthetic or --public: seeded noise protects nobody.")
+        raise click.UsageError("--seed requires --synthetic or --public: noise from a known seed gives no privacy.")
     if options["output"] is not None:
         refuse_existing(options["output"])
         if not os.path.isdir(options["output"].absolute().parent):

@@ -72,7 +72,7 @@ def _edge_parts(value: str) -> dict[str, float]:
     "--split",
     type=_edge_parts,
     metavar="EDGE=PART,...",
-    help="Share of the budget for each edge (noise location in the paper's graph) of placements config1 to config4; "
+    help="Share of the budget for each edge (noise location) of placements config1 to config4 and tensor-power; "
     "shares sum to 1.",
 )
 @adjacency_option
@@ -140,7 +140,7 @@ def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
 
 def _seed(options: dict[str, Any]) -> int | None:
     if options["seed"] is not None and not options["simulate"]:
-        raise click.UsageError("--seed only goes with --simulate: seeded noise protects nobody.")
+        raise click.UsageError("--seed requires --simulate: noise from a known seed gives no privacy.")
     return (options["seed"] or 0) if options["simulate"] else None
 
 

@@ -14,8 +14,7 @@ from dplda.config import ADJACENCIES, DEFAULTS
 from dplda.errors import InputError
 from dplda.model import TopicModel, load
 from dplda.model.model_files import TEXT_FILE
-from dplda.readers.reading_options import Reading
-from dplda.tokenize.tokenizer_options import TOKENIZERS
+from dplda.readers.reading_options import TOKENIZERS, Reading
 
 if TYPE_CHECKING:
     from dplda.corpus import Corpus

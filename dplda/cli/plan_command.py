@@ -129,7 +129,7 @@ def _tell(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, For
 
 
 def _rows(inputs: ForecastInputs, forecasts: Sequence[Forecast]) -> list[tuple[str, ...]]:
-    """A row for each stage, with the noise and signal of each reference corpus; all end at the same stage."""
+    """A row for each stage, with its noise and signal for each reference corpus; all forecasts have the same stages."""
     shares = inputs.shares
     return [
         (

@@ -10,10 +10,8 @@ from dplda.config import ExecutionSettings
 from dplda.errors import InputError
 from dplda.execution.cluster_passes import ClusterPasses, connected
 from dplda.execution.gpu_passes import GpuPasses
-from dplda.execution.local_passes import LocalPasses
-from dplda.execution.passes import Passes
-from dplda.numerics.arrays import computing_with
-from dplda.numerics.gpu import Gpu, find_gpu
+from dplda.execution.passes import LocalPasses, Passes
+from dplda.numerics.arrays import Gpu, computing_with, find_gpu
 from dplda.statistics.gpu_sums import require_working
 from dplda.store.count_store import CountStore
 

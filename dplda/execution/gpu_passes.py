@@ -12,13 +12,11 @@ from contextlib import contextmanager
 import numpy as np
 
 from dplda.errors import DeviceError, InputError
-from dplda.execution.local_passes import LocalPasses, in_threads
-from dplda.execution.passes import SPENT
-from dplda.numerics.arrays import to_numpy
-from dplda.numerics.gpu import Gpu
+from dplda.execution.passes import SPENT, LocalPasses, in_threads
+from dplda.numerics.arrays import Gpu, to_numpy
 from dplda.statistics import Contribution
+from dplda.statistics.clipping_norms import clip_bins
 from dplda.statistics.gpu_sums import GpuSums, UnitArrays, arranged, upload
-from dplda.statistics.norm_histogram import clip_bins
 from dplda.store.count_store import CountStore
 
 _HELD_SHARE = 0.5  # largest share of the free GPU memory that ranges kept on the GPU take

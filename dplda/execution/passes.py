@@ -2,29 +2,37 @@
 
 A pass maps one range of units to integer sums, which are added across ranges. Integer addition makes the result
 independent of how units are divided into ranges.
+
+`LocalPasses` computes in threads of this process. A small store is one range of units, which stays in memory. A large
+store is divided into many ranges, which threads read again in every pass, so that memory holds one range per thread,
+regardless of the number of documents.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from dplda.numerics.threads import add, run_ranges, split
+from dplda.numerics.threads import add, run_ranges, split, thread_count
 from dplda.statistics import Contribution
-from dplda.statistics.exact_moments import ExactMoments
-from dplda.statistics.norm_histogram import clip_bins
+from dplda.statistics.clipping_norms import clip_bins
+from dplda.statistics.exact_moments import ExactMoments, exact_moments
 from dplda.statistics.unit_sums import UnitSums, count_eligible
 from dplda.statistics.word_votes import count_votes, word_hashes
 from dplda.store.count_store import CountStore
 from dplda.store.units import UnitCounts, UnitRange, all_words, project
 
 SPENT = "What was charged before stays spent."  # the last sentence of the errors that failing passes raise
+_T = TypeVar("_T")
 RANGE_BYTES = 2**26  # approximate size of a range of a large store
+_IN_MEMORY_BYTES = 2**29  # size of the largest store that is kept in memory as one range
 Sums = tuple[Any, ...]  # integers and integer arrays
 Pass = Callable[..., Sums]  # takes the `UnitCounts` of a range, a number of threads, and more arguments
 _unit_sums = lru_cache(maxsize=2)(UnitSums)  # prepared once per contribution, not for each range
@@ -148,3 +156,60 @@ def _norms(counts: UnitCounts, threads: int, contribution: Contribution, chosen:
     entries = np.concatenate([[0], np.cumsum(before[chosen + 1] - before[chosen])])
     parts = run_ranges(lambda first, last: sums.norms(counts, chosen[first:last]), split(entries, threads))
     return np.concatenate([np.zeros(0), *parts])
+
+
+class LocalPasses(Passes):
+    """Passes in threads over `n_ranges` ranges of units; None derives the number from the size of the store."""
+
+    def __init__(self, store: CountStore, n_ranges: int | None = None) -> None:
+        super().__init__(store)
+        in_memory = store.n_bytes <= _IN_MEMORY_BYTES or store.path is None
+        self.n_ranges = n_ranges or (1 if in_memory else -(-store.n_bytes // RANGE_BYTES))
+        self._all: UnitCounts | None = None
+
+    def use_words(self, words: tuple[str, ...]) -> None:
+        """See `Passes`."""
+        super().use_words(words)
+        self._all = None
+
+    def exact_moments(self, h: np.ndarray) -> ExactMoments:
+        """See `Passes`."""
+        return exact_moments(*self._everything().arrays, h)
+
+    def range_counts(self, index: int) -> UnitCounts:
+        """The counts of the range `index`."""
+        if self.n_ranges == 1:
+            return self._everything()
+        return read_range(self._store, self._words, UnitRange(index, self.n_ranges))
+
+    def _everything(self) -> UnitCounts:
+        if self._all is None:
+            self._all = read_range(self._store, self._words, UnitRange())
+        return self._all
+
+    def _map_ranges(self, work: Callable[..., Any], *shared: Any, per_range: Sequence[Any] | None = None) -> list[Any]:
+        return list(self._results(work, shared, per_range))
+
+    def _sum_ranges(self, work: Pass, *shared: Any, per_range: Sequence[Any] | None = None) -> Sums:
+        return add(self._results(work, shared, per_range))
+
+    def _results(self, work: Callable[..., _T], shared: Sequence[Any], per_range: Sequence[Any] | None) -> Iterable[_T]:
+        threads = thread_count() if self.n_ranges == 1 else 1
+
+        def one(index: int) -> _T:
+            more = [] if per_range is None else [per_range[index]]
+            return work(self.range_counts(index), threads, *shared, *more)
+
+        return [one(0)] if self.n_ranges == 1 else in_threads(one, self.n_ranges)
+
+
+def in_threads(work: Callable[[int], _T], n: int) -> Iterable[_T]:
+    """Yield ``work(i)`` for i < n in order, from one thread per core, with no more results pending than threads."""
+    with ThreadPoolExecutor(thread_count()) as pool:
+        started: deque[Future[_T]] = deque()
+        for index in range(n):
+            if len(started) == thread_count():
+                yield started.popleft().result()
+            started.append(pool.submit(work, index))
+        while started:
+            yield started.popleft().result()

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from dplda.ledger import integrity
 from dplda.ledger.database import Store
-from dplda.ledger.filters import LedgerState
+from dplda.ledger.privacy_filter import LedgerState
 from dplda.ledger.schema import CellRow, ComparisonRow
 
 

@@ -25,9 +25,9 @@ from dplda.errors import InputError, LedgerError
 from dplda.ledger import comparisons, integrity, queries
 from dplda.ledger.comparisons import ComparisonLog
 from dplda.ledger.database import Store, default_path
-from dplda.ledger.filters import LedgerState, admit, admit_public
 from dplda.ledger.integrity import Verification, canonical
 from dplda.ledger.ledger_records import DatasetRecord, HistoryRecord, PlannedEvent, Quote, RunRecord, Status
+from dplda.ledger.privacy_filter import LedgerState, admit, admit_public
 from dplda.ledger.reservation import Reservation
 from dplda.ledger.schema import Base, ComparisonRow, DatasetRow, EventRow, GrantRow, RunRow
 from dplda.store.sketches import Fingerprint

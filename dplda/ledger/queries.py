@@ -10,8 +10,8 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from dplda.accounting.events import Event
-from dplda.ledger.filters import LedgerState, total
 from dplda.ledger.ledger_records import DatasetRecord, Grant, HistoryRecord, PlannedEvent, RunRecord, Status
+from dplda.ledger.privacy_filter import LedgerState, total
 from dplda.ledger.schema import (
     ComparisonRow,
     DatasetRow,

@@ -12,8 +12,8 @@ from dplda.accounting.events import Event
 from dplda.errors import BudgetRefused, GateError, InputError, LedgerError
 from dplda.ledger import integrity, queries
 from dplda.ledger.database import Store
-from dplda.ledger.filters import LedgerState, admit
 from dplda.ledger.ledger_records import Status
+from dplda.ledger.privacy_filter import LedgerState, admit
 from dplda.ledger.schema import Base, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow
 from dplda.store.sketches import Fingerprint
 

@@ -1,7 +1,8 @@
 """The ledger's tables (SQLAlchemy).
 
-The schema version is SQLite's ``user_version``. A ledger of a newer version is refused. A change of the tables raises
-`SCHEMA_VERSION` and adds a step to `ADDED` or `ADDED_COLUMNS`, which runs in the same transaction as the new number.
+The schema version is SQLite's ``user_version``. A ledger of a newer version is refused. Whoever changes the tables
+increments `SCHEMA_VERSION` and adds a step to `ADDED` or `ADDED_COLUMNS`, which runs in the same transaction as the new
+number.
 
 Every row of the state tables is written by `integrity.record`, which keeps the journal.
 """

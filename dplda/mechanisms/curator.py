@@ -28,8 +28,8 @@ from dplda.mechanisms.propose_test_release import spectral_topics
 from dplda.numerics.lattice import BOUND, MASS_SHARE
 from dplda.progress import NoProgress, Progress
 from dplda.statistics import NONNEGATIVE, Contribution
+from dplda.statistics.clipping_norms import clip_at_quantile
 from dplda.statistics.exact_moments import ExactMoments
-from dplda.statistics.norm_histogram import clip_at_quantile
 from dplda.statistics.word_votes import MOST_WORDS
 
 
@@ -129,7 +129,7 @@ class Curator:
         return Release(noisy * step, max(noisy_mass, 1.0), multiplier * sensitivity * step)
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
-        """The columns T(v_i, v_i, .), (k, k), of T = clipped mean of E3(W, W, W) + K, by descending eigenvalue (T5).
+        """Noisy columns T(v_i, v_i, .), (k, k), by descending eigenvalue; T = clipped mean of E3(W, W, W) + K (T5).
 
         W (n_words, k) includes the word scale; v_i are the eigenvectors of T(., ., theta). W, the symmetric K
         (k, k, k), theta (k,) and `clip` may depend on earlier releases only. Charges the events ``mass``, ``gap``,
@@ -144,7 +144,7 @@ class Curator:
         return propose_test_release.release_decomposition(self._release_values, total[0] * step, K, theta, change)
 
     def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
-        """The columns w_i (r . mu_i) mu_i, (n_words, topics), of the exact moments of all eligible units (T6).
+        """Noisy columns w_i (r . mu_i) mu_i, (n_words, topics), from the exact moments of all eligible units (T6).
 
         h (n_words,) in [0, 1] and r (n_words,) are public; 2 <= topics < n_words. Charges the events ``size lower
         bound``, ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics`` until a test fails.

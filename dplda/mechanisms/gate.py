@@ -69,7 +69,7 @@ class OutputGate(Gate, Protocol):
     """A gate that can also release the noisy output of an exact computation (configurations 3 and 4)."""
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
-        """The decomposition of the whitened third moment's clipped mean plus K."""
+        """The noisy decomposition of the whitened third moment's clipped mean plus K, which is LDA's correction."""
 
     def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
-        """Topics computed from the exact moments of all units."""
+        """Noisy topics, computed from the exact moments of all units."""

@@ -106,8 +106,8 @@ def lattice_scale(multiplier: float, sensitivity: float, weight: int = 1) -> flo
 
     `sensitivity` is in lattice units. T8 treats the noise as a continuous Gaussian only if the scale is far above 2
     lattice steps. The smallest scale in use is about 10^5, where T8 reduces the multiplier by 10^-10 of it; the factor
-    below more than compensates. The result is a multiple of 1/64: OpenDP computes with its exact fraction, and a short
-    one takes a tenth less time.
+    1 + 1e-7 more than compensates. The result is a multiple of 1/64: OpenDP computes with the exact fraction, and one
+    with a small denominator takes a tenth less time.
     """
     scale = multiplier * sensitivity / math.sqrt(weight)
     if scale < 1e4:

@@ -15,10 +15,10 @@ from dplda.numerics.lattice import BOUND
 def selection_threshold(scale: float, delta: float, most_words: int) -> int:
     """The least lattice value at which a word may be released (T7', with the discrete tail of rule 9).
 
-    A unit alone on at most `most_words` words gives them weights of norm at most B. The probability that one of them
-    is released is largest for one word of weight sqrt(y) B and equal weights on all others (T7'). Bisection finds the
-    least threshold at which it is at most `delta` for every y; T7' needs at least 2 B. The discrete Gaussian of
-    parameter `scale` has P(Z >= z) <= 1 - Phi((z - 1) / scale), hence the extra step.
+    A unit votes for at most `most_words` words that no other unit contains, with weights of norm at most B. The
+    probability that one of these words is released is largest for one word of weight sqrt(y) B and equal weights on all
+    others (T7'). Bisection finds the least threshold at which it is at most `delta` for every y; T7' needs at least 2
+    B. The discrete Gaussian of parameter `scale` has P(Z >= z) <= 1 - Phi((z - 1) / scale), hence the extra step.
     """
     low, high = 0.0, 2.0 * BOUND + 40.0 * scale
     while high - low > max(1.0, 1e-9 * high):

@@ -33,7 +33,7 @@ _LARGEST2, _LARGEST3 = 2.0, 6.0  # upper bounds of the Frobenius norms of M and 
 
 @dataclass(frozen=True, repr=False)  # no repr: a traceback that prints variables cannot show private values
 class PerturbedEigenvectors:
-    """Configuration 3: the exact `columns` T(v_i, v_i, .), (k, k).
+    """What configuration 3 computes before any noise: the exact `columns` T(v_i, v_i, .), (k, k).
 
     v_i are the eigenvectors of T(., ., theta) by descending eigenvalue, `gap` is the least gap of their eigenvalues,
     and `norm` is the operator norm of the (k, k^2) unfolding of T.
@@ -52,7 +52,7 @@ def _whitened_tensor(coordinates: np.ndarray, K: np.ndarray, largest: float) -> 
 
 
 def decompose(T: np.ndarray, theta: np.ndarray, largest: float) -> PerturbedEigenvectors:
-    """Decompose the symmetric T (k, k, k) along theta (k,); the gap is at most `largest`, and equals it for k = 1."""
+    """Decompose the symmetric T (k, k, k) along theta (k,); the gap is cut at `largest`, a public bound on |T|."""
     A = T @ (theta / np.linalg.norm(theta))
     values, V = np.linalg.eigh((A + A.T) / 2)
     V = V[:, ::-1]
@@ -63,7 +63,9 @@ def decompose(T: np.ndarray, theta: np.ndarray, largest: float) -> PerturbedEige
 
 @dataclass(frozen=True, repr=False)
 class SpectralTopics:
-    """Configuration 4: the exact `topics` (d, k), columns (r . x_i) x_i, in population w_i (r . mu_i) mu_i.
+    """What configuration 4 computes before any noise: the exact `topics` (d, k), with columns (r . x_i) x_i.
+
+    For LDA's population moments these are w_i (r . mu_i) mu_i (docs/privacy.md, section 3).
 
     `eigenvalues` are those of M of order 1, k and k + 1; `norm` is the operator norm of B; `gap` is the least
     eigenvalue gap of H = R B R, R = M^(-1/2) on the topics' space. Without k positive eigenvalues, gap and topics

@@ -25,9 +25,9 @@ _SOURCES = ("numerics/*.py", "statistics/*.py", "config.py", "splitmix.py")  # c
 def compiled(*, keep: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorator that compiles a function for the CPU; it runs without the interpreter lock.
 
-    `options` are those of ``numba.njit``. The code is cached in ``$NUMBA_CACHE_DIR``, else in the user's cache folder.
-    If neither is writable, without `keep`, and outside this package, whose sources alone name the folder, it is
-    compiled again in every process.
+    `options` are those of ``numba.njit``. The code is cached in a folder in ``$NUMBA_CACHE_DIR`` if that is set, else
+    in the user's cache folder. It is compiled again in every process if the folder is not writable, if `keep` is
+    false, or if the function belongs to another package: the folder is named after this package's sources only.
 
     Calls between compiled functions are inlined. Otherwise a called function could exist in two versions that add
     floating-point numbers in different orders: one compiled alone, and one that the compiler inlined. Which of them

@@ -3,8 +3,8 @@
 X        exact: x_i, the unwhitened eigenvectors of the whitened M3(., ., h), for public h; words are not scaled
 tests    a lower bound on the number of units, the spectrum of M2, the norm of M3(., ., h), and the least eigenvalue gap
          of the whitened M3(., ., h); each is noisy, and the next is made only if the bound can still be finite
-Y        noisy y_i = (r . x_i) x_i for public r, with noise for the bound of the local sensitivity of the whole map
-         (T4, T6 of docs/privacy.md); y_i is proportional to mu_i, and does not depend on the sign of x_i
+Y        noisy y_i = (r . x_i) x_i for public r, with noise scaled to the bound on the local sensitivity of the whole
+         map (T4, T6 of docs/privacy.md); y_i is proportional to mu_i, and does not depend on the sign of x_i
 topics   y_i on the simplex, with prevalence proportional to the sum of its entries
 
 X is computed by the curator and never released. If a test fails, the run ends without topics; the results of the tests

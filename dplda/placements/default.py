@@ -3,7 +3,8 @@
 size     noisy number of units
 m        noisy mean word proportions
 X        the direction of m, and a subspace orthogonal to it by noisy power rounds X <- orth(E2 X); each unit is clipped
-         by its exact norm, and rows of E2 X are shrunk as far as noise is expected to dominate them
+         by the exact norm of its own part of E2 X, and rows of E2 X are shrunk as far as noise is expected to dominate
+         them
 core     noisy X' E2 X; with LDA's correction it is X' M2 X
 k        the number of topics requested, or the number of eigenvalues of X' M2 X above the noise level
 W        whitening by the k leading eigenpairs of X' M2 X
@@ -24,15 +25,21 @@ from dplda.accounting.accountant import gaussian_budget
 from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage, clip_of
 from dplda.config import FitSettings
-from dplda.lda.recovery import Learned, by_prevalence, eigenpairs, most_topics, to_topics, topic_count, word_scale
-from dplda.lda.refinement import variational_rounds
-from dplda.lda.whitening import (
+from dplda.lda.recovery import (
+    Learned,
     Whitening,
+    by_prevalence,
     corrected_second_moment,
     corrected_third_moment,
+    eigenpairs,
     leading_eigenvalues,
+    most_topics,
     noise_level,
+    to_topics,
+    topic_count,
+    word_scale,
 )
+from dplda.lda.refinement import variational_rounds
 from dplda.mechanisms.curator import Gate, Release, WordFrequencies
 from dplda.numerics.threads import one_blas_thread
 from dplda.placements.stages import LOW_QUANTILE, StageReleaser, clip_quantile, first_shares, spectrum_facts
@@ -125,9 +132,9 @@ def _shrunk_rows(Y: np.ndarray, std: float, energy: np.ndarray) -> np.ndarray:
 
 
 def _signal_and_noise(block: Release, topics: int) -> tuple[float, float]:
-    """The singular value of the last topic in the `block` E2 X (d, p) above noise, and the expected noise of the core.
+    """The last topic's singular value of the `block` E2 X (d, p), less the block's noise, and the noise of the core.
 
-    The block's noise has the spectral norm std (sqrt(d) + sqrt(p)); that of a core of p columns is below a third of it.
+    The block's noise has spectral norm std (sqrt(d) + sqrt(p)). The core's is below a third of that, which is returned.
     """
     d, p = block.total.shape
     values, noise = np.linalg.svd(block.mean, compute_uv=False), block.mean_std * (np.sqrt(d) + np.sqrt(p))

@@ -8,7 +8,7 @@ pairs         eigenpairs of T by the robust tensor power method; + noise in conf
 topics        pairs unwhitened by M2 + noise in configurations 1 to 3 (edge e8); by M2, + noise on the topics, in
               configuration 4 (edge e9)
 
-The paper leaves details open. They are read as follows, and where it is named, the authors' code decides:
+The paper leaves details open. They are read as follows; each item says where it follows or leaves the authors' code:
 
 * A symmetric array gets symmetric noise. The noise on e4, e6 and e8 has the printed standard deviation where indices
   differ; the code symmetrises e6 in the same way. On e3 it is the symmetric part of independent entries, which is all
@@ -36,8 +36,16 @@ from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage
 from dplda.config import FitSettings
 from dplda.errors import InputError
-from dplda.lda.recovery import Learned, by_prevalence, eigenpairs, prevalence, project_to_simplex
-from dplda.lda.whitening import Whitening, corrected_second_moment, corrected_third_moment
+from dplda.lda.recovery import (
+    Learned,
+    Whitening,
+    by_prevalence,
+    corrected_second_moment,
+    corrected_third_moment,
+    eigenpairs,
+    prevalence,
+    project_to_simplex,
+)
 from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.numerics.threads import one_blas_thread
 from dplda.placements.published_noise import EdgeNoise, Quantities, edge_budgets, edge_noise

@@ -83,7 +83,7 @@ def delta_2(documents: float, alpha0: float) -> float:
 
 
 def delta_3(documents: float, alpha0: float) -> float:
-    """l1 sensitivity of M3 (Theorem 4, equation 96), which counts one of its three terms B."""
+    """l1 sensitivity of M3 (Theorem 4, equation 96); its proof counts only one of three B terms (docs/privacy.md)."""
     _, b, c3 = coefficients(alpha0)
     N = documents
     return (2 - 4 * b + 6 * c3 * (N - 1) / (N - 2)) / N
@@ -132,12 +132,12 @@ def topic_scale(alpha0: float) -> float:
 
 
 def _sigma_floor(alpha0: float) -> float:
-    """The value to which noisy eigenvalues of M2 are raised at least, in the paper's units."""
+    """The least value of noisy eigenvalues of M2, to which smaller ones are raised, in the paper's units."""
     return _FLOOR / (alpha0 * (alpha0 + 1))
 
 
 def gap_floor(alpha0: float) -> float:
-    """The value to which noisy gaps of the whitened M3 are raised at least, in the paper's units."""
+    """The least value of noisy gaps of the whitened M3, to which smaller ones are raised, in the paper's units."""
     return _FLOOR / topic_scale(alpha0)
 
 

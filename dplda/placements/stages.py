@@ -27,8 +27,19 @@ from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage, clip_of
 from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
-from dplda.lda.recovery import Learned, by_prevalence, most_topics, prevalence, to_topics, topic_count, word_scale
-from dplda.lda.whitening import Whitening, corrected_second_moment, corrected_third_moment, noise_level
+from dplda.lda.recovery import (
+    Learned,
+    Whitening,
+    by_prevalence,
+    corrected_second_moment,
+    corrected_third_moment,
+    most_topics,
+    noise_level,
+    prevalence,
+    to_topics,
+    topic_count,
+    word_scale,
+)
 from dplda.mechanisms.curator import Gate, Release, WordFrequencies
 from dplda.mechanisms.local_sensitivity import PtrResult
 from dplda.statistics import Contribution
@@ -55,7 +66,7 @@ def word_shares(public_vocabulary: bool) -> tuple[Share, ...]:
 
 
 def first_shares(public_vocabulary: bool) -> tuple[Share, ...]:
-    """`word_shares`, then the shares of the number of units and of their mean."""
+    """`word_shares`, then the shares of the number of units, and of m and its clipping norm."""
     return (
         *word_shares(public_vocabulary),
         Share(Stage.SIZE, 0.001),

@@ -31,8 +31,7 @@ from dplda.accounting.accountant import cost, gaussian_budget
 from dplda.accounting.budget_plan import calibrate
 from dplda.accounting.events import Event, Stage, base_of, is_clip
 from dplda.config import MINIMUM_LENGTH, RANGES, FitSettings, Range
-from dplda.lda.recovery import most_topics, word_scale
-from dplda.lda.whitening import noise_level
+from dplda.lda.recovery import most_topics, noise_level, word_scale
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.numerics.lattice import BOUND

@@ -152,7 +152,10 @@ def mended(value: Any) -> Any:
 
 
 def check_encoding(encoding: str | None, *, records: bool) -> None:
-    """Raise `InputError` for an unknown encoding, or for one whose bytes do not delimit `records`."""
+    """Raise `InputError` for an unknown encoding and, for a format of `records`, for one in which they cannot be cut.
+
+    Line breaks, quotation marks and commas must be the bytes of ASCII, and these bytes no part of another character.
+    """
     if encoding is None:
         return
     try:

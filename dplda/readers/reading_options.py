@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypedDict
+
+from dplda.errors import InputError
 
 
 class Reading(TypedDict, total=False):
-    """How to read a corpus. All options are public; None is the default of each.
+    """How to read a corpus. All options are public. None means the default, which is in parentheses if there is one.
 
     - `format`: the format of the path, instead of the guess from its name.
     - `text_field`, `id_field`, `unit_field`: the columns of the text, the document's name and the privacy unit.
@@ -29,3 +32,19 @@ class Reading(TypedDict, total=False):
     multiline: bool | None
     encoding: str | None
     pattern: str | None
+
+
+TOKENIZERS = ("spacy", "fast")
+
+
+@dataclass(frozen=True)
+class Tokenization:
+    """How text is split into words; the options are those of `Reading`. Raises `InputError` for another tokenizer."""
+
+    language: str = "en"
+    lemmas: bool = False
+    tokenizer: str = "spacy"
+
+    def __post_init__(self) -> None:
+        if self.tokenizer not in TOKENIZERS:
+            raise InputError(f"tokenizer must be one of {', '.join(TOKENIZERS)}, got {self.tokenizer!r}.")

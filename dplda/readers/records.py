@@ -71,7 +71,7 @@ class Chunks(Protocol):
     """Reads documents of counts in chunks."""
 
     def __call__(self, skip: int = 0) -> Iterator[CountedDocuments]:
-        """Chunks of the documents after the first `skip`, which include defective ones and end at a chunk's end."""
+        """Chunks of the documents after `skip`, a number that counts defective ones and must end at a chunk's end."""
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,7 @@ def _beliefs(privacy: PrivacyStatement) -> Table:
 
 
 def _cards(model: TopicModel) -> list[dict[str, Any]]:
-    """Each topic's most probable words, with bar widths: in the topic, and in the whole text."""
+    """Each topic's most probable words, with bars for the probability in the topic and in all topics by prevalence."""
     top = model.top_words(_CARD_WORDS)
     longest = max(words[0][1] for words in top)
     overall = dict(zip(model.vocabulary, (model.prevalence @ model.topics).tolist(), strict=True))

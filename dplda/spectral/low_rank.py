@@ -79,7 +79,7 @@ def private_power_method(
     change: float = 1.0,
     by_largest_entry: bool = False,
 ) -> Subspace:
-    """The private power method: X <- orth(A X + G), (epsilon, delta)-private for one neighbour of A.
+    """The private power method: X <- orth(A X + G), (epsilon, delta)-private for neighbouring matrices A.
 
     `A` (d, d) is an array, a scipy sparse matrix or a callable X -> A X, symmetric; for a callable this is not checked.
     `X` (d, p) is a public start, see `random_basis`. `neighbours` and `change` state what is protected

@@ -18,11 +18,10 @@ clipped and rounded in `quantise` of numerics/lattice.py.
 from dplda.statistics.core import core
 from dplda.statistics.expected_counts import expected_counts
 from dplda.statistics.first_moment import first_moment
-from dplda.statistics.projected_third_moment import projected_third_moment
 from dplda.statistics.second_moment import second_moment
 from dplda.statistics.second_moment_times import second_moment_times
 from dplda.statistics.statistic import NONNEGATIVE, SIGNED, Contribution, Statistic
-from dplda.statistics.third_moment import third_moment
+from dplda.statistics.third_moment import projected_third_moment, third_moment
 from dplda.statistics.third_moment_along import third_moment_along
 
 __all__ = [

@@ -53,7 +53,7 @@ def _contribution(words, counts, first, last, length, scale, matrix, shape, room
 
 
 def _places(k: int, directions: int) -> np.ndarray:
-    """Positions of the coordinates (a, b), a <= b, row-major; the row orders them by (b, a)."""
+    """Positions of the coordinates a <= b, row-major, in a contribution's row, which is ordered by (b, a)."""
     return np.array([b * (b + 1) // 2 + a for a in range(k) for b in range(a, k)])
 
 

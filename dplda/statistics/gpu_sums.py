@@ -18,8 +18,7 @@ from scipy import sparse
 from dplda import statistics
 from dplda.config import MINIMUM_LENGTH
 from dplda.errors import InputError
-from dplda.numerics.arrays import to_numpy
-from dplda.numerics.gpu import Gpu
+from dplda.numerics.arrays import Gpu, to_numpy
 from dplda.numerics.lattice import BOUND, MARGIN, MASS_SHARE
 from dplda.statistics import Contribution
 from dplda.statistics.expected_counts import E_STEPS, LEAST, TOLERANCE

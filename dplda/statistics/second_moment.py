@@ -74,7 +74,10 @@ def _merge_pairs(words, first, last, share, one, row, row_of, slots, used, rows)
 
 @compiled()
 def _add_pairs(rows, slots, used, row, n_words, sums):
-    """`sums` is flat, (n_words, n_words // 2 + 1). The outer loop writes to one row of it at a time."""
+    """Add a unit's integers to `sums`, flat (n_words, n_words // 2 + 1); see `Layout.add`.
+
+    The outer loop writes to one row of `sums` at a time.
+    """
     width = n_words // 2 + 1
     for a in range(np.uint64(used)):
         v, at = np.int64(slots[a]), np.uint64(_triangle(np.int64(a)))

@@ -20,13 +20,13 @@ from dplda.numerics.loops import add_scaled, clear
 class Layout:
     """How a unit's contribution is laid out in memory, as compiled functions.
 
-    `size(n, row)` is the size of the contribution of a unit of `n` words, in rows of `row` numbers. `merge(words,
-    first, last, share, one, row, row_of, slots, used, rows)` adds `share` times the contribution `one` of a document to
-    `rows`, that of its unit, and returns the unit's number of words so far. `add(rows, slots, used, row, n_words,
-    sums)` adds a unit's integers to the flat `sums`. `weights(most)` are the integer weights of the contribution of a
-    unit of `most` words; an empty array means that all weights are 1. `one_row` is true if the contribution has a
-    single row regardless of the unit's words. `columns(n_words)` are the weights of the columns of the sum, if a unit's
-    numbers are ordered differently there.
+    `size(n, row)` is how many numbers the contribution of a unit of `n` words has, if a row has `row` numbers.
+    `merge(words, first, last, share, one, row, row_of, slots, used, rows)` adds `share` times the contribution `one` of
+    a document to `rows`, that of its unit, and returns the unit's number of words so far. `add(rows, slots, used, row,
+    n_words, sums)` adds a unit's integers to the flat `sums`. `weights(most)` are the integer weights of the
+    contribution of a unit of `most` words; an empty array means that all weights are 1. `one_row` is true if the
+    contribution has a single row regardless of the unit's words. `columns(n_words)` are the weights of the columns of
+    the sum, if a unit's numbers are ordered differently there.
     """
 
     one_row: bool
@@ -158,7 +158,7 @@ class Statistic:
 
     @property
     def is_named(self) -> bool:
-        """Whether its name leads to it, and not to the statistic of which it is an altered copy."""
+        """Whether `name` imports this very object; false for an altered copy of a statistic that kept its name."""
         try:
             return pkgutil.resolve_name(self.name) is self
         except (ValueError, ImportError, AttributeError):
@@ -214,7 +214,7 @@ class Contribution:
         return self.n_rows, len(self.weights)
 
     def is_sound(self, n_words: int) -> bool:
-        """Whether loops over `n_words` words stay inside its arrays, and clip a unit in the weights of its noise."""
+        """Whether loops over `n_words` words stay inside its arrays, and its norm has the weights of its noise."""
         arrays = self.scale, self.matrix
         if [array.ndim for array in (*arrays, self.weights)] != [1, 2, 1] or self.weights.dtype.kind != "i":
             return False

@@ -1,9 +1,14 @@
 """(iv) The whitened third moment: (y^3 - P(R, y) + 2 Q) / (l (l - 1) (l - 2)) with y = sum of c w.
 
 A tensor is stored in runs: run c holds the coordinates a <= b <= c, ordered by (b, a), padded to a multiple of `LANES`.
+
+(v) The projected third moment: (iv) for rows w_i = s_i q_i, clipped by the norm of the whole tensor over words. The
+whole tensor, with rows w_i = s_i e_i, is never formed: its norm is computed as a sum over the document's words.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,13 +27,13 @@ def _run(c):
 
 
 @compiled()
-def tensor_room(k, directions, longest):
+def _tensor_room(k, directions, longest):
     """Size of the scratch space for a document, see `Statistic`."""
     return padded(k) + padded(4 * (k + 1)) + 6 * pairs_length(k) + k * padded(k)
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def tensor_contribution(words, counts, first, last, length, scale, matrix, shape, room, out):
+def _tensor_contribution(words, counts, first, last, length, scale, matrix, shape, room, out):
     """The contribution of a document, see `Statistic`."""
     k, _, stride, size, _ = shape
     n, begin = pairs_length(k), stride + padded(4 * (k + 1))
@@ -56,7 +61,10 @@ def tensor_contribution(words, counts, first, last, length, scale, matrix, shape
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _tensor_factors(share, length, matrix, at, k, i, factors):
-    """Factors of the pairs of entry i of four: share / length times its row for Q, and then share for R."""
+    """Fill `factors` for the `i`-th of four entries, by which its pair products are added to Q and to R.
+
+    For Q they are share / length times each of the k numbers of the word's row, and for R it is share.
+    """
     at, i = np.uint64(at), np.uint64(i)
     for c in range(np.uint64(k)):
         factors[np.uint64(4) * c + i] = share / length * matrix[at + c]
@@ -65,7 +73,7 @@ def _tensor_factors(share, length, matrix, at, k, i, factors):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _assemble(norm, k, stride, n, y, pairs, square, out):
-    """Replace Q in `out` by norm (y^3 - P(R, y) + 2 Q); the fifth part of `pairs` holds R."""
+    """Replace Q in `out` by `norm` times y^3 - P(R, y) + 2 Q; the fifth of the six parts of `pairs` holds R."""
     R, products = np.uint64(4 * n), np.uint64(5 * n)
     at = R
     for b in range(k):
@@ -95,12 +103,12 @@ def _mixed_pairs(x, at, y, k, pairs, to):
         pairs[first + i] = 0.0
 
 
-def tensor_row(k: int, directions: int) -> int:
+def _tensor_row(k: int, directions: int) -> int:
     """Total length of the runs."""
     return sum(_run(c) for c in range(k))
 
 
-def tensor_places(k: int, directions: int) -> np.ndarray:
+def _tensor_places(k: int, directions: int) -> np.ndarray:
     """Positions in the runs of the coordinates a <= b <= c, row-major."""
     starts = np.cumsum([0, *(_run(c) for c in range(k))])
     a, b, c = rising(k)
@@ -111,10 +119,10 @@ THIRD_MOMENT = Statistic(
     name=f"{__name__}:THIRD_MOMENT",
     layout=ONE_ROW,
     replace_factor=SIGNED,
-    contribution=tensor_contribution,
-    row=tensor_row,
-    room=tensor_room,
-    places=tensor_places,
+    contribution=_tensor_contribution,
+    row=_tensor_row,
+    room=_tensor_room,
+    places=_tensor_places,
     cuda=CudaTwin("add_third_moment", sides=3),
 )
 
@@ -122,10 +130,57 @@ THIRD_MOMENT = Statistic(
 def third_moment(W: np.ndarray) -> Contribution:
     """(iv): E3(W, W, W) for W (n_words, k) with the scale absorbed, as its coordinates a <= b <= c, row-major."""
     W = as_float32(W)
-    return Contribution(THIRD_MOMENT, np.ones(len(W), np.float32), W, symmetric_weights(W.shape[1]))
+    return Contribution(THIRD_MOMENT, np.ones(len(W), np.float32), W, _symmetric_weights(W.shape[1]))
 
 
-def symmetric_weights(k: int) -> np.ndarray:
+def _symmetric_weights(k: int) -> np.ndarray:
     """Multiplicities 1, 3, 6 of the coordinates a <= b <= c of a symmetric (k, k, k) tensor (T2)."""
     a, b, c = rising(k)
     return np.asarray(np.array([6, 3, 1])[(a == b).astype(int) + (b == c)])
+
+
+@compiled(error_model="numpy")
+def _whole_norm(words, counts, first, last, length, scale, amounts):
+    """The norm of the whole tensor, in float64 and without cancellation. `amounts` (n_words,) must be, and stays, zero.
+
+    The squares of coordinates at three, two and one distinct words are summed separately, by recurrences over distinct
+    words: with a = (s c)^2, u = a s^2 (c - 1)^2 and v = u s^2 (c - 2)^2, the square of l (l - 1) (l - 2) times
+    the norm is 6 e3(a) + 3 (sum of u_i a_j over i != j) + (sum of v).
+    """
+    for e in range(first, last):
+        amounts[words[e]] += counts[e]
+    ones = twos = pairs = triples = mixed = same = 0.0
+    for e in range(first, last):
+        w = words[e]
+        c, amounts[w] = float(amounts[w]), 0
+        if c == 0.0:
+            continue  # an earlier entry of the same word was counted
+        square = np.float64(scale[w]) ** 2
+        a = square * (c / length) ** 2
+        u = a * square * ((c - 1.0) / length) ** 2
+        same += u * square * ((c - 2.0) / length) ** 2
+        mixed += u * ones + a * twos
+        triples += a * pairs
+        pairs += a * ones
+        ones += a
+        twos += u
+    norm = length / (length - 1.0) * (length / (length - 2.0))
+    return norm * np.sqrt(6.0 * triples + 3.0 * mixed + same)
+
+
+PROJECTED_THIRD_MOMENT = replace(
+    THIRD_MOMENT,
+    name=f"{__name__}:PROJECTED_THIRD_MOMENT",
+    norm_bound=_whole_norm,
+    cuda=CudaTwin("add_projected_third_moment", sides=3),
+)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def projected_third_moment(scale: np.ndarray, Q: np.ndarray) -> Contribution:
+    """(v): E3(SQ, SQ, SQ) for orthonormal columns `Q` (n_words, k), coordinates as those of `third_moment`.
+
+    A unit is clipped by the mean norm of its documents' whole tensors, an upper bound on the norm of its own tensor.
+    """
+    W = as_float32(scale[:, None] * Q)
+    return Contribution(PROJECTED_THIRD_MOMENT, as_float32(scale), W, _symmetric_weights(W.shape[1]))

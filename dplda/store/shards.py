@@ -53,7 +53,7 @@ class Block:
         return np.repeat(np.arange(self.n_documents), np.diff(self.indptr))
 
     def without(self, emptied: NDArray[np.bool_]) -> Block:
-        """A copy in which the documents `emptied` (n_documents,) have no entries, regardless of their ranges."""
+        """A copy in which the documents `emptied` (n_documents,) have no entries; their ranges may be invalid."""
         lengths = np.where(emptied, 0, np.diff(self.indptr.astype(np.int64)))
         starts = self.indptr[:-1].astype(np.int64)
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -105,7 +105,7 @@ def freeze(arrays: Sequence[NDArray[Any]]) -> None:
 
 
 def _sound_ranges(starts: NDArray[np.int32], others: NDArray[np.int32], size: int) -> NDArray[np.bool_]:
-    """Mask of the documents with the same, valid range in both lists that overlaps no earlier document's range."""
+    """Mask of the documents whose range, valid and equal in `starts` and `others`, overlaps no earlier one."""
     first, last = starts[:-1], starts[1:]
     same = (first == others[:-1]) & (last == others[1:])
     reached = np.maximum.accumulate(np.concatenate([[0], last[:-1]]))

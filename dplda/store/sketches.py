@@ -65,9 +65,10 @@ class Sketch:
     def regroups(self, other: Sketch) -> bool | None:
         """Whether `other` groups the shared documents into units differently; None if they are too few to decide.
 
-        A unit here and a unit there match if each holds more than half of the shared documents of the other. Only units
-        count that hold several shared documents, or share a document with a unit that does. The share of unmatched
-        units decides, not that of documents: else splitting a few documents off every person would go unnoticed.
+        A unit here and a unit there match if each holds more than half of the shared documents of the other. Units
+        count only if they hold several shared documents, or share a document with a unit that does. The share of
+        unmatched units decides, not that of documents: else splitting a few documents off every person would go
+        unnoticed.
         """
         shared, sampled = self.shared(other)
         both = np.intersect1d(self.hashes, other.hashes, assume_unique=True)

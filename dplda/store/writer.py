@@ -36,10 +36,10 @@ class StoreWriter:
 
     If an import of a known `origin` is stopped, the shards on disk remain in the partial folder, and the next import of
     the same origin resumes from them: the caller must skip the first `n_read` documents of the source, defective ones
-    included. `restart` discards these shards. `notice` is called with one line in either case, a local diagnostic. With
-    the `key` of a ledger, the store contains its own fingerprint. Memory holds the dictionary and one shard. Raises
-    `InputError` if the folder cannot be written, for example because the disk is full, and `StoreLocked` while another
-    process writes the same store.
+    included. `restart` discards these shards. `notice` receives one line, a local diagnostic, when the import resumes,
+    starts over or is stopped. With the `key` of a ledger, the store contains its own fingerprint. Memory holds the
+    dictionary and one shard. Raises `InputError` if the folder cannot be written, for example because the disk is full,
+    and `StoreLocked` while another process writes the same store.
     """
 
     def __init__(
@@ -199,7 +199,7 @@ def _batch(rows: _Rows, units: list[bytes], ids: list[str]) -> Any:
 
 
 def as_chunks(store: CountStore, skip: int = 0) -> Iterator[CountedDocuments]:
-    """The documents of `store` after the first `skip`, which must end a block, for another `StoreWriter`.
+    """The documents of `store` after the first `skip`, for another `StoreWriter`; `skip` must end at a block's end.
 
     A chunk lists the words that it uses and all earlier words of the dictionary that no chunk has listed, so that words
     keep their indices; the last chunk lists all remaining words.

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from dplda.tensor.eigenpairs import (
         EigenPairs,
         noisy_power_method,
+        private_power_method,
         robust_power_method,
         simultaneous_power_method,
     )
     from dplda.tensor.implicit import Implicit
     from dplda.tensor.online import online_power_method
-    from dplda.tensor.private_eigenpairs import private_power_method
 
 __all__ = [
     "EigenPairs",
@@ -37,7 +37,7 @@ __getattr__, __dir__ = lazy(
         "Implicit": "implicit",
         "noisy_power_method": "eigenpairs",
         "online_power_method": "online",
-        "private_power_method": "private_eigenpairs",
+        "private_power_method": "eigenpairs",
         "robust_power_method": "eigenpairs",
         "simultaneous_power_method": "eigenpairs",
     },

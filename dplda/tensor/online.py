@@ -10,7 +10,7 @@ from scipy import sparse
 
 from dplda.numerics.arrays import Array, floats
 from dplda.spectral.arguments import require_counts, require_up_to
-from dplda.spectral.sample_stream import SampleStream
+from dplda.spectral.power_method import SampleStream
 from dplda.tensor.eigenpairs import EigenPairs, noisy_power_method
 from dplda.tensor.implicit import Implicit
 

@@ -167,7 +167,7 @@ class FastTokens:
         self._word = word
 
     def pieces(self, text: str) -> list[str]:
-        """Pieces of `text` in lower case, which no run spans."""
+        """Pieces of `text` in lower case, cut so that every run lies inside one piece."""
         lower = text.lower()
         if lower.isascii():  # splits at punctuation too, which leaves fewer distinct pieces
             lower = lower.translate(_APART)

@@ -15,9 +15,9 @@ import joblib
 import numpy as np
 from joblib.externals.loky import ProcessPoolExecutor
 
+from dplda.readers.reading_options import Tokenization
 from dplda.readers.records import CountedDocuments, Defect, TextRecord
 from dplda.tokenize.counting import Counts, Tokens, WordCounter
-from dplda.tokenize.tokenizer_options import Tokenization
 
 _CHUNK_DOCUMENTS = 4096
 _CHUNK_CHARACTERS = 1 << 21

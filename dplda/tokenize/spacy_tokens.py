@@ -18,8 +18,8 @@ from spacy.tokenizer import Tokenizer
 from spacy.vocab import Vocab
 
 from dplda.errors import InputError
+from dplda.readers.reading_options import Tokenization
 from dplda.tokenize.counting import FastTokens, Tokens, WordRule
-from dplda.tokenize.tokenizer_options import Tokenization
 
 _ANALYSED_PIECES = 500_000  # pieces after which spaCy's vocabulary is dropped, to bound memory
 _MAX_PIECE = 200  # maximum characters of a piece; longer ones have no words, because affix rules take cubic time

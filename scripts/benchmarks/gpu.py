@@ -18,7 +18,7 @@ from benchmarks.corpora import stored_counts
 from benchmarks.kernels import clip_of, clipped_sum, kernels, mixed_topics, size_of, units_of
 from benchmarks.measuring import least
 from benchmarks.tables import Table
-from dplda.numerics.gpu import Gpu, find_gpu
+from dplda.numerics.arrays import Gpu, find_gpu
 from dplda.numerics.lattice import BOUND
 from dplda.numerics.threads import thread_count
 from dplda.statistics import Contribution

@@ -20,8 +20,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 import dplda
 from benchmarks.corpora import names
-from dplda.lda.recovery import to_topics
-from dplda.lda.whitening import Whitening, corrected_third_moment
+from dplda.lda.recovery import Whitening, corrected_third_moment, to_topics
 from dplda.model import TopicModel
 from dplda.statistics.lda_moments import coefficients
 

@@ -17,9 +17,9 @@ from benchmarks.measuring import in_turns, median_wall, spread
 from benchmarks.tables import Table
 from dplda.readers.columns import ReadOptions
 from dplda.readers.formats import open_source
+from dplda.readers.reading_options import TOKENIZERS, Tokenization
 from dplda.readers.records import CountSource, TextRecord
 from dplda.tokenize.pool import count_words
-from dplda.tokenize.tokenizer_options import TOKENIZERS, Tokenization
 
 PEER = "spaCy `nlp.pipe`, one process, tokens only"
 

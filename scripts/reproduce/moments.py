@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dplda.lda.whitening import corrected_second_moment, corrected_third_moment
+from dplda.lda.recovery import corrected_second_moment, corrected_third_moment
 from dplda.placements import published_noise
 from dplda.statistics.coordinates import pairings
 from dplda.statistics.lda_moments import coefficients, population_moments

@@ -19,8 +19,8 @@ from dplda.numerics.threads import one_blas_thread
 from dplda.spectral.calibration import calibrated_event
 from dplda.statistics.coordinates import unpack
 from dplda.tensor import Implicit, noisy_power_method, private_power_method
+from dplda.tensor.eigenpairs import PRODUCT, entry_scales
 from dplda.tensor.implicit import implicit
-from dplda.tensor.private_eigenpairs import PRODUCT, entry_scales
 from reproduce.common import curve, finish, guide, panels, report, table
 from reproduce.tensor_noise import slope, transition
 

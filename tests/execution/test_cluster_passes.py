@@ -21,7 +21,7 @@ import dplda
 from dplda.errors import ClusterError, InputError
 from dplda.execution import cluster_passes as cluster
 from dplda.execution.cluster_passes import ClusterPasses, _connect, _Hidden, connected
-from dplda.execution.local_passes import LocalPasses
+from dplda.execution.passes import LocalPasses
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'dplda[dask]'")
 pytestmark = pytest.mark.filterwarnings("ignore")

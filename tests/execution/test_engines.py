@@ -17,11 +17,11 @@ import dplda
 from dplda import statistics
 from dplda.config import ExecutionSettings
 from dplda.errors import DeviceError, InputError
-from dplda.execution import engines, gpu_passes, local_passes
+from dplda.execution import engines, gpu_passes
 from dplda.execution.engines import running_engine
 from dplda.execution.gpu_passes import GpuPasses
-from dplda.execution.local_passes import LocalPasses, in_threads
-from dplda.numerics.gpu import find_gpu
+from dplda.execution.passes import LocalPasses, in_threads
+from dplda.numerics.arrays import find_gpu
 from dplda.numerics.lattice import BOUND
 
 ASKED = statistics.second_moment_times(np.ones(D), np.eye(D)[:, :4])
@@ -41,8 +41,8 @@ def answers(passes):
 @pytest.mark.parametrize("read", [None, 900])
 def test_a_curators_passes_are_those_of_the_cpu(store, gpu, read, monkeypatch):
     if read:
-        monkeypatch.setattr(local_passes, "_IN_MEMORY_BYTES", 0)
-        monkeypatch.setattr(local_passes, "RANGE_BYTES", read)
+        monkeypatch.setattr("dplda.execution.passes._IN_MEMORY_BYTES", 0)
+        monkeypatch.setattr("dplda.execution.passes.RANGE_BYTES", read)
     passes = GpuPasses(store, gpu)
     found = answers(passes)
     local = answers(LocalPasses(store, passes.n_ranges))
@@ -59,8 +59,8 @@ def test_a_curators_passes_are_those_of_the_cpu(store, gpu, read, monkeypatch):
 @emulated
 @pytest.mark.parametrize(("memory", "held"), [(2**30, "all"), (20_000, "some"), (0, "none")])
 def test_ranges_stay_on_the_gpu_as_far_as_there_is_room(store, memory, held, monkeypatch):
-    monkeypatch.setattr(local_passes, "_IN_MEMORY_BYTES", 0)
-    monkeypatch.setattr(local_passes, "RANGE_BYTES", store.n_bytes // 8)
+    monkeypatch.setattr("dplda.execution.passes._IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr("dplda.execution.passes.RANGE_BYTES", store.n_bytes // 8)
     read, projected = [], LocalPasses.range_counts
     monkeypatch.setattr(LocalPasses, "range_counts", lambda self, index: read.append(index) or projected(self, index))
     gpu = EmulatedGpu(memory)
@@ -88,7 +88,7 @@ def words_used(store, contribution):
 
 
 def test_no_more_is_read_ahead_than_there_are_threads(monkeypatch):
-    monkeypatch.setattr("dplda.execution.local_passes.thread_count", lambda: 3)
+    monkeypatch.setattr("dplda.execution.passes.thread_count", lambda: 3)
     begun = []
     results = iter(in_threads(lambda index: begun.append(index) or index, 20))
     for expected in range(20):

@@ -10,8 +10,8 @@ from small_store import WORDS, D, everything
 
 import dplda
 from dplda import statistics
-from dplda.execution import local_passes, passes
-from dplda.execution.local_passes import LocalPasses
+from dplda.execution import passes
+from dplda.execution.passes import LocalPasses
 from dplda.numerics.threads import add
 from dplda.statistics.unit_sums import UnitSums
 from dplda.store.units import UnitRange, project
@@ -41,11 +41,11 @@ def test_a_fit_of_a_store_too_large_to_keep_is_the_fit_of_one_that_is_kept(store
         return dplda.fit(corpus, n_topics=2, vocabulary=WORDS, epsilon=8, ledger=False, simulate_seed=1)
 
     whole, seen, read = fit(), [], passes.project
-    monkeypatch.setattr(local_passes, "_IN_MEMORY_BYTES", 0)
-    monkeypatch.setattr(local_passes, "RANGE_BYTES", store.n_bytes // 5)
+    monkeypatch.setattr(passes, "_IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr(passes, "RANGE_BYTES", store.n_bytes // 5)
     monkeypatch.setattr(passes, "project", lambda *a: seen.append(a[2]) or read(*a))
     np.testing.assert_array_equal(fit().topics, whole.topics)
-    assert {units.of for units in seen} == {-(-store.n_bytes // local_passes.RANGE_BYTES)}
+    assert {units.of for units in seen} == {-(-store.n_bytes // passes.RANGE_BYTES)}
 
 
 def test_kernels_are_compiled_once_whether_or_not_arrays_may_be_written(store):

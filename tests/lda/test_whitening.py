@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dplda.lda.whitening import (
+from dplda.lda.recovery import (
     Whitening,
     corrected_second_moment,
     corrected_third_moment,

@@ -11,8 +11,8 @@ from ledger_helpers import a_run, gaussian
 from dplda.accounting.accountant import Cost, capacity
 from dplda.errors import BudgetRefused
 from dplda.ledger import Grant, Guarantee, PlannedEvent
-from dplda.ledger.filters import LedgerState, admit, total
 from dplda.ledger.ledger_records import Basis
+from dplda.ledger.privacy_filter import LedgerState, admit, total
 
 WHOLE = capacity(10.0, 1e-5).mu_squared
 COSTS = st.floats(0.01, 0.6).map(lambda share: share * WHOLE)

@@ -12,13 +12,13 @@ from gate_helpers import WORDS, NoNoise, curator, gaussian, passes_over, seal, s
 from dplda import statistics
 from dplda.accounting.events import EXACT, GAUSSIAN_THRESHOLD, PURE, Event
 from dplda.errors import GateError
-from dplda.execution.local_passes import LocalPasses
+from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise, lattice_scale
 from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.numerics.lattice import BOUND, MASS_SHARE
-from dplda.statistics.norm_histogram import CLIP_GRID
+from dplda.statistics.clipping_norms import CLIP_GRID
 from dplda.statistics.word_votes import MOST_WORDS
 
 CORPUS = [

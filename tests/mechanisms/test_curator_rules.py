@@ -16,8 +16,8 @@ from dplda.accounting.budget_plan import calibrate, exact_events
 from dplda.accounting.events import GAUSSIAN_THRESHOLD, Event
 from dplda.config import FitSettings
 from dplda.corpus import Corpus
-from dplda.execution import local_passes
-from dplda.execution.local_passes import LocalPasses
+from dplda.execution import passes
+from dplda.execution.passes import LocalPasses
 from dplda.mechanisms import curator as module
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.exact_gate import ExactGate
@@ -172,7 +172,7 @@ def test_rule_12_the_sum_does_not_depend_on_how_units_are_cut_into_threads(threa
     X = np.linalg.qr(np.random.default_rng(1).standard_normal((8, 3)))[0]
     contribution = statistics.second_moment_times(1 + np.arange(8.0), X)
     expected = exact_sum(documents, contribution, 0.7)
-    monkeypatch.setattr(local_passes, "thread_count", lambda: threads)
+    monkeypatch.setattr(passes, "thread_count", lambda: threads)
     total, mass = exact_sum(documents, contribution, 0.7)
     assert np.array_equal(total, expected[0])
     assert mass == expected[1]

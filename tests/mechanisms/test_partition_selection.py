@@ -14,7 +14,7 @@ from scipy.stats import norm
 from dplda.mechanisms import partition_selection
 from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.numerics.lattice import BOUND
-from dplda.statistics.norm_histogram import CLIP_GRID, clip_at_quantile, clip_bins
+from dplda.statistics.clipping_norms import CLIP_GRID, clip_at_quantile, clip_bins
 from dplda.statistics.word_votes import MOST_WORDS
 
 CAUTIOUS = settings(deadline=None, max_examples=60)

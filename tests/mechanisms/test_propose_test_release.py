@@ -14,7 +14,7 @@ from dplda import statistics
 from dplda.accounting.events import EXACT, Event
 from dplda.corpus import Corpus
 from dplda.errors import GateError
-from dplda.execution.local_passes import LocalPasses
+from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.local_sensitivity import KAPPA, decomposition_sensitivity

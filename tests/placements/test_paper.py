@@ -17,7 +17,7 @@ from dplda.corpus import synthetic
 from dplda.datasets.synthetic import draw_counts
 from dplda.errors import UnsupportedByData
 from dplda.evaluation.topic_quality import matched_error
-from dplda.execution.local_passes import LocalPasses
+from dplda.execution.passes import LocalPasses
 from dplda.ledger import Ledger
 from dplda.mechanisms import local_sensitivity
 from dplda.mechanisms.curator import Curator

@@ -15,8 +15,8 @@ from dplda.config import FitSettings
 from dplda.corpus import synthetic
 from dplda.errors import InputError
 from dplda.evaluation.topic_quality import matched_error
-from dplda.execution.local_passes import LocalPasses
-from dplda.lda.whitening import Whitening
+from dplda.execution.passes import LocalPasses
+from dplda.lda.recovery import Whitening
 from dplda.mechanisms.curator import Release
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import SimulatedNoise

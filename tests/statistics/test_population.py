@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import beta
 
-from dplda.lda.whitening import corrected_second_moment, corrected_third_moment
+from dplda.lda.recovery import corrected_second_moment, corrected_third_moment
 from dplda.statistics.lda_moments import population_moments
 
 PRIORS = [np.array([0.05, 0.05]), np.array([0.3, 0.7, 1.5]), np.array([2.0, 1.0, 1.5, 0.5])]

@@ -11,7 +11,7 @@ from known_tensors import LIBRARIES, planted
 from dplda.accounting.accountant import run_epsilon
 from dplda.errors import InputError
 from dplda.tensor import Implicit, private_power_method
-from dplda.tensor.private_eigenpairs import PRODUCT, SCALES, VALUE
+from dplda.tensor.eigenpairs import PRODUCT, SCALES, VALUE
 
 DELTA = 1e-6
 D = 60

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dplda
+from dplda.readers.reading_options import TOKENIZERS, Tokenization
 from dplda.readers.records import CountedDocuments, Defect, TextRecord, document_key
 from dplda.tokenize import pool
 from dplda.tokenize.pool import count_words
 from dplda.tokenize.spacy_tokens import SpacyTokens
-from dplda.tokenize.tokenizer_options import TOKENIZERS, Tokenization
 
 RECORDS: list[TextRecord | Defect] = [
     TextRecord(f"d{number}", document_key(number), f"film number{number % 7} actor{'s' * (number % 3)} story")
@@ -108,7 +108,7 @@ def test_a_script_without_a_main_guard_can_use_processes(tmp_path: Path) -> None
     script.write_text(
         "from dplda.tokenize import pool\n"
         "from dplda.readers.records import TextRecord\n"
-        "from dplda.tokenize.tokenizer_options import Tokenization\n"
+        "from dplda.readers.reading_options import Tokenization\n"
         "pool._CHUNK_DOCUMENTS = 1\n"
         "records = [TextRecord(str(n), b'u' * 16, 'film story') for n in range(8)]\n"
         "chunks = pool.count_words(records, pool.Tokenization(), processes=2)\n"

@@ -1,7 +1,7 @@
 import pytest
 
 from dplda.errors import InputError
-from dplda.tokenize.tokenizer_options import Tokenization
+from dplda.readers.reading_options import Tokenization
 
 
 def test_unknown_tokenizers_are_refused_with_the_choice() -> None:

@@ -12,11 +12,10 @@ import numpy as np
 
 from dplda.accounting.events import Event
 from dplda.api import Request
-from dplda.audit.attacker import NoNoise
 from dplda.audit.bounds import Claim
-from dplda.audit.games import Neighbours
+from dplda.audit.games import Neighbours, NoNoise
 from dplda.config import FitSettings
-from dplda.execution.local_passes import LocalPasses
+from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.gate import Release, WordFrequencies
 from dplda.statistics import Contribution

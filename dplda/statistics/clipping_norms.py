@@ -1,4 +1,4 @@
-"""The histogram of unit norms, from which a clipping norm is chosen (docs/privacy.md, section 2.1)."""
+"""Candidate clipping norms, and the histogram of unit norms that chooses one (docs/privacy.md, section 2.1)."""
 
 from __future__ import annotations
 
