@@ -61,8 +61,8 @@ def fit(
     """Learn `n_topics` topics of `corpus` under (epsilon, delta) differential privacy per unit.
 
     `epsilon` is in nats, for the whole run; `vocabulary` is a public word list (None: chosen privately and charged);
-    `split` maps each edge of the placement, a place of noise such as ``e8``, to its share of the budget;
-    `simulate_seed` makes the noise reproducible and the run not private. The model is saved in `out`, or in
+    `split` maps each edge (a place where the placement adds noise, such as ``e8``; docs/placements.md) to its share of
+    the budget; `simulate_seed` makes the noise reproducible and the run not private. The model is saved in `out`, or in
     ``models/<run>`` if `models` is set. `seconds` receives the time of each stage; times are private and must stay on
     this machine. `ledger=False` records nothing and is for simulations. The engine ``dask`` runs passes over the
     documents on the cluster at the address `scheduler`, whose workers must be able to read the corpus' folder. The
@@ -285,7 +285,10 @@ def _learn(
 
 
 def _spent(request: Request, recorder: Recorder, charged: Sequence[Event]) -> str:
-    """A sentence on what a run without a model spent; its guarantee is that of its plan (docs/privacy.md, rule 7)."""
+    """A sentence on what a run without a model spent.
+
+    The guarantee of such a run is that of its plan (docs/privacy.md, rule 7).
+    """
     recorded = "" if isinstance(recorder, _Unrecorded) else f"recorded as run {recorder.run}"
     if request.reason:
         return f"{request.reason}{recorded and f'; {recorded}'}."

@@ -89,9 +89,9 @@ class VocabularySettings:
 class ModelSettings:
     """The model, and where its noise goes.
 
-    `topics` is a number or ``"auto"`` (chosen from the noisy core alone); `alpha0` is the sum of the LDA prior's
-    parameters; `split` maps each edge of the placement, a place of noise such as ``e8``, to its share of the budget
-    (positive, summing to one; None: the placement's default).
+    `topics` is a number or ``"auto"`` (chosen from released eigenvalues alone); `alpha0` is the sum of the LDA prior's
+    parameters; `split` maps each edge (a place where the placement adds noise, such as ``e8``) to its share of the
+    budget (positive, summing to one; None: the placement's default).
     """
 
     topics: int | Literal["auto"] = 20
@@ -127,7 +127,10 @@ class ExecutionSettings:
         if self.engine == "local" and self.scheduler is not None:
             raise InputError("scheduler is for --engine dask; leave it out with --engine local.")
         if self.engine == "dask" and self.device == "cuda":
-            raise InputError("device cuda is for --engine local: the workers of a cluster compute on their CPUs.")
+            raise InputError(
+                "device cuda needs --engine local: the workers of a cluster compute on their CPUs. "
+                "Choose --device cpu, or --engine local."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -94,7 +94,10 @@ class Corpus:
         contributes nothing. Raises `InputError` if shapes disagree.
         """
         if unit is not None and (units is None or unit == DOCUMENT):
-            raise InputError(f"unit={unit!r} says what units name: give units, and a unit other than {DOCUMENT!r}.")
+            raise InputError(
+                f"unit={unit!r} says what kind of unit `units` holds: give units as well, and a unit other than "
+                f"{DOCUMENT!r}."
+            )
         store = store_from_matrix(counts, vocabulary, units, unit or "unit")
         words = tuple(vocabulary) if public_vocabulary else None
         return cls(name, store.unit, _Prepared(store, name), public_vocabulary=words)
@@ -111,7 +114,10 @@ class Corpus:
         if self._store is None:
             self._store = self._preparation.open(progress or NoProgress(), key)
         if self._store.unit != self.unit:
-            raise InputError(f"This corpus's unit is {self.unit!r}, and its counts are of unit {self._store.unit!r}.")
+            raise InputError(
+                f"This corpus was opened with the unit {self.unit!r}, but its store was made with the "
+                f"unit {self._store.unit!r}. Import the corpus again with the unit that you want."
+            )
         return self._store
 
     def write(
@@ -152,11 +158,17 @@ def read_corpus(path: str | Path, *, cache: str | Path | None = None, **reading:
     place = Path(path).expanduser()
     format = reading.get("format")
     if reading.get("unit_field") == DOCUMENT:
-        raise InputError(f"unit_field must not be {DOCUMENT!r}, which means no column. Rename that column.")
+        raise InputError(
+            f"unit_field must not be {DOCUMENT!r}: that name stands for one unit per document. Rename the column."
+        )
     if format is None and (is_store(place) or is_partial(place)):
         store = CountStore.open(place)
         if any(reading.get(name) for name in ("text_field", "id_field", "unit_field", "pattern")):
-            raise InputError(f"{place} is a prepared store: what is read was chosen when it was imported.")
+            raise InputError(
+                f"{place} is a prepared store, whose columns and files were chosen when it was "
+                "imported. Leave out the options for columns and patterns, or import the corpus again "
+                "with them."
+            )
         name = store.name or default_name(place)
         return Corpus(name, store.unit, _Prepared(store, name))
     options, tokenization = _choose(ReadOptions, reading), _choose(Tokenization, reading)
@@ -287,7 +299,10 @@ def _cache_folder(cache: str | Path | None = None) -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
     except OSError as error:
-        raise InputError(f"Cannot use the cache folder {folder}: {error.strerror}. Set DPLDA_CACHE.") from None
+        raise InputError(
+            f"Cannot use the cache folder {folder}: {error.strerror}. Set DPLDA_CACHE to a folder that "
+            "you can write to."
+        ) from None
     sweep(folder, _STALE_SECONDS)
     return folder
 

@@ -78,7 +78,7 @@ def test_none_is_the_default_of_every_option(path: Path) -> None:
 def test_a_corpus_whose_unit_was_changed_does_not_open() -> None:
     corpus = Corpus.from_counts(np.eye(3, dtype=int), list("abc"), units=["ann", "bea", "cid"], unit="customer")
     corpus.unit = "document"
-    with pytest.raises(InputError, match="unit is 'document', and its counts are of unit 'customer'"):
+    with pytest.raises(InputError, match="with the unit 'document', but its store was made with the unit 'customer'"):
         corpus.open()
 
 
@@ -124,7 +124,7 @@ def test_counts_say_what_their_units_are() -> None:
     assert Corpus.from_counts(np.eye(2, dtype=int), ["x", "y"], units=units).unit == "unit"
     assert Corpus.from_counts(np.eye(2, dtype=int), ["x", "y"], units=units, unit="customer").unit == "customer"
     for wrong in ({"unit": "customer"}, {"units": units, "unit": "document"}):
-        with pytest.raises(InputError, match="says what units name"):
+        with pytest.raises(InputError, match="says what kind of unit"):
             Corpus.from_counts(np.eye(2, dtype=int), ["x", "y"], **wrong)
 
 

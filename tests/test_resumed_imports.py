@@ -394,10 +394,8 @@ def test_a_disk_full_at_any_file_is_one_line_and_the_import_goes_on(
                 patch.setattr(module, "write_atomically", full)
             message = failure(take, store)
         if message is not None:
-            assert (
-                message
-                == f"Cannot write the corpus store {store}: No space left on device. Make room or choose another."
-            )
+            reason = "No space left on device. Make room or choose another folder."
+            assert message == f"Cannot write the corpus store {store}: {reason}"
             behind.append(resumed_after(take(store)))
             assert content(store) == content(tmp_path / "whole")
     assert behind == sorted(behind)

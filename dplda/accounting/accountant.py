@@ -43,7 +43,7 @@ class Cost:
         return self.mu_squared <= capacity.mu_squared and self.delta <= capacity.delta
 
     def share_of(self, capacity: Cost) -> float:
-        """The share of a finite `capacity` that this total takes, in the sum in which it takes more."""
+        """The share of a finite `capacity` that this total takes: the larger of its shares of the two sums."""
         return max(self.mu_squared / capacity.mu_squared, self.delta / capacity.delta)
 
 

@@ -69,7 +69,10 @@ def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[
 
 
 def exact_events(shares: tuple[Share, ...]) -> tuple[Event, ...]:
-    """One exact event per query of `shares`, for a run without noise, which needs neither clips nor a vote total."""
+    """One exact event per query of `shares`, for a run without noise.
+
+    Such a run has no events for clipping norms and the vote total.
+    """
     return tuple(
         Event(stage=share.stage, mechanism=EXACT)
         for share in shares

@@ -12,7 +12,7 @@ _CLIP = " clip"
 
 
 class Stage(StrEnum):
-    """Stages that are charged by name. Each placement states the budget shares of its stages."""
+    """Names of the stages of a run that charge the budget. Each placement states the shares of its own stages."""
 
     VOCABULARY = "vocabulary"
     FREQUENCY = "frequency"

@@ -37,10 +37,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Shown:
-    """Lower bounds from runs; `epsilon` and `mu` each fail with half of the error probability.
+    """Lower bounds from runs; `epsilon` and `mu` are each wrong with at most half of the error probability.
 
-    `epsilon` is at the claim's delta and uses the definition only. `gaussian` is the epsilon at that delta of a
-    `mu`-GDP mechanism: a lower bound if the mechanism is Gaussian, as claimed.
+    `epsilon` is at the claim's delta and uses only the definition of (epsilon, delta)-privacy. `gaussian` is the
+    epsilon at that delta of a `mu`-GDP mechanism: a lower bound if the mechanism is Gaussian, as claimed.
     """
 
     epsilon: float

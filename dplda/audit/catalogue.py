@@ -43,7 +43,9 @@ def mechanism_games(settings: PrivacySettings) -> Iterator[Game]:
 
 
 def _statistics() -> dict[str, tuple[Contribution, dict[int, int], dict[int, int]]]:
-    """The sums of docs/privacy.md, section 2, each with a canary and the document that it replaces.
+    """The sums of docs/privacy.md, section 2, each with a canary and the document that the canary replaces.
+
+    The canary is the document by which the two corpora differ.
 
     The contributions of the two are opposite where that is possible, and orthogonal elsewhere.
     """
@@ -128,7 +130,10 @@ def _known_word(settings: PrivacySettings) -> Game:
 
 
 def _unknown_words(settings: PrivacySettings) -> Game:
-    """A canary with as many words of its own as a unit may vote for: each may be released by chance."""
+    """A game whose canary has as many words as a unit may vote for, none of them in another document.
+
+    Each may be released by chance.
+    """
     words = (*_WORDS, *(f"own{i}" for i in range(MOST_WORDS)))
     canary = dict.fromkeys(range(len(_WORDS), len(words)), 1)
     neighbours = _neighbours(settings, canary, {2: _TOKENS}, words=words)

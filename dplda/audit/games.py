@@ -56,8 +56,8 @@ class Attacker:
 
     `less` and `more` answer for the two neighbouring corpora without noise. With Gaussian noise of the claimed scale,
     `evidence` is the log likelihood ratio of all answers that count, regardless of their dependence: by the lemma of
-    Neyman and Pearson no test of these answers has more power. Clips, masses of sums and the tests of configurations 3
-    and 4 do not count, except for the test of the number of units.
+    Neyman and Pearson no test of these answers has more power. Clipping norms, the noisy masses of sums
+    (`Release.mass`) and the tests of configurations 3 and 4 do not count, except for the test of the number of units.
     """
 
     def __init__(
@@ -102,7 +102,9 @@ class Attacker:
         return seen
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
-        """See `OutputGate`; does not count the direction in which the value moves with the mass that divides the sum.
+        """See `OutputGate`.
+
+        Ignores the direction in which a change of the mass, by which the sum is divided, would move the value.
 
         The noisy mass is not released.
         """
@@ -195,7 +197,7 @@ class Neighbours:
 class Game:
     """The audit of `name`: `play` makes one run of the plan `events` on one of two neighbouring corpora.
 
-    If `public`, the words are in use from the start.
+    If `public`, the words are public: the game begins after `use_words`.
     """
 
     name: str
@@ -212,7 +214,7 @@ class Game:
         return Claim(run_epsilon(self.events, self.delta), self.delta, float(np.sqrt(spent.mu_squared)), spent.delta)
 
     def evidence(self, runs: int, noise: Noise, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
-        """The log likelihood ratios of `runs` runs on either corpus, `less` first, (runs,) each."""
+        """The log likelihood ratios of `runs` runs on each of the two corpora, `less` first, (runs,) each."""
         progress.start(self.name, 2 * runs)
         with _one_core():
             less, more = (self._runs(index, runs, noise, progress) for index in range(2))
@@ -297,7 +299,7 @@ class Finding:
 def play(
     games: Sequence[tuple[Game, int]], noise: Noise, progress: Progress, confidence: float = 0.95
 ) -> Iterator[Finding]:
-    """Play each game the given number of times on either corpus; all bounds hold together at `confidence`."""
+    """Play each game the given number of times on each of its two corpora; all bounds hold together at `confidence`."""
     for game, runs in games:
         claim = game.claim
         less, more = game.evidence(runs, noise, progress)

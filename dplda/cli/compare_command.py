@@ -287,7 +287,7 @@ def _record(comparison: Comparison, quote: Quote | None, report: Path | None) ->
 
 
 def _show(comparison: Comparison, report: Path | None) -> None:
-    """Print means over the repeats for people."""
+    """Print the means over the repeats as readable text."""
     from dplda.ledger import Status
 
     by_method: dict[tuple[object, ...], list[Outcome]] = {}

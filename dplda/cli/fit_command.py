@@ -66,13 +66,13 @@ def _edge_parts(value: str) -> dict[str, float]:
     "--calibration",
     type=click.Choice(CALIBRATIONS),
     default=DEFAULTS.model.calibration,
-    help="How the noise is calibrated; published uses the formulas printed in the paper and is NOT PROVEN PRIVATE.",
+    help="How the noise is calibrated; published uses the formulas of DeCarolis et al. 2020 and is NOT PROVEN PRIVATE.",
 )
 @click.option(
     "--split",
     type=_edge_parts,
     metavar="EDGE=PART,...",
-    help="Share of the budget for each edge (noise location) of placements config1 to config4 and tensor-power; "
+    help="Share of the budget for each edge (place where noise is added) of config1 to config4 or tensor-power; "
     "shares sum to 1.",
 )
 @adjacency_option
@@ -88,7 +88,7 @@ def _edge_parts(value: str) -> dict[str, float]:
     "--engine",
     type=click.Choice(ENGINES),
     default=DEFAULTS.execution.engine,
-    help="Where passes over CORPUS run.",
+    help="Where sums over CORPUS are computed: on this machine (local) or on a Dask cluster (dask).",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask cluster for --engine dask.")
 @click.option(
@@ -171,7 +171,7 @@ def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[
 
 
 def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
-    """Print the guarantee, the topics and the remaining budget for people."""
+    """Print the guarantee, the topics and the remaining budget as readable text."""
     statement = model.privacy
     vocabulary = "; the word list is assumed to be public" if model.parameters.get("vocabulary") == "public" else ""
     changed = "added or removed" if statement.adjacency == "add-remove" else "replaced"

@@ -39,7 +39,7 @@ topics_option = click.option(
     type=topic_count,
     metavar="K|auto",
     default=DEFAULTS.model.topics,
-    help="Number of topics.",
+    help="Number of topics; auto uses as many as the noisy spectrum supports.",
 )
 vocabulary_option = click.option(
     "--vocabulary",
@@ -47,7 +47,9 @@ vocabulary_option = click.option(
     help="A public word list, one word per line; without it each run chooses its words privately.",
 )
 epsilon_option = click.option("--epsilon", default=DEFAULTS.privacy.epsilon, help="Privacy budget of the run (nats).")
-delta_option = click.option("--delta", default=DEFAULTS.privacy.delta, help="Failure probability of one run.")
+delta_option = click.option(
+    "--delta", default=DEFAULTS.privacy.delta, help="The delta of each run's (epsilon, delta) guarantee."
+)
 adjacency_option = click.option(
     "--adjacency",
     type=click.Choice(ADJACENCIES),
@@ -98,7 +100,7 @@ def reading_options(command: _Command) -> _Command:
 
 
 def learning_options(command: _Command) -> _Command:
-    """Add the limits of the vocabulary and the topic prior."""
+    """Add the options for the limits of the vocabulary and for the topic prior."""
     limits = DEFAULTS.vocabulary
     for option in (
         click.option(

@@ -110,7 +110,7 @@ def _record(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, F
 
 
 def _tell(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> None:
-    """Print the forecasts for people."""
+    """Print the forecasts as readable text."""
     settings = inputs.settings
     privacy = settings.privacy
     changed = "added or removed" if privacy.adjacency == "add-remove" else "replaced"

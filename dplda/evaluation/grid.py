@@ -69,7 +69,7 @@ class Grid:
 
     @property
     def kind(self) -> ComparisonKind:
-        """What is known about the corpus."""
+        """Whether the corpus is synthetic, declared public or private."""
         return ComparisonKind.PRIVATE if self.judge is None else self.judge.kind
 
     @cached_property

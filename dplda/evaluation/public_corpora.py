@@ -77,7 +77,7 @@ class Truth:
         return self._documents.identity(key)
 
     def measure(self, model: TopicModel) -> _Measured:
-        """The mean matched l1 error, and the paper's bound on the l2 error if it applies to this run."""
+        """The mean matched l1 error, and the bound of `dplda.planning.error_bounds` if it applies to this run."""
         topics = topic_quality.on_words(model.topics, model.vocabulary, self._words)
         return {"error": float(topic_quality.matched_error(topics, self._topics).mean()), "bound": self._bound(model)}
 

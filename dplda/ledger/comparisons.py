@@ -18,7 +18,10 @@ from dplda.ledger.schema import CellRow, ComparisonRow
 
 
 class ComparisonKind(StrEnum):
-    """What is known about a comparison's corpus; this decides whether its runs are charged or measured."""
+    """Whether a comparison's corpus is synthetic, declared public or private.
+
+    Runs on a private corpus are charged; models of the others are measured.
+    """
 
     PLANTED = "planted"  # synthetic, with known topics
     PUBLIC = "public"  # declared public by its owner
@@ -32,7 +35,7 @@ class ComparisonKind(StrEnum):
     @property
     def why_free(self) -> str:
         """Why nothing is charged; empty if runs are charged."""
-        reasons = {ComparisonKind.PLANTED: "it is planted", ComparisonKind.PUBLIC: "its owner declared it public"}
+        reasons = {ComparisonKind.PLANTED: "it is synthetic", ComparisonKind.PUBLIC: "its owner declared it public"}
         return reasons.get(self, "")
 
 
@@ -55,8 +58,9 @@ class Outcome:
 
     `status` is `Status.DONE`, or `Status.UNSUPPORTED` with a `message`. `error` is the mean matched l1 error, for a
     corpus with planted topics; `coherence` is NPMI@10 and `diversity` the share of distinct words among all topics' top
-    ten words, for a corpus declared public. `bound` is the paper's bound on the l2 error of a topic. A value that was
-    not measured is None. `seconds` by stage are local. `model` is the folder of the run's model.
+    ten words, for a corpus declared public. `bound` is the bound of `dplda.planning.error_bounds` on the l2 error of a
+    topic. A value that was not measured is None. `seconds` by stage are local. `model` is the folder of the run's
+    model.
     """
 
     cell: Cell

@@ -48,7 +48,10 @@ def default_path() -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise LedgerError(f"The ledger's folder {folder} cannot be made: {error.strerror}.") from None
+        raise LedgerError(
+            f"The ledger's folder {folder} cannot be created: {error.strerror}. Name another ledger "
+            "with --ledger or $DPLDA_LEDGER."
+        ) from None
     return folder / "ledger.db"
 
 
@@ -226,7 +229,10 @@ class Store:
             head = session.get(HeadRow, 1)
             owner = "" if head is None else str(head.owner)
         if owner and not hmac.compare_digest(owner.encode(), self.chain.owner().encode()):
-            raise LedgerError(f"The key {self.key_path} does not belong to the ledger {self.path}.")
+            raise LedgerError(
+                f"The key {self.key_path} does not belong to the ledger {self.path}. Restore both "
+                "files from the same copy."
+            )
 
 
 def _engine(path: Path) -> Engine:

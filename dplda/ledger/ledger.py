@@ -84,7 +84,7 @@ class Ledger:
         with self._store.writing() as session:
             state = self._trusted(session)
             if any(other.id == run for other in state.runs):
-                raise InputError(f"the ledger has a run {run!r} already.")
+                raise InputError(f"the ledger has a run {run!r} already. Leave run out, or choose another id.")
             row = RunRow(
                 id=run,
                 number=queries.latest_number(session, RunRow) + 1,
@@ -190,7 +190,10 @@ class Ledger:
         for value in (epsilon, *listed):
             _GRANT_RANGES["epsilon"].check("epsilon", value)
         if any(higher <= lower for lower, higher in pairwise((epsilon, *listed))) or (unbounded and listed):
-            raise InputError("listed levels must rise from epsilon, and an unbounded grant has none.")
+            raise InputError(
+                "listed totals (--then) must be larger than epsilon, each larger than the one before; "
+                "leave them out for an unbounded grant."
+            )
         with self._store.writing() as session:
             if listed and self._trusted(session).charged((dataset,)):
                 raise InputError(

@@ -185,8 +185,9 @@ class Guarantee:
 
     `basis` is `FIXED` if spending stays within the grant that was in force before the first output, and `LISTED` if it
     stays within a level that was listed with that grant; then `delta` is the sum of the deltas of all levels up to it.
-    With `AFTER_LOOKING` or `NO_LIMIT` no guarantee fixed beforehand holds, and `epsilon` is the largest limit since.
-    `allows_more` says that the grant in force, made after outputs had been seen, exceeds all levels listed before them.
+    With `AFTER_LOOKING` or `NO_LIMIT` no guarantee fixed beforehand holds, and `epsilon` is the largest of the grant in
+    force before the first output, its listed levels, and all later grants. `allows_more` says that the grant in force,
+    made after outputs had been seen, exceeds all levels listed before them.
     """
 
     epsilon: float
@@ -255,7 +256,7 @@ class DatasetRecord:
 
     @property
     def remaining(self) -> float:
-        """The share of the capacity that is left, in [0, 1]: the smaller one of mu^2 and of failure probability."""
+        """The share of the capacity that is left, in [0, 1]: of mu^2 or of failure probability, the smaller one."""
         return 1.0 if self.grant.unbounded else max(0.0, 1.0 - self.spent.share_of(self.grant.capacity))
 
     @property

@@ -153,8 +153,8 @@ def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) 
     for name in _with_first(dataset, {*linked, *state.holders(fingerprints)}):
         if not state.grant(name).unbounded:
             raise BudgetRefused(
-                f"Dataset {_described(name, dataset)} has a bounded budget ({state.grant(name)}), and what is declared "
-                "public is read without any. If its documents are public: "
+                f"Dataset {_described(name, dataset)} has a bounded budget ({state.grant(name)}), but a corpus "
+                "declared public is read without charging one. If its documents are public: "
                 f"dplda budget grant {shlex.quote(name)} --unbounded"
             )
 
@@ -200,7 +200,7 @@ def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord, runs: in
     request = f"this run: it was requested at epsilon {run.epsilon:g}, delta {run.delta:g}, and takes"
     if runs > 1:
         request = f"these {runs} runs: at delta {run.delta:g} they take, in all,"
-    late = " (a level not listed before the first output has no guarantee fixed beforehand)"
+    late = " (there are outputs already: only levels listed with --then before the first one keep a guarantee)"
     warning = "" if spent == NOTHING else late
     raise BudgetRefused(
         f"Dataset {_described(name, run.dataset)} cannot pay for {request} epsilon {taken:g}; "
@@ -210,7 +210,7 @@ def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord, runs: in
 
 
 def _described(name: str, dataset: str) -> str:
-    """Dataset `name` in a message about `dataset`."""
+    """`name` for a message about `dataset`; if it is another dataset, the text says that the two share documents."""
     if name == dataset:
         return repr(name)
     return f"{name!r}, which shares documents with {dataset!r} (exact, not for publication),"
@@ -227,5 +227,5 @@ def _epsilon_left(grant: Grant, spent: Cost, run: RunRecord) -> str:
 
 
 def _gaussian_epsilon(mu_squared: float, run: RunRecord) -> float:
-    """epsilon of noise with this sum of squared GDP parameters, at the Gaussian part of the run's delta."""
+    """epsilon for this sum of squared GDP parameters, at the run's delta less the part kept for failures."""
     return accountant.gaussian_epsilon(math.sqrt(mu_squared), run.delta * (1 - accountant.FAILURE_SHARE))

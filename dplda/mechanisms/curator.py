@@ -61,7 +61,9 @@ class Curator:
         self._names: tuple[str, ...] | None = None
 
     def choose_words(self) -> WordFrequencies:
-        """Select words privately from an unknown key set (T7); release these words and their frequencies only.
+        """Select words privately from the documents' own words, which are not public (T7).
+
+        Releases these words and their frequencies only.
 
         Charges the events ``vocabulary`` (weighted Gaussian with threshold) and ``vote total`` (the sum of vote
         weights, which normalises votes to document frequencies). Words are ordered by noisy value, then by word.
@@ -85,7 +87,7 @@ class Curator:
         self._passes.use_words(self._names)
 
     def word_frequencies(self) -> WordFrequencies:
-        """Noisy document frequencies of the words in use, a known key set without threshold.
+        """Noisy document frequencies of the words in use; the words are known, so no threshold is needed.
 
         Charges the events ``frequency`` and ``vote total``.
         """
@@ -99,13 +101,18 @@ class Curator:
         return WordFrequencies(names, noisy / vote_total, scale / vote_total)
 
     def size(self) -> float:
-        """The noisy number of eligible units, at least 1; sensitivity 1 under both adjacencies (section 0, N)."""
+        """The noisy number of eligible units, at least 1.
+
+        Sensitivity 1 under both adjacencies (docs/privacy.md, section 0).
+        """
         event = self._charge(Stage.SIZE)
         self._in_use()
         return max(self._noisy(self._passes.count_units() * BOUND, self._scale(event)) / BOUND, 1.0)
 
     def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
-        """A clipping norm: a quantile of the noisy histogram of unit norms (section 2.1). Charges ``<stage> clip``.
+        """A clipping norm: a quantile of the noisy histogram of unit norms (docs/privacy.md, section 2.1).
+
+        Charges ``<stage> clip``.
 
         Each unit enters the histogram independently with probability `share`.
         """
@@ -129,7 +136,7 @@ class Curator:
         return Release(noisy * step, max(noisy_mass, 1.0), multiplier * sensitivity * step)
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
-        """Noisy columns T(v_i, v_i, .), (k, k), by descending eigenvalue; T = clipped mean of E3(W, W, W) + K (T5).
+        """Noisy columns T(v_i, v_i, .), (k, k), by descending eigenvalue; T = K + the clipped mean of E3(W, W, W) (T5).
 
         W (n_words, k) includes the word scale; v_i are the eigenvectors of T(., ., theta). W, the symmetric K
         (k, k, k), theta (k,) and `clip` may depend on earlier releases only. Charges the events ``mass``, ``gap``,
@@ -177,7 +184,7 @@ class Curator:
         return float(value + int(self._noise.gaussian(scale, 1)[0]))
 
     def _column_noise(self, contribution: Contribution, multiplier: float, sensitivity: float) -> np.ndarray:
-        """Independent noise for each lattice coordinate, with variance divided by its column's weight (section 5)."""
+        """Independent noise for each lattice coordinate: variance over the column's weight (docs/privacy.md, 5)."""
         n_rows, width = contribution.shape
         noise = np.empty((n_rows, width), np.int64)
         for weight in np.unique(contribution.weights):

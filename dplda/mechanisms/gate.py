@@ -47,7 +47,7 @@ class Gate(Protocol):
     """The releases that every placement may request from the curator."""
 
     def choose_words(self) -> WordFrequencies:
-        """Words from an unknown key set, with noisy document frequencies."""
+        """Privately selected words of the documents, with noisy document frequencies."""
 
     def use_words(self, words: Sequence[str]) -> None:
         """Restrict all later releases to these words."""

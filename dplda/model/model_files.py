@@ -52,7 +52,10 @@ def save(model: TopicModel, directory: str | Path) -> None:
         write_atomically(folder / _ARRAY_FILE, arrays.getvalue())
         write_atomically(folder / TEXT_FILE, text.encode())
     except OSError as error:
-        raise InputError(f"cannot write the model into {folder}: {error.strerror or error}.") from None
+        raise InputError(
+            f"cannot write the model into {folder}: {error.strerror or error}. Free some space or check "
+            "the folder's permissions, then save again. (After a fit: what the run charged stays spent.)"
+        ) from None
 
 
 def load(directory: str | Path) -> TopicModel:

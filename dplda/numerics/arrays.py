@@ -168,8 +168,14 @@ def find_gpu() -> Gpu:
     except ImportError:
         raise InputError("device cuda needs CuPy: pip install 'dplda[cuda]'.") from None
     if not cupy.cuda.is_available():
-        raise InputError("device cuda needs an NVIDIA GPU and its driver, and CuPy finds none.")
+        raise InputError(
+            "device cuda needs an NVIDIA GPU and its driver, and CuPy finds none. Use --device cpu, or "
+            "check the driver with nvidia-smi."
+        )
     try:
         return _Cuda(cupy)
     except Exception as error:
-        raise InputError(f"device cuda cannot use the GPU ({type(error).__name__}): it may be taken.") from None
+        raise InputError(
+            f"device cuda cannot use the GPU ({type(error).__name__}): another program may be using all "
+            "of it. Stop that program, or use --device cpu."
+        ) from None

@@ -1,4 +1,4 @@
-"""Configuration 3 of the paper: noise on the eigenpairs of the whitened tensor (edge e7) and on the second moment (e8).
+"""Configuration 3 of DeCarolis et al. 2020: noise on the whitened tensor's eigenpairs (e7) and the second moment (e8).
 
 size     noisy number of units
 m, M2    noisy first and second moments; whitening W from M2 (`stages.whiten`)

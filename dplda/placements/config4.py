@@ -1,4 +1,4 @@
-"""Configuration 4 of the paper: noise on the final topics alone (edge e9).
+"""Configuration 4 of DeCarolis et al. 2020: noise on the final topics alone (edge e9).
 
 X        exact: x_i, the unwhitened eigenvectors of the whitened M3(., ., h), for public h; words are not scaled
 tests    a lower bound on the number of units, the spectrum of M2, the norm of M3(., ., h), and the least eigenvalue gap
@@ -50,7 +50,10 @@ def learn(gate: OutputGate, words: WordFrequencies, settings: FitSettings, rng: 
     """
     d, k = len(words.words), int(settings.model.topics)
     if d <= k:
-        raise UnsupportedByData(f"placement config4 needs more words than topics, and {d} words were found for {k}.")
+        raise UnsupportedByData(
+            f"placement config4 needs more words than topics, and {d} words were found for {k} "
+            "topics. Ask for fewer topics, or use more documents or a larger epsilon."
+        )
     h, r = rng.random(d), np.ones(d)
     result = gate.final_topics(settings.model.alpha0, h, r, k)
     Y = released_value(result, "the topics are", settings)

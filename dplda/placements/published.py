@@ -1,4 +1,6 @@
-"""Configurations 1 to 4 with the noise that the paper prints: for comparison only, because it is not proven private.
+"""Configurations 1 to 4 with the noise that the paper (DeCarolis et al. 2020) prints. It is not proven private.
+
+It is for comparison only.
 
 size, m, E2   exact, through the gate that marks the run as not private
 M2            E2 - a m m'

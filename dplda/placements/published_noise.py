@@ -1,4 +1,4 @@
-"""The noise that the paper on private spectral LDA prints (appendices A, G and H); it is not proven private.
+"""The noise that the paper (DeCarolis et al. 2020) prints in appendices A, G and H; it is not proven private.
 
 Formulas are those of the paper, even where they are wrong: docs/privacy.md, section 1, lists where each proof fails.
 Where two printed formulas disagree, or one cannot be evaluated, the authors' code decides. Its second moment is
@@ -127,7 +127,10 @@ def _delta_topics(q: Quantities) -> float:
 
 
 def topic_scale(alpha0: float) -> float:
-    """(alpha0 + 2) / (2 sqrt(alpha0 (alpha0 + 1))), the factor of G.5 and H; it lacks sqrt(alpha0 (alpha0 + 1))."""
+    """(alpha0 + 2) / (2 sqrt(alpha0 (alpha0 + 1))), the factor of G.5 and H.
+
+    The correct factor is this times sqrt(alpha0 (alpha0 + 1)).
+    """
     return (alpha0 + 2) / (2 * math.sqrt(alpha0 * (alpha0 + 1)))
 
 

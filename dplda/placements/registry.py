@@ -42,8 +42,10 @@ class Placement:
         """The budget shares of a run; raises `InputError` for settings that the placement does not support."""
         split = settings.model.split or self.split
         if set(split) != set(self.split):
-            edges = f"these edges: {', '.join(self.split)}" if self.split else "no edge, so leave it out"
-            raise InputError(f"split must name {edges} (placement {settings.model.placement}); got {', '.join(split)}.")
+            edges = f"must name its edges {', '.join(self.split)}" if self.split else "does not apply, so leave it out"
+            raise InputError(
+                f"placement {settings.model.placement}: the split {edges}; it names {', '.join(split) or 'none'}."
+            )
         vocabulary = settings.vocabulary
         words = vocabulary.max_vocabulary if vocabulary.words is None else len(vocabulary.words)
         if self.most_words is not None and words > self.most_words:
@@ -57,7 +59,7 @@ class Placement:
         ):
             raise InputError(
                 f"placement {settings.model.placement} needs a number of topics, at least {self.least_topics}, "
-                f"got topics={settings.model.topics}."
+                f"got topics={settings.model.topics}. Give --topics a number of at least that."
             )
         return self.shares(vocabulary.words is not None, split, settings)
 

@@ -1,8 +1,9 @@
 """Public constants of two reference corpora, which replace measurements of a private corpus.
 
 Measured once on two public corpora in English, with one document per unit, and without stop words and words in more
-than a tenth of the documents: 100,000 film reviews (IMDB) and the 18,847 posts of 20 newsgroups. Their words and
-lengths agree within a tenth. Their topics are close together in the first and far apart in the second.
+than a tenth of the documents: 100,000 film reviews (IMDB) and the 18,847 posts of 20 newsgroups. The two corpora's word
+frequencies and document lengths differ by at most a tenth. The topics of the film reviews are close together, those of
+the newsgroups far apart.
 """
 
 from __future__ import annotations

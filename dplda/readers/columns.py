@@ -149,7 +149,10 @@ def refuse_columns(path: Path, kind: str, options: ReadOptions) -> None:
     """Raise `InputError` if the options name a column, for a format that has none."""
     column = options.text_field or options.id_field or options.unit_field
     if column is not None:
-        raise InputError(f"{path} is {kind}, which has no columns: column {column!r} cannot be read from it.")
+        raise InputError(
+            f"{path} is {kind}, which has no columns: column {column!r} cannot be read from it. Leave "
+            "the column options out, or check --format."
+        )
 
 
 def _listed(names: Sequence[str] | None) -> str:

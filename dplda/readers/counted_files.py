@@ -67,7 +67,10 @@ def npz_source(path: Path, options: ReadOptions) -> CountSource:
     words = read_word_list(vocabulary)
     n_documents, n_words = _load(path).shape
     if n_words != len(words):
-        raise InputError(f"{path} has {n_words} columns but {vocabulary} lists {len(words)} words.")
+        raise InputError(
+            f"{path} has {n_words} columns but {vocabulary} lists {len(words)} words. Give the word "
+            "list that belongs to this file."
+        )
     names = _WordNames(words, first=0)
 
     def chunks(skip: int = 0) -> Iterator[CountedDocuments]:
@@ -103,7 +106,10 @@ def _triples_source(
 ) -> CountSource:
     words = None if vocabulary is None else read_word_list(vocabulary)
     if words is not None and len(words) != n_words:
-        raise InputError(f"{path} declares {n_words} words but {vocabulary} lists {len(words)}.")
+        raise InputError(
+            f"{path} declares {n_words} words but {vocabulary} lists {len(words)}. Give the word list "
+            "that belongs to this file."
+        )
     if n_words > MAX_COUNT or n_documents > 2**53:
         raise InputError(f"{path} declares a size beyond 2^31 words or 2^53 documents.")
     names = _WordNames(words, first=1, size=n_words)
@@ -128,12 +134,17 @@ def _uci_header(path: Path) -> tuple[int, int, int]:
     with open_bytes(path) as stream:
         lines = [stream.readline(MAX_BYTES).strip() for _ in range(3)]
     if not all(line.isdigit() and len(line) < 20 for line in lines):
-        raise InputError(f"{path} does not begin with UCI's three lines (documents, words, entries).")
+        raise InputError(
+            f"{path} does not begin with UCI's three lines (numbers of documents, words and entries). Check --format."
+        )
     return int(lines[0]), int(lines[1]), 3
 
 
 def _mtx_header(path: Path) -> tuple[int, int, int]:
-    problem = InputError(f"{path} is not a general integer or real Matrix Market coordinate file.")
+    problem = InputError(
+        f"{path} is not a Matrix Market file of the kind that is read (coordinate, general, integer "
+        "or real). Save the counts in that form or check --format."
+    )
     with open_bytes(path) as stream:
         banner = stream.readline(MAX_BYTES).lower().split()
         if banner[:3] != [b"%%matrixmarket", b"matrix", b"coordinate"] or b"general" not in banner:

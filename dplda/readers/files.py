@@ -34,7 +34,7 @@ _BOMS = (  # UTF-32 first, because its little-endian mark starts with that of UT
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn errors of reading the whole file into `InputError`."""
+    """Turn errors that make a file as a whole unreadable into `InputError`."""
     try:
         yield
     except FileNotFoundError:
@@ -63,7 +63,8 @@ def check_unpacked(path: Path, n_bytes: int) -> None:
     """Raise `InputError` if `path` unpacks to so many bytes that it may be a decompression bomb."""
     if n_bytes > max(_UNPACKED, _EXPANSION * path.stat().st_size):
         raise InputError(
-            f"{path} unpacks to more than {_EXPANSION} times its size. Store it uncompressed if that is right."
+            f"{path} unpacks to more than {_EXPANSION} times its size. If the file is what you expect, store it "
+            "uncompressed."
         )
 
 
@@ -144,7 +145,10 @@ def decode_line(raw: bytes, encoding: str | None) -> tuple[str, bool] | Defect:
 
 
 def mended(value: Any) -> Any:
-    """A field of a record that is not UTF-8, decoded separately; unchanged if it is not a string."""
+    """`value`, a field of a record that is not UTF-8, with its original bytes decoded by themselves.
+
+    Unchanged if it is not a string.
+    """
     try:
         return decode_field(value.encode("utf-8", "surrogateescape"), None) if isinstance(value, str) else value
     except UnicodeEncodeError:  # half of a surrogate pair, written as an escape
@@ -154,7 +158,8 @@ def mended(value: Any) -> Any:
 def check_encoding(encoding: str | None, *, records: bool) -> None:
     """Raise `InputError` for an unknown encoding and, for a format of `records`, for one in which they cannot be cut.
 
-    Line breaks, quotation marks and commas must be the bytes of ASCII, and these bytes no part of another character.
+    Line breaks, quotation marks and commas must be encoded as in ASCII, and these bytes must not occur in any other
+    character.
     """
     if encoding is None:
         return

@@ -49,8 +49,8 @@ def list_files(folder: Path, pattern: str | None = None) -> list[Path]:
     chosen = [file for file in files if pattern is None or _matches(file, folder, pattern)]
     if not chosen:
         raise InputError(
-            f"None of the {len(files):,} files in {folder} matches pattern {pattern!r} (exact, not private, "
-            "not for publication)."
+            f"None of the {len(files):,} files in {folder} matches pattern {pattern!r}. Change --pattern. (The "
+            "number of files is exact, so do not publish this message.)"
         )
     return sorted(chosen, key=os.fspath)
 

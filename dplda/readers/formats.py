@@ -67,7 +67,9 @@ def open_source(path: Path, options: ReadOptions, format: str | None = None) -> 
         raise InputError(f"pattern chooses files of a folder, and {path} is a file. Leave it out.")
     chosen = format or _guess_format(path)
     if chosen == "folder":
-        raise InputError(f"{path} is a file, which format 'folder' is not.")
+        raise InputError(
+            f"format 'folder' reads a folder, and {path} is a file. Name the folder, or leave --format out."
+        )
     return _TABLES[chosen]([path], options) if chosen in _TABLES else _FILES[chosen](path, options)
 
 
@@ -94,14 +96,17 @@ def default_name(path: Path) -> str:
 def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> Source:
     """A folder of documents, or one table in several files, by the names of the files alone."""
     if format in _FILES:
-        raise InputError(f"{folder} is a folder, which format {format!r} is not.")
+        raise InputError(f"format {format!r} reads a single file, and {folder} is a folder. Name a file in it.")
     files = list_files(folder, options.pattern)
     kind = format or _kind(folder, files)
     if kind == "folder":
         return folder_source(folder, files, options)
     parts = [file for file in files if not _is_about(file)]
     if not parts:
-        raise InputError(f"{folder} holds no parts of a table, only files about one (README, _NAME). Name one file.")
+        raise InputError(
+            f"{folder} holds only files that describe data (README, LICENSE, names that begin with _), "
+            "and no table. Name the table's file or folder."
+        )
     return _TABLES[kind](parts, options)
 
 

@@ -16,7 +16,7 @@ class Reading(TypedDict, total=False):
     - `language`: a spaCy code (``"en"``); `lemmas`: count lemmas instead of words (False); `tokenizer`: ``"spacy"`` or
       ``"fast"`` (``"spacy"``).
     - `one_line`: each line of a CSV or TSV file is one record, whatever it holds (False).
-    - `multiline`: does nothing; quoted line breaks are always read.
+    - `multiline`: does nothing; line breaks inside quotation marks are read unless `one_line`.
     - `encoding`: the text encoding, a Python codec name.
     - `pattern`: read only the files of a folder whose names match, such as ``"*.csv"``.
     """

@@ -43,7 +43,7 @@ def success_at_most(statement: PrivacyStatement) -> float:
     """Upper bound on an attacker's probability of guessing membership, with prior probability 1/2.
 
     The smaller of (e^epsilon + delta) / (1 + e^epsilon) (Kairouz, Oh and Viswanath 2015) and, from the events,
-    Phi(mu / 2) (Dong, Roth and Su 2022) and half of the failure probabilities.
+    Phi(mu / 2) (Dong, Roth and Su 2022) plus half of the failure probabilities.
     """
     if math.isinf(statement.epsilon):
         return 1.0

@@ -1,8 +1,8 @@
 """Spectral methods on matrices: noisy, streaming, private and adaptive power methods, and Analyze Gauss.
 
 Only the functions that say so are private. Their seeded noise and floating-point sums are for experiments, and the
-error for data that are not finite or not symmetric is not protected. The placements use the other functions on released
-numbers.
+exception that they raise for data that are not finite or not symmetric is not differentially private. The placements
+use the other functions on released numbers.
 """
 
 from typing import TYPE_CHECKING

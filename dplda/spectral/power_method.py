@@ -92,7 +92,8 @@ class Subspace:
     product for a power method, eigenvalues for `analyze_gauss`. `residuals` has one number for each of the
     `iterations`: the sine of the largest angle between successive iterates. `events` are the releases of a private
     method. ``dplda.accounting.accountant.run_epsilon(events, delta)`` composes them for a positive delta; with pure
-    events it works on a grid, which adds up to 1e-4 nats for each query. The epsilons of pure events alone add up.
+    events it works on a grid, which overstates epsilon by at most 1e-4 nats for each query. If all events are pure, the
+    sum of their epsilons also is a valid epsilon.
     """
 
     components: Array
@@ -129,9 +130,10 @@ def noisy_power_method(
     of a known direction), provided that A X + G has p directions orthogonal to it.
 
     Cost: `rounds` products and O(rounds d p^2); memory O(d p) in addition to A. With p >= k, |G| of at most a fifth of
-    error * (s_k - s_k+1) and |U'G| of at most (s_k - s_k+1) (sqrt(p) - sqrt(k - 1)) / (5 tau sqrt(d)) in every round,
-    the k leading eigenvectors U lie within `error` after O(s_k / (s_k - s_k+1) log(d tau / error)) rounds
-    (Corollary 1.1). Not private by itself. Raises `InputError` for an asymmetric or non-finite A and wrong shapes.
+    error * (s_k - s_k+1) and |U'G| of at most (s_k - s_k+1) (sqrt(p) - sqrt(k - 1)) / (5 tau sqrt(d)) in every round
+    (tau is the paper's parameter of the failure probability), the k leading eigenvectors U lie within `error` after
+    O(s_k / (s_k - s_k+1) log(d tau / error)) rounds (Corollary 1.1). Not private by itself. Raises `InputError` for an
+    asymmetric or non-finite A and wrong shapes.
     """
     require_counts(rounds=rounds)
     X = checked_start(X)

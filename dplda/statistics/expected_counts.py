@@ -32,7 +32,7 @@ def exp_digamma(x: float) -> float:
 
     Other x give nan, and the unit then contributes nothing. The code has no branch or call, so that it is vectorised
     over topics. With v = x + 7/2, the result is v + 1/(24 v) - 37/(5760 v^3), which approximates exp(digamma(x + 4)),
-    divided by exp(1/x + ... + 1/(x + 3)), a Taylor series to the 256th power.
+    divided by exp(1/x + ... + 1/(x + 3)), which is the 256th power of a Taylor polynomial of degree 7.
     """
     p = x * (x + 3.0)
     r = (2.0 * x + 3.0) * (2.0 * p + 2.0) / (p * (p + 2.0)) / 256.0

@@ -187,12 +187,13 @@ def require_working(gpu: Gpu) -> None:
         working = working and all(_test(gpu, contribution) for contribution in _examples())
     except Exception as error:
         raise InputError(
-            f"device cuda fails on a small example ({type(error).__name__}): CuPy, CUDA and the driver do not fit "
-            "together, or the GPU is taken. pip install 'dplda[cuda]' brings CuPy and CUDA 12; for another CUDA, "
-            "pip install its CuPy with [ctk]."
+            f"device cuda fails on a small example ({type(error).__name__}): the versions of CuPy, CUDA and the "
+            "driver do not match, or another program uses the GPU. pip install 'dplda[cuda]' installs "
+            "CuPy with CUDA 12; for another CUDA version install the CuPy package of that version "
+            "with its [ctk] extra. Or use --device cpu."
         ) from None
     if not working:
-        raise InputError("device cuda gives wrong sums on a small example: do not use this GPU.")
+        raise InputError("device cuda gives wrong sums on a small example: do not use this GPU. Choose --device cpu.")
 
 
 def _test(gpu: Gpu, contribution: Contribution) -> bool:
@@ -243,7 +244,7 @@ def _padded(matrix: np.ndarray) -> np.ndarray:
 
 
 def _threads(width: int) -> int:
-    """The smallest power of two of at least `width`, limited to between 32 (a warp) and `_THREADS`."""
+    """The smallest power of two that is at least `width`, but no less than 32 (a warp) and no more than `_THREADS`."""
     return min(_THREADS, max(32, 1 << (max(width, 1) - 1).bit_length()))
 
 

@@ -22,7 +22,10 @@ def _triangle(n):
 
 @compiled()
 def _pair_weights(most):
-    """1 for pairs on the diagonal and 2 for others; a unit of fewer words uses the first of them."""
+    """The weights of the pairs of `most` words: 1 on the diagonal, else 2.
+
+    A unit of fewer words uses the first weights.
+    """
     weights = np.full(_triangle(most), 2.0)
     for b in range(most):
         weights[_triangle(b) + b] = 1.0

@@ -129,7 +129,7 @@ class Statistic:
     document with the entries first..last-1 to `out`, in rows of `row(k, directions)` numbers, in the order of `layout`.
     It writes all of its rows, and reads only those parts of `room` and `out` that it wrote: they may still hold numbers
     of another unit.
-    `length` is its number of tokens, `scale` (n_words,) and `matrix` (flat, rows of `stride`) belong to the
+    `length` is the document's number of tokens, `scale` (n_words,) and `matrix` (flat, rows of `stride`) belong to the
     `Contribution`, and `shape` is (k, directions, stride, row, alpha). `room` is scratch space of
     `room(k, directions, longest)` numbers for documents of at most `longest` entries.
 
@@ -214,7 +214,7 @@ class Contribution:
         return self.n_rows, len(self.weights)
 
     def is_sound(self, n_words: int) -> bool:
-        """Whether loops over `n_words` words stay inside its arrays, and its norm has the weights of its noise."""
+        """Whether loops over `n_words` words stay inside the arrays, and the clipped norm has the noise's weights."""
         arrays = self.scale, self.matrix
         if [array.ndim for array in (*arrays, self.weights)] != [1, 2, 1] or self.weights.dtype.kind != "i":
             return False

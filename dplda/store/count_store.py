@@ -145,7 +145,10 @@ class CountStore:
         return list(self.words.to_pylist())
 
     def columns(self, words: tuple[str, ...]) -> NDArray[np.int64]:
-        """The index of each of `words` in the dictionary, or else its length. The last result is cached."""
+        """The index of each of `words` in the dictionary; the dictionary's length for a word that it lacks.
+
+        The last result is cached.
+        """
         if self._columns is None or self._columns[0] is not words:
             position = {word: index for index, word in enumerate(self.dictionary)}
             self._columns = words, np.array([position.get(word, len(position)) for word in words], np.int64)
@@ -168,8 +171,8 @@ def is_store(path: Path) -> bool:
         return False
     if names - {FINGERPRINT} != {META, *map(shard_name, range(len(shards)))} and names != _EARLIER:
         raise InputError(
-            f"{path} holds files of a corpus store, but not them alone. Move other files elsewhere, or import the "
-            "corpus again; --format folder reads each file as one document."
+            f"{path} looks like a corpus store, but holds other files too or lacks some of its own. Move the others "
+            "elsewhere, or import the corpus again; --format folder reads each file as one document."
         )
     return True
 

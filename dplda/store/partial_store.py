@@ -192,7 +192,7 @@ def _locked(folder: Path, destination: Path) -> FileLock:
 
 
 def _check_ours(folder: Path) -> None:
-    """Raise `InputError` if another user made `folder`, and could so read what is written into it."""
+    """Raise `InputError` if another user made `folder`, because that user could then read what is written into it."""
     status = os.lstat(folder)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise InputError(f"{folder} is not a folder that you own. Remove it, or choose another place for the store.")

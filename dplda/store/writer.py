@@ -184,7 +184,7 @@ def _writing(destination: Path) -> Iterator[None]:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else "input/output error"
         raise InputError(
-            f"Cannot write the corpus store {destination}: {reason}. Make room or choose another."
+            f"Cannot write the corpus store {destination}: {reason}. Make room or choose another folder."
         ) from None
 
 

@@ -1,8 +1,8 @@
 """Symmetric third-order tensors and their eigenpairs: robust, online, noisy, private and simultaneous power methods.
 
-Only `private_power_method` is private. Its seeded noise and floating-point sums are for experiments, and the error for
-a tensor that is not finite or not symmetric is not protected. The placements use the other functions on released
-numbers.
+Only `private_power_method` is private. Its seeded noise and floating-point sums are for experiments, and the exception
+that it raises for a tensor that is not finite or not symmetric is not differentially private. The placements use the
+other functions on released numbers.
 """
 
 from typing import TYPE_CHECKING

@@ -46,7 +46,10 @@ class SpacyTokens:
         return SpacyTokens, self._arguments
 
     def pieces(self, text: str) -> list[str]:
-        """Parts of `text` between white space; its words in a language whose tokens may contain white space."""
+        """The parts of `text` between white space.
+
+        In a language whose tokens may contain white space, the pieces are the words of `text`.
+        """
         if self._whole:
             return [word for part in _PART.findall(text) for word in self._analyse(part)]
         return text.split()

@@ -111,7 +111,7 @@ def test_a_bad_split_is_named_and_nothing_is_reserved(fit, home, split, calibrat
 
 
 def test_a_split_is_for_placements_with_edges(fit, home):
-    refused(fit("default", "--split", "e6=1"), home, "no edge, so leave it out (placement default)")
+    refused(fit("default", "--split", "e6=1"), home, "placement default: the split does not apply, so leave it out")
 
 
 def test_configuration_4_needs_a_number_of_topics(fit, home):

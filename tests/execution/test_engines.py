@@ -227,5 +227,5 @@ def test_the_cpu_asks_for_no_gpu(monkeypatch, caplog):
 
 
 def test_a_cluster_takes_no_gpu():
-    with pytest.raises(InputError, match="device cuda is for --engine local"):
+    with pytest.raises(InputError, match="device cuda needs --engine local"):
         ExecutionSettings(engine="dask", scheduler="tcp://x:1", device="cuda")

@@ -60,7 +60,7 @@ def test_a_data_folder_that_cannot_be_made_is_one_clear_line(tmp_path, monkeypat
     monkeypatch.delenv("DPLDA_LEDGER", raising=False)
     (tmp_path / "file").touch()
     monkeypatch.setattr(store, "user_data_path", lambda *_, **__: tmp_path / "file" / "dplda")
-    with pytest.raises(LedgerError, match="cannot be made: Not a directory"):
+    with pytest.raises(LedgerError, match="cannot be created: Not a directory"):
         Ledger()
 
 

@@ -138,9 +138,9 @@ def test_public_checks_come_with_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("words")
     with pytest.raises(InputError, match="format must be one of"):
         open_source(tmp_path / "a.txt", ReadOptions(), "docx")
-    with pytest.raises(InputError, match="is a file, which format 'folder' is not"):
+    with pytest.raises(InputError, match="format 'folder' reads a folder, and"):
         open_source(tmp_path / "a.txt", ReadOptions(), "folder")
-    with pytest.raises(InputError, match="is a folder, which format 'npz' is not"):
+    with pytest.raises(InputError, match="format 'npz' reads a single file"):
         open_source(tmp_path, ReadOptions(), "npz")
 
 

@@ -84,7 +84,7 @@ def test_matrix_market_takes_the_words_beside_it(read_counts: Any) -> None:
     ],
 )
 def test_a_file_that_is_no_coordinate_matrix_is_refused(read_counts: Any, body: str) -> None:
-    with pytest.raises(InputError, match="not a general integer or real Matrix Market"):
+    with pytest.raises(InputError, match="not a Matrix Market file of the kind that is read"):
         read_counts(x__mtx=body)
 
 

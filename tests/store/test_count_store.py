@@ -130,9 +130,9 @@ def test_a_store_with_a_file_too_many_or_too_few_is_refused(tmp_path: Path, name
     (tmp_path / "s" / "part-00001.arrow").write_bytes(b"")
     file = tmp_path / "s" / name
     file.unlink() if file.exists() else file.write_text("one more")
-    with pytest.raises(InputError, match="not them alone"):
+    with pytest.raises(InputError, match="holds other files too or lacks some"):
         is_store(tmp_path / "s")
-    with pytest.raises(InputError, match="not them alone"):
+    with pytest.raises(InputError, match="holds other files too or lacks some"):
         read_corpus(tmp_path / "s")
 
 
