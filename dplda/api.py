@@ -18,7 +18,7 @@ from dplda.config import DEFAULTS, FitSettings
 from dplda.corpus import Corpus
 from dplda.errors import DpldaError, InputError, UnsupportedByData
 from dplda.execution.engines import Engine, running_engine
-from dplda.lda.recovery import most_topics, require_words, within_limits
+from dplda.lda.recovery import modelled_words, most_topics
 from dplda.ledger import Ledger, Status, new_name
 from dplda.mechanisms.curator import Curator, Gate, WordFrequencies
 from dplda.mechanisms.exact_gate import ExactGate
@@ -26,6 +26,7 @@ from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.model.model_files import release_space, reserve_space
 from dplda.model.topic_model import TopicModel
 from dplda.placements import registry
+from dplda.planning.forecast import require_documents
 from dplda.progress import NoProgress, Progress
 from dplda.store.fingerprint import fingerprint
 from dplda.store.sketches import Fingerprint
@@ -50,7 +51,7 @@ def fit(
     *,
     adjacency: str = DEFAULTS.privacy.adjacency,
     max_vocabulary: int = DEFAULTS.vocabulary.max_vocabulary,
-    max_document_frequency: float = DEFAULTS.vocabulary.max_document_frequency,
+    max_document_frequency: float | None = DEFAULTS.vocabulary.max_document_frequency,
     alpha0: float = DEFAULTS.model.alpha0,
     split: Mapping[str, float] | None = None,
     out: str | Path | None = None,
@@ -264,8 +265,9 @@ def _learn(
         engine(store), request.events, charge, noise, adjacency=settings.privacy.adjacency, progress=watch
     )
     try:
+        documents = _size(gate, request)
         words = _words(gate, request)
-        learned = request.placement.learn(gate, words, settings, np.random.default_rng(seed))
+        learned = request.placement.learn(gate, documents, words, settings, np.random.default_rng(seed))
     except UnsupportedByData as error:
         raise UnsupportedByData(f"{error} {_spent(request, recorder, charged)}") from None
     watch.start("model")
@@ -300,14 +302,22 @@ def _spent(request: Request, recorder: Recorder, charged: Sequence[Event]) -> st
     )
 
 
+def _size(gate: Gate, request: Request) -> float:
+    """The noisy number of units. Raises `UnsupportedByData` if a run on so many is hopeless."""
+    public = request.settings.vocabulary.words
+    if public is not None:
+        gate.use_words(public)
+    documents = gate.size()
+    if not request.placement.reason:
+        require_documents(request.settings, request.events, documents)
+    return documents
+
+
 def _words(gate: Gate, request: Request) -> WordFrequencies:
-    limits = request.settings.vocabulary
-    if limits.words is not None:
-        gate.use_words(limits.words)
+    if request.settings.vocabulary.words is not None:
         return gate.word_frequencies()
     released = gate.choose_words()
-    modelled = within_limits(released, limits.max_vocabulary, limits.max_document_frequency)
-    require_words(modelled, released, request.settings.model.least_words, limits.max_document_frequency)
+    modelled = modelled_words(released, request.settings)
     gate.use_words(modelled.words)
     return modelled
 

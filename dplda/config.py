@@ -72,14 +72,17 @@ class PrivacySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularySettings:
-    """Which words are modelled: public `words`, or (None) words chosen privately within the limits."""
+    """Which words are modelled: public `words`, or (None) words chosen privately within the limits.
+
+    `max_document_frequency` None stands for 0.1, raised if too few words are left for the topics.
+    """
 
     words: tuple[str, ...] | None = None
     max_vocabulary: int = 2000
-    max_document_frequency: float = 0.1
+    max_document_frequency: float | None = None
 
     def __post_init__(self) -> None:
-        _check_ranges(self)
+        _check_ranges(self, max_document_frequency=None)
         words = self.words or ()
         if not all(isinstance(word, str) and word for word in words) or len(set(words)) != len(words):
             raise InputError("vocabulary must be distinct, non-empty words. Remove what is empty or repeated.")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
+from scipy import sparse
 
 import dplda
 from dplda import errors
@@ -150,9 +152,32 @@ def test_both_adjacencies_are_fitted_and_stated(planted, ledger, adjacency):
     assert matched_error(model.topics, planted[1]) < 0.4
 
 
-def test_nothing_passing_the_threshold_costs_only_the_vocabulary(planted, ledger, tmp_path):
-    with pytest.raises(UnsupportedByData, match="0 words passed") as refusal:
+def test_a_hopeless_run_ends_after_its_size_and_says_what_would_do(planted, ledger, tmp_path):
+    with pytest.raises(UnsupportedByData) as refusal:
         dplda.fit(corpus_of(planted[0][:40]), n_topics=4, ledger=ledger, models=tmp_path / "models")
+    said = (
+        r"the corpus has about [\d,]+ documents \(noisy, standard deviation \d+\), too few at epsilon 2 to choose the "
+        r"words for 4 topics privately\. It needs at least epsilon [\d.]+ or [\d,]+ documents or a public word list "
+        r"\(--vocabulary\), or fewer topics\. Spent: 0\.1% of the run's budget"
+    )
+    assert re.match(said, str(refusal.value))
+    run = ledger.runs()[0]
+    assert run.status == "unsupported"
+    assert [p.event.stage for p in run.plan if p.charged] == ["size"]
+    assert run.cost.mu_squared / cost(run.events).mu_squared < 0.0014
+    assert not list((tmp_path / "models").iterdir())
+
+
+def test_no_run_with_public_words_is_hopeless_by_its_size(planted, ledger):
+    corpus = dplda.Corpus.from_counts(planted[0][:40], WORDS, public_vocabulary=True, name="few")
+    assert dplda.fit(corpus, n_topics=4, ledger=ledger).topics.shape[0] == 4
+
+
+def test_nothing_passing_the_threshold_costs_only_size_and_vocabulary(ledger, tmp_path):
+    texts = sparse.csr_array(3 * np.eye(3000, dtype=np.int32))  # everyone has a word of their own
+    corpus = dplda.Corpus.from_counts(texts, [f"own{i}" for i in range(3000)], name="planted")
+    with pytest.raises(UnsupportedByData, match="0 words passed") as refusal:
+        dplda.fit(corpus, n_topics=4, epsilon=8.0, ledger=ledger, models=tmp_path / "models")
     run = ledger.runs()[0]
     share = run.cost.mu_squared / cost(run.events).mu_squared
     promised = at_least(run_epsilon(run.events, run.delta))
@@ -162,7 +187,7 @@ def test_nothing_passing_the_threshold_costs_only_the_vocabulary(planted, ledger
         f"What is promised stays epsilon {promised} at delta 1e-06."
     )
     assert run.status == "unsupported"
-    assert [p.event.stage for p in run.plan if p.charged] == ["vocabulary", "vote total"]
+    assert [p.event.stage for p in run.plan if p.charged] == ["size", "vocabulary", "vote total"]
     assert run.cost.mu_squared == pytest.approx(sum(p.event.noise_multiplier**-2 for p in run.plan if p.charged))
     assert not list((tmp_path / "models").iterdir())
 

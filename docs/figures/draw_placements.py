@@ -99,7 +99,7 @@ def _moments(E3: str, T: str) -> dict[str, Node]:
 
 _ASKED_FIRST = (
     Arrow("D", "sums"),
-    Arrow("sums", "m", ("vocabulary", "vote total", "size", "mean")),
+    Arrow("sums", "m", ("size", "vocabulary", "vote total", "mean")),
     Arrow("D", "E2"),
     Arrow("m", "W"),
 )
@@ -124,7 +124,7 @@ GRAPHS = {
         },
         (
             *(Arrow("D", name) for name in ("sums", "E2X", "core", "E3", "counts")),
-            Arrow("sums", "m", ("vocabulary", "vote total", "size", "mean")),
+            Arrow("sums", "m", ("size", "vocabulary", "vote total", "mean")),
             Arrow("m", "E2X"),
             Arrow("E2X", "X", ("subspace",)),
             Arrow("X", "E2X", text=f"{default.POWER_ROUNDS} rounds", back=True),
@@ -208,7 +208,7 @@ GRAPHS = {
         },
         (
             Arrow("D", "sums"),
-            Arrow("sums", "m", ("vocabulary", "vote total")),
+            Arrow("sums", "m", ("size", "vocabulary", "vote total")),
             Arrow("m", "M2"),
             Arrow("D", "M2"),
             Arrow("D", "B"),

@@ -174,7 +174,8 @@ def placement_game(placement: str, settings: PrivacySettings) -> Game:
 
     def play(attacker: Attacker) -> None:
         with contextlib.suppress(UnsupportedByData):  # a test failed: only the earlier releases count
-            request.placement.learn(attacker, attacker.word_frequencies(), fit_settings, np.random.default_rng(0))
+            documents, words = attacker.size(), attacker.word_frequencies()
+            request.placement.learn(attacker, documents, words, fit_settings, np.random.default_rng(0))
 
     return Game(f"placement {placement}", request.events, settings.delta, neighbours, play)
 

@@ -108,8 +108,9 @@ def learning_options(command: _Command) -> _Command:
         ),
         click.option(
             "--max-document-frequency",
-            default=limits.max_document_frequency,
-            help="Drop words whose noisy document frequency is above this share.",
+            type=float,
+            help="Drop words whose noisy document frequency is above this share "
+            "[0.1, or more if too few words would be left].",
         ),
         click.option(
             "--max-vocabulary", default=limits.max_vocabulary, help="Maximum number of words in the vocabulary."

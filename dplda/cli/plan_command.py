@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -151,7 +150,7 @@ def _words(inputs: ForecastInputs, expected: Forecast) -> str:
     if inputs.public_vocabulary:
         return f"Words: all {expected.words:,}, from the public list."
     return (
-        f"Words: chosen privately. A word must be in about {_short(expected.stages[0].noise)} documents, as about "
+        f"Words: chosen privately. A word must be in about {_short(expected.stages[1].noise)} documents, as about "
         f"{expected.words:,} typical words are."
     )
 
@@ -162,24 +161,18 @@ def _topics(inputs: ForecastInputs, expected: Forecast) -> str:
     upper = "at most " if inputs.settings.model.topics == "auto" else ""
     surviving = min(expected.supported, most)
     if surviving == 0:
-        return "no topic survives" if len(expected.stages) > 1 else "too few words, the run would end"
+        return "no topic survives" if len(expected.stages) > 2 else "too few words, the run would end"
     return f"about {surviving} of {upper}{most} topics survive" if surviving < most else f"all {most} topics survive"
 
 
 def _enough(inputs: ForecastInputs, kind: ReferenceCorpus) -> str:
     """A phrase on the epsilon or the number of documents that all topics need."""
-    from dplda.planning.forecast import least_documents, least_epsilon
+    from dplda.planning.forecast import least_documents, least_epsilon, rounded_up
 
     epsilon, documents = least_epsilon(inputs, kind), least_documents(inputs, kind)
-    ways = [] if epsilon is None else [f"epsilon {_up(epsilon)}"]
-    ways += [] if documents is None else [f"{_up(documents)} documents"]
+    ways = [] if epsilon is None else [f"epsilon {rounded_up(epsilon)}"]
+    ways += [] if documents is None else [f"{rounded_up(documents)} documents"]
     return f"all {inputs.most_topics} need about {' or '.join(ways) or 'more than any allowed epsilon or corpus'}"
-
-
-def _up(value: float) -> str:
-    """`value` rounded up to two digits."""
-    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return f"{math.ceil(value / unit - 1e-6) * unit:,.{max(0, -round(math.log10(unit)))}f}"
 
 
 def _rules(forecasts: Sequence[Forecast]) -> str:
@@ -187,7 +180,7 @@ def _rules(forecasts: Sequence[Forecast]) -> str:
     from dplda.placements.default import MEAN_QUANTILE, REFINE_QUANTILE
     from dplda.placements.stages import HIGH_QUANTILE, LOW_QUANTILE
 
-    powers = sorted({f"{expected.word_power:.2f}" for expected in forecasts if len(expected.stages) > 1})
+    powers = sorted({f"{expected.word_power:.2f}" for expected in forecasts if len(expected.stages) > 2})
     scaled = f", words weighted by frequency^-{' to -'.join(powers)} in the refinement" if powers else ""
     return (
         f"By rule: the budget as in the table; clips at quantiles of the norms ({MEAN_QUANTILE:.0%} mean, "

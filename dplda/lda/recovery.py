@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dplda.config import FitSettings
+from dplda.config import DEFAULTS, FitSettings
 from dplda.errors import UnsupportedByData
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.numerics.arrays import to_device, to_numpy
@@ -21,6 +21,8 @@ from dplda.statistics.lda_moments import coefficients
 from dplda.tensor.eigenpairs import EigenPairs, robust_power_method
 
 _AUTOMATIC_TOPICS = 40  # maximum number of topics that --topics auto can find
+_USUAL_LIMIT = 0.1  # words in a larger share of the documents are left out, unless too few words remain
+_WORDS_PER_TOPIC = 8  # with fewer words for each topic, frequent words are kept
 _STARTS = 5  # random starts of the power method per eigenpair and per topic
 
 
@@ -63,23 +65,34 @@ def noise_level(std: float, p: int) -> float:
     return float(std * np.sqrt(2 * p))
 
 
-def within_limits(released: WordFrequencies, most: int, limit: float) -> WordFrequencies:
-    """The `most` most frequent released words whose noisy document frequency is at most `limit`."""
-    kept = np.flatnonzero(released.frequencies <= limit)[:most]
-    return WordFrequencies(tuple(released.words[i] for i in kept), released.frequencies[kept], released.std)
+def frequency_limit(frequencies: np.ndarray, settings: FitSettings) -> float:
+    """The largest document frequency of a modelled word, from noisy `frequencies` (n_words,) of the released words.
+
+    The user's limit; else 0.1, or more if fewer than `_WORDS_PER_TOPIC` words for each topic are below 0.1.
+    """
+    limit, topics = settings.vocabulary.max_document_frequency, settings.model.topics
+    if limit is not None:
+        return limit
+    wanted = _WORDS_PER_TOPIC * (DEFAULTS.model.topics if topics == "auto" else int(topics))
+    return max(_USUAL_LIMIT, float(np.sort(frequencies)[:wanted].max(initial=0.0)))
 
 
-def require_words(modelled: WordFrequencies, released: WordFrequencies, needed: int, limit: float) -> None:
-    """Raise `UnsupportedByData` if fewer than `needed` words are modelled; the message depends on releases alone."""
-    if len(modelled.words) >= needed:
-        return
+def modelled_words(released: WordFrequencies, settings: FitSettings) -> WordFrequencies:
+    """The most frequent of the `released` words within the limits of `settings`.
+
+    Raises `UnsupportedByData` if they are too few for the topics; the message depends on releases alone.
+    """
+    limit, needed = frequency_limit(released.frequencies, settings), settings.model.least_words
+    kept = np.flatnonzero(released.frequencies <= limit)[: settings.vocabulary.max_vocabulary]
+    if len(kept) >= needed:
+        return WordFrequencies(tuple(released.words[i] for i in kept), released.frequencies[kept], released.std)
     if len(released.words) < needed:
         raise UnsupportedByData(
             f"only {len(released.words)} words passed the private vocabulary threshold, {needed} are needed. "
             "Use more documents, a larger epsilon, or a public word list (--vocabulary)."
         )
     raise UnsupportedByData(
-        f"{len(released.words)} words passed the private vocabulary threshold, but only {len(modelled.words)} of them "
+        f"{len(released.words)} words passed the private vocabulary threshold, but only {len(kept)} of them "
         f"are in at most {limit:.0%} of the documents, {needed} are needed. Raise --max-document-frequency."
     )
 

@@ -101,12 +101,11 @@ class Curator:
         return WordFrequencies(names, noisy / vote_total, scale / vote_total)
 
     def size(self) -> float:
-        """The noisy number of eligible units, at least 1.
+        """The noisy number of eligible units, at least 1; if no words are in use yet, eligible by all words.
 
         Sensitivity 1 under both adjacencies (docs/privacy.md, section 0).
         """
         event = self._charge(Stage.SIZE)
-        self._in_use()
         return max(self._noisy(self._passes.count_units() * BOUND, self._scale(event)) / BOUND, 1.0)
 
     def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:

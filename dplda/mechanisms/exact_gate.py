@@ -42,7 +42,6 @@ class ExactGate(Curator):
     def size(self) -> float:
         """The number of eligible units, at least 1."""
         self._charge(Stage.SIZE, EXACT)
-        self._in_use()
         return float(max(self._passes.count_units(), 1))
 
     def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:

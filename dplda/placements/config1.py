@@ -35,9 +35,11 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
 
 
 @one_blas_thread()
-def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
-    """Run every stage after the vocabulary; `rng` draws public starting points only."""
-    release = StageReleaser(gate, gate.size())
+def learn(
+    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
+) -> Learned:
+    """Run every stage after the size (`documents`) and the vocabulary; `rng` draws public starting points only."""
+    release = StageReleaser(gate, documents)
     whitened = whiten(release, words, settings)
     contribution = statistics.projected_third_moment(whitened.scale, whitened.whitening.basis)
     E3 = release(Stage.TENSOR, contribution, whitened.clip_quantile()).mean[0]

@@ -48,12 +48,14 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
 
 
 @one_blas_thread()
-def learn(gate: OutputGate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
-    """Run every stage after the vocabulary; `rng` draws the public theta.
+def learn(
+    gate: OutputGate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
+) -> Learned:
+    """Run every stage after the size (`documents`) and the vocabulary; `rng` draws the public theta.
 
     Raises `UnsupportedByData` if a stability test fails.
     """
-    release = StageReleaser(gate, gate.size())
+    release = StageReleaser(gate, documents)
     whitened = whiten(release, words, settings)
     W, quantile = whitened.scaled_W, whitened.clip_quantile(at_least=_QUANTILE)
     C = release.clip(Stage.TENSOR, statistics.third_moment(W), quantile)

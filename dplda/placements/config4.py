@@ -25,7 +25,7 @@ from dplda.lda.recovery import Learned, by_prevalence, to_topics
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.mechanisms.gate import OutputGate
 from dplda.numerics.threads import one_blas_thread
-from dplda.placements.stages import released_value, word_shares
+from dplda.placements.stages import SIZE_SHARE, released_value, word_shares
 
 SPLIT = {"e9": 1.0}
 
@@ -33,6 +33,7 @@ SPLIT = {"e9": 1.0}
 def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
     """The stages of a run with their parts of its mu^2."""
     return (
+        SIZE_SHARE,
         *word_shares(public_vocabulary),
         Share(Stage.SIZE_LOWER_BOUND, 0.01, may_fail=True),
         Share(Stage.SPECTRUM, 0.15 * split["e9"], may_fail=True),
@@ -43,8 +44,10 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
 
 
 @one_blas_thread()
-def learn(gate: OutputGate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
-    """Run every stage after the vocabulary; `rng` draws the public h, and r is a vector of ones.
+def learn(
+    gate: OutputGate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
+) -> Learned:
+    """Run every stage after the size and the vocabulary; `rng` draws the public h, and r is a vector of ones.
 
     Raises `UnsupportedByData` if a stability test fails, or if there are no more words than topics.
     """

@@ -76,10 +76,12 @@ def shares(public_vocabulary: bool, topics: int | str) -> tuple[Share, ...]:
 
 
 @one_blas_thread()
-def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
-    """Run every stage after the vocabulary; `rng` draws public starting points only."""
+def learn(
+    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
+) -> Learned:
+    """Run every stage after the size (`documents`) and the vocabulary; `rng` draws public starting points only."""
     alpha0, s, d = settings.model.alpha0, word_scale(words), len(words.words)
-    documents, most = gate.size(), most_topics(settings)
+    most = most_topics(settings)
     release = StageReleaser(gate, documents)
     m = release(Stage.MEAN, statistics.first_moment(s), MEAN_QUANTILE).mean[:, 0]
 

@@ -104,15 +104,17 @@ class _Noise:
 
 
 @one_blas_thread()
-def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
-    """Run every stage after the vocabulary; `rng` draws the noise as well as starting points.
+def learn(
+    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
+) -> Learned:
+    """Run every stage after the size and the vocabulary; `rng` draws the noise as well as starting points.
 
     Raises `InputError` for settings that the paper's configurations do not support.
     """
     noise = _Noise(_budgets(settings), rng)
     k, d, alpha0, ones = int(settings.model.topics), len(words.words), settings.model.alpha0, np.ones(len(words.words))
-    documents = gate.size()
-    m = gate.release(Stage.MEAN, statistics.first_moment(ones), math.inf).mean[:, 0]
+    mean = gate.release(Stage.MEAN, statistics.first_moment(ones), math.inf)
+    m, documents = mean.mean[:, 0], round(mean.mass)  # the documents that are eligible by the words in use
     E2 = unpack_offsets(gate.release(Stage.MOMENT, statistics.second_moment(ones), math.inf).mean)
     M2 = corrected_second_moment(E2, m, alpha0)
 

@@ -32,7 +32,7 @@ class Placement:
     """
 
     shares: Callable[[bool, Mapping[str, float], FitSettings], tuple[Share, ...]]
-    learn: Callable[[Any, WordFrequencies, FitSettings, np.random.Generator], Learned]
+    learn: Callable[[Any, float, WordFrequencies, FitSettings, np.random.Generator], Learned]
     split: Mapping[str, float] = field(default_factory=dict)
     most_words: int | None = None
     least_topics: int = 1

@@ -47,6 +47,7 @@ from dplda.statistics.coordinates import unpack_offsets
 from dplda.tensor.eigenpairs import EigenPairs
 
 MOST_WORDS = 5000  # largest vocabulary for a dense second moment, which then has 25 million numbers
+SIZE_SHARE = Share(Stage.SIZE, 0.001)  # released before everything else: a hopeless run ends there
 EDGES_WEIGHT = 0.9  # total budget weight of a placement's edges; the placement's split divides it among them
 # The clipping norm is this quantile of the units' norms for a weak and for a strong signal.
 LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9
@@ -60,16 +61,16 @@ _FLOOR = 1e-3  # smallest eigenvalue used for whitening, as a share of the large
 
 
 def word_shares(public_vocabulary: bool) -> tuple[Share, ...]:
-    """Shares of the first stages of every placement: the words, or frequencies of public words, and the vote total."""
+    """Shares of the stages after the size in every placement: the words or their frequencies, and the vote total."""
     words = Share(Stage.FREQUENCY, 0.03) if public_vocabulary else Share(Stage.VOCABULARY, 0.10, selects_words=True)
     return words, Share(Stage.VOTE_TOTAL, 0.002)
 
 
 def first_shares(public_vocabulary: bool) -> tuple[Share, ...]:
-    """`word_shares`, then the shares of the number of units, and of m and its clipping norm."""
+    """The shares of the number of units and the words, and of m and its clipping norm."""
     return (
+        SIZE_SHARE,
         *word_shares(public_vocabulary),
-        Share(Stage.SIZE, 0.001),
         Share(clip_of(Stage.MEAN), 0.003),
         Share(Stage.MEAN, 0.03),
     )

@@ -42,9 +42,11 @@ def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSet
 
 
 @one_blas_thread()
-def learn(gate: Gate, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator) -> Learned:
-    """Run every stage after the vocabulary; `rng` draws public starting points only."""
-    release = StageReleaser(gate, gate.size())
+def learn(
+    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
+) -> Learned:
+    """Run every stage after the size (`documents`) and the vocabulary; `rng` draws public starting points only."""
+    release = StageReleaser(gate, documents)
     whitened = whiten(release, words, settings)
     W, correction = whitened.scaled_W, whitened.correction
     C = release.clip(Stage.TENSOR, statistics.third_moment(W), whitened.clip_quantile(at_least=_QUANTILE))

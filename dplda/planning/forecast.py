@@ -31,7 +31,8 @@ from dplda.accounting.accountant import cost, gaussian_budget
 from dplda.accounting.budget_plan import calibrate
 from dplda.accounting.events import Event, Stage, base_of, is_clip
 from dplda.config import MINIMUM_LENGTH, RANGES, FitSettings, Range
-from dplda.lda.recovery import most_topics, noise_level, word_scale
+from dplda.errors import UnsupportedByData
+from dplda.lda.recovery import frequency_limit, most_topics, noise_level, word_scale
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.numerics.lattice import BOUND
@@ -46,6 +47,9 @@ from dplda.statistics.word_votes import MOST_WORDS
 _DOCUMENTS = Range(low=1, high=10**12, unit="documents", integer=True)
 _CUBIC = 1.66  # norm of symmetric Gaussian noise (k, k, k) over std * sqrt(k) (ground state of the 3-spin model)
 _DRAWN = 200  # approximate number of eigenvalues over all draws of the core's noise
+_FREQUENT = 100  # more than the number of typical words that are too frequent to be modelled
+# A run goes on if its words are in this many times as many documents as is typical, with the size at its upper limit.
+_LENIENCY, _DEVIATIONS = 1.5, 2.0
 _STEPS = 16  # bisection steps, which give a precision of about a thousandth, far finer than a forecast
 
 
@@ -98,14 +102,14 @@ class ForecastInputs:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Shares of the budget by stage, with sum 1. A stage includes its clip, and the first stage the vote total."""
+        """Shares of the budget by stage, with sum 1. They include the clips, and that of the words the vote total."""
         events = self.events
         parts = dict.fromkeys((event.stage for event in events), 0.0)
         for event in events:
             parts[event.stage] += cost([event]).mu_squared / cost(events).mu_squared
         for stage in [stage for stage in parts if is_clip(stage)]:
             parts[base_of(stage)] += parts.pop(stage)
-        parts[events[0].stage] += parts.pop(Stage.VOTE_TOTAL)
+        parts[Stage.FREQUENCY if self.public_vocabulary else Stage.VOCABULARY] += parts.pop(Stage.VOTE_TOTAL)
         return parts
 
     def forecast(self, kind: ReferenceCorpus) -> Forecast:
@@ -176,12 +180,13 @@ class _Text:
 def _forecast(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequence[Event]) -> Forecast:
     """The forecast for a corpus of `kind` under `events`, with all stages in the order of a fit."""
     settings = inputs.settings
-    multipliers = {event.stage: event.noise_multiplier or 0.0 for event in events}
+    multipliers = _multipliers(events)
     noise = _Noise(inputs.documents, multipliers, settings.privacy.adjacency == "replace")
     words, vocabulary = _words(noise, inputs, sum(event.delta for event in events))
+    size = StageForecast(Stage.SIZE, multipliers[Stage.SIZE], noise.deviation(Stage.SIZE, 1.0), float(inputs.documents))
     d = len(words.frequencies)
     if d < (2 if settings.model.topics == "auto" else max(2, int(settings.model.topics))):
-        return Forecast(d, 0, (vocabulary,))
+        return Forecast(d, 0, (size, vocabulary))
     text = _Text.of(words)
     mean_noise = _mean_noise(noise, text, d)
     true = text.flat * kind.eigenvalues(min(d - 1, inputs.most_topics + default.OVERSAMPLING))
@@ -196,7 +201,6 @@ def _forecast(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequence[Ev
     last = float(np.sort([text.mean, *true])[::-1][k - 1])
     power = default.word_power(inputs.documents, k, settings)
     compared = {
-        Stage.SIZE: (noise.deviation(Stage.SIZE, 1.0), float(inputs.documents)),
         Stage.MEAN: (mean_noise, math.sqrt(text.mean)),
         Stage.SUBSPACE: (std * (math.sqrt(d) + math.sqrt(len(true))), last),
         Stage.CORE: (level, float(values[k - 1])),
@@ -204,7 +208,7 @@ def _forecast(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequence[Ev
         Stage.REFINE: _refinement(noise, text, k, power),
     }
     stages = (StageForecast(name, multipliers[name], *pair) for name, pair in compared.items())
-    return Forecast(d, supported, (vocabulary, *stages), tuple(float(value) for value in values), power)
+    return Forecast(d, supported, (size, vocabulary, *stages), tuple(float(value) for value in values), power)
 
 
 def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordFrequencies, StageForecast]:
@@ -213,19 +217,30 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
     Its noise is the number of documents that must contain a word for it to be selected, and its signal the number that
     contain the rarest word. With a public vocabulary there is no selection, and the noise is that of a count.
     """
-    wanted = reference_corpora.word_frequencies(inputs.settings.vocabulary.max_vocabulary)
+    most = inputs.settings.vocabulary.max_vocabulary
     stage = Stage.FREQUENCY if inputs.public_vocabulary else Stage.VOCABULARY
     std = noise.deviation(stage, NONNEGATIVE)
+    wanted = _limited(reference_corpora.word_frequencies(most + _FREQUENT), inputs.settings)
     if inputs.public_vocabulary:
-        picked, needed = max(reference_corpora.LENGTH * float(wanted.sum()), 1.0), std
+        kept, picked, needed = wanted, max(reference_corpora.LENGTH * float(wanted.sum()), 1.0), std
     else:
-        failure /= 2 if noise.replaces else 1
-        picked, needed = reference_corpora.PICKED, selection_threshold(std * BOUND, failure, MOST_WORDS) / BOUND
-    per_document = 1 / (reference_corpora.VOTE * noise.documents)
-    kept = wanted if inputs.public_vocabulary else wanted[wanted >= needed * per_document]
+        picked, needed = reference_corpora.PICKED, _threshold(noise, failure)
+        least = needed / (reference_corpora.VOTE * noise.documents)
+        kept = _limited(reference_corpora.word_frequencies(most + _FREQUENT, least), inputs.settings)
     words = WordFrequencies((), kept, std * math.sqrt(picked) / noise.documents)
     signal = float(wanted[-1]) * noise.documents
     return words, StageForecast(stage, noise.multipliers[stage], needed / reference_corpora.VOTE, signal)
+
+
+def _threshold(noise: _Noise, failure: float) -> float:
+    """The sum of votes at which a private word is released."""
+    std = noise.deviation(Stage.VOCABULARY, NONNEGATIVE)
+    return selection_threshold(std * BOUND, failure / (2 if noise.replaces else 1), MOST_WORDS) / BOUND
+
+
+def _limited(frequencies: np.ndarray, settings: FitSettings) -> np.ndarray:
+    """The `frequencies` (n_words,), descending, of the words that a fit models if it releases all of them."""
+    return frequencies[frequencies <= frequency_limit(frequencies, settings)][: settings.vocabulary.max_vocabulary]
 
 
 def _mean_noise(noise: _Noise, text: _Text, d: int) -> float:
@@ -314,19 +329,60 @@ def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float
     return float(std / top), reference_corpora.TOP_WORD * mass * text.held / k
 
 
+def require_documents(settings: FitSettings, events: Sequence[Event], documents: float) -> None:
+    """Raise `UnsupportedByData` if a run of `events` whose released noisy size is `documents` is hopeless.
+
+    That is so if fewer words than the topics need are expected in a corpus with 1.5 times as many documents as the
+    upper limit of the size (two standard deviations of its noise). Depends on the release and on public numbers alone.
+    With public words no run is hopeless by its size, because what the words are like is not known.
+    """
+    if settings.vocabulary.words is not None:
+        return
+    std = _multipliers(events)[Stage.SIZE]
+    most = max(1, math.ceil(_LENIENCY * (documents + _DEVIATIONS * std)))
+    if _enough_words(settings, events, most):
+        return
+
+    def by_budget(epsilon: float) -> bool:
+        return _enough_words(_at(settings, epsilon), _scaled(events, settings, epsilon), most)
+
+    enough = _least(lambda number: _enough_words(settings, events, math.ceil(number)), _DOCUMENTS)
+    budget = _least(by_budget, RANGES["epsilon"])
+    ways = [] if budget is None else [f"epsilon {rounded_up(budget)}"]
+    ways += [] if enough is None else [f"{rounded_up(enough)} documents"]
+    topics = "topics" if settings.model.topics == "auto" else f"{settings.model.topics} topics"
+    limit = settings.vocabulary.max_document_frequency
+    limited = "" if limit is None else f" that are in at most {limit:.2%} of the documents"
+    raise UnsupportedByData(
+        f"the corpus has about {max(0, round(documents)):,} documents (noisy, standard deviation {std:,.0f}), too few "
+        f"at epsilon {settings.privacy.epsilon:g} to choose the words{limited} for {topics} privately. It needs at "
+        f"least {' or '.join([*ways, 'a public word list (--vocabulary)'])}, or fewer topics."
+    )
+
+
+def rounded_up(value: float) -> str:
+    """`value` rounded up to two digits."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / unit - 1e-6) * unit:,.{max(0, -round(math.log10(unit)))}f}"
+
+
+def _enough_words(settings: FitSettings, events: Sequence[Event], documents: int) -> bool:
+    """Whether a typical corpus of `documents` is expected to give the words that the topics need."""
+    noise = _Noise(documents, _multipliers(events), settings.privacy.adjacency == "replace")
+    words, _ = _words(noise, ForecastInputs(settings, documents), sum(event.delta for event in events))
+    return len(words.frequencies) >= settings.model.least_words
+
+
 def least_epsilon(inputs: ForecastInputs, kind: ReferenceCorpus) -> float | None:
     """The least epsilon in range at which a corpus of `kind` supports all requested topics, or None.
 
     Multipliers are inversely proportional to the total GDP parameter, so one calibration serves all budgets.
     """
     settings, events = inputs.settings, inputs.events
-    now = gaussian_budget(settings.privacy.epsilon, settings.privacy.delta)
 
     def supports(epsilon: float) -> bool:
-        factor = now / gaussian_budget(epsilon, settings.privacy.delta)
-        scaled = [replace(event, noise_multiplier=factor * (event.noise_multiplier or 0.0)) for event in events]
-        changed = replace(settings, privacy=replace(settings.privacy, epsilon=epsilon))
-        return _forecast(replace(inputs, settings=changed), kind, scaled).supported >= inputs.most_topics
+        changed = replace(inputs, settings=_at(settings, epsilon))
+        return _forecast(changed, kind, _scaled(events, settings, epsilon)).supported >= inputs.most_topics
 
     return _least(supports, RANGES["epsilon"])
 
@@ -341,6 +397,21 @@ def least_documents(inputs: ForecastInputs, kind: ReferenceCorpus) -> int | None
 
     least = _least(supports, _DOCUMENTS)
     return None if least is None else math.ceil(least)
+
+
+def _at(settings: FitSettings, epsilon: float) -> FitSettings:
+    return replace(settings, privacy=replace(settings.privacy, epsilon=epsilon))
+
+
+def _scaled(events: Sequence[Event], settings: FitSettings, epsilon: float) -> list[Event]:
+    """The `events` of a run with these settings, as they would be at another `epsilon`."""
+    privacy = settings.privacy
+    factor = gaussian_budget(privacy.epsilon, privacy.delta) / gaussian_budget(epsilon, privacy.delta)
+    return [replace(event, noise_multiplier=factor * (event.noise_multiplier or 0.0)) for event in events]
+
+
+def _multipliers(events: Sequence[Event]) -> dict[str, float]:
+    return {event.stage: event.noise_multiplier or 0.0 for event in events}
 
 
 def _least(holds: Callable[[float], bool], within: Range) -> float | None:

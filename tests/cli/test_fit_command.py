@@ -90,7 +90,7 @@ def test_defaults_are_those_of_the_interface(dplda, asked: Recorder) -> None:
         **{"dataset": None, "n_topics": 20, "epsilon": 2.0, "delta": 1e-6, "placement": "default"},
         **{"split": None},
         **{"calibration": "sound", "adjacency": "add-remove", "vocabulary": None, "max_vocabulary": 2000},
-        **{"max_document_frequency": 0.1, "alpha0": 1.0, "engine": "local", "scheduler": None, "device": "cpu"},
+        **{"max_document_frequency": None, "alpha0": 1.0, "engine": "local", "scheduler": None, "device": "cpu"},
         **{"simulate_seed": None, "out": None, "models": Path("models")},
     }
 

@@ -22,7 +22,7 @@ def test_json_tells_of_each_stage_and_of_what_is_enough(dplda) -> None:
     for forecast in record["forecasts"]:
         stages = forecast["stages"]
         assert [stage["stage"] for stage in stages] == [
-            *("frequency", "size", "mean", "subspace", "core", "tensor", "refine")
+            *("size", "frequency", "mean", "subspace", "core", "tensor", "refine")
         ]
         assert set(stages[0]) == {"stage", "share", "noise_multiplier", "noise", "signal"}
         assert sum(stage["share"] for stage in stages) == pytest.approx(1)
@@ -36,7 +36,7 @@ def test_people_read_what_is_private_the_table_and_plain_sentences(dplda) -> Non
     assert "for one document, added or removed" in lines[0]
     assert "epsilon 1, delta 1e-06" in lines[0]
     assert [line.split()[0] for line in lines[2:9]] == [
-        *("vocabulary", "size", "mean", "subspace", "core", "tensor", "refine")
+        *("size", "vocabulary", "mean", "subspace", "core", "tensor", "refine")
     ]
     for expected in (
         "of 30 topics survive; all 30 need about epsilon",

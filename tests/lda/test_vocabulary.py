@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
-from dplda.lda.recovery import require_words, within_limits, word_scale
+from dplda.lda.recovery import frequency_limit, modelled_words, word_scale
 from dplda.mechanisms.curator import WordFrequencies
 
 
@@ -15,14 +16,20 @@ def found(*frequencies, std=0.001):
 
 
 def test_words_above_the_limit_go_and_the_most_frequent_of_the_rest_stay_in_order():
-    kept = within_limits(found(0.5, 0.11, 0.1, 0.05, 0.01), most=2, limit=0.1)
+    settings = FitSettings.of(topics=2, max_vocabulary=2, max_document_frequency=0.1)
+    kept = modelled_words(found(0.5, 0.11, 0.1, 0.05, 0.01), settings)
     assert kept.words == ("w2", "w3")
     assert kept.frequencies.tolist() == [0.1, 0.05]
     assert kept.std == 0.001
 
 
-def test_enough_words_pass_silently():
-    require_words(found(0.1, 0.1), found(0.1, 0.1), 2, 0.1)
+def test_a_limit_of_the_user_is_kept_and_the_usual_one_rises_until_enough_words_are_left():
+    frequencies = np.array([0.9, 0.7, 0.5, 0.3, *np.linspace(0.2, 0.01, 16)])
+    assert frequency_limit(frequencies, FitSettings.of(topics=1, max_document_frequency=0.01)) == 0.01
+    assert frequency_limit(frequencies, FitSettings.of(topics=1)) == 0.1  # 8 words and more are below
+    assert frequency_limit(frequencies, FitSettings.of(topics=2)) == pytest.approx(0.2)  # the 16 least frequent
+    assert frequency_limit(frequencies, FitSettings.of(topics=20)) == 0.9
+    assert frequency_limit(np.zeros(0), FitSettings.of(topics=20)) == 0.1
 
 
 @pytest.mark.parametrize(
@@ -34,7 +41,7 @@ def test_enough_words_pass_silently():
 )
 def test_too_few_words_say_which_of_two_reasons_it_was(released, message):
     with pytest.raises(UnsupportedByData, match=message):
-        require_words(within_limits(released, 10, 0.1), released, 3, 0.1)
+        modelled_words(released, FitSettings.of(topics=3, max_document_frequency=0.1))
 
 
 def test_scaling_flattens_frequencies_but_not_noise():

@@ -137,9 +137,17 @@ def test_each_round_of_a_stage_is_one_planned_event():
 
 
 def test_questions_before_words_are_in_use_fail_closed():
-    gate = curator(CORPUS, [gaussian("size")], words=None)
+    gate = curator(CORPUS, [gaussian("frequency"), gaussian("vote total")], words=None)
     with pytest.raises(GateError, match="no words are in use"):
-        gate.size()
+        gate.word_frequencies()
+
+
+def test_before_words_are_in_use_units_are_eligible_by_all_their_words():
+    gate = Curator(LocalPasses(store_of(CORPUS)), [gaussian("size")] * 2, lambda _: None, NoNoise())
+    before = gate.size()
+    gate.use_words(["no such word"])
+    assert before == 3.0  # dan has one token only
+    assert gate.size() == 1.0  # nobody: the least that is told
 
 
 def test_a_contribution_about_other_words_is_refused_before_compiled_code_sees_it():

@@ -203,7 +203,7 @@ def test_rule_13_the_whole_default_placement_runs_on_nobody_at_all(documents):
     plan = calibrate(default.shares(True, 20), 2.0, 1e-6)
     gate = curator(documents, plan, SimulatedNoise(0))
     found = gate.word_frequencies()
-    learned = default.learn(gate, found, asked, np.random.default_rng(0))
+    learned = default.learn(gate, gate.size(), found, asked, np.random.default_rng(0))
     assert np.isfinite(learned.topics).all()
     np.testing.assert_allclose(learned.topics.sum(axis=1), 1.0)
     assert learned.documents >= 1.0
@@ -217,7 +217,7 @@ def test_the_default_placement_asks_exactly_what_it_planned_and_the_baseline_too
     ):
         asked = []
         gate = curator(documents, plan, SimulatedNoise(0), charge=asked.append, gate=made)
-        default.learn(gate, gate.word_frequencies(), FitSettings.of(topics=3), np.random.default_rng(0))
+        default.learn(gate, gate.size(), gate.word_frequencies(), FitSettings.of(topics=3), np.random.default_rng(0))
         assert sorted(asked, key=repr) == sorted(plan, key=repr)
 
 

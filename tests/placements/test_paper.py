@@ -80,7 +80,7 @@ def learned(placement: str, of: Planted, multiplier: float | None, epsilon: floa
     made, events = (ExactOutputs, exact_events(shares)) if multiplier is None else (Curator, noisy)
     gate = made(LocalPasses(of.corpus.open(NoProgress())), events, lambda event: None, SimulatedNoise(seed))
     gate.use_words(of.corpus.public_vocabulary)
-    return found.learn(gate, gate.word_frequencies(), settings, np.random.default_rng(seed))
+    return found.learn(gate, gate.size(), gate.word_frequencies(), settings, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("placement", PAPER)
@@ -235,7 +235,7 @@ def test_replacing_takes_the_noise_of_its_sensitivities(placement):
         gate = Curator(LocalPasses(few.open(NoProgress())), events, noise.ask, noise, adjacency=adjacency)
         gate.use_words(few.public_vocabulary)
         words = gate.word_frequencies()
-        registry.find(placement, "sound").learn(gate, words, settings, np.random.default_rng(0))
+        registry.find(placement, "sound").learn(gate, gate.size(), words, settings, np.random.default_rng(0))
         seen.append(noise.scales)
     root = np.sqrt(2)
     factors = {"size": 1, "mean clip": root, "mean": root, "moment clip": root, "moment": root}

@@ -36,7 +36,11 @@ def learned(placement: str, topics: np.ndarray, alpha: np.ndarray, documents: fl
     k, d = topics.shape
     gate = PopulationGate(topics, alpha, documents)
     return published.learn(
-        gate, some_words(d), asked_for(placement, k, alpha0=alpha.sum(), **changes), np.random.default_rng(seed)
+        gate,
+        gate.size(),
+        some_words(d),
+        asked_for(placement, k, alpha0=alpha.sum(), **changes),
+        np.random.default_rng(seed),
     )
 
 
@@ -210,7 +214,7 @@ ANSWERS = {
 @pytest.mark.parametrize("topics", [1, 5, 12])
 def test_any_answer_gives_topics_and_the_planned_questions(placement, answers, topics):
     gate, settings = Answering(ANSWERS[answers]), asked_for(placement, topics, epsilon=0.01)
-    found = published.learn(gate, some_words(12), settings, np.random.default_rng(0))
+    found = published.learn(gate, gate.size(), some_words(12), settings, np.random.default_rng(0))
     planned = Counter(event.stage for event in exact_events(published.shares(True, settings)))
     assert gate.asked == planned - Counter(["frequency"])
     assert set(found.facts["published"]) == set(EDGES[placement])
@@ -266,7 +270,7 @@ def test_errors_on_small_corpora_are_those_of_the_authors_code(small_corpora, pl
         planned = exact_events(published.shares(True, settings))
         gate = ExactGate(LocalPasses(store), planned, lambda event: None, SimulatedNoise(seed))
         gate.use_words(corpus.public_vocabulary)
-        found = published.learn(gate, gate.word_frequencies(), settings, np.random.default_rng(seed))
+        found = published.learn(gate, gate.size(), gate.word_frequencies(), settings, np.random.default_rng(seed))
         errors.append(matched_error(found.topics, topics).mean())
     assert np.mean(errors) == pytest.approx(authors, abs=0.12)
 
@@ -279,7 +283,7 @@ def test_exact_statistics_reach_the_run_through_the_gate(seen):
     planned = exact_events(published.shares(True, settings))
     gate = ExactGate(LocalPasses(corpus.open(NoProgress())), planned, lambda event: None, SimulatedNoise(0))
     gate.use_words(corpus.public_vocabulary)
-    published.learn(gate, gate.word_frequencies(), settings, np.random.default_rng(0))
+    published.learn(gate, gate.size(), gate.word_frequencies(), settings, np.random.default_rng(0))
     by_hand = (np.outer(c, c) - np.diag(c)) / 12 - np.outer(c, c) / 32
     np.testing.assert_allclose(seen.M2[0], by_hand, atol=1e-6)
     moments = population_moments(planted_topics(), UNEVEN)

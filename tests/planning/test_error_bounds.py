@@ -125,7 +125,7 @@ def test_runs_stay_below_the_bound_where_it_says_something(placement):
         promised = bound(placement, planted(documents, d, k, seed=2), asked.privacy.epsilon, asked.privacy.delta)
         for seed in range(5):
             gate = PopulationGate(topics, np.full(k, 1 / k), documents)
-            found = published.learn(gate, some_words(d), asked, np.random.default_rng(seed))
+            found = published.learn(gate, gate.size(), some_words(d), asked, np.random.default_rng(seed))
             distance = np.linalg.norm(topics[:, None] - found.topics, axis=2)
             assert distance[linear_sum_assignment(distance)].max() < promised
         told += promised < math.sqrt(2)

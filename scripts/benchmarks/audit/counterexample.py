@@ -79,7 +79,7 @@ def evidence(
         request = Request(corpus, settings, "audit")
         gate = Remembered(_exposed(request, runs))
         words = WordFrequencies(WORDS, np.full(3, 1 / 3), 0.0)
-        learned = [request.placement.learn(gate, words, settings, generator) for _ in range(runs)]
+        learned = [request.placement.learn(gate, gate.size(), words, settings, generator) for _ in range(runs)]
         found.append(np.array([_weight(placement, one.topics) for one in learned]))
     return found[0], found[1]
 
