@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,9 +15,11 @@ from dplda.cli.options import (
     delta_option,
     epsilon_option,
     json_option,
+    learning_options,
     topics_option,
 )
-from dplda.config import DEFAULTS, FitSettings
+from dplda.config import PLACEMENTS, FitSettings
+from dplda.readers.word_lists import read_word_list
 
 if TYPE_CHECKING:
     from dplda.planning.forecast import Forecast, ForecastInputs
@@ -38,27 +41,35 @@ _SIGNALS = {  # the unit of each stage's noise and signal
 @click.option("--documents", type=int, required=True, metavar="N", help="Approximate number of documents.")
 @click.option(
     "--vocabulary",
-    default=DEFAULTS.vocabulary.max_vocabulary,
-    metavar="WORDS",
-    help="Maximum number of words.",
+    metavar="FILE|N",
+    help="A public word list, one word per line, as for fit; or a number, which is that of --max-vocabulary.",
 )
 @click.option(
-    "--public-vocabulary", is_flag=True, help="Assume a public word list; without it the words are chosen privately."
+    "--public-vocabulary",
+    is_flag=True,
+    help="Assume a public list of --max-vocabulary words; without it the words are chosen privately.",
 )
+@learning_options
+@click.option("--placement", type=click.Choice(PLACEMENTS), default=PLACEMENTS[0], help="The default one only.")
 @topics_option
 @epsilon_option
 @delta_option
 @adjacency_option
 @json_option
 def plan(
-    documents: int, vocabulary: int, public_vocabulary: bool, n_topics: int | str, as_json: bool, **options: Any
+    documents: int, vocabulary: str | None, public_vocabulary: bool, n_topics: int | str, as_json: bool, **options: Any
 ) -> None:
     """Forecast noise, signal and surviving topics of `dplda fit` from public numbers alone.
 
     No document is read, nothing is spent and nothing is written. One document is taken to be one unit; where people
     are the unit, give the number of people.
     """
-    settings = FitSettings.of(max_vocabulary=vocabulary, topics=n_topics, **options)
+    if options["placement"] != PLACEMENTS[0]:
+        raise click.UsageError("plan forecasts the default placement only. Leave --placement out.")
+    if vocabulary is not None:
+        public_vocabulary = public_vocabulary or not vocabulary.isdecimal()
+        options["max_vocabulary"] = int(vocabulary) if vocabulary.isdecimal() else len(read_word_list(Path(vocabulary)))
+    settings = FitSettings.of(topics=n_topics, **options)
     from dplda.planning.forecast import ForecastInputs
     from dplda.planning.reference_corpora import REFERENCE_CORPORA
 

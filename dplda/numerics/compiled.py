@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 import numba
 from platformdirs import user_cache_path
 
+_decorating = threading.RLock()  # held while numba's global cache folder is another one
 PACKAGE = Path(__file__).resolve().parents[1]
 _SOURCES = ("numerics/*.py", "statistics/*.py", "config.py", "splitmix.py")  # compiled in, as code or constants
 
@@ -37,14 +39,15 @@ def compiled(*, keep: bool = True, **options: Any) -> Callable[[Callable[..., An
 
     def decorate(function: Callable[..., Any]) -> Any:
         ours = keep and function.__module__.startswith(f"{PACKAGE.name}.")
-        folder, before = _folder() if ours else None, numba.config.CACHE_DIR
+        folder = _folder() if ours else None
         if folder is None:
             return numba.njit(nogil=True, **options)(function)
-        numba.config.CACHE_DIR = folder  # numba reads it only when the decorator runs
-        try:
-            return numba.njit(cache=True, nogil=True, **options)(function)
-        finally:
-            numba.config.CACHE_DIR = before
+        with _decorating:
+            before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, folder  # read only when the decorator runs
+            try:
+                return numba.njit(cache=True, nogil=True, **options)(function)
+            finally:
+                numba.config.CACHE_DIR = before
 
     return decorate
 
