@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,9 +17,10 @@ from dplda.accounting.budget_plan import calibrate, exact_events
 from dplda.accounting.events import Event, PrivacyStatement, at_least, base_of, merged
 from dplda.config import DEFAULTS, FitSettings
 from dplda.corpus import Corpus
-from dplda.errors import DpldaError, InputError, UnsupportedByData
+from dplda.errors import DpldaError, InputError, NoisyTopicsWarning, UnsupportedByData
 from dplda.execution.engines import Engine, running_engine
 from dplda.lda.recovery import modelled_words, most_topics
+from dplda.lda.verdicts import NOISE
 from dplda.ledger import Ledger, Status, new_name
 from dplda.mechanisms.curator import Curator, Gate, WordFrequencies
 from dplda.mechanisms.exact_gate import ExactGate
@@ -271,7 +273,7 @@ def _learn(
     except UnsupportedByData as error:
         raise UnsupportedByData(f"{error} {_spent(request, recorder, charged)}") from None
     watch.start("model")
-    return TopicModel(
+    model = TopicModel(
         topics=learned.topics,
         prevalence=learned.prevalence,
         vocabulary=list(words.words),
@@ -284,6 +286,19 @@ def _learn(
             **learned.facts,
         },
     )
+    _warn_of_noise(model)
+    return model
+
+
+def _warn_of_noise(model: TopicModel) -> None:
+    noise = [topic for topic, verdict in enumerate(model.verdicts) if verdict == NOISE]
+    if noise:
+        warnings.warn(
+            f"{len(noise)} of {len(model.topics)} topics cannot be told from noise (model.verdicts). Use more "
+            "documents, a larger epsilon, fewer topics, or a public vocabulary.",
+            NoisyTopicsWarning,
+            stacklevel=4,
+        )
 
 
 def _spent(request: Request, recorder: Recorder, charged: Sequence[Event]) -> str:

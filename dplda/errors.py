@@ -62,5 +62,9 @@ class ClusterError(DeviceError):
     reason = "the cluster failed"
 
 
+class NoisyTopicsWarning(UserWarning):
+    """Some topics of a fit cannot be told from its noise. Computed from released numbers only."""
+
+
 class GateError(RuntimeError):
     """A programming error: the curator refused an unplanned, repeated or misordered release."""

@@ -186,13 +186,6 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
         stamped = reason.startswith(("NOT PRIVATE", "NOT PROVEN PRIVATE"))
         say(reason if stamped else f"NOT PRIVATE: {reason}", style="bold red")
     show_topics(model)
-    supported = model.parameters.get("supported_topics")
-    if isinstance(supported, int) and supported < len(model.topics):
-        say(
-            f"The released numbers support about {supported} topics, fewer than the {len(model.topics)} shown: some "
-            "may be noise. Use more text, a larger epsilon, a --vocabulary, or --topics auto.",
-            style="yellow",
-        )
     say(f"{len(model.vocabulary)} words. The model is in {folder}; look again with: dplda topics {folder}")
     name = model.parameters.get("dataset")
     if name is not None:

@@ -137,6 +137,7 @@ def _described(event: Event) -> tuple[str, str, str]:
 @click.command()
 @click.argument("run")
 @click.option("--top", default=10, type=click.IntRange(min=1), help="Number of words shown for each topic.")
+@click.option("--all", "noise", is_flag=True, help="Also list topics that cannot be told from noise.")
 @click.option(
     "--csv",
     "csv_file",
@@ -145,7 +146,7 @@ def _described(event: Event) -> tuple[str, str, str]:
 )
 @json_option
 @ledger_option
-def topics(run: str, top: int, csv_file: Path | None, as_json: bool, ledger_path: Path | None) -> None:
+def topics(run: str, top: int, noise: bool, csv_file: Path | None, as_json: bool, ledger_path: Path | None) -> None:
     """Show the topics of RUN, a run of the ledger (its id or the first characters of it) or a model folder."""
     model = open_model(run, ledger_path)
     if csv_file is not None:
@@ -154,36 +155,47 @@ def topics(run: str, top: int, csv_file: Path | None, as_json: bool, ledger_path
         run_id = model.parameters.get("run")
         print_json({"run": run_id, "private": model.privacy.sound, "topics": topics_json(model, top)})
     else:
-        show_topics(model, top)
+        show_topics(model, top, noise=noise)
 
 
 def topics_json(model: TopicModel, top: int = 10) -> list[dict[str, Any]]:
-    """Topics as JSON objects: number, prevalence and the `top` most probable words."""
-    numbered = enumerate(zip(model.prevalence, model.top_words(top), strict=True))
+    """Topics as JSON objects: number, verdict (null if unknown), prevalence and the `top` most probable words."""
+    verdicts = model.verdicts or (None,) * len(model.topics)
+    numbered = enumerate(zip(verdicts, model.prevalence, model.top_words(top), strict=True))
     return [
-        {"topic": number, "prevalence": float(prevalence), "words": [list(pair) for pair in words]}
-        for number, (prevalence, words) in numbered
+        {"topic": n, "verdict": verdict, "prevalence": float(share), "words": [list(pair) for pair in words]}
+        for n, (verdict, share, words) in numbered
     ]
 
 
-def show_topics(model: TopicModel, top: int = 10) -> None:
-    """Print a table of the topics."""
+def show_topics(model: TopicModel, top: int = 10, *, noise: bool = False) -> None:
+    """Print a table of the topics; those with the verdict noise only if `noise`."""
+    every = topics_json(model, top)
+    listed = [t for t in every if noise or t["verdict"] != "noise"]
     rows = (
-        (t["topic"], f"{t['prevalence']:.1%}", " ".join(word for word, _ in t["words"]))
-        for t in topics_json(model, top)
+        (t["topic"], t["verdict"] or "–", f"{t['prevalence']:.1%}", " ".join(word for word, _ in t["words"]))
+        for t in listed
     )
-    table(("topic", "share", "words"), rows, wide="words")
+    table(("topic", "verdict", "share", "words"), rows, wide="words")
+    hidden = len(every) - len(listed)
+    if hidden:
+        run = model.parameters.get("run", "RUN")
+        say(
+            f"{hidden} of {len(every)} topics cannot be told from noise and are not listed. Use more documents, a "
+            f"larger epsilon, fewer topics, or a --vocabulary. To see them: dplda topics {run} --all",
+            style="yellow",
+        )
 
 
 def _write_csv(model: TopicModel, top: int, path: Path) -> None:
     statement = path.with_suffix(".privacy.json")
     refuse_existing(path, statement)
     rows = (
-        (t["topic"], t["prevalence"], word, probability)
+        (t["topic"], t["prevalence"], word, probability, t["verdict"] or "")
         for t in topics_json(model, top)
         for word, probability in t["words"]
     )
-    _write(path, csv_text(("topic", "prevalence", "word", "probability"), rows))
+    _write(path, csv_text(("topic", "prevalence", "word", "probability", "verdict"), rows))
     _write(statement, statement_json(model))
 
 

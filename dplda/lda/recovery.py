@@ -6,7 +6,7 @@ Whitening follows Anandkumar et al. 2012 and 2014, with the constants of docs/pr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -173,8 +173,16 @@ class Learned:
 
 
 def by_prevalence(
-    topics: np.ndarray, prevalence: np.ndarray, documents: float, facts: Mapping[str, Any] | None = None
+    topics: np.ndarray,
+    prevalence: np.ndarray,
+    documents: float,
+    facts: Mapping[str, Any] | None = None,
+    verdicts: Sequence[str] = (),
 ) -> Learned:
-    """Topics given as columns (n_words, k) on the simplex, in descending order of `prevalence` (k,)."""
+    """Topics given as columns (n_words, k) on the simplex, in descending order of `prevalence` (k,).
+
+    `verdicts` (k,) are reordered with them and added to the `facts`; empty if there are none.
+    """
     order = np.argsort(-prevalence, kind="stable")
-    return Learned(topics.T[order], prevalence[order], documents, facts or {})
+    ordered = {"verdicts": [verdicts[topic] for topic in order]} if verdicts else {}
+    return Learned(topics.T[order], prevalence[order], documents, {**(facts or {}), **ordered})

@@ -10,6 +10,7 @@ released counts are used.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,7 +20,21 @@ _LIFTS = 40  # number of components of the mixture
 _LEAST_LIFT = 0.02
 _WIDTH = 0.25  # standard deviation of a component, relative to its lift
 _STEPS = 25  # expectation-maximisation steps for the weights of the mixture
+_TOP = 10  # words of a topic whose counts are compared with their noise
 _SAMPLE = 4000  # number of counts of a group from which these weights are estimated
+
+
+@dataclass(frozen=True)
+class Refined:
+    """Positive word-topic `counts` (n_words, k), and two numbers for each topic from which its verdict follows.
+
+    `agreement` (k,) is the cosine of the topics with which the last two rounds started, and `signal` (k,) the mean
+    quotient of the noisy counts of a topic's ten top words and the standard deviation of their noise.
+    """
+
+    counts: np.ndarray
+    agreement: np.ndarray
+    signal: np.ndarray
 
 
 def variational_rounds(
@@ -29,23 +44,40 @@ def variational_rounds(
     rounds: int,
     *,
     memory: float = 0.5,
-) -> np.ndarray:
-    """Positive word-topic counts (n_words, k) after `rounds` noisy M-steps.
+) -> Refined:
+    """Word-topic counts after `rounds` noisy M-steps, and how far they stand out from noise.
 
     `expected_counts` maps topics (n_words, k), columns on the simplex, to noisy expected word-topic counts and the
     standard deviation of their noise (n_words,); `start` are the first topics; `frequencies` (n_words,) sum to one.
     Counts, and so their noise, are averaged over rounds with weight `memory` on earlier rounds. The next round starts
     from the posterior mean of the averaged counts. The result is their posterior median, which has the least l1 error.
     """
-    topics = start
+    topics = previous = start
     total, variance, weight = np.zeros_like(start), np.zeros(len(start)), 0.0
-    for _ in range(rounds):
+    for number in range(1, rounds + 1):
         counts, std = expected_counts(topics)
         total, variance, weight = memory * total + counts, memory**2 * variance + std**2, memory * weight + 1
         mean, median = _posterior(total / weight, np.sqrt(variance) / weight, frequencies)
-        smoothed = mean + _PRIOR
-        topics = smoothed / smoothed.sum(axis=0)
-    return median + _PRIOR
+        if number < rounds:
+            smoothed = mean + _PRIOR
+            previous, topics = topics, smoothed / smoothed.sum(axis=0)
+    signal = _signal(median, total / weight, np.sqrt(variance) / weight)
+    return Refined(median + _PRIOR, _cosines(previous, topics), signal)
+
+
+def _cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The cosine of each column (n_words, k) of `first` with that of `second`, (k,)."""
+    norms = np.linalg.norm(first, axis=0) * np.linalg.norm(second, axis=0)
+    return np.asarray((first * second).sum(axis=0) / np.maximum(norms, 1e-300))
+
+
+def _signal(median: np.ndarray, counts: np.ndarray, std: np.ndarray) -> np.ndarray:
+    """The mean of `counts` (n_words, k) over `std` (n_words,) for each topic's top words by `median`, (k,)."""
+    if not std.all():
+        return np.full(counts.shape[1], np.inf)
+    shares = median / np.maximum(median.sum(axis=0), 1e-300)
+    top = np.argsort(-shares, axis=0, kind="stable")[:_TOP]
+    return np.asarray(np.take_along_axis(counts / std[:, None], top, axis=0).mean(axis=0))
 
 
 def _posterior(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ from dplda.accounting.events import PrivacyStatement
 from dplda.errors import InputError
 
 _SIMPLEX_TOLERANCE = 1e-6
+VERDICTS = ("clear", "weak", "noise")
 _LEAST_PRIOR = 1e-9  # minimum of each topic's prior parameter, as a share of their sum
 
 
@@ -63,6 +64,17 @@ class TopicModel:
         alpha: NDArray[np.float64] = np.array(self.parameters["alpha"], dtype=np.float64)
         alpha[alpha == 0] = _LEAST_PRIOR * alpha.sum()
         return alpha
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """For each topic ``"clear"``, ``"weak"`` or ``"noise"``: how far it stands out from the run's noise.
+
+        From released numbers alone, see `dplda.lda.verdicts`. Empty if the run gave none.
+        """
+        given = self.parameters.get("verdicts")
+        if not isinstance(given, list) or len(given) != len(self.topics) or not all(name in VERDICTS for name in given):
+            return ()
+        return tuple(given)
 
     def top_words(self, n: int = 10) -> list[list[tuple[str, float]]]:
         """The `n` most probable words of each topic and their probabilities; ties are in alphabetical order."""

@@ -21,6 +21,7 @@ from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage
 from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
+from dplda.lda import verdicts
 from dplda.lda.recovery import Learned, by_prevalence, to_topics
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.mechanisms.gate import OutputGate
@@ -61,4 +62,5 @@ def learn(
     result = gate.final_topics(settings.model.alpha0, h, r, k)
     Y = released_value(result, "the topics are", settings)
     weights = np.maximum(Y.sum(axis=0), 1e-12)  # r . mu_i is the same for all topics
-    return by_prevalence(to_topics(Y), weights / weights.sum(), max(result.tests[0].bound, 1.0))
+    judged = verdicts.of_columns(Y, result.std)
+    return by_prevalence(to_topics(Y), weights / weights.sum(), max(result.tests[0].bound, 1.0), verdicts=judged)

@@ -25,6 +25,7 @@ from dplda.accounting.accountant import gaussian_budget
 from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage, clip_of
 from dplda.config import FitSettings
+from dplda.lda import verdicts
 from dplda.lda.recovery import (
     Learned,
     Whitening,
@@ -39,7 +40,7 @@ from dplda.lda.recovery import (
     topic_count,
     word_scale,
 )
-from dplda.lda.refinement import variational_rounds
+from dplda.lda.refinement import Refined, variational_rounds
 from dplda.mechanisms.curator import Gate, Release, WordFrequencies
 from dplda.numerics.threads import one_blas_thread
 from dplda.placements.stages import LOW_QUANTILE, StageReleaser, clip_quantile, first_shares, spectrum_facts
@@ -101,9 +102,13 @@ def learn(
     pairs = eigenpairs(T, rng)
     topics = to_topics(whitening.unwhiten(pairs.values, pairs.vectors, alpha0) / s[:, None])
 
-    counts = _refined_counts(release, topics, alpha0 / k, _proportions(m / s), word_power(documents, k, settings))
-    prevalence = counts.sum(axis=0) / counts.sum()
-    return by_prevalence(counts / counts.sum(axis=0), prevalence, documents, facts)
+    frequencies = _proportions(m / s)
+    start = _started(topics, frequencies)
+    refined = _refine(release, start, alpha0 / k, frequencies, word_power(documents, k, settings))
+    counts = refined.counts
+    learned, prevalence = counts / counts.sum(axis=0), counts.sum(axis=0) / counts.sum()
+    judged = verdicts.of_refinement(learned, start, refined.agreement, refined.signal)
+    return by_prevalence(learned, prevalence, documents, facts, judged)
 
 
 def _subspace(
@@ -160,10 +165,14 @@ def word_power(documents: float, topics: int, settings: FitSettings) -> float:
     return _WORD_POWER * min(1.0, signal / _WORD_SIGNAL)
 
 
-def _refined_counts(
-    release: StageReleaser, topics: np.ndarray, prior: float, frequencies: np.ndarray, power: float
-) -> np.ndarray:
-    """Word-topic counts (n_words, k) after noisy variational rounds; `prior` is each topic's Dirichlet parameter."""
+def _started(topics: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+    """The topics (n_words, k) from which the refinement starts: spectral `topics` mixed with word `frequencies`."""
+    start = topics + BACKGROUND * frequencies[:, None]
+    return np.asarray(start / start.sum(axis=0))
+
+
+def _refine(release: StageReleaser, start: np.ndarray, prior: float, frequencies: np.ndarray, power: float) -> Refined:
+    """Noisy variational rounds from the topics `start` (n_words, k); `prior` is each topic's Dirichlet parameter."""
     scale = (frequencies + 1e-5) ** -power
     scale /= scale.mean()
 
@@ -171,5 +180,4 @@ def _refined_counts(
         answer = release(Stage.REFINE, statistics.expected_counts(weights, prior, scale), REFINE_QUANTILE)
         return answer.total / scale[:, None], answer.std / scale
 
-    start = topics + BACKGROUND * frequencies[:, None]
-    return variational_rounds(expected, start / start.sum(axis=0), frequencies, REFINE_ROUNDS)
+    return variational_rounds(expected, start, frequencies, REFINE_ROUNDS)

@@ -27,6 +27,7 @@ from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage, clip_of
 from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
+from dplda.lda import verdicts
 from dplda.lda.recovery import (
     Learned,
     Whitening,
@@ -174,7 +175,9 @@ class Whitened:
     def learned(self, pairs: EigenPairs) -> Learned:
         """Topics and prevalence from the eigenpairs of M3(W, W, W)."""
         columns = self.whitening.unwhiten(pairs.values, pairs.vectors, self.alpha0) / self.scale[:, None]
-        return by_prevalence(to_topics(columns), prevalence(pairs.values, self.alpha0), self.documents, self.facts)
+        topics, weights = to_topics(columns), prevalence(pairs.values, self.alpha0)
+        judged = verdicts.of_spectrum(topics, self.facts["supported_topics"])
+        return by_prevalence(topics, weights, self.documents, self.facts, judged)
 
 
 def whiten(release: StageReleaser, words: WordFrequencies, settings: FitSettings) -> Whitened:

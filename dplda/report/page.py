@@ -26,7 +26,7 @@ from dplda.report.pictures import Table, number, percent, shown
 
 _PRIORS = (0.01, 0.1, 0.5)  # prior beliefs of an attacker that the table of beliefs lists
 _CARD_WORDS = 10
-_SHOWN_ELSEWHERE = ("alpha", "core_eigenvalues", "core_noise_level", "published")
+_SHOWN_ELSEWHERE = ("alpha", "core_eigenvalues", "core_noise_level", "published", "verdicts")
 _SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
 _NOT_PRIVATE, _NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"
 _OPENED = 3  # maximum number of runs whose sections are open at first
@@ -182,6 +182,7 @@ def _cards(model: TopicModel) -> list[dict[str, Any]]:
     return [
         {
             "prevalence": percent(float(model.prevalence[topic])),
+            "verdict": model.verdicts[topic] if model.verdicts else "",
             "words": [
                 {
                     "word": shown(word),

@@ -67,7 +67,7 @@ def test_without_noise_or_memory_a_round_is_the_plain_update():
         seen.append(topics)
         return 30 * topics**2, np.zeros(3)
 
-    found = variational_rounds(expected, START, SHARES, 3, memory=0.0)
+    found = variational_rounds(expected, START, SHARES, 3, memory=0.0).counts
     topics = START
     for asked in seen:
         np.testing.assert_allclose(asked, topics)
@@ -81,7 +81,7 @@ def test_memory_averages_the_counts_and_the_noise_of_all_rounds(memory):
     counts = [np.array([[8.0, 9.0], [7.0, 0.0], [-5.0, 3.0]]) + shift for shift in (0.0, 2.0, -4.0)]
     stds = np.array([[0.5, 1.0, 0.25], [1.0, 1.0, 1.0], [0.1, 3.0, 2.0]])  # by round and word
     answers = iter(zip(counts, stds, strict=True))
-    found = variational_rounds(lambda _: next(answers), START, SHARES, 3, memory=memory)
+    found = variational_rounds(lambda _: next(answers), START, SHARES, 3, memory=memory).counts
     weight = np.array([memory**2, memory, 1.0])
     weight /= weight.sum()
     average, left = np.einsum("t,tij->ij", weight, counts), np.sqrt((weight[:, None] ** 2 * stds**2).sum(axis=0))
@@ -91,6 +91,6 @@ def test_memory_averages_the_counts_and_the_noise_of_all_rounds(memory):
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 2**32 - 1))
 def test_counts_stay_at_or_above_the_prior_whatever_the_noise(seed):
-    found = variational_rounds(noisy_counts(seed), START, SHARES, 4)
+    found = variational_rounds(noisy_counts(seed), START, SHARES, 4).counts
     assert np.isfinite(found).all()
     assert (found >= _PRIOR).all()
