@@ -23,6 +23,7 @@ from dplda.datasets.synthetic import synthetic
 from dplda.errors import InputError
 from dplda.progress import NoProgress, Progress
 from dplda.readers.columns import ReadOptions
+from dplda.readers.document_text import is_document
 from dplda.readers.files import reading
 from dplda.readers.formats import default_name, open_source
 from dplda.readers.in_memory import table_source, texts_source
@@ -37,7 +38,7 @@ __all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]
 
 _STALE_SECONDS = 86_400  # age after which a partial store is deleted instead of resumed
 _STAGE = "read"  # the stage's name in progress reports and in a run's seconds
-_READ_WITH = ("dplda", "pyarrow", "spacy", "spacy-lookups-data")
+_READ_WITH = ("dplda", "pyarrow", "spacy", "spacy-lookups-data", "pypdf", "defusedxml", "striprtf")
 _POLL_SECONDS = 0.2
 _Options = TypeVar("_Options", ReadOptions, Tokenization)
 
@@ -412,7 +413,7 @@ def _source_key(path: Path, files: Iterable[Path], options: dict[str, Any]) -> s
         for file in files:
             status = os.stat(file)
             stamp = f"\0{status.st_size}\0{status.st_mtime_ns}\n"
-            digest.update(os.fsencode(file) + stamp.encode())
+            digest.update(os.fsencode(file) + stamp.encode() + (b"extracted\n" if is_document(file) else b""))
     return digest.hexdigest()[:40]
 
 
