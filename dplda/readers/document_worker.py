@@ -34,6 +34,7 @@ _WALL_SECONDS = 900  # of one file that waits for a disk, say
 _MEMORY = 2 << 30  # bytes of address space
 _ANSWER_BYTES = 4 * MAX_CHARACTERS + 1  # UTF-8 takes at most four bytes per character
 _MAX_SERVERS = 4
+_MAX_FILES = 1024  # numbers of files that a server may have open; it has about ten
 _HEADER = struct.Struct("<Q")
 _TEXT, _DEFECT = b"t", b"d"
 _FORBIDDEN = (  # audit events, or their beginnings
@@ -159,7 +160,6 @@ def _answer_of_child(file: Path, encoding: str | None) -> bytes:
     ours, its = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(ours)
         _answer_and_exit(file, encoding, its)
     os.close(its)
     try:
@@ -189,6 +189,7 @@ def _read_until(pipe: int, deadline: float) -> bytes:
 def _answer_and_exit(file: Path, encoding: str | None, pipe: int) -> None:
     """Write the text of `file`, or its defect, to `pipe`, and end this process."""
     try:
+        pipe = _only_open_file(pipe)
         _set_limits()
         text = _extract(file, encoding)
         kind, content = (_DEFECT, text.name) if isinstance(text, Defect) else (_TEXT, text)
@@ -198,6 +199,14 @@ def _answer_and_exit(file: Path, encoding: str | None, pipe: int) -> None:
         os._exit(0)
     finally:
         os._exit(1)
+
+
+def _only_open_file(pipe: int) -> int:
+    """The new number of `pipe`, beside which this process has no open file of its server."""
+    os.dup2(1, 0)  # which leads nowhere
+    os.dup2(pipe, 3)
+    os.closerange(4, _MAX_FILES)
+    return 3
 
 
 def _extract(file: Path, encoding: str | None) -> str | Defect:
