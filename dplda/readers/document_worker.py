@@ -108,8 +108,7 @@ class _Server:
         requests.flush()
         (length,) = _HEADER.unpack(_exactly(answers, _HEADER.size))
         answer = _exactly(answers, length)
-        content = answer[1:].decode("utf-8", "surrogatepass")
-        return content if answer[:1] == _TEXT else Defect[content]
+        return _parsed(answer)
 
     def _kill(self) -> None:
         process, self._process = self._process, None
@@ -121,6 +120,16 @@ class _Server:
                     with suppress(OSError):
                         stream.close()
             process.wait()
+
+
+def _parsed(answer: bytes) -> str | Defect:
+    """The text or defect in the `answer` of a child, which may be anything if its parser was taken over."""
+    try:
+        content = answer[1:].decode("utf-8", "surrogatepass")
+        text = content if answer[:1] == _TEXT else Defect[content]
+    except (UnicodeDecodeError, KeyError):
+        return Defect.UNREADABLE
+    return text if isinstance(text, Defect) or len(text) <= MAX_CHARACTERS else Defect.TOO_LONG
 
 
 def _exactly(stream: IO[bytes], n_bytes: int) -> bytes:

@@ -235,13 +235,15 @@ ATTACKS = {
     "crash": "import os; os.kill(os.getpid(), 11)",
     "exit": "import os; os._exit(0)",
     "half": "import os; os.write(1, b'x' * 99); os._exit(0)",
-    "memory": "x = bytearray(3 << 30)",
+    "memory": "import mmap; mmap.mmap(-1, 3 << 30)",
     "time": "while True: pass",
     "stack": "import sys; sys.setrecursionlimit(10**9); f = lambda: f(); f()",
     "network": "import socket; socket.socket()",
     "program": "import subprocess; subprocess.run(['true'])",
     "write": "open('PLACE', 'w')",
-    "answer for another": "import os; [os.write(n, b'\\1' + bytes(7) + b't') for n in range(4, 12)]",
+    "nonsense": "import os; os.write(3, b'nonsense')",
+    "no utf-8": "import os; os.write(3, b't\\xff')",
+    "long answer": "import os; os.write(3, b't' * 30_000_000)",
     "much": "result = 'x' * 120_000_000",
 }
 
