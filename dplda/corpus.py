@@ -90,12 +90,15 @@ class Corpus:
         public_vocabulary: bool = False,
         name: str | None = None,
         unit: str | None = None,
+        *,
+        refuse_weights: bool = True,
     ) -> Corpus:
         """A corpus from `counts` (n_documents, n_words), sparse or dense, with the word of each column.
 
         `units` (n_documents,) names the privacy unit of each row, such as a person, and `unit` the kind of unit, such
         as ``"customer"`` (default ``"unit"``). A row with an entry that is not a whole number of occurrences
-        contributes nothing. Raises `InputError` if shapes disagree.
+        contributes nothing. Raises `InputError` if shapes disagree and, unless `refuse_weights` is False, if this is
+        so of most rows, as in a matrix of tf-idf weights; the error depends on the documents and is not private.
         """
         if unit is not None and (units is None or unit == DOCUMENT):
             raise InputError(
@@ -103,6 +106,12 @@ class Corpus:
                 f"{DOCUMENT!r}."
             )
         store = store_from_matrix(counts, vocabulary, units, unit or "unit")
+        if refuse_weights and 2 * store.defects.get(Defect.BAD_COUNT.name, 0) > store.n_documents:
+            raise InputError(
+                "Most rows of counts hold values that are not counts (fractions, negative numbers or NaN, as in tf-idf "
+                "weights). Give numbers of occurrences: use sklearn's CountVectorizer, without a TfidfTransformer. "
+                "(Exact, not private, not for publication.)"
+            )
         words = tuple(vocabulary) if public_vocabulary else None
         return cls(name, store.unit, _Prepared(store, name), public_vocabulary=words)
 
