@@ -75,6 +75,11 @@ def fit(
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends
     anything. Raises `UnsupportedByData` if the released numbers cannot support the request.
     """
+    if not isinstance(corpus, Corpus):
+        raise InputError(
+            f"corpus must be a Corpus, got {type(corpus).__name__}. Make one: read_corpus(path), "
+            "Corpus.from_texts(texts), Corpus.from_table(table) or Corpus.from_counts(counts, words)."
+        )
     words = vocabulary if vocabulary is not None else corpus.public_vocabulary
     settings = FitSettings.of(
         epsilon=epsilon,

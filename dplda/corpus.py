@@ -1,4 +1,4 @@
-"""`Corpus` and `read_corpus`: files or counts, converted to a corpus store on first use."""
+"""`Corpus` and `read_corpus`: files, counts, texts or tables, converted to a corpus store on first use."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
@@ -21,20 +23,22 @@ from dplda.datasets.synthetic import synthetic
 from dplda.errors import InputError
 from dplda.progress import NoProgress, Progress
 from dplda.readers.columns import ReadOptions
+from dplda.readers.document_text import is_document
 from dplda.readers.files import reading
 from dplda.readers.formats import default_name, open_source
-from dplda.readers.reading_options import Reading, Tokenization
+from dplda.readers.in_memory import table_source, texts_source
+from dplda.readers.reading_options import Fields, Reading, Tokenization
 from dplda.readers.records import DOCUMENT, CountedDocuments, CountSource, Defect, Source, TextSource
 from dplda.store.count_store import VERSION, CountStore, is_partial, is_store
 from dplda.store.from_matrix import store_from_matrix
-from dplda.store.partial_store import Notice, Origin, StoreLocked, silent, sweep
+from dplda.store.partial_store import Notice, Origin, StoreLocked, silent, sweep, temporary_store
 from dplda.store.writer import StoreWriter, as_chunks
 
 __all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]
 
 _STALE_SECONDS = 86_400  # age after which a partial store is deleted instead of resumed
 _STAGE = "read"  # the stage's name in progress reports and in a run's seconds
-_READ_WITH = ("dplda", "pyarrow", "spacy", "spacy-lookups-data")
+_READ_WITH = ("dplda", "pyarrow", "spacy", "spacy-lookups-data", "pypdf", "defusedxml", "striprtf")
 _POLL_SECONDS = 0.2
 _Options = TypeVar("_Options", ReadOptions, Tokenization)
 
@@ -86,12 +90,15 @@ class Corpus:
         public_vocabulary: bool = False,
         name: str | None = None,
         unit: str | None = None,
+        *,
+        refuse_weights: bool = True,
     ) -> Corpus:
         """A corpus from `counts` (n_documents, n_words), sparse or dense, with the word of each column.
 
         `units` (n_documents,) names the privacy unit of each row, such as a person, and `unit` the kind of unit, such
         as ``"customer"`` (default ``"unit"``). A row with an entry that is not a whole number of occurrences
-        contributes nothing. Raises `InputError` if shapes disagree.
+        contributes nothing. Raises `InputError` if shapes disagree and, unless `refuse_weights` is False, if this is
+        so of most rows, as in a matrix of tf-idf weights; the error depends on the documents and is not private.
         """
         if unit is not None and (units is None or unit == DOCUMENT):
             raise InputError(
@@ -99,8 +106,53 @@ class Corpus:
                 f"{DOCUMENT!r}."
             )
         store = store_from_matrix(counts, vocabulary, units, unit or "unit")
+        if refuse_weights and 2 * store.defects.get(Defect.BAD_COUNT.name, 0) > store.n_documents:
+            raise InputError(
+                "Most rows of counts hold values that are not counts (fractions, negative numbers or NaN, as in tf-idf "
+                "weights). Give numbers of occurrences: use sklearn's CountVectorizer, without a TfidfTransformer. "
+                "(Exact, not private, not for publication.)"
+            )
         words = tuple(vocabulary) if public_vocabulary else None
         return cls(name, store.unit, _Prepared(store, name), public_vocabulary=words)
+
+    @classmethod
+    def from_texts(
+        cls, texts: Iterable[Any], *, name: str | None = None, cache: str | Path | None = None, **fields: Unpack[Fields]
+    ) -> Corpus:
+        """A corpus from `texts`, any iterable of documents: strings, or records (dictionaries) that hold one each.
+
+        `fields` are the options of `dplda.readers.reading_options.Fields`: ``text_field``, ``id_field``,
+        ``unit_field``, ``language``, ``lemmas`` and ``tokenizer``. `name` is the default name of the dataset. An item
+        that is no document contributes nothing.
+
+        Documents are read on first use. An iterator can be read only once: the corpus keeps the counts, in a private
+        folder of `cache`, until it is no longer used; `write` keeps them for good. Exceptions of the iterator are
+        passed on, and nothing is spent. Raises `InputError` for what is no iterable of documents, and for fields that
+        the first documents lack (those of an iterator are checked when it is read).
+        """
+        return cls._in_memory(partial(texts_source, texts), name, cache, fields)
+
+    @classmethod
+    def from_table(
+        cls, table: Any, *, name: str | None = None, cache: str | Path | None = None, **fields: Unpack[Fields]
+    ) -> Corpus:
+        """A corpus from the rows of `table`; the options are those of `from_texts`.
+
+        `table` is a pandas or polars DataFrame, an Arrow table or reader of record batches, a DuckDB relation, a
+        Hugging Face dataset, or any other object with an Arrow stream (``__arrow_c_stream__``). Names and types of
+        columns are public and are checked now; rows are read on first use, and those of a stream only once. Raises
+        `InputError` for another object, and for a column that is missing or has an unsuitable type.
+        """
+        return cls._in_memory(partial(table_source, table), name, cache, fields)
+
+    @classmethod
+    def _in_memory(
+        cls, find: Callable[[ReadOptions], TextSource], name: str | None, cache: str | Path | None, fields: Fields
+    ) -> Corpus:
+        _check_options("Corpus", fields, Fields)
+        source, tokenization = find(_choose(ReadOptions, fields)), _choose(Tokenization, fields)
+        _check_tokenization(tokenization)
+        return cls(name, source.unit, _InMemory(name, source, tokenization, cache))
 
     def __repr__(self) -> str:
         return f"Corpus(name={self.name!r}, unit={self.unit!r})"
@@ -153,14 +205,9 @@ def read_corpus(path: str | Path, *, cache: str | Path | None = None, **reading:
     `reading` are the options of `dplda.readers.reading_options.Reading`; `cache` is the folder of prepared stores.
     Raises `InputError`, and `TypeError` for an unknown option.
     """
-    if unknown := sorted(reading.keys() - Reading.__annotations__.keys()):
-        raise TypeError(f"read_corpus has no option {unknown[0]!r}. Its options: {', '.join(Reading.__annotations__)}.")
+    _check_options("read_corpus", reading, Reading)
     place = Path(path).expanduser()
     format = reading.get("format")
-    if reading.get("unit_field") == DOCUMENT:
-        raise InputError(
-            f"unit_field must not be {DOCUMENT!r}: that name stands for one unit per document. Rename the column."
-        )
     if format is None and (is_store(place) or is_partial(place)):
         store = CountStore.open(place)
         if any(reading.get(name) for name in ("text_field", "id_field", "unit_field", "pattern")):
@@ -173,15 +220,31 @@ def read_corpus(path: str | Path, *, cache: str | Path | None = None, **reading:
         return Corpus(name, store.unit, _Prepared(store, name))
     options, tokenization = _choose(ReadOptions, reading), _choose(Tokenization, reading)
     source = open_source(place, options, format)
-    if isinstance(source, TextSource) and tokenization != Tokenization(tokenizer=tokenization.tokenizer):
-        _word_counting().find_tokens(tokenization)
+    if isinstance(source, TextSource):
+        _check_tokenization(tokenization)
     name = default_name(place)
     return Corpus(
         name, source.unit, _Raw(place, name, source, {**asdict(options), "format": format}, tokenization, cache)
     )
 
 
-def _choose(kind: type[_Options], reading: Reading) -> _Options:
+def _check_options(where: str, given: Mapping[str, Any], known: type) -> None:
+    """Raise `TypeError` for an unknown option, and `InputError` for a unit field that means something else."""
+    if unknown := sorted(given.keys() - known.__annotations__.keys()):
+        raise TypeError(f"{where} has no option {unknown[0]!r}. Its options: {', '.join(known.__annotations__)}.")
+    if given.get("unit_field") == DOCUMENT:
+        raise InputError(
+            f"unit_field must not be {DOCUMENT!r}: that name stands for one unit per document. Rename the column."
+        )
+
+
+def _check_tokenization(tokenization: Tokenization) -> None:
+    """Raise `InputError` if the tokenizer is not available for the language."""
+    if tokenization != Tokenization(tokenizer=tokenization.tokenizer):
+        _word_counting().find_tokens(tokenization)
+
+
+def _choose(kind: type[_Options], reading: Mapping[str, Any]) -> _Options:
     """A `kind`, with those options of `reading` that are fields of this dataclass; None means a field's default."""
     names = {field.name for field in fields(kind)}
     chosen: dict[str, Any] = {name: value for name, value in reading.items() if name in names and value is not None}
@@ -274,18 +337,63 @@ class _Raw:
             notice=notice,
             key=key,
         ) as writer:
-            progress.start(_STAGE, self.source.total)
-            progress.advance(writer.n_read)
-            for chunk in self._chunks(writer.n_read):
-                writer.append(chunk)
-                progress.advance(len(chunk.ids) + chunk.defects.total())
+            _fill(writer, self.source, self.tokenization, progress)
 
-    def _chunks(self, skip: int) -> Iterator[CountedDocuments]:
-        if isinstance(self.source, CountSource):
-            return self.source.chunks(skip)
-        records = self.source.records(skip)
-        counted: Iterator[CountedDocuments] = _word_counting().count_words(records, self.tokenization)
-        return counted
+
+@dataclass
+class _InMemory:
+    """Texts in memory, which may be readable only once; their counts are kept in a folder of their own."""
+
+    name: str | None
+    source: TextSource
+    tokenization: Tokenization
+    cache: str | Path | None
+    _read: CountStore | None = None
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        return asdict(self.tokenization)
+
+    def open(self, progress: Progress, key: bytes | None) -> CountStore:
+        place, remove = temporary_store(_cache_folder(self.cache))
+        try:
+            store = self._store_at(place, progress, silent, key)
+        except BaseException:
+            remove()
+            raise
+        weakref.finalize(store, remove)
+        return store
+
+    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
+        if self._read is not None:
+            _Prepared(self._read, self.name).write(destination, progress, restart=restart, notice=notice, key=key)
+            return
+        self._store_at(destination, progress, notice, key)
+
+    def _store_at(self, destination: Path, progress: Progress, notice: Notice, key: bytes | None) -> CountStore:
+        """Read the documents into a store at `destination`; nothing of an incomplete one is kept."""
+        with StoreWriter(
+            destination, unit=self.source.unit, name=self.name, reading=self.reading, notice=notice, key=key
+        ) as writer:
+            _fill(writer, self.source, self.tokenization, progress)
+        self._read = CountStore.open(destination)
+        return self._read
+
+
+def _fill(writer: StoreWriter, source: Source, tokenization: Tokenization, progress: Progress) -> None:
+    """Write the documents of `source` that the writer has not read before."""
+    progress.start(_STAGE, source.total)
+    progress.advance(writer.n_read)
+    for chunk in _chunks(source, tokenization, writer.n_read):
+        writer.append(chunk)
+        progress.advance(len(chunk.ids) + chunk.defects.total())
+
+
+def _chunks(source: Source, tokenization: Tokenization, skip: int) -> Iterator[CountedDocuments]:
+    if isinstance(source, CountSource):
+        return source.chunks(skip)
+    counted: Iterator[CountedDocuments] = _word_counting().count_words(source.records(skip), tokenization)
+    return counted
 
 
 def _cache_folder(cache: str | Path | None = None) -> Path:
@@ -314,7 +422,7 @@ def _source_key(path: Path, files: Iterable[Path], options: dict[str, Any]) -> s
         for file in files:
             status = os.stat(file)
             stamp = f"\0{status.st_size}\0{status.st_mtime_ns}\n"
-            digest.update(os.fsencode(file) + stamp.encode())
+            digest.update(os.fsencode(file) + stamp.encode() + (b"extracted\n" if is_document(file) else b""))
     return digest.hexdigest()[:40]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,9 +22,12 @@ from dplda.ledger import Ledger
 class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Differentially private latent Dirichlet allocation on a document-term matrix.
 
-    The columns of X must be public, because this class does not protect a vocabulary taken from private documents;
-    `dplda.fit` can choose one privately. Each row is a document and a unit; a row with an entry that is not a
-    nonnegative whole number contributes nothing. Every fit is charged to `dataset` in the ledger.
+    The columns of X must be public, because this class does not protect a vocabulary taken from private documents, such
+    as that of a CountVectorizer fitted on them; `dplda.fit` can choose one privately. `public_vocabulary=True` declares
+    that the columns are public, for example because the CountVectorizer was given its `vocabulary`; without it, each
+    charged fit warns. Each row is a document and a unit; a row with an entry that is not a nonnegative whole number
+    contributes nothing, and a matrix of mostly such rows, as of tf-idf weights, is refused before anything is charged.
+    Every fit is charged to `dataset` in the ledger.
 
     There is no `random_state`, because noise that can be reproduced gives no privacy. For experiments on public
     documents, `simulate_seed` draws reproducible noise, and the result is NOT PRIVATE. The ledger then refuses
@@ -46,6 +50,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         dataset: str | None = None,
         ledger: Ledger | Literal[False] | None = None,
         simulate_seed: int | None = None,
+        public_vocabulary: bool | None = None,
         **refused: Any,
     ) -> None:
         _refuse(refused)
@@ -58,13 +63,17 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.dataset = dataset
         self.ledger = ledger
         self.simulate_seed = simulate_seed
+        self.public_vocabulary = public_vocabulary
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn topics of the counts X (n_documents, n_words), dense or sparse; y is ignored."""
         X = validate_data(self, X, accept_sparse="csr", ensure_all_finite=False, ensure_min_features=2)
-        names = getattr(self, "feature_names_in_", [f"word{i}" for i in range(X.shape[1])])
+        words = [str(name) for name in getattr(self, "feature_names_in_", [f"word{i}" for i in range(X.shape[1])])]
+        charged = self.ledger is not False
+        if charged:
+            self._check_vocabulary()
         self.model_ = fit(
-            Corpus.from_counts(X, [str(name) for name in names], public_vocabulary=True),
+            Corpus.from_counts(X, words, public_vocabulary=True, refuse_weights=charged),
             dataset=self.dataset,
             n_topics=self.n_components,
             epsilon=self.epsilon,
@@ -79,6 +88,22 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.prevalence_ = np.array(self.model_.prevalence)
         self.privacy_ = self.model_.privacy
         return self
+
+    def _check_vocabulary(self) -> None:
+        """Warn unless the columns of X are declared public. Raises `InputError` if they are declared private."""
+        if self.public_vocabulary is None:
+            warnings.warn(
+                "PrivateLDA takes the columns of X as public. The vocabulary of a CountVectorizer that was fitted on "
+                "the same documents is NOT PRIVATE. Give the vectorizer a public vocabulary and declare it with "
+                "public_vocabulary=True, or let dplda.fit choose the words privately.",
+                UserWarning,
+                stacklevel=3,
+            )
+        elif not self.public_vocabulary:
+            raise InputError(
+                "PrivateLDA cannot protect a vocabulary that is not public (public_vocabulary=False). Give the texts "
+                "to dplda.fit, which chooses the words privately: Corpus.from_texts(texts)."
+            )
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Topic proportions (n_documents, n_components) of the counts X (n_documents, n_words). NOT private."""

@@ -7,12 +7,13 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dplda import Ledger, PrivateLDA
-from dplda.corpus import synthetic
+from dplda.corpus import Corpus, synthetic
 from dplda.errors import BudgetRefused, InputError, LedgerError
 
 
@@ -40,7 +41,7 @@ def test_topics_are_found_again_and_documents_get_proportions(planted):
 def test_a_fit_without_a_seed_is_private_charged_and_refused_in_the_end(planted, tmp_path):
     counts = planted[0][:500]
     ledger = Ledger(tmp_path / "ledger.db")
-    estimator = PrivateLDA(n_components=3, epsilon=6.0, dataset="survey", ledger=ledger)
+    estimator = PrivateLDA(n_components=3, epsilon=6.0, dataset="survey", ledger=ledger, public_vocabulary=True)
     assert estimator.fit(counts).privacy_.sound
     assert ledger.dataset("survey").spent.mu_squared > 0
     estimator.fit(counts)
@@ -51,7 +52,7 @@ def test_a_fit_without_a_seed_is_private_charged_and_refused_in_the_end(planted,
 def test_unnamed_counts_share_one_budget(planted, tmp_path):
     ledger = Ledger(tmp_path / "ledger.db")
     for rows in (planted[0][:300], planted[0][300:600]):
-        PrivateLDA(n_components=2, ledger=ledger).fit(rows)
+        PrivateLDA(n_components=2, ledger=ledger, public_vocabulary=True).fit(rows)
     assert [record.name for record in ledger.datasets()] == ["unnamed"]
 
 
@@ -78,7 +79,8 @@ def test_seeded_noise_is_recorded_unless_no_ledger_is_asked_for(planted, tmp_pat
     monkeypatch.setenv("DPLDA_LEDGER", str(tmp_path / "ledger.db"))
     counts = planted[0][:300]
     for name in ("unnamed", "survey"):
-        seeded = PrivateLDA(n_components=2, simulate_seed=0, dataset=None if name == "unnamed" else name)
+        dataset = None if name == "unnamed" else name
+        seeded = PrivateLDA(n_components=2, simulate_seed=0, dataset=dataset, public_vocabulary=True)
         with pytest.raises(BudgetRefused, match=f"grant {name} --unbounded"):
             seeded.fit(counts)
         Ledger().grant(name, unbounded=True)
@@ -88,7 +90,7 @@ def test_seeded_noise_is_recorded_unless_no_ledger_is_asked_for(planted, tmp_pat
 
 def test_an_estimator_with_a_ledger_is_cloned_pickled_and_searched(planted, tmp_path):
     ledger = Ledger(tmp_path / "ledger.db")
-    estimator = PrivateLDA(n_components=2, dataset="survey", ledger=ledger)
+    estimator = PrivateLDA(n_components=2, dataset="survey", ledger=ledger, public_vocabulary=True)
     for copy in (clone(estimator), pickle.loads(pickle.dumps(estimator))):
         assert copy.ledger.path == ledger.path
         assert copy.fit(planted[0][:200]).privacy_.sound
@@ -101,3 +103,52 @@ def test_an_estimator_with_a_ledger_is_cloned_pickled_and_searched(planted, tmp_
         with pytest.raises(LedgerError, match="is not the ledger that was copied"):
             clone(estimator)
         assert (tmp_path / "ledger.db").exists() == another
+
+
+def test_a_vocabulary_that_nobody_declared_public_is_warned_of(planted, tmp_path):
+    counts = planted[0][:300]
+    estimator = PrivateLDA(n_components=2, dataset="survey", ledger=Ledger(tmp_path / "ledger.db"))
+    with pytest.warns(
+        UserWarning, match="CountVectorizer that was fitted on the same documents is NOT PRIVATE"
+    ) as caught:
+        estimator.fit(counts)
+    assert caught[0].filename == __file__
+    estimator.set_params(public_vocabulary=True).fit(counts)  # a warning would be an error
+
+
+def test_a_private_vocabulary_is_refused(planted, tmp_path):
+    ledger = Ledger(tmp_path / "ledger.db")
+    with pytest.raises(InputError, match="PrivateLDA cannot protect a vocabulary"):
+        PrivateLDA(n_components=2, ledger=ledger, public_vocabulary=False).fit(planted[0])
+    assert list(ledger.runs()) == []
+
+
+TEXTS = ["stars planets stars", "hockey goal planets", "stars goal", "goal hockey team"] * 20
+
+
+@pytest.mark.parametrize("broken", ["tf-idf", "negative", "nan"])
+def test_weights_in_place_of_counts_are_refused_and_nothing_is_charged(tmp_path, broken):
+    ledger = Ledger(tmp_path / "ledger.db")
+    weights = TfidfVectorizer().fit_transform(TEXTS)
+    if broken != "tf-idf":
+        weights.data[:] = -1.0 if broken == "negative" else np.nan
+    estimator = PrivateLDA(n_components=2, ledger=ledger, public_vocabulary=True)
+    with pytest.raises(InputError, match=r"Most rows of counts hold values that are not counts.*CountVectorizer"):
+        estimator.fit(weights)
+    assert list(ledger.runs()) == []
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float32, np.uint8, np.bool_])
+def test_whole_numbers_of_any_type_are_counts(kind):
+    counts = CountVectorizer().fit_transform(TEXTS).astype(kind)
+    assert Corpus.from_counts(counts, [f"word{n}" for n in range(counts.shape[1])]).open().defects == {}
+
+
+def test_few_rows_that_are_no_counts_do_not_stop_a_run():
+    counts = np.ones((10, 4))
+    counts[:5, 0] = 0.5
+    assert Corpus.from_counts(counts, list("abcd")).open().defects == {"BAD_COUNT": 5}
+    counts[5, 0] = 0.5
+    with pytest.raises(InputError, match="Most rows"):
+        Corpus.from_counts(counts, list("abcd"))
+    assert Corpus.from_counts(counts, list("abcd"), refuse_weights=False).open().defects == {"BAD_COUNT": 6}

@@ -71,7 +71,7 @@ def imported(folder: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("folder", "extras"), [("dplda", ["cuda", "dask"]), ("scripts", ["bench"]), ("tests", ["test"])]
+    ("folder", "extras"), [("dplda", ["cuda", "dask", "documents"]), ("scripts", ["bench"]), ("tests", ["test"])]
 )
 def test_what_is_imported_is_declared(folder: str, extras: list[str]) -> None:
     declared = {name for line in requirements(*extras) for name in re.findall(r"[\w-]+", line.split(">")[0])}
@@ -91,7 +91,7 @@ def test_what_is_imported_is_declared(folder: str, extras: list[str]) -> None:
 def test_extras_are_those_documented() -> None:
     extras = project()["optional-dependencies"]
     assert isinstance(extras, dict)
-    assert set(extras) == {"cuda", "dask", "test", "bench", "docs"}
+    assert set(extras) == {"cuda", "dask", "documents", "test", "bench", "docs"}
 
 
 def test_readme_opens_with_its_purpose_and_exactly_two_commands() -> None:

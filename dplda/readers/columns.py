@@ -116,7 +116,7 @@ def _record(row: Row, ordinal: int, has_unit: bool) -> TextRecord | Defect:
     return TextRecord(storable(shown), key, text)
 
 
-def choose(path: Path, names: Sequence[str], options: ReadOptions, *, first: bool = True) -> Columns:
+def choose(path: Path | str, names: Sequence[str], options: ReadOptions, *, first: bool = True) -> Columns:
     """Choose the columns among `names`. Raises `InputError` for a column that is missing or occurs twice.
 
     Messages show column names of the `first` part only, because the first line of a later part may be a document.
@@ -132,7 +132,7 @@ def choose(path: Path, names: Sequence[str], options: ReadOptions, *, first: boo
     return chosen
 
 
-def check_columns(path: Path, names: Collection[str], shown: Sequence[str] | None, options: ReadOptions) -> None:
+def check_columns(path: Path | str, names: Collection[str], shown: Sequence[str] | None, options: ReadOptions) -> None:
     """Raise `InputError`, listing the columns `shown`, if a column that the options name is not among `names`."""
     named = {"text": options.text_field, "id": options.id_field, "unit": options.unit_field}
     for use, name in named.items():
@@ -140,9 +140,11 @@ def check_columns(path: Path, names: Collection[str], shown: Sequence[str] | Non
             raise InputError(f"{use}_field {name!r} is not a column of {path}. {_listed(shown)}")
 
 
-def no_text_column(path: Path, shown: Sequence[str]) -> InputError:
+def no_text_column(path: Path | str, shown: Sequence[str]) -> InputError:
     """The error for a table in which no column has a usual name for the text."""
-    return InputError(f"Which column of {path} holds the text? Name it with --text-field. {_listed(shown)}")
+    return InputError(
+        f"Which column of {path} holds the text? Name it with --text-field (text_field). {_listed(shown)}"
+    )
 
 
 def refuse_columns(path: Path, kind: str, options: ReadOptions) -> None:

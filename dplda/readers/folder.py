@@ -1,4 +1,4 @@
-"""A folder of text files, one document each, at any depth and in any encoding."""
+"""A folder of documents, one for each file, at any depth: text files in any encoding, PDF, Word, e-mail and others."""
 
 from __future__ import annotations
 
@@ -11,18 +11,36 @@ from pathlib import Path
 from dplda.characters import storable
 from dplda.errors import InputError
 from dplda.readers.columns import ReadOptions, refuse_columns
+from dplda.readers.document_text import is_document, require_extractors
+from dplda.readers.document_worker import extract_texts
 from dplda.readers.files import MAX_BYTES, check_encoding, decode, reading
 from dplda.readers.records import Defect, TextRecord, TextSource, document_key
 
 
 def folder_source(folder: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """The `files` of `folder`, in this order. Raises `InputError` for options of tables."""
+    """The `files` of `folder`, in this order.
+
+    Raises `InputError` for options of tables, and if a library is missing that reads a file of this name.
+    """
     refuse_columns(folder, "a folder of text files", options)
+    return _documents(folder, files, options)
+
+
+def document_source(path: Path, options: ReadOptions) -> TextSource:
+    """One document, such as a PDF file; errors as in `folder_source`."""
+    refuse_columns(path, "one document", options)
+    return _documents(path.parent, [path], options)
+
+
+def _documents(folder: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
     check_encoding(options.encoding, records=False)
+    require_extractors(files)
 
     def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
-        for ordinal, file in enumerate(files[skip:], start=skip):
-            text = _text(file, options.encoding)
+        chosen = files[skip:]
+        extracted = extract_texts(filter(is_document, chosen), options.encoding)
+        for ordinal, file in enumerate(chosen, start=skip):
+            text = next(extracted) if is_document(file) else _text(file, options.encoding)
             if isinstance(text, Defect):
                 yield text
             else:

@@ -12,8 +12,9 @@ from dplda.errors import InputError
 from dplda.readers.columns import ReadOptions
 from dplda.readers.counted_files import ldac_source, mtx_source, npz_source, svmlight_source, uci_source
 from dplda.readers.delimited import delimited_source
+from dplda.readers.document_text import DOCUMENT_ENDINGS, is_document
 from dplda.readers.files import without_gz
-from dplda.readers.folder import folder_source, list_files
+from dplda.readers.folder import document_source, folder_source, list_files
 from dplda.readers.parquet import parquet_source
 from dplda.readers.records import Source, TextSource
 from dplda.readers.text_lines import jsonl_source, mallet_source
@@ -31,6 +32,7 @@ _FILES: dict[str, Callable[[Path, ReadOptions], Source]] = {
     "lda-c": ldac_source,
     "svmlight": svmlight_source,
     "npz": npz_source,
+    "document": document_source,
 }
 FORMATS = ("folder", *_TABLES, *_FILES)
 _ENDINGS = {
@@ -75,7 +77,7 @@ def open_source(path: Path, options: ReadOptions, format: str | None = None) -> 
 
 def _guess_format(path: Path) -> str:
     """The format of a file by its name. Raises `InputError` if none fits."""
-    guess = _named_format(path)
+    guess = "document" if is_document(path) or path.suffix.lower() == ".md" else _named_format(path)
     if guess is None:
         raise InputError(f"The format of {path} cannot be told from its name. Give --format: {', '.join(FORMATS)}.")
     return guess
@@ -88,7 +90,7 @@ def default_name(path: Path) -> str:
     name = without_gz(path).name
     if name.startswith("docword."):
         name = name.removeprefix("docword.").removesuffix(".txt")
-    elif Path(name).suffix.lower() in {*_ENDINGS, ".txt"}:
+    elif Path(name).suffix.lower() in {*_ENDINGS, *DOCUMENT_ENDINGS, ".txt", ".md"}:
         name = Path(name).stem
     return name or "corpus"
 

@@ -33,7 +33,7 @@ def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
         with _table(path) as table:
             schema, n_rows = table.schema_arrow, table.metadata.num_rows
         columns = choose(path, schema.names, options)
-        _check_types(path, columns, schema)
+        check_types(path, columns, schema)
         options = replace(options, text_field=columns.text[0])  # the same column in every table
         strings = [name for name in columns.names if _is_text(_type(schema, name))]
         parts.append(partial(_rows, path, columns, strings))
@@ -41,16 +41,22 @@ def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
     return text_source(files, options, parts, total)
 
 
-def _check_types(path: Path, columns: Columns, schema: Any) -> None:
+def check_types(path: Path | str, columns: Columns, schema: Any, *, null_units: bool = True) -> None:
+    """Raise `InputError` if a column of the Arrow `schema` cannot hold texts, or cannot name units.
+
+    `null_units` allows a column of units without any value.
+    """
     text, unit = columns.text[0], columns.unit
     if not _is_text(_type(schema, text)):
         kind = schema.field(text).type
-        raise InputError(f"Column {text!r} of {path} holds {kind}, not text. Name another with --text-field.")
+        raise InputError(
+            f"Column {text!r} of {path} holds {kind}, not text. Name another with --text-field (text_field)."
+        )
     if unit is None:
         return
     kind = _type(schema, unit)
-    named = (_is_text, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
-    if not any(names(kind) for names in named):
+    named = (_is_text, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    if not (any(names(kind) for names in named) or (null_units and pa.types.is_null(kind))):
         raise InputError(
             f"Column {unit!r} of {path} holds {kind}, which cannot name a unit. Write it as text or as whole numbers."
         )
@@ -88,10 +94,10 @@ def _rows(path: Path, columns: Columns, strings: Sequence[str], skip: int) -> Ge
         if skip >= rows:
             return skip - rows
         for batch in _batches(table, list(columns.names), skip):
-            values = {name: _values(batch.column(name)) for name in columns.names}
+            values = {name: column_values(batch.column(name)) for name in columns.names}
             wanted = (columns.text[0], columns.id, columns.unit)
             for row in zip(*(values.get(name or "", repeat(None, batch.num_rows)) for name in wanted), strict=True):
-                text, name, unit = map(_decoded, row)
+                text, name, unit = map(decoded, row)
                 yield text, name, unit
     return 0
 
@@ -110,16 +116,19 @@ def _batches(table: Any, wanted: list[str], skip: int) -> Iterator[Any]:
             skip -= passed
 
 
-def _decoded(value: Any) -> Any:
+def decoded(value: Any) -> Any:
     """`value`, decoded if it is bytes: Arrow does not check that its strings are UTF-8."""
     return decode_field(value, "utf-8") if isinstance(value, bytes) else value
 
 
-def _values(column: Any) -> list[Any]:
+def column_values(column: Any) -> list[Any]:
     """Cells as Python values; strings as bytes, so that an undecodable cell does not affect the others."""
     if pa.types.is_dictionary(column.type):
         used = column.indices.unique().drop_null()  # the dictionary may be much larger than the batch
-        entries = dict(zip(used.to_pylist(), _values(column.dictionary.take(used)), strict=True))
+        dictionary = column.dictionary
+        if pa.types.is_string_view(dictionary.type):  # Arrow cannot take from it
+            dictionary = dictionary.cast(pa.large_string())
+        entries = dict(zip(used.to_pylist(), column_values(dictionary.take(used)), strict=True))
         return [entries.get(index) for index in column.indices.to_pylist()]
     if pa.types.is_string_view(column.type):
         column = column.cast(pa.large_string())

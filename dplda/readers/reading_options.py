@@ -34,6 +34,17 @@ class Reading(TypedDict, total=False):
     pattern: str | None
 
 
+class Fields(TypedDict, total=False):
+    """The options of `Reading` for documents in memory."""
+
+    text_field: str | None
+    id_field: str | None
+    unit_field: str | None
+    language: str | None
+    lemmas: bool | None
+    tokenizer: str | None
+
+
 TOKENIZERS = ("spacy", "fast")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import stat
 import time
@@ -206,3 +207,22 @@ def sweep(folder: Path, seconds: float) -> None:
             if last < time.time() - seconds:
                 with FileLock(partial / _LOCK, timeout=0, mode=0o600, thread_local=False):
                     shutil.rmtree(partial, ignore_errors=True)
+
+
+def temporary_store(parent: Path) -> tuple[Path, Callable[[], None]]:
+    """Destination of a store that lasts no longer than this process, in a new folder of `parent`; and its removal.
+
+    If the process is killed, `sweep` removes the folder later.
+    """
+    folder = parent / f".{secrets.token_hex(8)}.partial"
+    folder.mkdir(mode=0o700)
+    lock = FileLock(folder / _LOCK, timeout=0, mode=0o600, thread_local=False)
+    lock.acquire()
+    owner = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # and not a process forked from it
+            lock.release()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    return folder / INSIDE, remove

@@ -33,7 +33,7 @@ def test_the_name_alone_tells_the_format(name: str, format: str) -> None:
 
 def test_an_unknown_ending_asks_for_the_format() -> None:
     with pytest.raises(InputError, match=r"Give --format: folder, jsonl"):
-        _guess_format(Path("a.docx"))
+        _guess_format(Path("a.doc"))
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def test_attack_4_random_state_makes_nothing_silently_public(home: Path) -> None
     Ledger().grant("toys", unbounded=True)
     for dataset in (None, "survey", "toys"):  # documents with a bounded budget, under whatever name
         with pytest.raises(BudgetRefused, match="--unbounded"):
-            dplda.PrivateLDA(n_components=2, simulate_seed=0, dataset=dataset).fit(rows)
+            dplda.PrivateLDA(n_components=2, simulate_seed=0, dataset=dataset, public_vocabulary=True).fit(rows)
 
 
 # 5. Grants raised after looking.
@@ -298,7 +298,7 @@ def test_attack_7_counts_of_no_type_wrap(kind: type) -> None:
 
 
 def test_attack_7_an_estimator_with_a_ledger_can_be_cloned_and_sent_to_another_process(home: Path) -> None:
-    estimator = dplda.PrivateLDA(ledger=Ledger())
+    estimator = dplda.PrivateLDA(ledger=Ledger(), public_vocabulary=True)
     for copy in (clone(estimator), pickle.loads(pickle.dumps(estimator))):
         assert copy.ledger.path == home / "ledger.db"
 
