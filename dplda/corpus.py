@@ -34,7 +34,10 @@ __all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]
 
 _STALE_SECONDS = 86_400  # age after which a partial store is deleted instead of resumed
 _STAGE = "read"  # the stage's name in progress reports and in a run's seconds
-_READ_WITH = ("dplda", "pyarrow", "spacy", "spacy-lookups-data")
+_READ_WITH = (
+    *("dplda", "pyarrow", "spacy", "spacy-lookups-data"),
+    *("rjieba", "sudachipy", "sudachidict-core", "kiwipiepy", "kiwipiepy-model", "pythainlp"),
+)
 _POLL_SECONDS = 0.2
 _Options = TypeVar("_Options", ReadOptions, Tokenization)
 

@@ -24,21 +24,40 @@ _MIN_LETTERS = 2
 _MAX_LETTERS = 1000  # maximum letters of a word
 
 
+# a letter that can be a word alone: a Han character or a Hangul syllable
+_SYLLABLE = re.compile("[\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7a3\U00020000-\U0003ffff]")
+
+
 @dataclass(frozen=True)
 class WordRule:
-    """Maps a token to the word it counts as: in lower case, or its lemma, if all letters and not a stop word."""
+    """Maps a token to the word it counts as: in lower case, or its lemma, if all letters and not a stop word.
+
+    With `marks`, vowel signs and tone marks after a letter belong to a word, as the scripts of India and Thailand need.
+    With `syllables`, one Han character or Hangul syllable can be a word; any other word has at least two letters.
+    """
 
     stop_words: Collection[str]
     lemmas: Mapping[str, str]
+    marks: bool = False
+    syllables: bool = False
 
-    def __call__(self, token: str) -> str:
-        """The word, or the empty string for a token that does not count."""
+    def __call__(self, token: str, lemma: str | None = None) -> str:
+        """The word, or the empty string for a token that does not count. `lemma` is used if the table has none."""
         lower = token.lower()
-        if not token.isalpha() or lower in self.stop_words:
+        if not self._is_spelled(token) or lower in self.stop_words:
             return ""
-        word = str(self.lemmas.get(lower, lower)).lower()
-        fine = _MIN_LETTERS <= len(word) <= _MAX_LETTERS and word.isalpha() and word not in self.stop_words
-        return word if fine else ""
+        word = str(self.lemmas.get(lower, lower if lemma is None else lemma)).lower()
+        return word if self._is_spelled(word) and self._is_long(word) and word not in self.stop_words else ""
+
+    def _is_spelled(self, text: str) -> bool:
+        """Whether `text` consists of letters, and with `marks` of marks after them."""
+        if text.isalpha() or not self.marks:
+            return text.isalpha()
+        return text[:1].isalpha() and all(c.isalpha() or unicodedata.category(c)[0] == "M" for c in text)
+
+    def _is_long(self, word: str) -> bool:
+        least = 1 if self.syllables and _SYLLABLE.match(word) else _MIN_LETTERS
+        return least <= len(word) <= _MAX_LETTERS
 
 
 _REMEMBERED_PIECES, _REMEMBERED_CHARACTERS = 500_000, 1 << 26  # limits of the cache of pieces

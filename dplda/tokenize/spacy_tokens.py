@@ -20,12 +20,15 @@ from spacy.vocab import Vocab
 from dplda.errors import InputError
 from dplda.readers.reading_options import Tokenization
 from dplda.tokenize.counting import FastTokens, Tokens, WordRule
+from dplda.tokenize.segmenters import SegmentedTokens, finds_lemmas, is_segmented
 
 _ANALYSED_PIECES = 500_000  # pieces after which spaCy's vocabulary is dropped, to bound memory
 _MAX_PIECE = 200  # maximum characters of a piece; longer ones have no words, because affix rules take cubic time
 _MAX_PART = 10_000  # maximum characters of one analysis in a language without white space between words
 _PART = re.compile(rf".{{1,{_MAX_PART - 1}}}(?:\s|\Z)|.{{1,{_MAX_PART}}}", re.DOTALL)
 _PLAIN = "spacy.Tokenizer.v1"  # spaCy's name for the tokenizer of languages with white space between words
+_UNSEGMENTED = ("bo",)  # languages without white space between words for which there is no segmenter
+_MARKED = ("bn", "gu", "hi", "kn", "ml", "mr", "ne", "sa", "si", "ta", "te", "th")  # written with vowel signs
 
 
 class SpacyTokens:
@@ -37,7 +40,7 @@ class SpacyTokens:
     def __init__(self, language: str = "en", lemmas: bool = False) -> None:
         self._arguments = language, lemmas
         self._tokenizer = _tokenizer(language)
-        self._word = _word_rule(language, lemmas)
+        self._word = word_rule(language, lemmas)
         self._whole = type(self._tokenizer) is not Tokenizer  # its tokens may contain white space
         self._analysed = 0
 
@@ -73,8 +76,12 @@ class SpacyTokens:
 
 def find_tokens(tokenization: Tokenization) -> Tokens:
     """The tokenizer of `tokenization`. Raises `InputError` if it is not available."""
-    make = fast_tokens if tokenization.tokenizer == "fast" else SpacyTokens
-    return make(tokenization.language, tokenization.lemmas)
+    language, lemmas = tokenization.language, tokenization.lemmas
+    if tokenization.tokenizer == "fast":
+        return fast_tokens(language, lemmas)
+    if is_segmented(language):
+        return SegmentedTokens(language, word_rule(language, lemmas))
+    return SpacyTokens(language, lemmas)
 
 
 def fast_tokens(language: str = "en", lemmas: bool = False) -> FastTokens:
@@ -84,14 +91,15 @@ def fast_tokens(language: str = "en", lemmas: bool = False) -> FastTokens:
     separate its words.
     """
     rules = _language(language)
-    if rules.default_config["nlp"]["tokenizer"]["@tokenizers"] != _PLAIN:
+    plain = rules.default_config["nlp"]["tokenizer"]["@tokenizers"] == _PLAIN
+    if not plain or is_segmented(language):
         raise InputError(
             f"tokenizer 'fast' cannot find the words of language {language!r}, which are not separated by "
             f"white space. Use tokenizer 'spacy'."
         )
     listed = rules.Defaults.tokenizer_exceptions.items()
     exceptions = {run: tuple(part[ORTH] for part in parts) for run, parts in listed}
-    return FastTokens(exceptions, _word_rule(language, lemmas))
+    return FastTokens(exceptions, word_rule(language, lemmas))
 
 
 def _faithful(tokens: Any, spelled: list[str], text: str) -> bool:
@@ -122,6 +130,11 @@ def _with_own_vocabulary(tokenizer: Any, language: str, text: str) -> Any:
 
 def _language(language: str) -> Any:
     """spaCy's class of `language`, which holds its word lists and settings."""
+    if language in _UNSEGMENTED:
+        raise InputError(
+            f"language {language!r} does not separate words by white space, and dplda has no segmenter for it. "
+            "Count its words with another program, and give the counts (docs/formats.md)."
+        )
     try:
         return spacy.util.get_lang_class(language)
     except Exception:
@@ -135,8 +148,11 @@ def _no_language(language: str) -> InputError:
     )
 
 
-def _word_rule(language: str, lemmas: bool) -> WordRule:
-    return WordRule(_language(language).Defaults.stop_words, _lemma_table(language) if lemmas else {})
+def word_rule(language: str, lemmas: bool) -> WordRule:
+    """What counts as a word in `language`. Raises `InputError` if spaCy does not have the language or its lemmas."""
+    table = _lemma_table(language) if lemmas and not finds_lemmas(language) else {}
+    stop_words = _language(language).Defaults.stop_words
+    return WordRule(stop_words, table, marks=language in _MARKED, syllables=is_segmented(language))
 
 
 def _lemma_table(language: str) -> Any:
