@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from importlib import import_module, metadata
@@ -25,6 +25,7 @@ from dplda.readers.files import reading
 from dplda.readers.formats import default_name, open_source
 from dplda.readers.reading_options import Reading, Tokenization
 from dplda.readers.records import DOCUMENT, CountedDocuments, CountSource, Defect, Source, TextSource
+from dplda.readers.word_lists import read_word_list
 from dplda.store.count_store import VERSION, CountStore, is_partial, is_store
 from dplda.store.from_matrix import store_from_matrix
 from dplda.store.partial_store import Notice, Origin, StoreLocked, silent, sweep
@@ -38,6 +39,7 @@ _READ_WITH = (
     *("dplda", "pyarrow", "spacy", "spacy-lookups-data"),
     *("rjieba", "sudachipy", "sudachidict-core", "kiwipiepy", "kiwipiepy-model", "pythainlp"),
 )
+_TEXT_ONLY = ("stopwords",)  # options that are refused for counts and stores
 _POLL_SECONDS = 0.2
 _Options = TypeVar("_Options", ReadOptions, Tokenization)
 
@@ -62,7 +64,7 @@ class Corpus:
     - `name`: the default name of the dataset; None for counts without one.
     - `unit`: ``"document"``, or the column that names the privacy unit.
     - `public_vocabulary`: the word list, if the user declared it public.
-    - `reading`: how text becomes words (``language``, ``lemmas``, ``tokenizer``); empty for counts.
+    - `reading`: how text becomes words (``language``, ``lemmas``, ``tokenizer``, ...); empty for counts.
     """
 
     def __init__(
@@ -172,11 +174,15 @@ def read_corpus(path: str | Path, *, cache: str | Path | None = None, **reading:
                 "imported. Leave out the options for columns and patterns, or import the corpus again "
                 "with them."
             )
+        _refuse_text_options(reading, f"{place} is a prepared store: import the corpus again with it")
         name = store.name or default_name(place)
         return Corpus(name, store.unit, _Prepared(store, name))
-    options, tokenization = _choose(ReadOptions, reading), _choose(Tokenization, reading)
+    options = _choose(ReadOptions, reading)
+    tokenization = _choose(Tokenization, {**reading, "stopwords": _stop_words(reading.get("stopwords"))})
     source = open_source(place, options, format)
-    if isinstance(source, TextSource) and tokenization != Tokenization(tokenizer=tokenization.tokenizer):
+    if not isinstance(source, TextSource):
+        _refuse_text_options(reading, f"{place} holds counts: leave it out, and give a public vocabulary if needed")
+    elif tokenization != Tokenization(tokenizer=tokenization.tokenizer):
         _word_counting().find_tokens(tokenization)
     name = default_name(place)
     return Corpus(
@@ -184,7 +190,22 @@ def read_corpus(path: str | Path, *, cache: str | Path | None = None, **reading:
     )
 
 
-def _choose(kind: type[_Options], reading: Reading) -> _Options:
+def _stop_words(given: Collection[str] | Path | None) -> tuple[str, ...]:
+    """The distinct words of `given`, a collection or the path of a file, in lower case and sorted."""
+    words = read_word_list(Path(given)) if isinstance(given, str | Path) else (given or ())
+    if not all(isinstance(word, str) for word in words):
+        raise InputError("stopwords must be words, or the path of a file with one word a line.")
+    return tuple(sorted({lower for word in words if (lower := word.strip().lower())}))
+
+
+def _refuse_text_options(reading: Mapping[str, Any], why: str) -> None:
+    """Raise `InputError`, which says `why`, if `reading` has an option that works on text alone."""
+    for name in _TEXT_ONLY:
+        if reading.get(name) is not None:
+            raise InputError(f"{name} works on text, and {why}.")
+
+
+def _choose(kind: type[_Options], reading: Mapping[str, Any]) -> _Options:
     """A `kind`, with those options of `reading` that are fields of this dataclass; None means a field's default."""
     names = {field.name for field in fields(kind)}
     chosen: dict[str, Any] = {name: value for name, value in reading.items() if name in names and value is not None}
@@ -254,7 +275,7 @@ class _Raw:
 
     @property
     def reading(self) -> dict[str, Any]:
-        return asdict(self.tokenization) if isinstance(self.source, TextSource) else {}
+        return self.tokenization.facts() if isinstance(self.source, TextSource) else {}
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         prepared = _cache_folder(self.cache) / _source_key(self.path, self.source.files, self.options | self.reading)

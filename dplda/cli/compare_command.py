@@ -171,7 +171,7 @@ def _grid(path: str | None, options: dict[str, Any], ledger_path: Path | None, *
                 judge = public.Documents(corpus, progress, open_ledger(ledger_path).key)
         else:
             columns = {name: options[name] for name in READING_NAMES}
-            source = json.dumps([os.path.realpath(path), columns], sort_keys=True)
+            source = json.dumps([os.path.realpath(path), columns], sort_keys=True, default=str)
     return Grid(
         corpus=corpus,
         dataset=options["dataset"] or corpus.name or UNNAMED,

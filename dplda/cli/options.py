@@ -75,6 +75,10 @@ _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.op
     "language": {"metavar": "CODE", "help": "The language of the text [en]."},
     "lemmas": {"is_flag": True, "default": None, "help": "Reduce words to their lemmas."},
     "tokenizer": {"type": click.Choice(TOKENIZERS), "help": "How text is split into words [spacy]."},
+    "stopwords": {
+        "type": click.Path(path_type=Path),
+        "help": "A public list of further stop words, one word per line.",
+    },
     "one_line": {
         "is_flag": True,
         "default": None,

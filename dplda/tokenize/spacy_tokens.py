@@ -9,6 +9,7 @@ construct collisions.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 import spacy
@@ -34,17 +35,19 @@ _MARKED = ("bn", "gu", "hi", "kn", "ml", "mr", "ne", "sa", "si", "ta", "te", "th
 class SpacyTokens:
     """spaCy's tokenizer of `language`, a spaCy code such as ``"en"``; with `lemmas` it finds lemmas instead of words.
 
+    `stopwords`, in lower case, do not count, nor do the stop words of the language.
+
     Raises `InputError` if spaCy does not have the language or its lemmas.
     """
 
-    def __init__(self, language: str = "en", lemmas: bool = False) -> None:
-        self._arguments = language, lemmas
+    def __init__(self, language: str = "en", lemmas: bool = False, stopwords: Collection[str] = ()) -> None:
+        self._arguments = language, lemmas, stopwords
         self._tokenizer = _tokenizer(language)
-        self._word = word_rule(language, lemmas)
+        self._word = word_rule(language, lemmas, stopwords)
         self._whole = type(self._tokenizer) is not Tokenizer  # its tokens may contain white space
         self._analysed = 0
 
-    def __reduce__(self) -> tuple[type[SpacyTokens], tuple[str, bool]]:
+    def __reduce__(self) -> tuple[type[SpacyTokens], tuple[str, bool, Collection[str]]]:
         """Pickle the arguments only; another process makes its own tokenizer."""
         return SpacyTokens, self._arguments
 
@@ -76,16 +79,16 @@ class SpacyTokens:
 
 def find_tokens(tokenization: Tokenization) -> Tokens:
     """The tokenizer of `tokenization`. Raises `InputError` if it is not available."""
-    language, lemmas = tokenization.language, tokenization.lemmas
+    language, lemmas, stopwords = tokenization.language, tokenization.lemmas, tokenization.stopwords
     if tokenization.tokenizer == "fast":
-        return fast_tokens(language, lemmas)
+        return fast_tokens(language, lemmas, stopwords)
     if is_segmented(language):
-        return SegmentedTokens(language, word_rule(language, lemmas))
-    return SpacyTokens(language, lemmas)
+        return SegmentedTokens(language, word_rule(language, lemmas, stopwords))
+    return SpacyTokens(language, lemmas, stopwords)
 
 
-def fast_tokens(language: str = "en", lemmas: bool = False) -> FastTokens:
-    """The fast tokenizer with spaCy's lists for `language`.
+def fast_tokens(language: str = "en", lemmas: bool = False, stopwords: Collection[str] = ()) -> FastTokens:
+    """The fast tokenizer with spaCy's lists for `language`, and `stopwords` besides.
 
     Raises `InputError` if spaCy does not have the language or, with `lemmas`, its lemmas, or if white space does not
     separate its words.
@@ -99,7 +102,7 @@ def fast_tokens(language: str = "en", lemmas: bool = False) -> FastTokens:
         )
     listed = rules.Defaults.tokenizer_exceptions.items()
     exceptions = {run: tuple(part[ORTH] for part in parts) for run, parts in listed}
-    return FastTokens(exceptions, word_rule(language, lemmas))
+    return FastTokens(exceptions, word_rule(language, lemmas, stopwords))
 
 
 def _faithful(tokens: Any, spelled: list[str], text: str) -> bool:
@@ -148,10 +151,10 @@ def _no_language(language: str) -> InputError:
     )
 
 
-def word_rule(language: str, lemmas: bool) -> WordRule:
+def word_rule(language: str, lemmas: bool, stopwords: Collection[str] = ()) -> WordRule:
     """What counts as a word in `language`. Raises `InputError` if spaCy does not have the language or its lemmas."""
     table = _lemma_table(language) if lemmas and not finds_lemmas(language) else {}
-    stop_words = _language(language).Defaults.stop_words
+    stop_words = {*_language(language).Defaults.stop_words, *stopwords}
     return WordRule(stop_words, table, marks=language in _MARKED, syllables=is_segmented(language))
 
 
