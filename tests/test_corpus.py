@@ -252,10 +252,10 @@ def test_stop_words_that_cannot_work_are_refused_before_anything_is_read(path: P
     with pytest.raises(InputError, match=r"nowhere\.txt"):
         read_corpus(path, stopwords=tmp_path / "nowhere.txt")
     with pytest.raises(InputError, match="stopwords must be words"):
-        read_corpus(path, stopwords=[1])
+        read_corpus(path, stopwords=[1])  # type: ignore[list-item]
     read_corpus(path).write(tmp_path / "store")
-    with pytest.raises(InputError, match="stopwords works on text, and .* is a prepared store: import .* with it"):
+    with pytest.raises(InputError, match=r"stopwords works on text, and .* is a prepared store: import .* with it"):
         read_corpus(tmp_path / "store", stopwords=["a"])
     (tmp_path / "c.ldac").write_text("1 0:1\n")
-    with pytest.raises(InputError, match="stopwords works on text, and .* holds counts"):
+    with pytest.raises(InputError, match=r"stopwords works on text, and .* holds counts"):
         read_corpus(tmp_path / "c.ldac", stopwords=["a"])
