@@ -39,7 +39,7 @@ _READ_WITH = (
     *("dplda", "pyarrow", "spacy", "spacy-lookups-data"),
     *("rjieba", "sudachipy", "sudachidict-core", "kiwipiepy", "kiwipiepy-model", "pythainlp"),
 )
-_TEXT_ONLY = ("stopwords",)  # options that are refused for counts and stores
+_TEXT_ONLY = ("stopwords", "ngrams")  # options that are refused for counts and stores
 _POLL_SECONDS = 0.2
 _Options = TypeVar("_Options", ReadOptions, Tokenization)
 
@@ -144,6 +144,11 @@ class Corpus:
         self._preparation.write(place, progress or NoProgress(), restart=restart, notice=notice, key=key)
         self._store = CountStore.open(place)
         return self._store
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the documents are text, which the options about words apply to, and not counts or a store."""
+        return isinstance(self._preparation, _Raw) and bool(self.reading)
 
     @property
     def notes(self) -> list[str]:

@@ -83,6 +83,7 @@ _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.op
         "type": click.Path(path_type=Path),
         "help": "A public list of further stop words, one word per line.",
     },
+    "ngrams": {"type": int, "metavar": "N", "help": "Count phrases of up to N adjacent words besides the words [1]."},
     "one_line": {
         "is_flag": True,
         "default": None,

@@ -194,9 +194,28 @@ class FastTokens:
 
     def words(self, piece: str) -> tuple[str, ...]:
         """The words of one piece."""
-        runs = _runs().findall(piece.replace("\u2019", "'"))
-        parts = (part for run in runs for part in self._exceptions.get(run) or run.split("'"))
-        return tuple(word for part in parts if (word := self._word(part)))
+        runs = _runs().findall(_with_apostrophes(piece))
+        return tuple(word for run in runs for word in self._parts(run) if word)
+
+    def split(self, text: str) -> list[str]:
+        """The parts of `text` between white space, in lower case."""
+        return text.lower().split()
+
+    def sequence(self, part: str) -> list[str]:
+        """The words of `part` in their order; an empty string stands for anything else."""
+        found, end, part = [], 0, _with_apostrophes(part)
+        for run in _runs().finditer(part):
+            found += [""] * (run.start() > end) + self._parts(run[0])
+            end = run.end()
+        return found + [""] * (end < len(part))
+
+    def _parts(self, run: str) -> list[str]:
+        """The word of each part of `run`; empty for a part that does not count."""
+        return [self._word(part) for part in self._exceptions.get(run) or run.split("'")]
+
+
+def _with_apostrophes(text: str) -> str:
+    return text.replace("\u2019", "'")
 
 
 @cache

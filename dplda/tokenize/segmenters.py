@@ -59,14 +59,18 @@ class SegmentedTokens:
 
     def pieces(self, text: str) -> list[str]:
         """The words of `text`."""
-        return [word for part in parts(text) for word in self._analyse(part) if word]
+        return [word for part in self.split(text) for word in self.sequence(part) if word]
 
     def words(self, piece: str) -> list[str]:
         """A piece is a word."""
         return [piece]
 
-    def _analyse(self, part: str) -> list[str]:
-        """The word of each token of `part`; empty for a token that does not count."""
+    def split(self, text: str) -> Iterator[str]:
+        """The parts of `text` that are segmented one by one."""
+        return parts(text)
+
+    def sequence(self, part: str) -> list[str]:
+        """The words of `part` in their order; an empty string stands for anything else."""
         try:
             tokens = self._segment(part)
         except (Exception, KeyboardInterrupt, SystemExit):

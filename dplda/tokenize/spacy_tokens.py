@@ -21,6 +21,7 @@ from spacy.vocab import Vocab
 from dplda.errors import InputError
 from dplda.readers.reading_options import Tokenization
 from dplda.tokenize.counting import FastTokens, Tokens, WordRule
+from dplda.tokenize.phrases import OrderedTokens, PhraseTokens
 from dplda.tokenize.segmenters import SegmentedTokens, finds_lemmas, is_segmented
 
 _ANALYSED_PIECES = 500_000  # pieces after which spaCy's vocabulary is dropped, to bound memory
@@ -56,17 +57,24 @@ class SpacyTokens:
 
         In a language whose tokens may contain white space, the pieces are the words of `text`.
         """
-        if self._whole:
-            return [word for part in _PART.findall(text) for word in self._analyse(part)]
-        return text.split()
+        return (
+            [word for part in self.split(text) for word in self._analyse(part) if word] if self._whole else text.split()
+        )
 
     def words(self, piece: str) -> list[str]:
         """The words of one piece."""
-        if self._whole:
-            return [piece]
-        return self._analyse(piece) if len(piece) <= _MAX_PIECE else []
+        return [piece] if self._whole else [word for word in self.sequence(piece) if word]
+
+    def split(self, text: str) -> list[str]:
+        """The parts of `text` that are analysed one by one."""
+        return _PART.findall(text) if self._whole else text.split()
+
+    def sequence(self, part: str) -> list[str]:
+        """The words of `part` in their order; an empty string stands for anything else."""
+        return self._analyse(part) if self._whole or len(part) <= _MAX_PIECE else [""]
 
     def _analyse(self, text: str) -> list[str]:
+        """The word of each token of `text`; empty for a token that does not count."""
         if self._analysed >= _ANALYSED_PIECES:
             self._tokenizer, self._analysed = _tokenizer(self._arguments[0]), 0
         tokens = self._tokenizer(text)
@@ -74,11 +82,17 @@ class SpacyTokens:
         if not _faithful(tokens, spelled, text):  # a hash collision with an earlier document
             spelled = [token.text for token in _with_own_vocabulary(self._tokenizer, self._arguments[0], text)(text)]
         self._analysed += max(1, len(spelled)) if self._whole else 1
-        return [word for token in spelled if (word := self._word(token))]
+        return list(map(self._word, spelled))
 
 
 def find_tokens(tokenization: Tokenization) -> Tokens:
     """The tokenizer of `tokenization`. Raises `InputError` if it is not available."""
+    words = _word_tokens(tokenization)
+    return words if tokenization.ngrams == 1 else PhraseTokens(words, tokenization.ngrams)
+
+
+def _word_tokens(tokenization: Tokenization) -> OrderedTokens:
+    """The tokenizer that finds the words of `tokenization`, without phrases."""
     language, lemmas, stopwords = tokenization.language, tokenization.lemmas, tokenization.stopwords
     if tokenization.tokenizer == "fast":
         return fast_tokens(language, lemmas, stopwords)
