@@ -8,7 +8,6 @@ books, subtitles, news and the web up to 2021.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from itertools import islice
 
 from dplda.errors import InputError
@@ -71,12 +70,12 @@ def _words(language: str, lemmas: bool) -> Iterator[str]:
     from dplda.tokenize.pool import find_tokens
 
     try:
-        listed = import_module("wordfreq").top_n_list(language, _ALL)
+        from wordfreq import top_n_list
     except ImportError:
         raise InputError("Word lists need a package. Install it with: pip install 'dplda[wordlists]'") from None
     tokens = find_tokens(Tokenization(language=language, lemmas=lemmas))
     seen = set()
-    for entry in listed:
+    for entry in top_n_list(language, _ALL):
         match list(tokens.words(entry)):
             case [word] if word not in seen:
                 seen.add(word)

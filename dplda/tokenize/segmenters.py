@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from threading import local
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dplda.errors import InputError
 from dplda.tokenize.counting import WordRule
@@ -36,9 +34,8 @@ Segment = Callable[[str], list[Token]]
 
 
 class _Segmenter(NamedTuple):
-    package: str  # what has to be importable, and is imported by `make`
-    extra: str  # the extra of dplda that installs it
-    make: Callable[[ModuleType], Segment]
+    extra: str  # the extra of dplda that installs its package
+    make: Callable[[], Segment]
     lemmas: bool  # whether tokens come with their dictionary forms
 
 
@@ -96,20 +93,26 @@ def finds_lemmas(language: str) -> bool:
     return language in _SEGMENTERS and _SEGMENTERS[language].lemmas
 
 
+class _Here(local):
+    """The segmenters of this thread, by language; none must be used by two threads at a time."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, Segment] = {}
+
+
+_here = _Here()
+
+
 def _segment(language: str) -> Segment:
     """The segmenter of `language` for this thread; made once, since that takes up to five seconds."""
-    made: dict[str, Segment] = _here.__dict__
-    if language not in made:
-        made[language] = _made(_SEGMENTERS[language], language)
-    return made[language]
-
-
-_here = local()  # segmenters must not be used by two threads at a time
+    if language not in _here.made:
+        _here.made[language] = _made(_SEGMENTERS[language], language)
+    return _here.made[language]
 
 
 def _made(segmenter: _Segmenter, language: str) -> Segment:
     try:
-        return segmenter.make(import_module(segmenter.package))
+        return segmenter.make()
     except Exception:  # a package without its dictionary raises errors of its own
         raise InputError(
             f"language {language!r} needs a package that finds its words and is not installed, or not whole. "
@@ -117,8 +120,10 @@ def _made(segmenter: _Segmenter, language: str) -> Segment:
         ) from None
 
 
-def _chinese(package: Any) -> Segment:
-    cut = package.Jieba().cut  # an instance of its own: that of the module can be given words by other code
+def _chinese() -> Segment:
+    import rjieba
+
+    cut = rjieba.Jieba().cut  # an instance of its own: that of the module can be given words by other code
 
     def segment(text: str) -> list[Token]:
         return [Token(word, word) for word in cut(text)]
@@ -126,8 +131,10 @@ def _chinese(package: Any) -> Segment:
     return segment
 
 
-def _japanese(package: Any) -> Segment:
-    tokenizer = package.Dictionary(dict="core").tokenizer(mode=package.SplitMode.A)
+def _japanese() -> Segment:
+    from sudachipy import Dictionary, SplitMode
+
+    tokenizer = Dictionary(dict="core").tokenizer(mode=SplitMode.A)
 
     def segment(text: str) -> list[Token]:
         return [
@@ -138,8 +145,10 @@ def _japanese(package: Any) -> Segment:
     return segment
 
 
-def _korean(package: Any) -> Segment:
-    kiwi = package.Kiwi(num_workers=1)
+def _korean() -> Segment:
+    from kiwipiepy import Kiwi
+
+    kiwi = Kiwi(num_workers=1)
 
     def segment(text: str) -> list[Token]:
         return [
@@ -150,8 +159,11 @@ def _korean(package: Any) -> Segment:
     return segment
 
 
-def _thai(package: Any) -> Segment:
-    cut, dictionary = package.segment, package.word_dict_trie()
+def _thai() -> Segment:
+    from pythainlp.tokenize import word_dict_trie
+    from pythainlp.tokenize.newmm import segment as cut
+
+    dictionary = word_dict_trie()
 
     def segment(text: str) -> list[Token]:
         return [Token(word, word) for word in cut(text, dictionary, safe_mode=True)]
@@ -160,8 +172,8 @@ def _thai(package: Any) -> Segment:
 
 
 _SEGMENTERS = {  # keyed by spaCy's code of the language
-    "zh": _Segmenter("rjieba", "chinese", _chinese, lemmas=False),
-    "ja": _Segmenter("sudachipy", "japanese", _japanese, lemmas=True),
-    "ko": _Segmenter("kiwipiepy", "korean", _korean, lemmas=True),
-    "th": _Segmenter("pythainlp.tokenize.newmm", "thai", _thai, lemmas=False),
+    "zh": _Segmenter("chinese", _chinese, lemmas=False),
+    "ja": _Segmenter("japanese", _japanese, lemmas=True),
+    "ko": _Segmenter("korean", _korean, lemmas=True),
+    "th": _Segmenter("thai", _thai, lemmas=False),
 }

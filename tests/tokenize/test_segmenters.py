@@ -5,7 +5,6 @@ import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -32,6 +31,7 @@ WORDS = {
     "th": {"ดู", "หนัง", "สนุก", "ห้องสมุด", "การเมือง", "ไทย", "hello"},
 }
 NEVER = {"zh": "的 了 2000", "ja": "を た ます だ 2000", "ko": "를 을 었 다 는 100", "th": "ที่ มาก 100"}
+PACKAGES = {"zh": "rjieba", "ja": "sudachipy", "ko": "kiwipiepy", "th": "pythainlp.tokenize"}
 LANGUAGES = sorted(TEXTS)
 
 
@@ -144,11 +144,8 @@ def test_vowel_signs_belong_to_words_where_they_are_written() -> None:
 def test_a_missing_segmenter_is_refused_before_documents_are_read(
     language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def missing(name: str) -> Any:
-        raise ImportError(name)
-
-    monkeypatch.setattr(segmenters, "import_module", missing)
-    monkeypatch.setattr(segmenters, "_here", segmenters.local())
+    monkeypatch.setitem(sys.modules, PACKAGES[language], None)
+    monkeypatch.setattr(segmenters, "_here", segmenters._Here())
     (tmp_path / "a.txt").write_text(TEXTS[language], "utf-8")
     with pytest.raises(InputError, match=rf"'{language}' needs a package .* pip install 'dplda\[[a-z]+\]'$"):
         read_corpus(tmp_path, language=language)
