@@ -8,7 +8,7 @@ import os
 import platform
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from functools import partial
@@ -29,6 +29,7 @@ from dplda.readers.formats import default_name, open_source
 from dplda.readers.in_memory import table_source, texts_source
 from dplda.readers.reading_options import Fields, Reading, Tokenization
 from dplda.readers.records import DOCUMENT, CountedDocuments, CountSource, Defect, Source, TextSource
+from dplda.readers.word_lists import read_word_list
 from dplda.store.count_store import VERSION, CountStore, is_partial, is_store
 from dplda.store.from_matrix import store_from_matrix
 from dplda.store.partial_store import Notice, Origin, StoreLocked, silent, sweep, temporary_store
@@ -38,7 +39,12 @@ __all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]
 
 _STALE_SECONDS = 86_400  # age after which a partial store is deleted instead of resumed
 _STAGE = "read"  # the stage's name in progress reports and in a run's seconds
-_READ_WITH = ("dplda", "pyarrow", "spacy", "spacy-lookups-data", "pypdf", "defusedxml", "striprtf")
+_READ_WITH = (
+    *("dplda", "pyarrow", "spacy", "spacy-lookups-data"),
+    *("pypdf", "defusedxml", "striprtf"),
+    *("rjieba", "sudachipy", "sudachidict-core", "kiwipiepy", "kiwipiepy-model", "pythainlp"),
+)
+_TEXT_ONLY = ("stopwords", "ngrams")  # options that are refused for counts and stores
 _POLL_SECONDS = 0.2
 _Options = TypeVar("_Options", ReadOptions, Tokenization)
 
@@ -63,7 +69,7 @@ class Corpus:
     - `name`: the default name of the dataset; None for counts without one.
     - `unit`: ``"document"``, or the column that names the privacy unit.
     - `public_vocabulary`: the word list, if the user declared it public.
-    - `reading`: how text becomes words (``language``, ``lemmas``, ``tokenizer``); empty for counts.
+    - `reading`: how text becomes words (``language``, ``lemmas``, ``tokenizer``, ...); empty for counts.
     """
 
     def __init__(
@@ -150,7 +156,7 @@ class Corpus:
         cls, find: Callable[[ReadOptions], TextSource], name: str | None, cache: str | Path | None, fields: Fields
     ) -> Corpus:
         _check_options("Corpus", fields, Fields)
-        source, tokenization = find(_choose(ReadOptions, fields)), _choose(Tokenization, fields)
+        source, tokenization = find(_choose(ReadOptions, fields)), _tokenization(fields)
         _check_tokenization(tokenization)
         return cls(name, source.unit, _InMemory(name, source, tokenization, cache))
 
@@ -193,6 +199,11 @@ class Corpus:
         return self._store
 
     @property
+    def is_text(self) -> bool:
+        """Whether the documents are text, which the options about words apply to, and not counts or a store."""
+        return isinstance(self._preparation, _Raw) and bool(self.reading)
+
+    @property
     def notes(self) -> list[str]:
         """Local diagnostics (exact, not private, not for publication); empty before `open`."""
         return [] if self._store is None else _describe(self._store)
@@ -216,12 +227,16 @@ def read_corpus(path: str | Path, *, cache: str | Path | None = None, **reading:
                 "imported. Leave out the options for columns and patterns, or import the corpus again "
                 "with them."
             )
+        _refuse_text_options(reading, f"{place} is a prepared store: import the corpus again with it")
         name = store.name or default_name(place)
         return Corpus(name, store.unit, _Prepared(store, name))
-    options, tokenization = _choose(ReadOptions, reading), _choose(Tokenization, reading)
+    options = _choose(ReadOptions, reading)
+    tokenization = _tokenization(reading)
     source = open_source(place, options, format)
     if isinstance(source, TextSource):
         _check_tokenization(tokenization)
+    else:
+        _refuse_text_options(reading, f"{place} holds counts: leave it out, and give a public vocabulary if needed")
     name = default_name(place)
     return Corpus(
         name, source.unit, _Raw(place, name, source, {**asdict(options), "format": format}, tokenization, cache)
@@ -242,6 +257,25 @@ def _check_tokenization(tokenization: Tokenization) -> None:
     """Raise `InputError` if the tokenizer is not available for the language."""
     if tokenization != Tokenization(tokenizer=tokenization.tokenizer):
         _word_counting().find_tokens(tokenization)
+
+
+def _tokenization(reading: Mapping[str, Any]) -> Tokenization:
+    return _choose(Tokenization, {**reading, "stopwords": _stop_words(reading.get("stopwords"))})
+
+
+def _stop_words(given: Collection[str] | Path | None) -> tuple[str, ...]:
+    """The distinct words of `given`, a collection or the path of a file, in lower case and sorted."""
+    words = read_word_list(Path(given)) if isinstance(given, str | Path) else (given or ())
+    if not all(isinstance(word, str) for word in words):
+        raise InputError("stopwords must be words, or the path of a file with one word a line.")
+    return tuple(sorted({lower for word in words if (lower := word.strip().lower())}))
+
+
+def _refuse_text_options(reading: Mapping[str, Any], why: str) -> None:
+    """Raise `InputError`, which says `why`, if `reading` has an option that works on text alone."""
+    for name in _TEXT_ONLY:
+        if reading.get(name) is not None:
+            raise InputError(f"{name} works on text, and {why}.")
 
 
 def _choose(kind: type[_Options], reading: Mapping[str, Any]) -> _Options:
@@ -314,7 +348,7 @@ class _Raw:
 
     @property
     def reading(self) -> dict[str, Any]:
-        return asdict(self.tokenization) if isinstance(self.source, TextSource) else {}
+        return self.tokenization.facts() if isinstance(self.source, TextSource) else {}
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         prepared = _cache_folder(self.cache) / _source_key(self.path, self.source.files, self.options | self.reading)

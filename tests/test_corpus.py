@@ -228,3 +228,34 @@ def test_shared_reviews_are_read_whole() -> None:
         pytest.skip("DPLDA_SHARED_DATA does not name the folder of real corpora")
     store = read_corpus(Path(data) / "imdb.jsonl.gz", text_field="text", unit_field="movie").open()
     assert store.n_documents == 100_000
+
+
+@pytest.mark.parametrize("tokenizer", ["spacy", "fast"])
+def test_stop_words_of_the_user_do_not_count(path: Path, tmp_path: Path, tokenizer: str) -> None:
+    (tmp_path / "list.txt").write_text("Stars\n\n hockey \nplanet\n")
+    for words in (["Stars", "planet", "hockey"], tmp_path / "list.txt", str(tmp_path / "list.txt")):
+        corpus = read_corpus(path, stopwords=words, lemmas=True, tokenizer=tokenizer)
+        assert {word for document in documents_of(corpus.open()) for word in document} == {"goal"}
+        reading = corpus.open().reading
+        assert corpus.reading == reading
+        assert reading["stopwords"].startswith("3 words, sha256 ")
+
+
+def test_other_stop_words_are_another_store_and_their_order_is_none(path: Path, cache: Path) -> None:
+    one, same, other = (read_corpus(path, stopwords=words) for words in (["a", "b"], ["B", "a", "a"], ["a", "c"]))
+    assert one.open().identity == same.open().identity != other.open().identity
+    assert len(list(cache.iterdir())) == 2
+    assert "stopwords" not in read_corpus(path, stopwords=[]).reading
+
+
+def test_stop_words_that_cannot_work_are_refused_before_anything_is_read(path: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere\.txt"):
+        read_corpus(path, stopwords=tmp_path / "nowhere.txt")
+    with pytest.raises(InputError, match="stopwords must be words"):
+        read_corpus(path, stopwords=[1])  # type: ignore[list-item]
+    read_corpus(path).write(tmp_path / "store")
+    with pytest.raises(InputError, match=r"stopwords works on text, and .* is a prepared store: import .* with it"):
+        read_corpus(tmp_path / "store", stopwords=["a"])
+    (tmp_path / "c.ldac").write_text("1 0:1\n")
+    with pytest.raises(InputError, match=r"stopwords works on text, and .* holds counts"):
+        read_corpus(tmp_path / "c.ldac", stopwords=["a"])

@@ -70,9 +70,10 @@ def imported(folder: str) -> set[str]:
     return {name.split(".")[0] for name in found} - own - set(sys.stdlib_module_names)
 
 
-@pytest.mark.parametrize(
-    ("folder", "extras"), [("dplda", ["cuda", "dask", "documents"]), ("scripts", ["bench"]), ("tests", ["test"])]
-)
+USERS = ["cuda", "dask", "documents", "chinese", "japanese", "korean", "thai", "wordlists"]
+
+
+@pytest.mark.parametrize(("folder", "extras"), [("dplda", USERS), ("scripts", ["bench"]), ("tests", ["test"])])
 def test_what_is_imported_is_declared(folder: str, extras: list[str]) -> None:
     declared = {name for line in requirements(*extras) for name in re.findall(r"[\w-]+", line.split(">")[0])}
     distributions = packages_distributions()  # of what is installed; others are named as they are imported
@@ -91,7 +92,8 @@ def test_what_is_imported_is_declared(folder: str, extras: list[str]) -> None:
 def test_extras_are_those_documented() -> None:
     extras = project()["optional-dependencies"]
     assert isinstance(extras, dict)
-    assert set(extras) == {"cuda", "dask", "documents", "test", "bench", "docs"}
+    languages = {"chinese", "japanese", "korean", "thai"}
+    assert set(extras) == {"cuda", "dask", "documents", "wordlists", *languages, "test", "bench", "docs"}
 
 
 def test_readme_opens_with_its_purpose_and_exactly_two_commands() -> None:

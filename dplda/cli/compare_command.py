@@ -24,6 +24,7 @@ from dplda.cli.options import (
     learning_options,
     ledger_option,
     open_ledger,
+    public_words,
     read,
     reading_options,
     topic_count,
@@ -33,7 +34,6 @@ from dplda.config import DEFAULTS, NO_NOISE, PLACEMENTS, SOUND
 from dplda.errors import InputError
 from dplda.model import load
 from dplda.model.model_files import refuse_existing
-from dplda.readers.word_lists import read_word_list
 
 if TYPE_CHECKING:
     from dplda.evaluation.grid import Grid
@@ -153,7 +153,7 @@ def _grid(path: str | None, options: dict[str, Any], ledger_path: Path | None, *
 
     seed = options["seed"] or 0
     n_topics = options["n_topics"]
-    words = None if options["vocabulary"] is None else read_word_list(options["vocabulary"])
+    words: list[str] | None = None
     judge: public.Judge | None = None
     facts, source = {}, ""
     if path is None:
@@ -164,6 +164,7 @@ def _grid(path: str | None, options: dict[str, Any], ledger_path: Path | None, *
         facts = {"documents": documents, "words": n_words, "planted_topics": planted, "mean_length": length}
     else:
         corpus = read(path, options)
+        words = public_words(options["vocabulary"], corpus)
         if words is None and corpus.public_vocabulary is not None:
             words = list(corpus.public_vocabulary)
         if options["public"]:
@@ -171,7 +172,7 @@ def _grid(path: str | None, options: dict[str, Any], ledger_path: Path | None, *
                 judge = public.Documents(corpus, progress, open_ledger(ledger_path).key)
         else:
             columns = {name: options[name] for name in READING_NAMES}
-            source = json.dumps([os.path.realpath(path), columns], sort_keys=True)
+            source = json.dumps([os.path.realpath(path), columns], sort_keys=True, default=str)
     return Grid(
         corpus=corpus,
         dataset=options["dataset"] or corpus.name or UNNAMED,

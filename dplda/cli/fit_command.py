@@ -19,6 +19,7 @@ from dplda.cli.options import (
     learning_options,
     ledger_option,
     open_ledger,
+    public_words,
     read,
     reading_options,
     topics_option,
@@ -26,7 +27,6 @@ from dplda.cli.options import (
 )
 from dplda.cli.run_commands import show_topics, topics_json
 from dplda.config import CALIBRATIONS, DEFAULTS, DEVICES, ENGINES, PLACEMENTS
-from dplda.readers.word_lists import read_word_list
 
 if TYPE_CHECKING:
     from dplda.ledger import Ledger
@@ -111,8 +111,8 @@ def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     """
     seed = _seed(options)
     reading = {**options, "unit_field": _unit_field(options)}
-    words = None if options["vocabulary"] is None else read_word_list(options["vocabulary"])
     source = read(corpus, reading)
+    words = public_words(options["vocabulary"], source)
     ledger = open_ledger(ledger_path)
     seconds: dict[str, float] = {}
     from dplda.api import fit as learn

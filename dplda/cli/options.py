@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +16,7 @@ from dplda.errors import InputError
 from dplda.model import TopicModel, load
 from dplda.model.model_files import TEXT_FILE
 from dplda.readers.reading_options import TOKENIZERS, Reading
+from dplda.readers.word_lists import read_word_list
 
 if TYPE_CHECKING:
     from dplda.corpus import Corpus
@@ -44,7 +46,9 @@ topics_option = click.option(
 vocabulary_option = click.option(
     "--vocabulary",
     type=click.Path(path_type=Path),
-    help="A public word list, one word per line; without it each run chooses its words privately.",
+    metavar="FILE|LANGUAGE:COUNT",
+    help="A public word list, one word per line, or the most frequent words of a language, such as english:20000; "
+    "without it each run chooses its words privately.",
 )
 epsilon_option = click.option("--epsilon", default=DEFAULTS.privacy.epsilon, help="Privacy budget of the run (nats).")
 delta_option = click.option(
@@ -75,6 +79,11 @@ _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.op
     "language": {"metavar": "CODE", "help": "The language of the text [en]."},
     "lemmas": {"is_flag": True, "default": None, "help": "Reduce words to their lemmas."},
     "tokenizer": {"type": click.Choice(TOKENIZERS), "help": "How text is split into words [spacy]."},
+    "stopwords": {
+        "type": click.Path(path_type=Path),
+        "help": "A public list of further stop words, one word per line.",
+    },
+    "ngrams": {"type": int, "metavar": "N", "help": "Count phrases of up to N adjacent words besides the words [1]."},
     "one_line": {
         "is_flag": True,
         "default": None,
@@ -126,6 +135,23 @@ def read(path: str, options: dict[str, Any], defaults: dict[str, Any] | None = N
 
     chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
     return read_corpus(path, **(defaults or {}) | chosen)
+
+
+def public_words(vocabulary: Path | None, corpus: Corpus | None) -> list[str] | None:
+    """The words that ``--vocabulary`` names, a file or ``LANGUAGE:COUNT``; None without it.
+
+    A list of a language is spelled as `corpus` counts words. Raises `InputError` if it is of another language.
+    """
+    named = None if vocabulary is None else re.fullmatch(r"([a-z]+):([0-9]{1,9})", str(vocabulary))
+    if vocabulary is None or named is None:
+        return None if vocabulary is None else read_word_list(vocabulary)
+    from dplda.wordlists import frequent_words, language_code
+
+    reading = {} if corpus is None else corpus.reading
+    language = language_code(named[1])
+    if reading.get("language", language) != language:
+        raise InputError(f"--vocabulary {vocabulary} is of another language than CORPUS ({reading['language']}).")
+    return frequent_words(language, int(named[2]), lemmas=bool(reading.get("lemmas")))
 
 
 def open_ledger(path: Path | None) -> Ledger:

@@ -233,6 +233,8 @@ def transform(run: str, corpus: str, out: Path | None, as_json: bool, ledger_pat
     names = ("language", "lemmas", "tokenizer")
     defaults = {name: model.parameters[name] for name in names if name in model.parameters}
     source = read(corpus, options, defaults)
+    if "ngrams" in model.parameters and source.is_text:
+        source = read(corpus, options, {**defaults, "ngrams": model.parameters["ngrams"]})
     with following(quiet=as_json) as progress:
         store = source.open(progress)
         counts, ids, unknown, total = counts_for(model, store)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TypedDict
+from pathlib import Path
+from typing import Any, TypedDict
 
 from dplda.errors import InputError
 
@@ -15,6 +18,8 @@ class Reading(TypedDict, total=False):
     - `text_field`, `id_field`, `unit_field`: the columns of the text, the document's name and the privacy unit.
     - `language`: a spaCy code (``"en"``); `lemmas`: count lemmas instead of words (False); `tokenizer`: ``"spacy"`` or
       ``"fast"`` (``"spacy"``).
+    - `stopwords`: public words that do not count, besides those of the language; or the path of a file with one a line.
+    - `ngrams`: count phrases of up to so many adjacent words besides the words, such as ``climate_change`` for 2 (1).
     - `one_line`: each line of a CSV or TSV file is one record, whatever it holds (False).
     - `multiline`: does nothing; line breaks inside quotation marks are read unless `one_line`.
     - `encoding`: the text encoding, a Python codec name.
@@ -28,6 +33,8 @@ class Reading(TypedDict, total=False):
     language: str | None
     lemmas: bool | None
     tokenizer: str | None
+    stopwords: Collection[str] | Path | None
+    ngrams: int | None
     one_line: bool | None
     multiline: bool | None
     encoding: str | None
@@ -43,19 +50,42 @@ class Fields(TypedDict, total=False):
     language: str | None
     lemmas: bool | None
     tokenizer: str | None
+    stopwords: Collection[str] | Path | None
+    ngrams: int | None
 
 
 TOKENIZERS = ("spacy", "fast")
+LONGEST_PHRASE = 5  # longer phrases are seldom in two documents
 
 
 @dataclass(frozen=True)
 class Tokenization:
-    """How text is split into words; the options are those of `Reading`. Raises `InputError` for another tokenizer."""
+    """How text is split into words; the options are those of `Reading`, with stop words in lower case.
+
+    Raises `InputError` for a tokenizer or a length of phrases that does not exist.
+    """
 
     language: str = "en"
     lemmas: bool = False
     tokenizer: str = "spacy"
+    stopwords: tuple[str, ...] = ()
+    ngrams: int = 1
 
     def __post_init__(self) -> None:
         if self.tokenizer not in TOKENIZERS:
             raise InputError(f"tokenizer must be one of {', '.join(TOKENIZERS)}, got {self.tokenizer!r}.")
+        if not isinstance(self.ngrams, int) or not 1 <= self.ngrams <= LONGEST_PHRASE:
+            raise InputError(f"ngrams must be a whole number from 1 to {LONGEST_PHRASE} (words), got {self.ngrams!r}.")
+
+    def facts(self) -> dict[str, Any]:
+        """What stores, ledgers and models record: public, short, and different for different word lists."""
+        facts: dict[str, Any] = {"language": self.language, "lemmas": self.lemmas, "tokenizer": self.tokenizer}
+        if self.stopwords:
+            facts["stopwords"] = f"{len(self.stopwords)} words, sha256 {_digest(self.stopwords)}"
+        if self.ngrams > 1:
+            facts["ngrams"] = self.ngrams
+        return facts
+
+
+def _digest(words: tuple[str, ...]) -> str:
+    return hashlib.sha256("\n".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -32,7 +32,13 @@ VERSION = 3
 META, FINGERPRINT = "meta.json", "fingerprint.json"
 META_BYTES = 1 << 20
 ORIGIN, INSIDE = "origin.json", "store"  # a file and a folder of a partial store, see `partial_folder`
-_READING = {"language", "lemmas", "tokenizer"}  # what a run on the store records besides its settings
+_READING = {
+    "language",
+    "lemmas",
+    "tokenizer",
+    "stopwords",
+    "ngrams",
+}  # what a run on the store records besides its settings
 _EARLIER = {META, "dictionary.arrow", "documents.arrow"}  # the files of versions 1 and 2
 
 __all__ = ["Block", "CountStore", "is_store"]

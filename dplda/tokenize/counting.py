@@ -24,21 +24,40 @@ _MIN_LETTERS = 2
 _MAX_LETTERS = 1000  # maximum letters of a word
 
 
+# a letter that can be a word alone: a Han character or a Hangul syllable
+_SYLLABLE = re.compile("[\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7a3\U00020000-\U0003ffff]")
+
+
 @dataclass(frozen=True)
 class WordRule:
-    """Maps a token to the word it counts as: in lower case, or its lemma, if all letters and not a stop word."""
+    """Maps a token to the word it counts as: in lower case, or its lemma, if all letters and not a stop word.
+
+    With `marks`, vowel signs and tone marks after a letter belong to a word, as the scripts of India and Thailand need.
+    With `syllables`, one Han character or Hangul syllable can be a word; any other word has at least two letters.
+    """
 
     stop_words: Collection[str]
     lemmas: Mapping[str, str]
+    marks: bool = False
+    syllables: bool = False
 
-    def __call__(self, token: str) -> str:
-        """The word, or the empty string for a token that does not count."""
+    def __call__(self, token: str, lemma: str | None = None) -> str:
+        """The word, or the empty string for a token that does not count. `lemma` is used if the table has none."""
         lower = token.lower()
-        if not token.isalpha() or lower in self.stop_words:
+        if not self._is_spelled(token) or lower in self.stop_words:
             return ""
-        word = str(self.lemmas.get(lower, lower)).lower()
-        fine = _MIN_LETTERS <= len(word) <= _MAX_LETTERS and word.isalpha() and word not in self.stop_words
-        return word if fine else ""
+        word = str(self.lemmas.get(lower, lower if lemma is None else lemma)).lower()
+        return word if self._is_spelled(word) and self._is_long(word) and word not in self.stop_words else ""
+
+    def _is_spelled(self, text: str) -> bool:
+        """Whether `text` consists of letters, and with `marks` of marks after them."""
+        if text.isalpha() or not self.marks:
+            return text.isalpha()
+        return text[:1].isalpha() and all(c.isalpha() or unicodedata.category(c)[0] == "M" for c in text)
+
+    def _is_long(self, word: str) -> bool:
+        least = 1 if self.syllables and _SYLLABLE.match(word) else _MIN_LETTERS
+        return least <= len(word) <= _MAX_LETTERS
 
 
 _REMEMBERED_PIECES, _REMEMBERED_CHARACTERS = 500_000, 1 << 26  # limits of the cache of pieces
@@ -175,9 +194,28 @@ class FastTokens:
 
     def words(self, piece: str) -> tuple[str, ...]:
         """The words of one piece."""
-        runs = _runs().findall(piece.replace("\u2019", "'"))
-        parts = (part for run in runs for part in self._exceptions.get(run) or run.split("'"))
-        return tuple(word for part in parts if (word := self._word(part)))
+        runs = _runs().findall(_with_apostrophes(piece))
+        return tuple(word for run in runs for word in self._parts(run) if word)
+
+    def split(self, text: str) -> list[str]:
+        """The parts of `text` between white space, in lower case."""
+        return text.lower().split()
+
+    def sequence(self, part: str) -> list[str]:
+        """The words of `part` in their order; an empty string stands for anything else."""
+        found, end, part = [], 0, _with_apostrophes(part)
+        for run in _runs().finditer(part):
+            found += [""] * (run.start() > end) + self._parts(run[0])
+            end = run.end()
+        return found + [""] * (end < len(part))
+
+    def _parts(self, run: str) -> list[str]:
+        """The word of each part of `run`; empty for a part that does not count."""
+        return [self._word(part) for part in self._exceptions.get(run) or run.split("'")]
+
+
+def _with_apostrophes(text: str) -> str:
+    return text.replace("\u2019", "'")
 
 
 @cache

@@ -9,6 +9,7 @@ construct collisions.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 import spacy
@@ -20,28 +21,34 @@ from spacy.vocab import Vocab
 from dplda.errors import InputError
 from dplda.readers.reading_options import Tokenization
 from dplda.tokenize.counting import FastTokens, Tokens, WordRule
+from dplda.tokenize.phrases import OrderedTokens, PhraseTokens
+from dplda.tokenize.segmenters import SegmentedTokens, finds_lemmas, is_segmented
 
 _ANALYSED_PIECES = 500_000  # pieces after which spaCy's vocabulary is dropped, to bound memory
 _MAX_PIECE = 200  # maximum characters of a piece; longer ones have no words, because affix rules take cubic time
 _MAX_PART = 10_000  # maximum characters of one analysis in a language without white space between words
 _PART = re.compile(rf".{{1,{_MAX_PART - 1}}}(?:\s|\Z)|.{{1,{_MAX_PART}}}", re.DOTALL)
 _PLAIN = "spacy.Tokenizer.v1"  # spaCy's name for the tokenizer of languages with white space between words
+_UNSEGMENTED = ("bo",)  # languages without white space between words for which there is no segmenter
+_MARKED = ("bn", "gu", "hi", "kn", "ml", "mr", "ne", "sa", "si", "ta", "te", "th")  # written with vowel signs
 
 
 class SpacyTokens:
     """spaCy's tokenizer of `language`, a spaCy code such as ``"en"``; with `lemmas` it finds lemmas instead of words.
 
+    `stopwords`, in lower case, do not count, nor do the stop words of the language.
+
     Raises `InputError` if spaCy does not have the language or its lemmas.
     """
 
-    def __init__(self, language: str = "en", lemmas: bool = False) -> None:
-        self._arguments = language, lemmas
+    def __init__(self, language: str = "en", lemmas: bool = False, stopwords: Collection[str] = ()) -> None:
+        self._arguments = language, lemmas, stopwords
         self._tokenizer = _tokenizer(language)
-        self._word = _word_rule(language, lemmas)
+        self._word = word_rule(language, lemmas, stopwords)
         self._whole = type(self._tokenizer) is not Tokenizer  # its tokens may contain white space
         self._analysed = 0
 
-    def __reduce__(self) -> tuple[type[SpacyTokens], tuple[str, bool]]:
+    def __reduce__(self) -> tuple[type[SpacyTokens], tuple[str, bool, Collection[str]]]:
         """Pickle the arguments only; another process makes its own tokenizer."""
         return SpacyTokens, self._arguments
 
@@ -50,17 +57,24 @@ class SpacyTokens:
 
         In a language whose tokens may contain white space, the pieces are the words of `text`.
         """
-        if self._whole:
-            return [word for part in _PART.findall(text) for word in self._analyse(part)]
-        return text.split()
+        return (
+            [word for part in self.split(text) for word in self._analyse(part) if word] if self._whole else text.split()
+        )
 
     def words(self, piece: str) -> list[str]:
         """The words of one piece."""
-        if self._whole:
-            return [piece]
-        return self._analyse(piece) if len(piece) <= _MAX_PIECE else []
+        return [piece] if self._whole else [word for word in self.sequence(piece) if word]
+
+    def split(self, text: str) -> list[str]:
+        """The parts of `text` that are analysed one by one."""
+        return _PART.findall(text) if self._whole else text.split()
+
+    def sequence(self, part: str) -> list[str]:
+        """The words of `part` in their order; an empty string stands for anything else."""
+        return self._analyse(part) if self._whole or len(part) <= _MAX_PIECE else [""]
 
     def _analyse(self, text: str) -> list[str]:
+        """The word of each token of `text`; empty for a token that does not count."""
         if self._analysed >= _ANALYSED_PIECES:
             self._tokenizer, self._analysed = _tokenizer(self._arguments[0]), 0
         tokens = self._tokenizer(text)
@@ -68,30 +82,41 @@ class SpacyTokens:
         if not _faithful(tokens, spelled, text):  # a hash collision with an earlier document
             spelled = [token.text for token in _with_own_vocabulary(self._tokenizer, self._arguments[0], text)(text)]
         self._analysed += max(1, len(spelled)) if self._whole else 1
-        return [word for token in spelled if (word := self._word(token))]
+        return list(map(self._word, spelled))
 
 
 def find_tokens(tokenization: Tokenization) -> Tokens:
     """The tokenizer of `tokenization`. Raises `InputError` if it is not available."""
-    make = fast_tokens if tokenization.tokenizer == "fast" else SpacyTokens
-    return make(tokenization.language, tokenization.lemmas)
+    words = _word_tokens(tokenization)
+    return words if tokenization.ngrams == 1 else PhraseTokens(words, tokenization.ngrams)
 
 
-def fast_tokens(language: str = "en", lemmas: bool = False) -> FastTokens:
-    """The fast tokenizer with spaCy's lists for `language`.
+def _word_tokens(tokenization: Tokenization) -> OrderedTokens:
+    """The tokenizer that finds the words of `tokenization`, without phrases."""
+    language, lemmas, stopwords = tokenization.language, tokenization.lemmas, tokenization.stopwords
+    if tokenization.tokenizer == "fast":
+        return fast_tokens(language, lemmas, stopwords)
+    if is_segmented(language):
+        return SegmentedTokens(language, word_rule(language, lemmas, stopwords))
+    return SpacyTokens(language, lemmas, stopwords)
+
+
+def fast_tokens(language: str = "en", lemmas: bool = False, stopwords: Collection[str] = ()) -> FastTokens:
+    """The fast tokenizer with spaCy's lists for `language`, and `stopwords` besides.
 
     Raises `InputError` if spaCy does not have the language or, with `lemmas`, its lemmas, or if white space does not
     separate its words.
     """
     rules = _language(language)
-    if rules.default_config["nlp"]["tokenizer"]["@tokenizers"] != _PLAIN:
+    plain = rules.default_config["nlp"]["tokenizer"]["@tokenizers"] == _PLAIN
+    if not plain or is_segmented(language):
         raise InputError(
             f"tokenizer 'fast' cannot find the words of language {language!r}, which are not separated by "
             f"white space. Use tokenizer 'spacy'."
         )
     listed = rules.Defaults.tokenizer_exceptions.items()
     exceptions = {run: tuple(part[ORTH] for part in parts) for run, parts in listed}
-    return FastTokens(exceptions, _word_rule(language, lemmas))
+    return FastTokens(exceptions, word_rule(language, lemmas, stopwords))
 
 
 def _faithful(tokens: Any, spelled: list[str], text: str) -> bool:
@@ -122,6 +147,11 @@ def _with_own_vocabulary(tokenizer: Any, language: str, text: str) -> Any:
 
 def _language(language: str) -> Any:
     """spaCy's class of `language`, which holds its word lists and settings."""
+    if language in _UNSEGMENTED:
+        raise InputError(
+            f"language {language!r} does not separate words by white space, and dplda has no segmenter for it. "
+            "Count its words with another program, and give the counts (docs/formats.md)."
+        )
     try:
         return spacy.util.get_lang_class(language)
     except Exception:
@@ -135,8 +165,11 @@ def _no_language(language: str) -> InputError:
     )
 
 
-def _word_rule(language: str, lemmas: bool) -> WordRule:
-    return WordRule(_language(language).Defaults.stop_words, _lemma_table(language) if lemmas else {})
+def word_rule(language: str, lemmas: bool, stopwords: Collection[str] = ()) -> WordRule:
+    """What counts as a word in `language`. Raises `InputError` if spaCy does not have the language or its lemmas."""
+    table = _lemma_table(language) if lemmas and not finds_lemmas(language) else {}
+    stop_words = {*_language(language).Defaults.stop_words, *stopwords}
+    return WordRule(stop_words, table, marks=language in _MARKED, syllables=is_segmented(language))
 
 
 def _lemma_table(language: str) -> Any:

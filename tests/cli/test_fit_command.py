@@ -41,7 +41,8 @@ class Recorder:
 
     def open(self, path: str, **given: Any) -> SimpleNamespace:
         self.read = {"path": path, **given}
-        return SimpleNamespace(name="reviews", unit=given.get("unit_field", "document"), notes=[NOTE])
+        unit = given.get("unit_field", "document")
+        return SimpleNamespace(name="reviews", unit=unit, notes=[NOTE], reading={"language": "en"})
 
 
 @pytest.fixture
@@ -155,7 +156,8 @@ def test_a_run_that_is_not_private_says_so_first(dplda, asked: Recorder, monkeyp
 @pytest.mark.parametrize(("content", "message"), [("", "holds no words"), ("\n \n", "holds no words")])
 def test_a_vocabulary_without_words_is_bad_input(dplda, home: Path, content: str, message: str) -> None:
     (home / "words").write_text(content)
-    answer = dplda("fit", "x", "--vocabulary", "words")
+    (home / "x.jsonl").write_text('{"text": "film"}')
+    answer = dplda("fit", "x.jsonl", "--vocabulary", "words")
     assert (answer.status, answer.out) == (2, "")
     assert message in answer.err
 

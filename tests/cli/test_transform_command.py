@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import dplda.corpus
+from dplda import corpus as dplda_corpus
 from dplda.model import TopicModel
 
 
@@ -96,3 +97,20 @@ def test_the_language_and_tokenizer_of_the_run_are_assumed(dplda, read, home: Pa
     assert (read["language"], read["lemmas"], read["tokenizer"]) == ("de", True, "fast")
     dplda("transform", "./german", "corpus", "--language", "fr")
     assert read["language"] == "fr"
+
+
+@pytest.mark.parametrize(("text", "expected"), [(True, 2), (False, None)])
+def test_text_is_read_with_the_phrases_of_the_run(
+    dplda, home: Path, model: TopicModel, monkeypatch: pytest.MonkeyPatch, text: bool, expected: int | None
+) -> None:
+    model.parameters.update({"language": "de", "ngrams": 2})  # type: ignore[attr-defined]
+    model.save(home / "m")
+    given: list[dict[str, object]] = []
+
+    def read_corpus(path: str, **options: object) -> SimpleNamespace:
+        given.append(options)
+        return SimpleNamespace(open=lambda progress: Store(), notes=[], is_text=text)
+
+    monkeypatch.setattr(dplda_corpus, "read_corpus", read_corpus)
+    assert dplda("transform", home / "m", "corpus").status == 0
+    assert (given[-1].get("ngrams"), given[-1]["language"]) == (expected, "de")

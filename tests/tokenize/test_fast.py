@@ -77,7 +77,7 @@ def test_marks_belong_to_their_letters() -> None:
     assert words_of("nai\u0308ve film") == {
         "film": 1
     }  # as with spaCy: a mark is not a letter, and does not split a word
-    assert words_of("हिन्दी film", fast_tokens("hi")) == {"film": 1}
+    assert words_of("हिन्दी film", fast_tokens("hi")) == {"हिन्दी": 1, "film": 1}
 
 
 @pytest.mark.parametrize("letter", ["x", "é"])

@@ -1,0 +1,76 @@
+"""Phrases of adjacent words, which count as words besides the words themselves.
+
+The phrases of a document depend on that document alone. No phrase is chosen here, by its frequency or otherwise: all of
+them are counted, and the vocabulary of a run is chosen from words and phrases alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Protocol
+
+from dplda.tokenize.counting import Tokens
+
+JOINER = "_"  # is not a letter, so that no word looks like a phrase
+_PARAGRAPH = re.compile(r"(?>\r\n?|\n)[^\S\r\n]*(?>\r\n?|\n)")  # an empty line
+_REMEMBERED, _LONGEST_REMEMBERED = 500_000, 200  # limits of the cache: parts, and characters of a part
+
+
+class OrderedTokens(Tokens, Protocol):
+    """A tokenizer that also tells the order of words, and where other tokens stand between them."""
+
+    def split(self, text: str) -> Iterable[str]:
+        """The parts of a text, which are read one by one."""
+
+    def sequence(self, part: str) -> Sequence[str]:
+        """The words of a part in their order; an empty string stands for a stop word, a number or punctuation."""
+
+
+class PhraseTokens:
+    """The words that `tokens` finds, and the phrases of two to `longest` words in a row.
+
+    A phrase lies within a paragraph, and nothing but white space is between its words.
+    """
+
+    def __init__(self, tokens: OrderedTokens, longest: int) -> None:
+        self._tokens, self._longest = tokens, longest
+        self._seen: dict[str, Sequence[str]] = {}
+
+    def __reduce__(self) -> tuple[type[PhraseTokens], tuple[OrderedTokens, int]]:
+        """Pickle the arguments only, without the cache."""
+        return PhraseTokens, (self._tokens, self._longest)
+
+    def pieces(self, text: str) -> list[str]:
+        """The words and phrases of `text`."""
+        found: list[str] = []
+        for paragraph in _PARAGRAPH.split(text):
+            run: list[str] = []
+            for word in chain.from_iterable(map(self._sequence, self._tokens.split(paragraph))):
+                if word:
+                    run.append(word)
+                else:
+                    found += phrases(run, self._longest)
+                    run = []
+            found += phrases(run, self._longest)
+        return found
+
+    def words(self, piece: str) -> list[str]:
+        """A piece is a word or a phrase."""
+        return [piece]
+
+    def _sequence(self, part: str) -> Sequence[str]:
+        if len(part) > _LONGEST_REMEMBERED:
+            return self._tokens.sequence(part)
+        if len(self._seen) >= _REMEMBERED:
+            self._seen = {}
+        if part not in self._seen:
+            self._seen[part] = self._tokens.sequence(part)
+        return self._seen[part]
+
+
+def phrases(run: Sequence[str], longest: int) -> list[str]:
+    """The words of `run`, and its phrases of up to `longest` words, joined by an underscore."""
+    sizes = range(1, min(longest, len(run)) + 1)
+    return [JOINER.join(run[first : first + size]) for size in sizes for first in range(len(run) - size + 1)]

@@ -1,0 +1,179 @@
+"""Segmenters of languages that do not separate words by white space, from optional packages.
+
+A segmenter maps a text to its tokens, each with its dictionary form. All of them look words up in a dictionary, or in a
+model, that does not change: they learn nothing from the texts, so that the words of a document depend on it alone. They
+write neither logs nor caches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from threading import local
+from typing import NamedTuple
+
+from dplda.errors import InputError
+from dplda.tokenize.counting import WordRule
+
+_MAX_PART = 10_000  # maximum characters of one analysis; Sudachi takes at most 49,149 bytes
+_ENDS = "\\s\u3002\u3001\uff0c\uff01\uff1f\uff1b\u2026"  # white space, and where a Chinese or Japanese clause ends
+_PART = re.compile(rf".{{1,{_MAX_PART - 1}}}(?:[{_ENDS}]|\Z)|.{{1,{_MAX_PART}}}", re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")  # is not text for a segmenter that is not written in Python
+_KOREAN_WORDS = ("NNG", "NNP", "VV", "VA", "MAG", "XR", "SL", "SH")  # nouns, verbs, adjectives, adverbs, roots, foreign
+_JAPANESE_PARTICLES = ("助詞", "助動詞")  # particles and auxiliary verbs
+
+
+class Token(NamedTuple):
+    """A token as it is spelled, and its dictionary form, or the empty string if it is not a content word."""
+
+    text: str
+    base: str
+
+
+Segment = Callable[[str], list[Token]]
+
+
+class _Segmenter(NamedTuple):
+    extra: str  # the extra of dplda that installs its package
+    make: Callable[[], Segment]
+    lemmas: bool  # whether tokens come with their dictionary forms
+
+
+class SegmentedTokens:
+    """The words that the segmenter of `language` finds and `word` accepts.
+
+    Raises `InputError` if the segmenter is not installed.
+    """
+
+    def __init__(self, language: str, word: WordRule) -> None:
+        self._language = language
+        self._word = word
+        self._segment = _segment(language)
+
+    def __reduce__(self) -> tuple[type[SegmentedTokens], tuple[str, WordRule]]:
+        """Pickle the arguments only; another process loads its own dictionary."""
+        return SegmentedTokens, (self._language, self._word)
+
+    def pieces(self, text: str) -> list[str]:
+        """The words of `text`."""
+        return [word for part in self.split(text) for word in self.sequence(part) if word]
+
+    def words(self, piece: str) -> list[str]:
+        """A piece is a word."""
+        return [piece]
+
+    def split(self, text: str) -> Iterator[str]:
+        """The parts of `text` that are segmented one by one."""
+        return parts(text)
+
+    def sequence(self, part: str) -> list[str]:
+        """The words of `part` in their order; an empty string stands for anything else."""
+        try:
+            tokens = self._segment(part)
+        except (Exception, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # a panic of a segmenter in Rust, whose message may hold text
+            raise ValueError("the segmenter failed") from None
+        return [self._word(token.text, token.base) for token in tokens]
+
+
+def parts(text: str) -> Iterator[str]:
+    """Cut `text` into parts of at most 10,000 characters, at the end of a clause if there is one."""
+    for match in _PART.finditer(_SURROGATE.sub("\ufffd", text)):
+        yield match[0]
+
+
+def is_segmented(language: str) -> bool:
+    """Whether the words of `language` are found by a segmenter."""
+    return language in _SEGMENTERS
+
+
+def finds_lemmas(language: str) -> bool:
+    """Whether the segmenter of `language` finds dictionary forms."""
+    return language in _SEGMENTERS and _SEGMENTERS[language].lemmas
+
+
+class _Here(local):
+    """The segmenters of this thread, by language; none must be used by two threads at a time."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, Segment] = {}
+
+
+_here = _Here()
+
+
+def _segment(language: str) -> Segment:
+    """The segmenter of `language` for this thread; made once, since that takes up to five seconds."""
+    if language not in _here.made:
+        _here.made[language] = _made(_SEGMENTERS[language], language)
+    return _here.made[language]
+
+
+def _made(segmenter: _Segmenter, language: str) -> Segment:
+    try:
+        return segmenter.make()
+    except Exception:  # a package without its dictionary raises errors of its own
+        raise InputError(
+            f"language {language!r} needs a package that finds its words and is not installed, or not whole. "
+            f"Install it with: pip install 'dplda[{segmenter.extra}]'"
+        ) from None
+
+
+def _chinese() -> Segment:
+    import rjieba
+
+    cut = rjieba.Jieba().cut  # an instance of its own: that of the module can be given words by other code
+
+    def segment(text: str) -> list[Token]:
+        return [Token(word, word) for word in cut(text)]
+
+    return segment
+
+
+def _japanese() -> Segment:
+    from sudachipy import Dictionary, SplitMode
+
+    tokenizer = Dictionary(dict="core").tokenizer(mode=SplitMode.A)
+
+    def segment(text: str) -> list[Token]:
+        return [
+            Token(found.surface(), "" if found.part_of_speech()[0] in _JAPANESE_PARTICLES else found.dictionary_form())
+            for found in tokenizer.tokenize(text)
+        ]
+
+    return segment
+
+
+def _korean() -> Segment:
+    from kiwipiepy import Kiwi
+
+    kiwi = Kiwi(num_workers=1)
+
+    def segment(text: str) -> list[Token]:
+        return [
+            Token(found.form, found.lemma if found.tag.partition("-")[0] in _KOREAN_WORDS else "")
+            for found in kiwi.tokenize(text)
+        ]
+
+    return segment
+
+
+def _thai() -> Segment:
+    from pythainlp.tokenize import word_dict_trie
+    from pythainlp.tokenize.newmm import segment as cut
+
+    dictionary = word_dict_trie()
+
+    def segment(text: str) -> list[Token]:
+        return [Token(word, word) for word in cut(text, dictionary, safe_mode=True)]
+
+    return segment
+
+
+_SEGMENTERS = {  # keyed by spaCy's code of the language
+    "zh": _Segmenter("chinese", _chinese, lemmas=False),
+    "ja": _Segmenter("japanese", _japanese, lemmas=True),
+    "ko": _Segmenter("korean", _korean, lemmas=True),
+    "th": _Segmenter("thai", _thai, lemmas=False),
+}
