@@ -15,50 +15,75 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dplda.errors import InputError
-from dplda.readers.columns import Columns, ReadOptions, Row, choose, text_source
+from dplda.readers.columns import Columns, ReadOptions, Row, choose, shortened, text_source
 from dplda.readers.files import check_unpacked, decode_field, open_bytes, reading, without_gz
 from dplda.readers.records import Defect, TextSource
 
 _BATCH_ROWS, _BATCH_BYTES = 1024, 1 << 26
 _SPOOLED_BYTES = 1 << 24
+_LONGEST_TYPE = 60  # maximum characters of a type's name in a message
 
 
 def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
     """The tables `files`, in order, after a check of their schemas, which are public.
 
-    Raises `InputError` if a table lacks a column or its text is not a string.
+    Raises `InputError` if a table lacks a column, or if its types cannot hold text and units. The type null, which
+    pandas gives to a column without values, is accepted in a part if another part has values.
     """
-    parts, total = [], 0
+    parts, total, chosen = [], 0, []
     for path in files:
         with _table(path) as table:
             schema, n_rows = table.schema_arrow, table.metadata.num_rows
         columns = choose(path, schema.names, options)
-        _check_types(path, columns, schema)
         options = replace(options, text_field=columns.text[0])  # the same column in every table
+        chosen.append((path, columns, schema))
         strings = [name for name in columns.names if _is_text(_type(schema, name))]
         parts.append(partial(_rows, path, columns, strings))
         total += n_rows
+    for path, columns, schema in chosen:
+        _check_text(path, columns.text[0], schema, all(_is_null(other, columns.text[0]) for *_, other in chosen))
+        if columns.unit is not None:
+            _check_unit(path, columns.unit, schema, all(_is_null(other, columns.unit) for *_, other in chosen))
     return text_source(files, options, parts, total)
 
 
-def _check_types(path: Path, columns: Columns, schema: Any) -> None:
-    text, unit = columns.text[0], columns.unit
-    if not _is_text(_type(schema, text)):
-        kind = schema.field(text).type
-        raise InputError(f"Column {text!r} of {path} holds {kind}, not text. Name another with --text-field.")
-    if unit is None:
+def _check_text(path: Path, name: str, schema: Any, always_null: bool) -> None:
+    if _is_text(_type(schema, name)) or (_is_null(schema, name) and not always_null):
         return
-    kind = _type(schema, unit)
+    kind = schema.field(name).type
+    others = [name for name in schema.names if schema.names.count(name) == 1 and _is_text(_type(schema, name))]
+    choice = f"Name a column of text with --text-field: {shortened(others)}." if others else "No column holds text."
+    raise InputError(f"Column {name!r} of {path} holds {_called(kind)}, not text. {choice}")
+
+
+def _check_unit(path: Path, name: str, schema: Any, always_null: bool) -> None:
+    kind = _type(schema, name)
+    if always_null:
+        raise InputError(
+            f"Column {name!r} of {path} holds no values (its type is null), so no document would belong to a unit. "
+            "Name another with --unit-field."
+        )
     named = (_is_text, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
     if not any(names(kind) for names in named):
         raise InputError(
-            f"Column {unit!r} of {path} holds {kind}, which cannot name a unit. Write it as text or as whole numbers."
+            f"Column {name!r} of {path} holds {_called(kind)}, which cannot name a unit. Write it as text or as whole "
+            "numbers."
         )
+
+
+def _is_null(schema: Any, name: str) -> bool:
+    return bool(pa.types.is_null(schema.field(name).type))
 
 
 def _type(schema: Any, name: str) -> Any:
     kind = schema.field(name).type
     return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _called(kind: Any) -> str:
+    """The name of a type, shortened: the fields of a struct may be many."""
+    name = str(kind)
+    return name if len(name) <= _LONGEST_TYPE else f"{name[:_LONGEST_TYPE]}..."
 
 
 def _is_text(kind: Any) -> bool:
