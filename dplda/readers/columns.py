@@ -47,6 +47,7 @@ class ReadOptions:
     encoding: str | None = None
     pattern: str | None = None
     one_line: bool = False
+    delimiter: str | None = None
 
     @property
     def unit(self) -> str:

@@ -155,24 +155,25 @@ def mended(value: Any) -> Any:
         return value
 
 
-def check_encoding(encoding: str | None, *, records: bool) -> None:
+def check_encoding(encoding: str | None, *, records: bool, marks: str = "") -> None:
     """Raise `InputError` for an unknown encoding and, for a format of `records`, for one in which they cannot be cut.
 
-    Line breaks, quotation marks and commas must be encoded as in ASCII, and these bytes must not occur in any other
-    character.
+    Line breaks, quotation marks, commas and the other `marks` of the format must be encoded as in ASCII, and these
+    bytes must not occur in any other character.
     """
     if encoding is None:
         return
+    marks += _MARKS
     try:
-        plain = all(mark.encode(encoding) == mark.encode() for mark in _MARKS) or codecs.lookup(encoding) == _UTF_8_SIG
-        others = "".join(chr(code) for code in range(1 << 16) if chr(code) not in _MARKS)
-        mixed = any(mark.encode() in others.encode(encoding, "ignore") for mark in _MARKS) if records else False
+        plain = all(mark.encode(encoding) == mark.encode() for mark in marks) or codecs.lookup(encoding) == _UTF_8_SIG
+        others = "".join(chr(code) for code in range(1 << 16) if chr(code) not in marks)
+        mixed = any(mark.encode() in others.encode(encoding, "ignore") for mark in marks) if records else False
     except (LookupError, ValueError):
         raise InputError(
             f"encoding {encoding!r} is unknown. Use a Python codec name such as utf-8 or cp1252."
         ) from None
     if records and (mixed or not plain):
         raise InputError(
-            f"encoding {encoding!r} writes line breaks, quotation marks or commas inside other characters. Convert the "
-            "file to UTF-8 first."
+            f"encoding {encoding!r} writes line breaks, quotation marks, commas or other marks of the format inside "
+            "other characters. Convert the file to UTF-8 first."
         )

@@ -5,24 +5,25 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 from dplda.errors import InputError
 from dplda.readers.columns import ReadOptions
 from dplda.readers.counted_files import ldac_source, mtx_source, npz_source, svmlight_source, uci_source
-from dplda.readers.delimited import delimited_source
+from dplda.readers.delimited import csv_source, tsv_source
 from dplda.readers.files import without_gz
 from dplda.readers.folder import folder_source, list_files
 from dplda.readers.parquet import parquet_source
 from dplda.readers.records import Source, TextSource
-from dplda.readers.text_lines import jsonl_source, mallet_source
+from dplda.readers.text_lines import json_source, jsonl_source, lines_source, mallet_source
 
 _TABLES: dict[str, Callable[[Sequence[Path], ReadOptions], TextSource]] = {  # may consist of several files
     "jsonl": jsonl_source,
-    "csv": partial(delimited_source, delimiter=b","),
-    "tsv": partial(delimited_source, delimiter=b"\t"),
+    "json": json_source,
+    "csv": csv_source,
+    "tsv": tsv_source,
     "parquet": parquet_source,
+    "lines": lines_source,
 }
 _FILES: dict[str, Callable[[Path, ReadOptions], Source]] = {
     "mallet": mallet_source,
@@ -36,6 +37,7 @@ FORMATS = ("folder", *_TABLES, *_FILES)
 _ENDINGS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "json",
     ".csv": "csv",
     ".tsv": "tsv",
     ".parquet": "parquet",
@@ -49,6 +51,7 @@ _ENDINGS = {
     ".libsvm": "svmlight",
     ".npz": "npz",
 }
+_PLAIN = (".txt", ".text")
 _ABOUT = ("readme", "license", "licence")  # files that describe a table in parts
 
 
@@ -70,12 +73,33 @@ def open_source(path: Path, options: ReadOptions, format: str | None = None) -> 
         raise InputError(
             f"format 'folder' reads a folder, and {path} is a file. Name the folder, or leave --format out."
         )
-    return _TABLES[chosen]([path], options) if chosen in _TABLES else _FILES[chosen](path, options)
+    return _open_table(chosen, [path], options) if chosen in _TABLES else _open_file(chosen, path, options)
+
+
+def _open_table(kind: str, files: Sequence[Path], options: ReadOptions) -> TextSource:
+    if kind not in ("csv", "tsv"):
+        _refuse_delimiter(files[0], kind, options)
+    return _TABLES[kind](files, options)
+
+
+def _open_file(kind: str, path: Path, options: ReadOptions) -> Source:
+    _refuse_delimiter(path, kind, options)
+    return _FILES[kind](path, options)
+
+
+def _refuse_delimiter(path: Path, kind: str, options: ReadOptions) -> None:
+    if options.delimiter is not None:
+        raise InputError(f"delimiter is for CSV and TSV files, and {path} is read as {kind}. Leave it out.")
 
 
 def _guess_format(path: Path) -> str:
     """The format of a file by its name. Raises `InputError` if none fits."""
     guess = _named_format(path)
+    if guess is None and without_gz(path).suffix.lower() in _PLAIN:
+        raise InputError(
+            f"{path} may hold one document or one in each line. If each line is a document, give --format lines; if "
+            "each file of a folder is one, name the folder."
+        )
     if guess is None:
         raise InputError(f"The format of {path} cannot be told from its name. Give --format: {', '.join(FORMATS)}.")
     return guess
@@ -100,6 +124,7 @@ def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> Sour
     files = list_files(folder, options.pattern)
     kind = format or _kind(folder, files)
     if kind == "folder":
+        _refuse_delimiter(folder, kind, options)
         return folder_source(folder, files, options)
     parts = [file for file in files if not _is_about(file)]
     if not parts:
@@ -107,7 +132,7 @@ def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> Sour
             f"{folder} holds only files that describe data (README, LICENSE, names that begin with _), "
             "and no table. Name the table's file or folder."
         )
-    return _TABLES[kind](parts, options)
+    return _open_table(kind, parts, options)
 
 
 def _kind(folder: Path, files: Sequence[Path]) -> str:

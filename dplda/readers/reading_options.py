@@ -16,6 +16,7 @@ class Reading(TypedDict, total=False):
     - `language`: a spaCy code (``"en"``); `lemmas`: count lemmas instead of words (False); `tokenizer`: ``"spacy"`` or
       ``"fast"`` (``"spacy"``).
     - `one_line`: each line of a CSV or TSV file is one record, whatever it holds (False).
+    - `delimiter`: the character between the fields of a CSV file (a comma, or what its header shows), or ``tab``.
     - `multiline`: does nothing; line breaks inside quotation marks are read unless `one_line`.
     - `encoding`: the text encoding, a Python codec name.
     - `pattern`: read only the files of a folder whose names match, such as ``"*.csv"``.
@@ -29,6 +30,7 @@ class Reading(TypedDict, total=False):
     lemmas: bool | None
     tokenizer: str | None
     one_line: bool | None
+    delimiter: str | None
     multiline: bool | None
     encoding: str | None
     pattern: str | None
