@@ -6,7 +6,9 @@ import hashlib
 import json
 import os
 import platform
+import shutil
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
@@ -23,6 +25,7 @@ from dplda.progress import NoProgress, Progress
 from dplda.readers.columns import ReadOptions
 from dplda.readers.files import reading
 from dplda.readers.formats import default_name, open_source
+from dplda.readers.paths import STANDARD_INPUT, Named, find_paths, spool_standard_input
 from dplda.readers.reading_options import Reading, Tokenization
 from dplda.readers.records import DOCUMENT, CountedDocuments, CountSource, Defect, Source, TextSource
 from dplda.store.count_store import VERSION, CountStore, is_partial, is_store
@@ -146,22 +149,27 @@ class Corpus:
         return [] if self._store is None else _describe(self._store)
 
 
-def read_corpus(path: str | Path, *, cache: str | Path | None = None, **reading: Unpack[Reading]) -> Corpus:
-    """Return a `Corpus` for the files at `path`. Its documents are read later, on first use.
+def read_corpus(path: Named, *, cache: str | Path | None = None, **reading: Unpack[Reading]) -> Corpus:
+    """Return a `Corpus` for the file or folder at `path`. Its documents are read later, on first use.
 
+    `path` may also be a pattern (``"tickets-*.csv"``), a list of files of one kind, or ``"-"`` for standard input,
+    which is kept in a private file in the cache as long as the corpus is used.
     Checks the public facts of the corpus now: path, format, columns and language.
     `reading` are the options of `dplda.readers.reading_options.Reading`; `cache` is the folder of prepared stores.
     Raises `InputError`, and `TypeError` for an unknown option.
     """
     if unknown := sorted(reading.keys() - Reading.__annotations__.keys()):
         raise TypeError(f"read_corpus has no option {unknown[0]!r}. Its options: {', '.join(Reading.__annotations__)}.")
-    place = Path(path).expanduser()
     format = reading.get("format")
+    if path == STANDARD_INPUT:
+        return _read_standard_input(cache, reading)
+    places = find_paths(path)
+    place = places[0]
     if reading.get("unit_field") == DOCUMENT:
         raise InputError(
             f"unit_field must not be {DOCUMENT!r}: that name stands for one unit per document. Rename the column."
         )
-    if format is None and (is_store(place) or is_partial(place)):
+    if format is None and len(places) == 1 and (is_store(place) or is_partial(place)):
         store = CountStore.open(place)
         if any(reading.get(name) for name in ("text_field", "id_field", "unit_field", "pattern")):
             raise InputError(
@@ -172,13 +180,28 @@ def read_corpus(path: str | Path, *, cache: str | Path | None = None, **reading:
         name = store.name or default_name(place)
         return Corpus(name, store.unit, _Prepared(store, name))
     options, tokenization = _choose(ReadOptions, reading), _choose(Tokenization, reading)
-    source = open_source(place, options, format)
+    source = open_source(places, options, format)
     if isinstance(source, TextSource) and tokenization != Tokenization(tokenizer=tokenization.tokenizer):
         _word_counting().find_tokens(tokenization)
-    name = default_name(place)
+    name = default_name(places)
     return Corpus(
-        name, source.unit, _Raw(place, name, source, {**asdict(options), "format": format}, tokenization, cache)
+        name, source.unit, _Raw(places, name, source, {**asdict(options), "format": format}, tokenization, cache)
     )
+
+
+def _read_standard_input(cache: str | Path | None, reading: Reading) -> Corpus:
+    """A corpus of what standard input holds; its file and its counts are removed with it."""
+    if reading.get("format") is None:
+        raise InputError("Standard input has no name that tells its format. Give --format, for example --format jsonl.")
+    file = spool_standard_input(_cache_root(cache))
+    try:
+        corpus = read_corpus(file, cache=file.parent, **reading)
+    except BaseException:
+        shutil.rmtree(file.parent, ignore_errors=True)
+        raise
+    corpus.name = None
+    weakref.finalize(corpus, shutil.rmtree, file.parent, ignore_errors=True)
+    return corpus
 
 
 def _choose(kind: type[_Options], reading: Reading) -> _Options:
@@ -242,7 +265,7 @@ class _Prepared:
 class _Raw:
     """Files that passed their public checks."""
 
-    path: Path
+    paths: tuple[Path, ...]
     name: str
     source: Source
     options: dict[str, Any]
@@ -254,7 +277,7 @@ class _Raw:
         return asdict(self.tokenization) if isinstance(self.source, TextSource) else {}
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
-        prepared = _cache_folder(self.cache) / _source_key(self.path, self.source.files, self.options | self.reading)
+        prepared = _cache_folder(self.cache) / _source_key(self.paths, self.source.files, self.options | self.reading)
         while not is_store(prepared):
             try:
                 self.write(prepared, progress, restart=False, notice=silent, key=key)
@@ -263,13 +286,13 @@ class _Raw:
         return CountStore.open(prepared)
 
     def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
-        request = {"corpus": os.path.realpath(self.path), **self.options, **self.reading}
+        request = {"corpus": _real(self.paths), **self.options, **self.reading}
         with StoreWriter(
             destination,
             unit=self.source.unit,
             name=self.name,
             reading=self.reading,
-            origin=_origin(request, _source_key(self.path, self.source.files, {})),
+            origin=_origin(request, _source_key(self.paths, self.source.files, {})),
             restart=restart,
             notice=notice,
             key=key,
@@ -293,8 +316,7 @@ def _cache_folder(cache: str | Path | None = None) -> Path:
 
     Creates it with mode 0700, because stores are private. Raises `InputError` if that fails.
     """
-    root = Path(cache or os.environ.get("DPLDA_CACHE") or platformdirs.user_cache_dir("dplda"))
-    folder = root.expanduser() / "stores"
+    folder = _cache_root(cache) / "stores"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
@@ -307,11 +329,22 @@ def _cache_folder(cache: str | Path | None = None) -> Path:
     return folder
 
 
-def _source_key(path: Path, files: Iterable[Path], options: dict[str, Any]) -> str:
-    """Name of the store of `path` read with `options`; depends on the path, size and time of each file."""
-    digest = hashlib.sha256(json.dumps([VERSION, os.path.realpath(path), options], sort_keys=True).encode())
-    with reading(path):
-        for file in files:
+def _cache_root(cache: str | Path | None) -> Path:
+    root = Path(cache or os.environ.get("DPLDA_CACHE") or platformdirs.user_cache_dir("dplda"))
+    return root.expanduser()
+
+
+def _real(paths: Sequence[Path]) -> str | list[str]:
+    """The absolute path, or paths if there are several."""
+    real = [os.path.realpath(path) for path in paths]
+    return real if len(real) > 1 else real[0]
+
+
+def _source_key(paths: Sequence[Path], files: Iterable[Path], options: dict[str, Any]) -> str:
+    """Name of the store of `paths` read with `options`; depends on the path, size and time of each file."""
+    digest = hashlib.sha256(json.dumps([VERSION, _real(paths), options], sort_keys=True).encode())
+    for file in files:
+        with reading(file):
             status = os.stat(file)
             stamp = f"\0{status.st_size}\0{status.st_mtime_ns}\n"
             digest.update(os.fsencode(file) + stamp.encode())

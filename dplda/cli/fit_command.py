@@ -12,6 +12,7 @@ from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.options import (
     MODELS,
     adjacency_option,
+    corpus_argument,
     dataset_option,
     delta_option,
     epsilon_option,
@@ -52,7 +53,7 @@ def _edge_parts(value: str) -> dict[str, float]:
 
 
 @click.command()
-@click.argument("corpus")
+@corpus_argument
 @topics_option
 @epsilon_option
 @delta_option
@@ -103,11 +104,12 @@ def _edge_parts(value: str) -> dict[str, float]:
 @reading_options
 @json_option
 @ledger_option
-def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
+def fit(corpus: tuple[str, ...], as_json: bool, ledger_path: Path | None, **options: Any) -> None:
     """Learn topics from CORPUS under a privacy budget, save the model and show the topics.
 
-    CORPUS is a folder of text files, a .jsonl, .csv, .tsv or .parquet file, a bag-of-words file, or a store
-    written by `dplda corpus import`.
+    CORPUS is a folder of text files, a .jsonl, .json, .csv, .tsv or .parquet file, several such files of one kind
+    or a pattern ('tickets-*.csv'), a bag-of-words file, a store written by `dplda corpus import`, or - for standard
+    input.
     """
     seed = _seed(options)
     reading = {**options, "unit_field": _unit_field(options)}

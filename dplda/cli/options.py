@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -59,6 +59,7 @@ adjacency_option = click.option(
 dataset_option = click.option(
     "--dataset", metavar="NAME", help="Name of the dataset whose budget is charged [the name of CORPUS]."
 )
+corpus_argument = click.argument("corpus", nargs=-1, required=True)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 ledger_option = click.option(
     "--ledger",
@@ -123,12 +124,13 @@ def learning_options(command: _Command) -> _Command:
     return command
 
 
-def read(path: str, options: dict[str, Any], defaults: dict[str, Any] | None = None) -> Corpus:
-    """Open the corpus at `path`; the user's reading `options` override `defaults`."""
+def read(path: str | Sequence[str], options: dict[str, Any], defaults: dict[str, Any] | None = None) -> Corpus:
+    """Open the corpus at `path`, or in several files; the user's reading `options` override `defaults`."""
     from dplda.corpus import read_corpus
 
     chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
-    return read_corpus(path, **(defaults or {}) | chosen)
+    named = path if isinstance(path, str) or len(path) > 1 else path[0]
+    return read_corpus(named, **(defaults or {}) | chosen)
 
 
 def open_ledger(path: Path | None) -> Ledger:

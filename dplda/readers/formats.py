@@ -14,6 +14,7 @@ from dplda.readers.delimited import csv_source, tsv_source
 from dplda.readers.files import without_gz
 from dplda.readers.folder import folder_source, list_files
 from dplda.readers.parquet import parquet_source
+from dplda.readers.paths import common_name
 from dplda.readers.records import Source, TextSource
 from dplda.readers.text_lines import json_source, jsonl_source, lines_source, mallet_source
 
@@ -55,25 +56,51 @@ _PLAIN = (".txt", ".text")
 _ABOUT = ("readme", "license", "licence")  # files that describe a table in parts
 
 
-def open_source(path: Path, options: ReadOptions, format: str | None = None) -> Source:
-    """Run the public checks of `path` and return its source, without reading documents.
+def open_source(paths: Path | Sequence[Path], options: ReadOptions, format: str | None = None) -> Source:
+    """Run the public checks of a path, or of several files of one kind, and return the source of its documents.
 
-    Raises `InputError` if the path is missing, the format unknown, or a check of the reader fails.
+    Reads no documents. Raises `InputError` if a path is missing, the format unknown, or a check of the reader fails.
     """
-    if not os.path.exists(path):  # Path.exists raises without permission
-        raise InputError(f"{path} does not exist. Check the path.")
+    files = [paths] if isinstance(paths, Path) else list(paths)
+    for path in files:
+        if not os.path.exists(path):  # Path.exists raises without permission
+            raise InputError(f"{path} does not exist. Check the path.")
     if format is not None and format not in FORMATS:
         raise InputError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
-    if os.path.isdir(path):
+    path = files[0]
+    if len(files) == 1 and os.path.isdir(path):
         return _open_folder(path, options, format)
     if options.pattern is not None:
         raise InputError(f"pattern chooses files of a folder, and {path} is a file. Leave it out.")
+    if len(files) > 1:
+        return _open_several(files, options, format)
     chosen = format or _guess_format(path)
     if chosen == "folder":
         raise InputError(
             f"format 'folder' reads a folder, and {path} is a file. Name the folder, or leave --format out."
         )
     return _open_table(chosen, [path], options) if chosen in _TABLES else _open_file(chosen, path, options)
+
+
+def _open_several(files: Sequence[Path], options: ReadOptions, format: str | None) -> Source:
+    """Several files as one table, or as one document each with the format ``"folder"``."""
+    folder = next((file for file in files if os.path.isdir(file)), None)
+    if folder is not None:
+        raise InputError(f"{folder} is a folder, and other paths are named with it. Name one folder, or files alone.")
+    if format == "folder":
+        _refuse_delimiter(files[0], format, options)
+        files = [Path(os.path.abspath(file)) for file in files]
+        return folder_source(Path(os.path.commonpath([file.parent for file in files])), files, options)
+    kinds = {format or _guess_format(file) for file in files}
+    if len(kinds) > 1:
+        raise InputError(
+            f"The files are of several kinds ({', '.join(sorted(kinds))}). Name files of one kind, or give --format "
+            "folder to read each file as one document."
+        )
+    kind = kinds.pop()
+    if kind not in _TABLES:
+        raise InputError(f"format {kind!r} reads a single file, and {len(files)} are named. Name one of them.")
+    return _open_table(kind, files, options)
 
 
 def _open_table(kind: str, files: Sequence[Path], options: ReadOptions) -> TextSource:
@@ -98,15 +125,18 @@ def _guess_format(path: Path) -> str:
     if guess is None and without_gz(path).suffix.lower() in _PLAIN:
         raise InputError(
             f"{path} may hold one document or one in each line. If each line is a document, give --format lines; if "
-            "each file of a folder is one, name the folder."
+            "each file is one, name its folder, or several files with --format folder."
         )
     if guess is None:
         raise InputError(f"The format of {path} cannot be told from its name. Give --format: {', '.join(FORMATS)}.")
     return guess
 
 
-def default_name(path: Path) -> str:
-    """Name of the dataset at `path`: the file's name without endings, or the folder's name."""
+def default_name(paths: Path | Sequence[Path]) -> str:
+    """Name of a dataset: the file's name without endings, the folder's name, or what several files have in common."""
+    if not isinstance(paths, Path) and len(paths) > 1:
+        return common_name(paths, [default_name(path) for path in paths])
+    path = paths if isinstance(paths, Path) else paths[0]
     if os.path.isdir(path):
         return path.resolve().name or "corpus"
     name = without_gz(path).name

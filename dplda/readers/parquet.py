@@ -40,33 +40,38 @@ def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
         strings = [name for name in columns.names if _is_text(_type(schema, name))]
         parts.append(partial(_rows, path, columns, strings))
         total += n_rows
+    null = {name: all(_is_null(schema, name) for *_, schema in chosen) for name in chosen[0][1].names}
     for path, columns, schema in chosen:
-        _check_text(path, columns.text[0], schema, all(_is_null(other, columns.text[0]) for *_, other in chosen))
-        if columns.unit is not None:
-            _check_unit(path, columns.unit, schema, all(_is_null(other, columns.unit) for *_, other in chosen))
+        null_units = columns.unit is not None and not null[columns.unit]
+        check_types(path, columns, schema, null_texts=not null[columns.text[0]], null_units=null_units)
     return text_source(files, options, parts, total)
 
 
-def _check_text(path: Path, name: str, schema: Any, always_null: bool) -> None:
-    if _is_text(_type(schema, name)) or (_is_null(schema, name) and not always_null):
+def check_types(
+    path: Path | str, columns: Columns, schema: Any, *, null_texts: bool = False, null_units: bool = False
+) -> None:
+    """Raise `InputError` if a column of the Arrow `schema` cannot hold texts, or cannot name units.
+
+    `null_texts` and `null_units` allow columns of type null, which have no values.
+    """
+    text, unit = columns.text[0], columns.unit
+    if not (_is_text(_type(schema, text)) or (null_texts and _is_null(schema, text))):
+        kind = schema.field(text).type
+        others = [name for name in schema.names if schema.names.count(name) == 1 and _is_text(_type(schema, name))]
+        choice = f"Name a column of text with --text-field: {shortened(others)}." if others else "No column holds text."
+        raise InputError(f"Column {text!r} of {path} holds {_called(kind)}, not text. {choice}")
+    if unit is None:
         return
-    kind = schema.field(name).type
-    others = [name for name in schema.names if schema.names.count(name) == 1 and _is_text(_type(schema, name))]
-    choice = f"Name a column of text with --text-field: {shortened(others)}." if others else "No column holds text."
-    raise InputError(f"Column {name!r} of {path} holds {_called(kind)}, not text. {choice}")
-
-
-def _check_unit(path: Path, name: str, schema: Any, always_null: bool) -> None:
-    kind = _type(schema, name)
-    if always_null:
+    if _is_null(schema, unit) and not null_units:
         raise InputError(
-            f"Column {name!r} of {path} holds no values (its type is null), so no document would belong to a unit. "
+            f"Column {unit!r} of {path} holds no values (its type is null), so no document would belong to a unit. "
             "Name another with --unit-field."
         )
+    kind = _type(schema, unit)
     named = (_is_text, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
     if not any(names(kind) for names in named):
         raise InputError(
-            f"Column {name!r} of {path} holds {_called(kind)}, which cannot name a unit. Write it as text or as whole "
+            f"Column {unit!r} of {path} holds {_called(kind)}, which cannot name a unit. Write it as text or as whole "
             "numbers."
         )
 
