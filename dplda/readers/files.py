@@ -6,8 +6,11 @@ therefore damages its own field, and no other field of its record or of another 
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import gzip
+import io
+import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +26,9 @@ _MARKS = '"\t\n\r,'  # characters that delimit fields and records
 _UTF_8_SIG = codecs.lookup("utf-8-sig")
 _UNPACKED = 1 << 30  # bytes to which a compressed file of any size may unpack
 _EXPANSION = 256  # maximum ratio of unpacked to compressed size for files that unpack to more than `_UNPACKED` bytes
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "Zstandard"}
+_PACKED_BYTES = 1 << 16
+_XZ_MEMORY = 1 << 28  # bytes that the decoder of an .xz file may take; the largest preset of xz takes 65 MiB
 _BOMS = (  # UTF-32 first, because its little-endian mark starts with that of UTF-16
     (BOM, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -39,24 +45,108 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise InputError(f"{path} does not exist. Check the path.") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise InputError(f"{path} is not a whole gzip file. Download it again, or drop the .gz ending.") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError):
+        raise _damaged(path) from None
     except OSError as error:
+        if error.errno is None and without_compression(path) != path:  # of bz2, and of Arrow for zstd
+            raise _damaged(path) from None
         raise InputError(f"Cannot read {path}: {error.strerror or 'input/output error'}.") from None
+
+
+def _damaged(path: Path) -> InputError:
+    ending = path.suffix.lower()
+    return InputError(
+        f"{path} is not a whole {COMPRESSIONS.get(ending, 'compressed')} file, or needs more memory than a reader "
+        f"should give it. Download it again, or drop the {ending} ending if it is not compressed."
+    )
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
-    """Open `path`, with gzip if its name ends in .gz. Raises `InputError` if the file is damaged."""
-    with reading(path):
-        opener = open if without_gz(path) == path else gzip.open
-        with opener(path, "rb") as stream:
-            yield cast(BinaryIO, stream)
+    """Open `path`, and decompress it if its name ends in .gz, .bz2, .xz or .zst.
+
+    Raises `InputError` if the file is damaged.
+    """
+    with reading(path), _OPENERS.get(path.suffix.lower(), _open_plain)(path) as stream:
+        yield stream
 
 
-def without_gz(path: Path) -> Path:
-    """`path` without a final .gz."""
-    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
+def without_compression(path: Path) -> Path:
+    """`path` without a final .gz, .bz2, .xz or .zst."""
+    return path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+
+
+class _XzFile(io.RawIOBase):
+    """The content of an .xz file. `lzma.open` would let the file say how much memory it takes, up to 4 GiB."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = open(path, "rb")  # noqa: SIM115
+        self._decoder = self._new_decoder()
+        self._packed = b""
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read up to ``len(buffer)`` bytes. Raises `EOFError` for a cut file and `LZMAError` for a damaged one."""
+        while True:
+            if self._decoder.eof:
+                self._packed = self._decoder.unused_data.lstrip(b"\0") or self._packed_after_padding()
+                if not self._packed:
+                    return 0
+                self._decoder = self._new_decoder()  # streams may follow each other
+            if self._decoder.needs_input and not self._packed:
+                self._packed = self._file.read(_PACKED_BYTES)
+                if not self._packed:
+                    raise EOFError
+            content = self._decoder.decompress(self._packed, len(buffer))
+            self._packed = b""
+            if content:
+                buffer[: len(content)] = content
+                return len(content)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
+
+    def _packed_after_padding(self) -> bytes:
+        while packed := self._file.read(_PACKED_BYTES):
+            if packed := packed.lstrip(b"\0"):
+                return packed
+        return b""
+
+    @staticmethod
+    def _new_decoder() -> lzma.LZMADecompressor:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+
+
+def _open_plain(path: Path) -> BinaryIO:
+    return open(path, "rb")
+
+
+def _open_gz(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path, "rb"))
+
+
+def _open_bz2(path: Path) -> BinaryIO:
+    return cast(BinaryIO, bz2.open(path, "rb"))
+
+
+def _open_xz(path: Path) -> BinaryIO:
+    return io.BufferedReader(_XzFile(path), _PACKED_BYTES)
+
+
+def _open_zst(path: Path) -> BinaryIO:
+    """A reader of Arrow's decoder, which takes at most 128 MiB of memory."""
+    import pyarrow as pa
+
+    raw = pa.input_stream(path, compression="zstd")
+    return cast(BinaryIO, io.BufferedReader(raw, _PACKED_BYTES))
+
+
+_OPENERS = {".gz": _open_gz, ".bz2": _open_bz2, ".xz": _open_xz, ".zst": _open_zst}
 
 
 def check_unpacked(path: Path, n_bytes: int) -> None:

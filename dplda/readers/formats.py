@@ -11,7 +11,7 @@ from dplda.errors import InputError
 from dplda.readers.columns import ReadOptions
 from dplda.readers.counted_files import ldac_source, mtx_source, npz_source, svmlight_source, uci_source
 from dplda.readers.delimited import csv_source, tsv_source
-from dplda.readers.files import without_gz
+from dplda.readers.files import without_compression
 from dplda.readers.folder import folder_source, list_files
 from dplda.readers.parquet import parquet_source
 from dplda.readers.paths import common_name
@@ -122,7 +122,7 @@ def _refuse_delimiter(path: Path, kind: str, options: ReadOptions) -> None:
 def _guess_format(path: Path) -> str:
     """The format of a file by its name. Raises `InputError` if none fits."""
     guess = _named_format(path)
-    if guess is None and without_gz(path).suffix.lower() in _PLAIN:
+    if guess is None and without_compression(path).suffix.lower() in _PLAIN:
         raise InputError(
             f"{path} may hold one document or one in each line. If each line is a document, give --format lines; if "
             "each file is one, name its folder, or several files with --format folder."
@@ -139,7 +139,7 @@ def default_name(paths: Path | Sequence[Path]) -> str:
     path = paths if isinstance(paths, Path) else paths[0]
     if os.path.isdir(path):
         return path.resolve().name or "corpus"
-    name = without_gz(path).name
+    name = without_compression(path).name
     if name.startswith("docword."):
         name = name.removeprefix("docword.").removesuffix(".txt")
     elif Path(name).suffix.lower() in {*_ENDINGS, ".txt"}:
@@ -189,10 +189,10 @@ def _is_about(file: Path) -> bool:
 
 
 def _ending(file: Path) -> str:
-    plain = without_gz(file)
+    plain = without_compression(file)
     return plain.suffix + file.name.removeprefix(plain.name)
 
 
 def _named_format(path: Path) -> str | None:
-    plain = without_gz(path)
+    plain = without_compression(path)
     return "uci" if plain.name.startswith("docword.") else _ENDINGS.get(plain.suffix.lower())

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from dplda.errors import InputError
 from dplda.readers.columns import Columns, ReadOptions, Row, choose, shortened, text_source
-from dplda.readers.files import check_unpacked, decode_field, open_bytes, reading, without_gz
+from dplda.readers.files import check_unpacked, decode_field, open_bytes, reading, without_compression
 from dplda.readers.records import Defect, TextSource
 
 _BATCH_ROWS, _BATCH_BYTES = 1024, 1 << 26
@@ -99,14 +99,14 @@ def _is_text(kind: Any) -> bool:
 def _table(path: Path, strings: Sequence[str] = ()) -> Iterator[Any]:
     """Open a table; its columns `strings` are read as dictionaries."""
     with reading(path), tempfile.TemporaryFile() as spool, open_bytes(path) as stream:
-        gzipped = without_gz(path) != path
-        if gzipped:  # Parquet is read from its end, so it must be unpacked first
+        packed = without_compression(path) != path
+        if packed:  # Parquet is read from its end, so it must be unpacked first
             while part := stream.read(_SPOOLED_BYTES):
                 check_unpacked(path, spool.tell() + len(part))
                 spool.write(part)
         try:
             # Read as a dictionary, a long text that many rows share is in memory once.
-            with pq.ParquetFile(spool if gzipped else stream, read_dictionary=strings) as table:
+            with pq.ParquetFile(spool if packed else stream, read_dictionary=strings) as table:
                 yield table
         except pa.ArrowException:
             raise InputError(f"{path} is not a whole Parquet file. Write or download it again.") from None
