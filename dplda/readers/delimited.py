@@ -48,6 +48,18 @@ def tsv_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
     return delimited_source(files, options, declared_delimiter(options) or b"\t")
 
 
+def table_records(
+    files: Sequence[Path], options: ReadOptions, kind: str
+) -> tuple[tuple[str, ...], Iterator[dict[str, str | Defect] | Defect]]:
+    """The columns of the first of `files`, and all records with the values of all columns. Raises `InputError`."""
+    delimiter = declared_delimiter(options) or (b"\t" if kind == "tsv" else _guess_delimiter(files, options))
+    check_encoding(options.encoding, records=True, marks=delimiter.decode())
+    tables = [table for file in files if (table := _table(file, options, delimiter)) is not None]
+    if not tables:
+        raise InputError(f"{files[0]} is empty: its first line must name the columns.")
+    return tuple(tables[0].names), (record for table in tables for record in table.all_fields())
+
+
 def declared_delimiter(options: ReadOptions) -> bytes | None:
     """The delimiter of the options: one ASCII character, or ``tab``. Raises `InputError` for anything else."""
     if options.delimiter is None:
@@ -196,6 +208,18 @@ class _Table:
 
         records = self._lines(places) if self.options.one_line else self._records(places)
         return rows_after(skip, islice(records, 1, None), row)  # without the header
+
+    def all_fields(self) -> Iterator[dict[str, str | Defect] | Defect]:
+        """The values of all columns of each record, without the header."""
+        places = range(len(self.names))
+        value, encoding = self.grammar.value, self.options.encoding
+        records = self._lines(places) if self.options.one_line else self._records(places)
+        for fields in islice(records, 1, None):
+            if isinstance(fields, Defect):
+                yield fields
+            else:
+                values = [decode_field(value(field), encoding) for field in fields]
+                yield dict(zip(self.names, values, strict=True))
 
     def _records(self, places: Sequence[int]) -> Iterator[_Fields | Defect]:
         """The fields at `places` of each record, header included. Raises `InputError` if the file is malformed."""

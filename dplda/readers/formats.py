@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from dplda.errors import InputError
 from dplda.readers.columns import ReadOptions
@@ -56,11 +57,29 @@ _PLAIN = (".txt", ".text")
 _ABOUT = ("readme", "license", "licence")  # files that describe a table in parts
 
 
+class Located(NamedTuple):
+    """The `kind` (format) of a corpus and its `files`; `root` is the folder of the kind ``"folder"``."""
+
+    kind: str
+    files: list[Path]
+    root: Path
+
+
 def open_source(paths: Path | Sequence[Path], options: ReadOptions, format: str | None = None) -> Source:
     """Run the public checks of a path, or of several files of one kind, and return the source of its documents.
 
     Reads no documents. Raises `InputError` if a path is missing, the format unknown, or a check of the reader fails.
     """
+    kind, files, root = locate(paths, options, format)
+    if options.delimiter is not None and kind not in ("csv", "tsv"):
+        raise InputError(f"delimiter is for CSV and TSV files, and {files[0]} is read as {kind}. Leave it out.")
+    if kind == "folder":
+        return folder_source(root, files, options)
+    return _TABLES[kind](files, options) if kind in _TABLES else _FILES[kind](files[0], options)
+
+
+def locate(paths: Path | Sequence[Path], options: ReadOptions, format: str | None = None) -> Located:
+    """Find the files of a corpus and their format, by names and options alone. Raises `InputError`."""
     files = [paths] if isinstance(paths, Path) else list(paths)
     for path in files:
         if not os.path.exists(path):  # Path.exists raises without permission
@@ -69,28 +88,27 @@ def open_source(paths: Path | Sequence[Path], options: ReadOptions, format: str 
         raise InputError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
     path = files[0]
     if len(files) == 1 and os.path.isdir(path):
-        return _open_folder(path, options, format)
+        return _locate_folder(path, options, format)
     if options.pattern is not None:
         raise InputError(f"pattern chooses files of a folder, and {path} is a file. Leave it out.")
     if len(files) > 1:
-        return _open_several(files, options, format)
-    chosen = format or _guess_format(path)
-    if chosen == "folder":
+        return _locate_several(files, format)
+    kind = format or _guess_format(path)
+    if kind == "folder":
         raise InputError(
             f"format 'folder' reads a folder, and {path} is a file. Name the folder, or leave --format out."
         )
-    return _open_table(chosen, [path], options) if chosen in _TABLES else _open_file(chosen, path, options)
+    return Located(kind, files, path.parent)
 
 
-def _open_several(files: Sequence[Path], options: ReadOptions, format: str | None) -> Source:
+def _locate_several(files: list[Path], format: str | None) -> Located:
     """Several files as one table, or as one document each with the format ``"folder"``."""
     folder = next((file for file in files if os.path.isdir(file)), None)
     if folder is not None:
         raise InputError(f"{folder} is a folder, and other paths are named with it. Name one folder, or files alone.")
     if format == "folder":
-        _refuse_delimiter(files[0], format, options)
         files = [Path(os.path.abspath(file)) for file in files]
-        return folder_source(Path(os.path.commonpath([file.parent for file in files])), files, options)
+        return Located("folder", files, Path(os.path.commonpath([file.parent for file in files])))
     kinds = {format or _guess_format(file) for file in files}
     if len(kinds) > 1:
         raise InputError(
@@ -100,23 +118,7 @@ def _open_several(files: Sequence[Path], options: ReadOptions, format: str | Non
     kind = kinds.pop()
     if kind not in _TABLES:
         raise InputError(f"format {kind!r} reads a single file, and {len(files)} are named. Name one of them.")
-    return _open_table(kind, files, options)
-
-
-def _open_table(kind: str, files: Sequence[Path], options: ReadOptions) -> TextSource:
-    if kind not in ("csv", "tsv"):
-        _refuse_delimiter(files[0], kind, options)
-    return _TABLES[kind](files, options)
-
-
-def _open_file(kind: str, path: Path, options: ReadOptions) -> Source:
-    _refuse_delimiter(path, kind, options)
-    return _FILES[kind](path, options)
-
-
-def _refuse_delimiter(path: Path, kind: str, options: ReadOptions) -> None:
-    if options.delimiter is not None:
-        raise InputError(f"delimiter is for CSV and TSV files, and {path} is read as {kind}. Leave it out.")
+    return Located(kind, files, files[0].parent)
 
 
 def _guess_format(path: Path) -> str:
@@ -147,22 +149,21 @@ def default_name(paths: Path | Sequence[Path]) -> str:
     return name or "corpus"
 
 
-def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> Source:
+def _locate_folder(folder: Path, options: ReadOptions, format: str | None) -> Located:
     """A folder of documents, or one table in several files, by the names of the files alone."""
     if format in _FILES:
         raise InputError(f"format {format!r} reads a single file, and {folder} is a folder. Name a file in it.")
     files = list_files(folder, options.pattern)
     kind = format or _kind(folder, files)
     if kind == "folder":
-        _refuse_delimiter(folder, kind, options)
-        return folder_source(folder, files, options)
+        return Located(kind, files, folder)
     parts = [file for file in files if not _is_about(file)]
     if not parts:
         raise InputError(
             f"{folder} holds only files that describe data (README, LICENSE, names that begin with _), "
             "and no table. Name the table's file or folder."
         )
-    return _open_table(kind, parts, options)
+    return Located(kind, parts, folder)
 
 
 def _kind(folder: Path, files: Sequence[Path]) -> str:

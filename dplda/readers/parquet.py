@@ -47,6 +47,31 @@ def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
     return text_source(files, options, parts, total)
 
 
+def table_schema(files: Sequence[Path]) -> tuple[dict[str, str], int]:
+    """The columns of the first of `files` with their types, and the number of rows of all. Raises `InputError`."""
+    types, n_rows = dict[str, str](), 0
+    for path in files:
+        with _table(path) as table:
+            schema = table.schema_arrow
+            types = types or {name: _called(schema.field(at).type) for at, name in enumerate(schema.names)}
+            n_rows += int(table.metadata.num_rows)
+    return types, n_rows
+
+
+def first_rows(files: Sequence[Path], most: int) -> Iterator[dict[str, Any]]:
+    """The first `most` rows of the first of `files`, with the values of the columns that are not nested."""
+    with _table(files[0]) as table:
+        schema = table.schema_arrow
+        names = [name for name in schema.names if not pa.types.is_nested(schema.field(schema.names.index(name)).type)]
+        for batch in _batches(table, names, 0):
+            columns = [_values(batch.column(at)) for at in range(batch.num_columns)]
+            for row in zip(*columns, strict=True):
+                if most == 0:
+                    return
+                yield dict(zip(batch.schema.names, map(_decoded, row), strict=True))
+                most -= 1
+
+
 def check_types(
     path: Path | str, columns: Columns, schema: Any, *, null_texts: bool = False, null_units: bool = False
 ) -> None:

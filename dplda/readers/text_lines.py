@@ -74,6 +74,17 @@ def lines_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
     return text_source(files, options, [partial(_line_rows, file, row) for file in files])
 
 
+def json_records(
+    files: Sequence[Path], options: ReadOptions, kind: str
+) -> Iterator[tuple[dict[str, Any], int] | Defect]:
+    """The objects in `files` with all their keys, and the number of bytes of each."""
+    check_encoding(options.encoding, records=True)
+    arrays = frozenset(file for file in files if kind == "json" and is_array(file))
+    for raw in _raw_objects(files, arrays):
+        fields = _parsed(raw, options.encoding)
+        yield fields if isinstance(fields, Defect) else (fields, len(raw) + 1)
+
+
 def mallet_source(path: Path, options: ReadOptions) -> TextSource:
     """A source of the documents of a MALLET file, one per line. Raises `InputError` for an empty file.
 
