@@ -11,9 +11,10 @@ import codecs
 import gzip
 import io
 import lzma
+import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -27,6 +28,7 @@ _UTF_8_SIG = codecs.lookup("utf-8-sig")
 _UNPACKED = 1 << 30  # bytes to which a compressed file of any size may unpack
 _EXPANSION = 256  # maximum ratio of unpacked to compressed size for files that unpack to more than `_UNPACKED` bytes
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "Zstandard"}
+ARCHIVES = (".zip", ".tar", *(f".tar{ending}" for ending in COMPRESSIONS), ".tgz", ".tbz2", ".txz")
 _PACKED_BYTES = 1 << 16
 _XZ_MEMORY = 1 << 28  # bytes that the decoder of an .xz file may take; the largest preset of xz takes 65 MiB
 _BOMS = (  # UTF-32 first, because its little-endian mark starts with that of UTF-16
@@ -48,7 +50,7 @@ def reading(path: Path) -> Iterator[None]:
     except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError):
         raise _damaged(path) from None
     except OSError as error:
-        if error.errno is None and without_compression(path) != path:  # of bz2, and of Arrow for zstd
+        if error.errno is None and path.suffix.lower() in _UNPACKERS:  # of bz2, and of Arrow for zstd
             raise _damaged(path) from None
         raise InputError(f"Cannot read {path}: {error.strerror or 'input/output error'}.") from None
 
@@ -63,12 +65,37 @@ def _damaged(path: Path) -> InputError:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
-    """Open `path`, and decompress it if its name ends in .gz, .bz2, .xz or .zst.
+    """Open `path`, which may be in an archive, and decompress it if its name ends in .gz, .bz2, .xz or .zst.
 
     Raises `InputError` if the file is damaged.
     """
-    with reading(path), _OPENERS.get(path.suffix.lower(), _open_plain)(path) as stream:
+    from dplda.readers.archives import open_member  # which reads archives with this function
+
+    archive = archive_of(path)
+    unpack = _UNPACKERS.get(path.suffix.lower())
+    with (
+        reading(path),
+        open(path, "rb") if archive is None else open_member(archive, path) as packed,
+        nullcontext(packed) if unpack is None else unpack(packed) as stream,
+    ):
         yield stream
+
+
+def archive_of(path: Path) -> Path | None:
+    """The archive that the file `path` is in; None if it is a file on disk."""
+    if not any(ending in os.fspath(path).lower() for ending in ARCHIVES):
+        return None
+    return next((parent for parent in path.parents if is_archive(parent)), None)
+
+
+def is_archive(path: Path) -> bool:
+    """Whether `path` is a file whose name is that of an archive."""
+    return path.name.lower().endswith(ARCHIVES) and os.path.isfile(path)
+
+
+def file_size(path: Path) -> int:
+    """The size of a file on disk, compressed or not; that of the whole archive for a file in an archive."""
+    return (archive_of(path) or path).stat().st_size
 
 
 def without_compression(path: Path) -> Path:
@@ -79,8 +106,8 @@ def without_compression(path: Path) -> Path:
 class _XzFile(io.RawIOBase):
     """The content of an .xz file. `lzma.open` would let the file say how much memory it takes, up to 4 GiB."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = open(path, "rb")  # noqa: SIM115
+    def __init__(self, packed: BinaryIO) -> None:
+        self._file = packed
         self._decoder = self._new_decoder()
         self._packed = b""
 
@@ -106,11 +133,6 @@ class _XzFile(io.RawIOBase):
                 buffer[: len(content)] = content
                 return len(content)
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        super().close()
-
     def _packed_after_padding(self) -> bytes:
         while packed := self._file.read(_PACKED_BYTES):
             if packed := packed.lstrip(b"\0"):
@@ -122,36 +144,32 @@ class _XzFile(io.RawIOBase):
         return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
 
 
-def _open_plain(path: Path) -> BinaryIO:
-    return open(path, "rb")
+def _unpack_gz(packed: BinaryIO) -> BinaryIO:
+    return cast(BinaryIO, gzip.GzipFile(fileobj=packed, mode="rb"))
 
 
-def _open_gz(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path, "rb"))
+def _unpack_bz2(packed: BinaryIO) -> BinaryIO:
+    return cast(BinaryIO, bz2.BZ2File(packed))
 
 
-def _open_bz2(path: Path) -> BinaryIO:
-    return cast(BinaryIO, bz2.open(path, "rb"))
+def _unpack_xz(packed: BinaryIO) -> BinaryIO:
+    return io.BufferedReader(_XzFile(packed), _PACKED_BYTES)
 
 
-def _open_xz(path: Path) -> BinaryIO:
-    return io.BufferedReader(_XzFile(path), _PACKED_BYTES)
-
-
-def _open_zst(path: Path) -> BinaryIO:
+def _unpack_zst(packed: BinaryIO) -> BinaryIO:
     """A reader of Arrow's decoder, which takes at most 128 MiB of memory."""
     import pyarrow as pa
 
-    raw = pa.input_stream(path, compression="zstd")
-    return cast(BinaryIO, io.BufferedReader(raw, _PACKED_BYTES))
+    return io.BufferedReader(pa.CompressedInputStream(packed, "zstd"), _PACKED_BYTES)
 
 
-_OPENERS = {".gz": _open_gz, ".bz2": _open_bz2, ".xz": _open_xz, ".zst": _open_zst}
+_UNPACKERS = {".gz": _unpack_gz, ".bz2": _unpack_bz2, ".xz": _unpack_xz, ".zst": _unpack_zst}
+_UNPACKERS |= {".tgz": _unpack_gz, ".tbz2": _unpack_bz2, ".txz": _unpack_xz}
 
 
 def check_unpacked(path: Path, n_bytes: int) -> None:
     """Raise `InputError` if `path` unpacks to so many bytes that it may be a decompression bomb."""
-    if n_bytes > max(_UNPACKED, _EXPANSION * path.stat().st_size):
+    if n_bytes > max(_UNPACKED, _EXPANSION * file_size(path)):
         raise InputError(
             f"{path} unpacks to more than {_EXPANSION} times its size. If the file is what you expect, store it "
             "uncompressed."

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from dplda.errors import InputError
+from dplda.readers.archives import archive_source, check_parts, list_members
 from dplda.readers.columns import ReadOptions
 from dplda.readers.counted_files import ldac_source, mtx_source, npz_source, svmlight_source, uci_source
 from dplda.readers.delimited import csv_source, tsv_source
-from dplda.readers.files import without_compression
-from dplda.readers.folder import folder_source, list_files
+from dplda.readers.files import is_archive, without_compression
+from dplda.readers.folder import choose_files, folder_source, list_files
 from dplda.readers.parquet import parquet_source
 from dplda.readers.paths import common_name
 from dplda.readers.records import Source, TextSource
@@ -54,15 +56,20 @@ _ENDINGS = {
     ".npz": "npz",
 }
 _PLAIN = (".txt", ".text")
+_DELTA_LOG = "_delta_log"
 _ABOUT = ("readme", "license", "licence")  # files that describe a table in parts
 
 
 class Located(NamedTuple):
-    """The `kind` (format) of a corpus and its `files`; `root` is the folder of the kind ``"folder"``."""
+    """The `kind` (format) of a corpus and its `files`; `root` is the folder of the kind ``"folder"``.
+
+    `archive` is the archive that the files are in, if there is one.
+    """
 
     kind: str
     files: list[Path]
     root: Path
+    archive: Path | None = None
 
 
 def open_source(paths: Path | Sequence[Path], options: ReadOptions, format: str | None = None) -> Source:
@@ -70,11 +77,19 @@ def open_source(paths: Path | Sequence[Path], options: ReadOptions, format: str 
 
     Reads no documents. Raises `InputError` if a path is missing, the format unknown, or a check of the reader fails.
     """
-    kind, files, root = locate(paths, options, format)
+    return open_located(locate(paths, options, format), options)
+
+
+def open_located(located: Located, options: ReadOptions) -> Source:
+    """The source of files whose format is known. Raises `InputError` if a check of the reader fails."""
+    kind, files, root, archive = located
     if options.delimiter is not None and kind not in ("csv", "tsv"):
         raise InputError(f"delimiter is for CSV and TSV files, and {files[0]} is read as {kind}. Leave it out.")
     if kind == "folder":
-        return folder_source(root, files, options)
+        return folder_source(root, files, options) if archive is None else archive_source(archive, files, options)
+    if archive is not None:  # whose size and time stand for those of the files in it
+        check_parts(archive, len(files))
+        return replace(_TABLES[kind](files, options), files=(archive,))
     return _TABLES[kind](files, options) if kind in _TABLES else _FILES[kind](files[0], options)
 
 
@@ -87,7 +102,7 @@ def locate(paths: Path | Sequence[Path], options: ReadOptions, format: str | Non
     if format is not None and format not in FORMATS:
         raise InputError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
     path = files[0]
-    if len(files) == 1 and os.path.isdir(path):
+    if len(files) == 1 and (os.path.isdir(path) or is_archive(path)):
         return _locate_folder(path, options, format)
     if options.pattern is not None:
         raise InputError(f"pattern chooses files of a folder, and {path} is a file. Leave it out.")
@@ -103,9 +118,10 @@ def locate(paths: Path | Sequence[Path], options: ReadOptions, format: str | Non
 
 def _locate_several(files: list[Path], format: str | None) -> Located:
     """Several files as one table, or as one document each with the format ``"folder"``."""
-    folder = next((file for file in files if os.path.isdir(file)), None)
+    folder = next((file for file in files if os.path.isdir(file) or is_archive(file)), None)
     if folder is not None:
-        raise InputError(f"{folder} is a folder, and other paths are named with it. Name one folder, or files alone.")
+        kind = "an archive" if is_archive(folder) else "a folder"
+        raise InputError(f"{folder} is {kind}, and other paths are named with it. Name it alone, or files alone.")
     if format == "folder":
         files = [Path(os.path.abspath(file)) for file in files]
         return Located("folder", files, Path(os.path.commonpath([file.parent for file in files])))
@@ -142,6 +158,8 @@ def default_name(paths: Path | Sequence[Path]) -> str:
     if os.path.isdir(path):
         return path.resolve().name or "corpus"
     name = without_compression(path).name
+    if is_archive(path):
+        return name.removesuffix(Path(name).suffix) or "corpus"
     if name.startswith("docword."):
         name = name.removeprefix("docword.").removesuffix(".txt")
     elif Path(name).suffix.lower() in {*_ENDINGS, ".txt"}:
@@ -153,24 +171,33 @@ def _locate_folder(folder: Path, options: ReadOptions, format: str | None) -> Lo
     """A folder of documents, or one table in several files, by the names of the files alone."""
     if format in _FILES:
         raise InputError(f"format {format!r} reads a single file, and {folder} is a folder. Name a file in it.")
-    files = list_files(folder, options.pattern)
+    archive = folder if is_archive(folder) else None
+    if archive is None:
+        files = list_files(folder, options.pattern)
+    else:
+        files = choose_files(archive, list_members(archive), options.pattern)
     kind = format or _kind(folder, files)
     if kind == "folder":
-        return Located(kind, files, folder)
-    parts = [file for file in files if not _is_about(file)]
+        return Located(kind, files, folder, archive)
+    if os.path.isdir(folder / _DELTA_LOG):
+        raise InputError(
+            f"{folder} is a Delta Lake table, whose folder also holds rows that were deleted. Write its current rows "
+            "to a folder of Parquet files, and name that."
+        )
+    parts = [file for file in files if not _is_about(file, folder)]
     if not parts:
         raise InputError(
             f"{folder} holds only files that describe data (README, LICENSE, names that begin with _), "
             "and no table. Name the table's file or folder."
         )
-    return Located(kind, parts, folder)
+    return Located(kind, parts, folder, archive)
 
 
 def _kind(folder: Path, files: Sequence[Path]) -> str:
     """The format of all `files`; ``"folder"`` if they are documents. Raises `InputError` if they are mixed."""
     if not any(map(_named_format, files)):
         return "folder"
-    parts = {_named_format(file) for file in files if not _is_about(file)}
+    parts = {_named_format(file) for file in files if not _is_about(file, folder)}
     kind = parts.pop() if len(parts) == 1 else None
     if kind in _TABLES:
         return kind
@@ -184,9 +211,10 @@ def _kind(folder: Path, files: Sequence[Path]) -> str:
     )
 
 
-def _is_about(file: Path) -> bool:
-    """Whether `file` describes the data beside it, by its name: README, LICENSE, _SUCCESS, _metadata."""
-    return file.name.startswith("_") or file.name.split(".")[0].lower() in _ABOUT
+def _is_about(file: Path, folder: Path) -> bool:
+    """Whether `file` in `folder` describes the data beside it, by its name: README, LICENSE, _SUCCESS, _temporary/0."""
+    hidden = any(part.startswith("_") for part in file.relative_to(folder).parts)
+    return hidden or file.name.split(".")[0].lower() in _ABOUT
 
 
 def _ending(file: Path) -> str:

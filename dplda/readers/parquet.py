@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from dplda.errors import InputError
 from dplda.readers.columns import Columns, ReadOptions, Row, choose, shortened, text_source
-from dplda.readers.files import check_unpacked, decode_field, open_bytes, reading, without_compression
+from dplda.readers.files import archive_of, check_unpacked, decode_field, open_bytes, reading, without_compression
 from dplda.readers.records import Defect, TextSource
 
 _BATCH_ROWS, _BATCH_BYTES = 1024, 1 << 26
@@ -124,7 +124,7 @@ def _is_text(kind: Any) -> bool:
 def _table(path: Path, strings: Sequence[str] = ()) -> Iterator[Any]:
     """Open a table; its columns `strings` are read as dictionaries."""
     with reading(path), tempfile.TemporaryFile() as spool, open_bytes(path) as stream:
-        packed = without_compression(path) != path
+        packed = without_compression(path) != path or archive_of(path) is not None
         if packed:  # Parquet is read from its end, so it must be unpacked first
             while part := stream.read(_SPOOLED_BYTES):
                 check_unpacked(path, spool.tell() + len(part))

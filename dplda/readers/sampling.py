@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 from dplda.readers.columns import ReadOptions
 from dplda.readers.delimited import table_records
 from dplda.readers.files import without_compression
-from dplda.readers.folder import folder_source
-from dplda.readers.formats import Located, locate, open_source
+from dplda.readers.formats import Located, locate, open_located
 from dplda.readers.parquet import first_rows, table_schema
 from dplda.readers.records import Defect, TextSource
 from dplda.readers.text_lines import json_records
@@ -91,7 +90,7 @@ def _open(
     located: Located, options: ReadOptions
 ) -> tuple[tuple[str, ...], dict[str, str], int | None, Iterator[Raw | Defect]]:
     """Names and types of the columns, the number of records if known, and the records."""
-    kind, files, _ = located
+    kind, files = located.kind, located.files
     if kind == "parquet":
         types, n_rows = table_schema(files)
         return tuple(types), types, n_rows, (Raw(row, 0) for row in first_rows(files, _RECORDS))
@@ -100,8 +99,7 @@ def _open(
         return names, {}, None, (_raw(record) for record in records)
     if kind in ("json", "jsonl"):
         return (), {}, None, (_object(record) for record in json_records(files, options, kind))
-    options = replace(options, pattern=None)  # it has chosen the files
-    source = folder_source(located.root, files, options) if kind == "folder" else open_source(files, options, kind)
+    source = open_located(located, options)
     if not isinstance(source, TextSource):
         return (), {}, source.total, iter(())
     texts = (
@@ -124,7 +122,7 @@ def _object(record: tuple[dict[str, Any], int] | Defect) -> Raw | Defect:
 
 
 def _extrapolate(located: Located, n_rows: int, n_bytes: int) -> int | None:
-    if not n_bytes or any(without_compression(file) != file for file in located.files):
+    if not n_bytes or located.archive is not None or any(without_compression(file) != file for file in located.files):
         return None
     return round(sum(file.stat().st_size for file in located.files) * n_rows / n_bytes)
 

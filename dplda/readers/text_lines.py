@@ -23,7 +23,16 @@ from dplda.readers.columns import (
     rows_after,
     text_source,
 )
-from dplda.readers.files import BOM, check_encoding, decode_field, decode_line, mended, raw_lines, record_lines
+from dplda.readers.files import (
+    BOM,
+    check_encoding,
+    decode_field,
+    decode_line,
+    file_size,
+    mended,
+    raw_lines,
+    record_lines,
+)
 from dplda.readers.json_arrays import MARKS, array_elements, is_array, malformed
 from dplda.readers.records import Defect, TextSource
 
@@ -138,7 +147,7 @@ def _json_columns(files: Sequence[Path], options: ReadOptions, arrays: frozenset
     parsed = islice((_parsed(raw, options.encoding) for raw in _raw_objects(files, arrays)), _SAMPLED_LINES)
     keys = [tuple(fields) for fields in parsed if isinstance(fields, dict)]
     first = files[0]
-    if not keys and all(file.stat().st_size == 0 for file in files):
+    if not keys and all(file_size(file) == 0 for file in files):
         raise InputError(f"{first} is empty.")
     if not keys:
         kind = "an array of JSON objects" if first in arrays else "JSON lines (one object a line)"
