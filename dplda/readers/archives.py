@@ -139,10 +139,10 @@ def _members(archive: Path, wanted: Collection[Path]) -> Generator[tuple[Path, B
 def _path(archive: Path, name: str) -> Path | None:
     """The path of a member below that of the archive; None if it is hidden. Raises `InputError` for an unsafe name."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
-    if ".." in parts or name.startswith(("/", "\\")) or not parts or "\0" in name:
+    if ".." in parts or name.startswith(("/", "\\")) or "\0" in name:
         raise InputError(f"{archive} holds a file whose name leads out of the archive. Pack it again.")
-    if any(part.startswith(".") for part in parts) or parts[0] == _FORKS:
-        return None
+    if not parts or any(part.startswith(".") for part in parts) or parts[0] == _FORKS:
+        return None  # ``./`` has no parts
     return archive.joinpath(*parts)
 
 

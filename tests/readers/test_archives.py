@@ -133,6 +133,14 @@ def test_a_cut_archive_is_one_clear_line(tmp_path: Path, ending: str) -> None:
     assert "\n" not in str(refused.value)
 
 
+def test_an_archive_of_the_folder_itself_is_read(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a.txt").write_text("a")
+    with tarfile.open(tmp_path / "x.tgz", "w:gz") as archive:
+        archive.add(tmp_path / "d", arcname="./")
+    assert texts(tmp_path / "x.tgz") == ["a"]
+
+
 def test_links_and_devices_in_an_archive_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "x.tar"
     with tarfile.open(path, "w") as archive:
