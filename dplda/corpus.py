@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import platform
+import shutil
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from dplda.readers.document_text import is_document
 from dplda.readers.files import reading
 from dplda.readers.formats import default_name, open_source
 from dplda.readers.in_memory import table_source, texts_source
+from dplda.readers.paths import STANDARD_INPUT, Named, find_paths, spool_standard_input
 from dplda.readers.reading_options import Fields, Reading, Tokenization
 from dplda.readers.records import DOCUMENT, CountedDocuments, CountSource, Defect, Source, TextSource
 from dplda.readers.word_lists import read_word_list
@@ -209,17 +211,22 @@ class Corpus:
         return [] if self._store is None else _describe(self._store)
 
 
-def read_corpus(path: str | Path, *, cache: str | Path | None = None, **reading: Unpack[Reading]) -> Corpus:
-    """Return a `Corpus` for the files at `path`. Its documents are read later, on first use.
+def read_corpus(path: Named, *, cache: str | Path | None = None, **reading: Unpack[Reading]) -> Corpus:
+    """Return a `Corpus` for the file or folder at `path`. Its documents are read later, on first use.
 
+    `path` may also be a pattern (``"tickets-*.csv"``), a list of files of one kind, or ``"-"`` for standard input,
+    which is kept in a private file in the cache as long as the corpus is used.
     Checks the public facts of the corpus now: path, format, columns and language.
     `reading` are the options of `dplda.readers.reading_options.Reading`; `cache` is the folder of prepared stores.
     Raises `InputError`, and `TypeError` for an unknown option.
     """
     _check_options("read_corpus", reading, Reading)
-    place = Path(path).expanduser()
     format = reading.get("format")
-    if format is None and (is_store(place) or is_partial(place)):
+    if path == STANDARD_INPUT:
+        return _read_standard_input(cache, reading)
+    places = find_paths(path)
+    place = places[0]
+    if format is None and len(places) == 1 and (is_store(place) or is_partial(place)):
         store = CountStore.open(place)
         if any(reading.get(name) for name in ("text_field", "id_field", "unit_field", "pattern")):
             raise InputError(
@@ -232,14 +239,14 @@ def read_corpus(path: str | Path, *, cache: str | Path | None = None, **reading:
         return Corpus(name, store.unit, _Prepared(store, name))
     options = _choose(ReadOptions, reading)
     tokenization = _tokenization(reading)
-    source = open_source(place, options, format)
+    source = open_source(places, options, format)
     if isinstance(source, TextSource):
         _check_tokenization(tokenization)
     else:
         _refuse_text_options(reading, f"{place} holds counts: leave it out, and give a public vocabulary if needed")
-    name = default_name(place)
+    name = default_name(places)
     return Corpus(
-        name, source.unit, _Raw(place, name, source, {**asdict(options), "format": format}, tokenization, cache)
+        name, source.unit, _Raw(places, name, source, {**asdict(options), "format": format}, tokenization, cache)
     )
 
 
@@ -276,6 +283,21 @@ def _refuse_text_options(reading: Mapping[str, Any], why: str) -> None:
     for name in _TEXT_ONLY:
         if reading.get(name) is not None:
             raise InputError(f"{name} works on text, and {why}.")
+
+
+def _read_standard_input(cache: str | Path | None, reading: Reading) -> Corpus:
+    """A corpus of what standard input holds; its file and its counts are removed with it."""
+    if reading.get("format") is None:
+        raise InputError("Standard input has no name that tells its format. Give --format, for example --format jsonl.")
+    file = spool_standard_input(_cache_root(cache))
+    try:
+        corpus = read_corpus(file, cache=file.parent, **reading)
+    except BaseException:
+        shutil.rmtree(file.parent, ignore_errors=True)
+        raise
+    corpus.name = None
+    weakref.finalize(corpus, shutil.rmtree, file.parent, ignore_errors=True)
+    return corpus
 
 
 def _choose(kind: type[_Options], reading: Mapping[str, Any]) -> _Options:
@@ -339,7 +361,7 @@ class _Prepared:
 class _Raw:
     """Files that passed their public checks."""
 
-    path: Path
+    paths: tuple[Path, ...]
     name: str
     source: Source
     options: dict[str, Any]
@@ -351,7 +373,7 @@ class _Raw:
         return self.tokenization.facts() if isinstance(self.source, TextSource) else {}
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
-        prepared = _cache_folder(self.cache) / _source_key(self.path, self.source.files, self.options | self.reading)
+        prepared = _cache_folder(self.cache) / _source_key(self.paths, self.source.files, self.options | self.reading)
         while not is_store(prepared):
             try:
                 self.write(prepared, progress, restart=False, notice=silent, key=key)
@@ -360,13 +382,13 @@ class _Raw:
         return CountStore.open(prepared)
 
     def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
-        request = {"corpus": os.path.realpath(self.path), **self.options, **self.reading}
+        request = {"corpus": _real(self.paths), **self.options, **self.reading}
         with StoreWriter(
             destination,
             unit=self.source.unit,
             name=self.name,
             reading=self.reading,
-            origin=_origin(request, _source_key(self.path, self.source.files, {})),
+            origin=_origin(request, _source_key(self.paths, self.source.files, {})),
             restart=restart,
             notice=notice,
             key=key,
@@ -435,8 +457,7 @@ def _cache_folder(cache: str | Path | None = None) -> Path:
 
     Creates it with mode 0700, because stores are private. Raises `InputError` if that fails.
     """
-    root = Path(cache or os.environ.get("DPLDA_CACHE") or platformdirs.user_cache_dir("dplda"))
-    folder = root.expanduser() / "stores"
+    folder = _cache_root(cache) / "stores"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
@@ -449,11 +470,22 @@ def _cache_folder(cache: str | Path | None = None) -> Path:
     return folder
 
 
-def _source_key(path: Path, files: Iterable[Path], options: dict[str, Any]) -> str:
-    """Name of the store of `path` read with `options`; depends on the path, size and time of each file."""
-    digest = hashlib.sha256(json.dumps([VERSION, os.path.realpath(path), options], sort_keys=True).encode())
-    with reading(path):
-        for file in files:
+def _cache_root(cache: str | Path | None) -> Path:
+    root = Path(cache or os.environ.get("DPLDA_CACHE") or platformdirs.user_cache_dir("dplda"))
+    return root.expanduser()
+
+
+def _real(paths: Sequence[Path]) -> str | list[str]:
+    """The absolute path, or paths if there are several."""
+    real = [os.path.realpath(path) for path in paths]
+    return real if len(real) > 1 else real[0]
+
+
+def _source_key(paths: Sequence[Path], files: Iterable[Path], options: dict[str, Any]) -> str:
+    """Name of the store of `paths` read with `options`; depends on the path, size and time of each file."""
+    digest = hashlib.sha256(json.dumps([VERSION, _real(paths), options], sort_keys=True).encode())
+    for file in files:
+        with reading(file):
             status = os.stat(file)
             stamp = f"\0{status.st_size}\0{status.st_mtime_ns}\n"
             digest.update(os.fsencode(file) + stamp.encode() + (b"extracted\n" if is_document(file) else b""))

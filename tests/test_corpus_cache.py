@@ -13,14 +13,14 @@ def test_the_key_follows_path_size_time_and_options(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text("text\n")
     os.utime(file, ns=(0, 0))
-    key = _source_key(file, [file], {"lemmas": False})
-    assert _source_key(file, [file], {"lemmas": False}) == key
-    assert _source_key(file, [file], {"lemmas": True}) != key
+    key = _source_key([file], [file], {"lemmas": False})
+    assert _source_key([file], [file], {"lemmas": False}) == key
+    assert _source_key([file], [file], {"lemmas": True}) != key
     os.utime(file, ns=(0, 1))
-    assert _source_key(file, [file], {"lemmas": False}) != key
+    assert _source_key([file], [file], {"lemmas": False}) != key
     file.write_text("text\nmore\n")
     os.utime(file, ns=(0, 0))
-    assert _source_key(file, [file], {"lemmas": False}) != key
+    assert _source_key([file], [file], {"lemmas": False}) != key
 
 
 def test_the_cache_is_where_it_is_asked_to_be_and_closed_to_others(
@@ -63,4 +63,4 @@ def test_a_cache_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
 
 def test_a_file_that_vanished_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
-        _source_key(tmp_path, [tmp_path / "gone"], {})
+        _source_key([tmp_path], [tmp_path / "gone"], {})

@@ -84,6 +84,7 @@ PRIVATE_NAMES = {
     "Curator": {"dplda.api", "dplda.mechanisms.exact_gate", "dplda.audit.games"},
     "ExactGate": {"dplda.api"},
     "counts_for": {"dplda.cli.run_commands", "dplda.evaluation.public_corpora"},
+    "read_sample": {"dplda.cli.check_command"},
 }
 DEFINED_IN = {
     **dict.fromkeys(
@@ -105,6 +106,7 @@ DEFINED_IN = {
     "Curator": "dplda.mechanisms.curator",
     "ExactGate": "dplda.mechanisms.exact_gate",
     "counts_for": "dplda.model.inference",
+    "read_sample": "dplda.readers.sampling",
 }
 ASKING = {"choose_words", "use_words", "word_frequencies", "size", "clip", "release", "decompose", "final_topics"}
 

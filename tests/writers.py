@@ -18,10 +18,10 @@ Row = tuple[str | None, str | int | float | None, str]
 NAMES = ("user", "note", "text")  # the text stands last, where the end of the line follows it
 
 
-def write_csv(dialect: str) -> Callable[[Sequence[Row]], bytes]:
+def write_csv(dialect: str, **options: Any) -> Callable[[Sequence[Row]], bytes]:
     def write(rows: Sequence[Row]) -> bytes:
         out = io.StringIO(newline="")
-        writer = csv.writer(out, dialect)
+        writer = csv.writer(out, dialect, **options)
         writer.writerow(NAMES)
         writer.writerows([(unit, other, text) for text, unit, other in rows])
         return out.getvalue().encode("utf-8", "surrogatepass")
@@ -35,6 +35,22 @@ def write_json_lines(*, ascii: bool) -> Callable[[Sequence[Row]], bytes]:
         return "".join(f"{record}\n" for record in records).encode()
 
     return write
+
+
+def write_json_array(*, ascii: bool, indent: int | None = None) -> Callable[[Sequence[Row]], bytes]:
+    return lambda rows: json.dumps(_records(rows), ensure_ascii=ascii, indent=indent).encode()
+
+
+def pandas_array(rows: Sequence[Row]) -> bytes:
+    return str(_pandas(rows).to_json(orient="records", indent=1)).encode()
+
+
+def polars_array(rows: Sequence[Row]) -> bytes:
+    return str(_polars(rows).write_json()).encode()
+
+
+def pandas_semicolons(rows: Sequence[Row]) -> bytes:
+    return str(_pandas(rows).to_csv(index=False, sep=";")).encode("utf-8-sig")
 
 
 def pandas_csv(rows: Sequence[Row]) -> bytes:
@@ -103,15 +119,29 @@ WRITERS: dict[str, tuple[str, Callable[[Sequence[Row]], bytes]]] = {  # the file
     "csv excel": ("csv", write_csv("excel")),
     "csv excel-tab": ("tsv", write_csv("excel-tab")),
     "csv unix": ("csv", write_csv("unix")),
+    "csv excel semicolons": ("csv", write_csv("excel", delimiter=";")),
+    "csv unix bars": ("csv", write_csv("unix", delimiter="|")),
+    "pandas semicolons": ("csv", pandas_semicolons),
     "pandas csv": ("csv", pandas_csv),
     "polars csv": ("csv", polars_csv),
     "arrow csv": ("csv", arrow_csv),
     "json ascii": ("jsonl", write_json_lines(ascii=True)),
     "json utf-8": ("jsonl", write_json_lines(ascii=False)),
+    "json array ascii": ("json", write_json_array(ascii=True)),
+    "json array indented": ("json", write_json_array(ascii=False, indent=2)),
+    "pandas array": ("json", pandas_array),
+    "polars array": ("json", polars_array),
     "pandas json": ("jsonl", pandas_json),
     "polars json": ("jsonl", polars_json),
     "pandas parquet": ("parquet", pandas_parquet),
     "polars parquet": ("parquet", polars_parquet),
     "arrow parquet": ("parquet", arrow_parquet),
 }
-SURROGATES = ("csv excel", "csv excel-tab", "csv unix", "json ascii")  # these write lone surrogates
+SURROGATES = (
+    "csv excel",
+    "csv excel-tab",
+    "csv unix",
+    "csv excel semicolons",
+    "json ascii",
+    "json array ascii",
+)  # these write lone surrogates

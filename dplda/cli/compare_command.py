@@ -34,6 +34,7 @@ from dplda.config import DEFAULTS, NO_NOISE, PLACEMENTS, SOUND
 from dplda.errors import InputError
 from dplda.model import load
 from dplda.model.model_files import refuse_existing
+from dplda.readers.paths import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from dplda.evaluation.grid import Grid
@@ -163,6 +164,8 @@ def _grid(path: str | None, options: dict[str, Any], ledger_path: Path | None, *
         n_topics = planted if n_topics is None else n_topics
         facts = {"documents": documents, "words": n_words, "planted_topics": planted, "mean_length": length}
     else:
+        if path == STANDARD_INPUT:
+            raise click.UsageError("A comparison reads CORPUS again when it resumes: name a file, not standard input.")
         corpus = read(path, options)
         words = public_words(options["vocabulary"], corpus)
         if words is None and corpus.public_vocabulary is not None:

@@ -18,14 +18,14 @@ def corpus() -> None:
 
 
 @corpus.command("import")
-@click.argument("source", metavar="CORPUS")
+@click.argument("source", metavar="CORPUS...", nargs=-1, required=True)
 @click.argument("destination", metavar="STORE", type=click.Path(path_type=Path))
 @reading_options
 @click.option("--restart", is_flag=True, help="Discard the partial store of an interrupted import, and start over.")
 @json_option
 @ledger_option
 def import_(
-    source: str, destination: Path, restart: bool, as_json: bool, ledger_path: Path | None, **options: Any
+    source: tuple[str, ...], destination: Path, restart: bool, as_json: bool, ledger_path: Path | None, **options: Any
 ) -> None:
     """Read CORPUS once and write it as a prepared store, a new folder that can be given as CORPUS to every command.
 
@@ -65,10 +65,10 @@ def _note(line: str) -> None:
 
 
 @corpus.command()
-@click.argument("source", metavar="CORPUS")
+@click.argument("source", metavar="CORPUS...", nargs=-1, required=True)
 @reading_options
 @json_option
-def info(source: str, as_json: bool, **options: Any) -> None:
+def info(source: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Show public facts of CORPUS. Nothing that depends on the contents of documents is read."""
     opened = read(source, options)
     words = opened.public_vocabulary

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from dplda.accounting.events import at_least
 from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.options import (
     MODELS,
+    READING_NAMES,
     adjacency_option,
+    corpus_argument,
     dataset_option,
     delta_option,
     epsilon_option,
@@ -26,7 +29,7 @@ from dplda.cli.options import (
     vocabulary_option,
 )
 from dplda.cli.run_commands import show_topics, topics_json
-from dplda.config import CALIBRATIONS, DEFAULTS, DEVICES, ENGINES, PLACEMENTS
+from dplda.config import CALIBRATIONS, DEFAULTS, DEVICES, ENGINES, PLACEMENTS, FitSettings
 
 if TYPE_CHECKING:
     from dplda.ledger import Ledger
@@ -52,7 +55,7 @@ def _edge_parts(value: str) -> dict[str, float]:
 
 
 @click.command()
-@click.argument("corpus")
+@corpus_argument
 @topics_option
 @epsilon_option
 @delta_option
@@ -98,19 +101,26 @@ def _edge_parts(value: str) -> dict[str, float]:
     help="Device for the passes over CORPUS; auto uses a GPU if there is one.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")
+@click.option(
+    "--dry-run", is_flag=True, help="Check the options and CORPUS as `dplda check` does, and reserve nothing."
+)
 @click.option("--simulate", is_flag=True, help="Draw repeatable noise from --seed. The result is NOT PRIVATE.")
 @click.option("--seed", type=int, help="Seed of the noise of --simulate [0].")
 @reading_options
 @json_option
 @ledger_option
-def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
+def fit(corpus: tuple[str, ...], as_json: bool, ledger_path: Path | None, **options: Any) -> None:
     """Learn topics from CORPUS under a privacy budget, save the model and show the topics.
 
-    CORPUS is a folder of text files, a .jsonl, .csv, .tsv or .parquet file, a bag-of-words file, or a store
-    written by `dplda corpus import`.
+    CORPUS is a folder of text files, a .jsonl, .json, .csv, .tsv or .parquet file, several such files of one kind
+    or a pattern ('tickets-*.csv'), a bag-of-words file, a store written by `dplda corpus import`, or - for standard
+    input.
     """
     seed = _seed(options)
     reading = {**options, "unit_field": _unit_field(options)}
+    if options["dry_run"]:
+        _dry_run(corpus, reading, public_words(options["vocabulary"], None), seed, as_json=as_json)
+        return
     source = read(corpus, reading)
     words = public_words(options["vocabulary"], source)
     ledger = open_ledger(ledger_path)
@@ -136,6 +146,44 @@ def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
         print_json(_record(model, folder, seconds))
     else:
         _tell(model, folder, ledger)
+
+
+def _dry_run(
+    corpus: tuple[str, ...], options: dict[str, Any], words: list[str] | None, seed: int | None, *, as_json: bool
+) -> None:
+    """Check the settings of the run and look at CORPUS, without a ledger. Raises `InputError`."""
+    from dplda.api import UNNAMED, Request
+    from dplda.cli.check_command import examine, show
+
+    names = (
+        *("epsilon", "delta", "adjacency", "max_vocabulary", "max_document_frequency", "alpha0"),
+        *("placement", "calibration", "split", "engine", "scheduler", "device"),
+    )
+    settings = FitSettings.of(
+        **{name: options[name] for name in names},
+        topics=options["n_topics"],
+        words=None if words is None else tuple(words),
+        simulate_seed=seed,
+    )
+    report = examine(corpus, options, _other_words())
+    if not report.problems:
+        Request(read(corpus, report.options), settings, options["dataset"] or UNNAMED)
+    show(report, as_json=as_json)
+
+
+def _other_words() -> list[str]:
+    """The options of this command line that are not about reading CORPUS, as they are typed."""
+    context = click.get_current_context()
+    left_out = {"corpus", "dry_run", "unit", "as_json", *READING_NAMES}
+    words = list[str]()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if name in left_out or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[name]
+        text = ",".join(f"{edge}={part}" for edge, part in value.items()) if isinstance(value, dict) else str(value)
+        words += [parameter.opts[-1]] if value is True else [parameter.opts[-1], text]
+    return words
 
 
 def _seed(options: dict[str, Any]) -> int | None:

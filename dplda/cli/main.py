@@ -14,6 +14,7 @@ import click
 from dplda import __version__
 from dplda.cli.audit_command import audit
 from dplda.cli.budget_command import budget
+from dplda.cli.check_command import check
 from dplda.cli.compare_command import compare
 from dplda.cli.console import clean
 from dplda.cli.corpus_command import corpus
@@ -31,7 +32,7 @@ def cli() -> None:
     """Learn topics from private text, and release only what is differentially private."""
 
 
-for _command in (fit, compare, plan, topics, report, runs, budget, corpus, transform, export, audit):
+for _command in (check, fit, compare, plan, topics, report, runs, budget, corpus, transform, export, audit):
     cli.add_command(_command)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -63,6 +63,7 @@ adjacency_option = click.option(
 dataset_option = click.option(
     "--dataset", metavar="NAME", help="Name of the dataset whose budget is charged [the name of CORPUS]."
 )
+corpus_argument = click.argument("corpus", nargs=-1, required=True)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 ledger_option = click.option(
     "--ledger",
@@ -88,6 +89,10 @@ _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.op
         "is_flag": True,
         "default": None,
         "help": "CSV or TSV: treat each line as one record, even inside quotation marks.",
+    },
+    "delimiter": {
+        "metavar": "CHAR",
+        "help": "CSV: the character between fields, such as ';', or tab [a comma, or what the header shows].",
     },
     "multiline": {
         "is_flag": True,
@@ -129,12 +134,13 @@ def learning_options(command: _Command) -> _Command:
     return command
 
 
-def read(path: str, options: dict[str, Any], defaults: dict[str, Any] | None = None) -> Corpus:
-    """Open the corpus at `path`; the user's reading `options` override `defaults`."""
+def read(path: str | Sequence[str], options: dict[str, Any], defaults: dict[str, Any] | None = None) -> Corpus:
+    """Open the corpus at `path`, or in several files; the user's reading `options` override `defaults`."""
     from dplda.corpus import read_corpus
 
     chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
-    return read_corpus(path, **(defaults or {}) | chosen)
+    named = path if isinstance(path, str) or len(path) > 1 else path[0]
+    return read_corpus(named, **(defaults or {}) | chosen)
 
 
 def public_words(vocabulary: Path | None, corpus: Corpus | None) -> list[str] | None:

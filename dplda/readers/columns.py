@@ -47,6 +47,7 @@ class ReadOptions:
     encoding: str | None = None
     pattern: str | None = None
     one_line: bool = False
+    delimiter: str | None = None
 
     @property
     def unit(self) -> str:
@@ -164,4 +165,9 @@ def _listed(names: Sequence[str] | None) -> str:
         return "It has no columns."
     if not all(_NAME.fullmatch(name) for name in names):  # it may be a document of a table without a header
         return f"Its {len(names)} columns have no plain names: does its first line name them?"
-    return f"Its columns: {', '.join(names[:_LISTED])}{', ...' if len(names) > _LISTED else ''}."
+    return f"Its columns: {shortened(names)}."
+
+
+def shortened(names: Sequence[str]) -> str:
+    """The first `names`, separated by commas."""
+    return f"{', '.join(names[:_LISTED])}{', ...' if len(names) > _LISTED else ''}"

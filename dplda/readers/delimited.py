@@ -26,10 +26,73 @@ from dplda.readers.records import Defect, TextSource
 
 _CHUNK, _LARGEST_CHUNK = 1 << 20, 1 << 24  # bytes of one read: usual, and maximum for a long record
 _HEADER_BYTES, _MOST_COLUMNS = 1 << 20, 100_000  # maximum size of the header in bytes and in columns
+_NO_DELIMITERS = '"\r\n\0'
 _DOUBLED = 1000  # maximum doubled quotation marks in one pattern match; `walk` parses fields with more
-_NAMES = {b",": "CSV", b"\t": "TSV"}
+_NAMES = {b"\t": "TSV"}
+_OTHERS = (b";", b"\t", b"|")  # delimiters of CSV files that have no commas
 _MISPLACED = {b"\r": "carriage return", b"\n": "line feed"}
 _Fields = Sequence[bytes]  # raw fields of a record, with their quotation marks
+
+
+def csv_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
+    """The CSV files as one table, as `delimited_source`.
+
+    The delimiter is that of the options. Without one it is a comma, except if the first header has no comma outside
+    quotation marks, but semicolons, tabs or vertical bars. The header is public, and no record decides.
+    """
+    return delimited_source(files, options, declared_delimiter(options) or _guess_delimiter(files, options))
+
+
+def tsv_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
+    """The TSV files as one table, as `delimited_source`; the options may name another delimiter than a tab."""
+    return delimited_source(files, options, declared_delimiter(options) or b"\t")
+
+
+def table_records(
+    files: Sequence[Path], options: ReadOptions, kind: str
+) -> tuple[tuple[str, ...], Iterator[dict[str, str | Defect] | Defect]]:
+    """The columns of the first of `files`, and all records with the values of all columns. Raises `InputError`."""
+    delimiter = declared_delimiter(options) or (b"\t" if kind == "tsv" else _guess_delimiter(files, options))
+    check_encoding(options.encoding, records=True, marks=delimiter.decode())
+    tables = [table for file in files if (table := _table(file, options, delimiter)) is not None]
+    if not tables:
+        raise InputError(f"{files[0]} is empty: its first line must name the columns.")
+    return tuple(tables[0].names), (record for table in tables for record in table.all_fields())
+
+
+def declared_delimiter(options: ReadOptions) -> bytes | None:
+    """The delimiter of the options: one ASCII character, or ``tab``. Raises `InputError` for anything else."""
+    if options.delimiter is None:
+        return None
+    delimiter = "\t" if options.delimiter in ("tab", "\\t") else options.delimiter
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter.isalnum() or delimiter in _NO_DELIMITERS:
+        raise InputError(
+            f"delimiter must be one ASCII character other than a letter, a digit, a quotation mark or a line break, "
+            f"or tab; got {options.delimiter!r}."
+        )
+    return delimiter.encode()
+
+
+def _guess_delimiter(files: Sequence[Path], options: ReadOptions) -> bytes:
+    """The delimiter of the first header. Raises `InputError` if several characters could be it."""
+    path, start = next(((file, start) for file in files if (start := _start(file)).strip(b"\r\n")), (files[0], b""))
+    if _has_columns(start, b","):
+        return b","
+    found = [other for other in _OTHERS if _has_columns(start, other)]
+    if len(found) > 1:
+        raise InputError(
+            f"The first line of {path} has no comma, but more than one of semicolon, tab and vertical bar. Name the "
+            "character between fields with --delimiter, for example --delimiter ';'."
+        )
+    return found[0] if found else b","
+
+
+def _has_columns(start: bytes, delimiter: bytes) -> bool:
+    """Whether the first line of the text `start` has several fields that `delimiter` separates."""
+    with suppress(_Malformed):
+        walked = _Grammar(delimiter, crlf=_begins_with_crlf_line(start)).walk(start, 0, 2)
+        return not isinstance(walked, bytes) and len(walked[0]) > 1
+    return False
 
 
 def delimited_source(files: Sequence[Path], options: ReadOptions, delimiter: bytes) -> TextSource:
@@ -37,7 +100,7 @@ def delimited_source(files: Sequence[Path], options: ReadOptions, delimiter: byt
 
     Raises `InputError` if a header is missing or lacks a column, or if all files are empty.
     """
-    check_encoding(options.encoding, records=True)
+    check_encoding(options.encoding, records=True, marks=delimiter.decode())
     tables = [table for file in files if (table := _table(file, options, delimiter)) is not None]
     if not tables:
         raise InputError(f"{files[0]} is empty: its first line must name the columns.")
@@ -70,7 +133,7 @@ class _Grammar:
         """
         field = rb'(?:"%b"|%b)' % (self._quoted.pattern, self._plain.pattern)
         fields = [rb"(%b)" % field if place in wanted else field for place in range(n_fields)]
-        return re.compile(self.delimiter.join(fields) + self._close)
+        return re.compile(re.escape(self.delimiter).join(fields) + self._close)
 
     def walk(self, buffer: bytes, at: int, most: int) -> tuple[list[slice], int] | bytes:
         """Parse the record that begins `at`. Return its first `most` fields, and where the next one begins.
@@ -110,7 +173,7 @@ class _Grammar:
 
     @cached_property
     def _plain(self) -> re.Pattern[bytes]:
-        return re.compile(rb'[^"%b\n%b]*' % (self.delimiter, rb"\r" if self.crlf else b""))
+        return re.compile(rb'[^"%b\n%b]*' % (re.escape(self.delimiter), rb"\r" if self.crlf else b""))
 
     @cached_property
     def _quoted(self) -> re.Pattern[bytes]:
@@ -118,7 +181,7 @@ class _Grammar:
 
     @cached_property
     def _follows(self) -> re.Pattern[bytes]:
-        return re.compile(self.delimiter + rb"|" + self._close)
+        return re.compile(re.escape(self.delimiter) + rb"|" + self._close)
 
 
 @dataclass(frozen=True)
@@ -145,6 +208,18 @@ class _Table:
 
         records = self._lines(places) if self.options.one_line else self._records(places)
         return rows_after(skip, islice(records, 1, None), row)  # without the header
+
+    def all_fields(self) -> Iterator[dict[str, str | Defect] | Defect]:
+        """The values of all columns of each record, without the header."""
+        places = range(len(self.names))
+        value, encoding = self.grammar.value, self.options.encoding
+        records = self._lines(places) if self.options.one_line else self._records(places)
+        for fields in islice(records, 1, None):
+            if isinstance(fields, Defect):
+                yield fields
+            else:
+                values = [decode_field(value(field), encoding) for field in fields]
+                yield dict(zip(self.names, values, strict=True))
 
     def _records(self, places: Sequence[int]) -> Iterator[_Fields | Defect]:
         """The fields at `places` of each record, header included. Raises `InputError` if the file is malformed."""
@@ -205,7 +280,7 @@ class _Table:
 
     def _malformed(self, line: int, wrong: str) -> InputError:
         return InputError(
-            f"{self.path} is not well-formed {_NAMES[self.grammar.delimiter]}: in the record that begins "
+            f"{self.path} is not well-formed {_NAMES.get(self.grammar.delimiter, 'CSV')}: in the record that begins "
             f"on line {line:,} (exact, not private, not for publication) a {wrong}. Export it again, as CSV "
             "that doubles quotation marks, JSON lines or Parquet; or, if each line is one record, give --one-line "
             "(one_line=True)."
@@ -237,10 +312,7 @@ def _lines(path: Path) -> Iterator[bytes | None]:
 
 def _table(path: Path, options: ReadOptions, delimiter: bytes) -> _Table | None:
     """The table of a file; None for an empty file."""
-    with open_bytes(path) as stream:
-        start = stream.read(_HEADER_BYTES)
-        whole = len(start) < _HEADER_BYTES
-    start = start.removeprefix(BOM).lstrip(b"\r\n") + (b"\n" if whole else b"")
+    start = _start(path)
     if not start.strip(b"\r\n"):
         return None
     grammar = _Grammar(delimiter, crlf=_begins_with_crlf_line(start) and not options.one_line)
@@ -252,6 +324,14 @@ def _table(path: Path, options: ReadOptions, delimiter: bytes) -> _Table | None:
     if Defect.UNDECODABLE in names:
         raise InputError(f"The first line of {path} is not {options.encoding}. Check --encoding.")
     return _Table(path, grammar, [str(name).strip() for name in names], options)
+
+
+def _start(path: Path) -> bytes:
+    """The beginning of a file, from its first line that is not empty; a small file whole, with a line end."""
+    with open_bytes(path) as stream:
+        start = stream.read(_HEADER_BYTES)
+    whole = len(start) < _HEADER_BYTES
+    return start.removeprefix(BOM).lstrip(b"\r\n") + (b"\n" if whole else b"")
 
 
 def _begins_with_crlf_line(start: bytes) -> bool:

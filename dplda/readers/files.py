@@ -6,11 +6,15 @@ therefore damages its own field, and no other field of its record or of another 
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import gzip
+import io
+import lzma
+import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -23,6 +27,10 @@ _MARKS = '"\t\n\r,'  # characters that delimit fields and records
 _UTF_8_SIG = codecs.lookup("utf-8-sig")
 _UNPACKED = 1 << 30  # bytes to which a compressed file of any size may unpack
 _EXPANSION = 256  # maximum ratio of unpacked to compressed size for files that unpack to more than `_UNPACKED` bytes
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "Zstandard"}
+ARCHIVES = (".zip", ".tar", *(f".tar{ending}" for ending in COMPRESSIONS), ".tgz", ".tbz2", ".txz")
+_PACKED_BYTES = 1 << 16
+_XZ_MEMORY = 1 << 28  # bytes that the decoder of an .xz file may take; the largest preset of xz takes 65 MiB
 _BOMS = (  # UTF-32 first, because its little-endian mark starts with that of UTF-16
     (BOM, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -39,29 +47,129 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise InputError(f"{path} does not exist. Check the path.") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise InputError(f"{path} is not a whole gzip file. Download it again, or drop the .gz ending.") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError):
+        raise _damaged(path) from None
     except OSError as error:
+        if error.errno is None and path.suffix.lower() in _UNPACKERS:  # of bz2, and of Arrow for zstd
+            raise _damaged(path) from None
         raise InputError(f"Cannot read {path}: {error.strerror or 'input/output error'}.") from None
+
+
+def _damaged(path: Path) -> InputError:
+    ending = path.suffix.lower()
+    return InputError(
+        f"{path} is not a whole {COMPRESSIONS.get(ending, 'compressed')} file, or needs more memory than a reader "
+        f"should give it. Download it again, or drop the {ending} ending if it is not compressed."
+    )
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
-    """Open `path`, with gzip if its name ends in .gz. Raises `InputError` if the file is damaged."""
-    with reading(path):
-        opener = open if without_gz(path) == path else gzip.open
-        with opener(path, "rb") as stream:
-            yield cast(BinaryIO, stream)
+    """Open `path`, which may be in an archive, and decompress it if its name ends in .gz, .bz2, .xz or .zst.
+
+    Raises `InputError` if the file is damaged.
+    """
+    from dplda.readers.archives import open_member  # which reads archives with this function
+
+    archive = archive_of(path)
+    unpack = _UNPACKERS.get(path.suffix.lower())
+    with (
+        reading(path),
+        open(path, "rb") if archive is None else open_member(archive, path) as packed,
+        nullcontext(packed) if unpack is None else unpack(packed) as stream,
+    ):
+        yield stream
 
 
-def without_gz(path: Path) -> Path:
-    """`path` without a final .gz."""
-    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
+def archive_of(path: Path) -> Path | None:
+    """The archive that the file `path` is in; None if it is a file on disk."""
+    if not any(ending in os.fspath(path).lower() for ending in ARCHIVES):
+        return None
+    return next((parent for parent in path.parents if is_archive(parent)), None)
+
+
+def is_archive(path: Path) -> bool:
+    """Whether `path` is a file whose name is that of an archive."""
+    return path.name.lower().endswith(ARCHIVES) and os.path.isfile(path)
+
+
+def file_size(path: Path) -> int:
+    """The size of a file on disk, compressed or not; that of the whole archive for a file in an archive."""
+    return (archive_of(path) or path).stat().st_size
+
+
+def without_compression(path: Path) -> Path:
+    """`path` without a final .gz, .bz2, .xz or .zst."""
+    return path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+
+
+class _XzFile(io.RawIOBase):
+    """The content of an .xz file. `lzma.open` would let the file say how much memory it takes, up to 4 GiB."""
+
+    def __init__(self, packed: BinaryIO) -> None:
+        self._file = packed
+        self._decoder = self._new_decoder()
+        self._packed = b""
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read up to ``len(buffer)`` bytes. Raises `EOFError` for a cut file and `LZMAError` for a damaged one."""
+        while True:
+            if self._decoder.eof:
+                self._packed = self._decoder.unused_data.lstrip(b"\0") or self._packed_after_padding()
+                if not self._packed:
+                    return 0
+                self._decoder = self._new_decoder()  # streams may follow each other
+            if self._decoder.needs_input and not self._packed:
+                self._packed = self._file.read(_PACKED_BYTES)
+                if not self._packed:
+                    raise EOFError
+            content = self._decoder.decompress(self._packed, len(buffer))
+            self._packed = b""
+            if content:
+                buffer[: len(content)] = content
+                return len(content)
+
+    def _packed_after_padding(self) -> bytes:
+        while packed := self._file.read(_PACKED_BYTES):
+            if packed := packed.lstrip(b"\0"):
+                return packed
+        return b""
+
+    @staticmethod
+    def _new_decoder() -> lzma.LZMADecompressor:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+
+
+def _unpack_gz(packed: BinaryIO) -> BinaryIO:
+    return cast(BinaryIO, gzip.GzipFile(fileobj=packed, mode="rb"))
+
+
+def _unpack_bz2(packed: BinaryIO) -> BinaryIO:
+    return cast(BinaryIO, bz2.BZ2File(packed))
+
+
+def _unpack_xz(packed: BinaryIO) -> BinaryIO:
+    return io.BufferedReader(_XzFile(packed), _PACKED_BYTES)
+
+
+def _unpack_zst(packed: BinaryIO) -> BinaryIO:
+    """A reader of Arrow's decoder, which takes at most 128 MiB of memory."""
+    import pyarrow as pa
+
+    return io.BufferedReader(pa.CompressedInputStream(packed, "zstd"), _PACKED_BYTES)
+
+
+_UNPACKERS = {".gz": _unpack_gz, ".bz2": _unpack_bz2, ".xz": _unpack_xz, ".zst": _unpack_zst}
+_UNPACKERS |= {".tgz": _unpack_gz, ".tbz2": _unpack_bz2, ".txz": _unpack_xz}
 
 
 def check_unpacked(path: Path, n_bytes: int) -> None:
     """Raise `InputError` if `path` unpacks to so many bytes that it may be a decompression bomb."""
-    if n_bytes > max(_UNPACKED, _EXPANSION * path.stat().st_size):
+    if n_bytes > max(_UNPACKED, _EXPANSION * file_size(path)):
         raise InputError(
             f"{path} unpacks to more than {_EXPANSION} times its size. If the file is what you expect, store it "
             "uncompressed."
@@ -155,24 +263,25 @@ def mended(value: Any) -> Any:
         return value
 
 
-def check_encoding(encoding: str | None, *, records: bool) -> None:
+def check_encoding(encoding: str | None, *, records: bool, marks: str = "") -> None:
     """Raise `InputError` for an unknown encoding and, for a format of `records`, for one in which they cannot be cut.
 
-    Line breaks, quotation marks and commas must be encoded as in ASCII, and these bytes must not occur in any other
-    character.
+    Line breaks, quotation marks, commas and the other `marks` of the format must be encoded as in ASCII, and these
+    bytes must not occur in any other character.
     """
     if encoding is None:
         return
+    marks += _MARKS
     try:
-        plain = all(mark.encode(encoding) == mark.encode() for mark in _MARKS) or codecs.lookup(encoding) == _UTF_8_SIG
-        others = "".join(chr(code) for code in range(1 << 16) if chr(code) not in _MARKS)
-        mixed = any(mark.encode() in others.encode(encoding, "ignore") for mark in _MARKS) if records else False
+        plain = all(mark.encode(encoding) == mark.encode() for mark in marks) or codecs.lookup(encoding) == _UTF_8_SIG
+        others = "".join(chr(code) for code in range(1 << 16) if chr(code) not in marks)
+        mixed = any(mark.encode() in others.encode(encoding, "ignore") for mark in marks) if records else False
     except (LookupError, ValueError):
         raise InputError(
             f"encoding {encoding!r} is unknown. Use a Python codec name such as utf-8 or cp1252."
         ) from None
     if records and (mixed or not plain):
         raise InputError(
-            f"encoding {encoding!r} writes line breaks, quotation marks or commas inside other characters. Convert the "
-            "file to UTF-8 first."
+            f"encoding {encoding!r} writes line breaks, quotation marks, commas or other marks of the format inside "
+            "other characters. Convert the file to UTF-8 first."
         )

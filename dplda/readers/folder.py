@@ -62,6 +62,14 @@ def list_files(folder: Path, pattern: str | None = None) -> list[Path]:
             folders[:] = [name for name in folders if not name.startswith(".")]
             paths = (os.path.join(directory, name) for name in names if not name.startswith("."))
             files += [Path(path) for path in paths if _is_file(path)]
+    return choose_files(folder, files, pattern)
+
+
+def choose_files(folder: Path, files: Sequence[Path], pattern: str | None) -> list[Path]:
+    """Those of the `files` in `folder`, sorted, whose names or relative paths match `pattern`.
+
+    Raises `InputError` if no file is left.
+    """
     if not files:
         raise InputError(f"{folder} holds no files to read (hidden files are not read).")
     chosen = [file for file in files if pattern is None or _matches(file, folder, pattern)]

@@ -5,25 +5,30 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from dplda.errors import InputError
+from dplda.readers.archives import archive_source, check_parts, list_members
 from dplda.readers.columns import ReadOptions
 from dplda.readers.counted_files import ldac_source, mtx_source, npz_source, svmlight_source, uci_source
-from dplda.readers.delimited import delimited_source
+from dplda.readers.delimited import csv_source, tsv_source
 from dplda.readers.document_text import DOCUMENT_ENDINGS, is_document
-from dplda.readers.files import without_gz
-from dplda.readers.folder import document_source, folder_source, list_files
+from dplda.readers.files import is_archive, without_compression
+from dplda.readers.folder import choose_files, document_source, folder_source, list_files
 from dplda.readers.parquet import parquet_source
+from dplda.readers.paths import common_name
 from dplda.readers.records import Source, TextSource
-from dplda.readers.text_lines import jsonl_source, mallet_source
+from dplda.readers.text_lines import json_source, jsonl_source, lines_source, mallet_source
 
 _TABLES: dict[str, Callable[[Sequence[Path], ReadOptions], TextSource]] = {  # may consist of several files
     "jsonl": jsonl_source,
-    "csv": partial(delimited_source, delimiter=b","),
-    "tsv": partial(delimited_source, delimiter=b"\t"),
+    "json": json_source,
+    "csv": csv_source,
+    "tsv": tsv_source,
     "parquet": parquet_source,
+    "lines": lines_source,
 }
 _FILES: dict[str, Callable[[Path, ReadOptions], Source]] = {
     "mallet": mallet_source,
@@ -38,6 +43,7 @@ FORMATS = ("folder", *_TABLES, *_FILES)
 _ENDINGS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "json",
     ".csv": "csv",
     ".tsv": "tsv",
     ".parquet": "parquet",
@@ -51,43 +57,111 @@ _ENDINGS = {
     ".libsvm": "svmlight",
     ".npz": "npz",
 }
+_PLAIN = (".txt", ".text")
+_DELTA_LOG = "_delta_log"
 _ABOUT = ("readme", "license", "licence")  # files that describe a table in parts
 
 
-def open_source(path: Path, options: ReadOptions, format: str | None = None) -> Source:
-    """Run the public checks of `path` and return its source, without reading documents.
+class Located(NamedTuple):
+    """The `kind` (format) of a corpus and its `files`; `root` is the folder of the kind ``"folder"``.
 
-    Raises `InputError` if the path is missing, the format unknown, or a check of the reader fails.
+    `archive` is the archive that the files are in, if there is one.
     """
-    if not os.path.exists(path):  # Path.exists raises without permission
-        raise InputError(f"{path} does not exist. Check the path.")
+
+    kind: str
+    files: list[Path]
+    root: Path
+    archive: Path | None = None
+
+
+def open_source(paths: Path | Sequence[Path], options: ReadOptions, format: str | None = None) -> Source:
+    """Run the public checks of a path, or of several files of one kind, and return the source of its documents.
+
+    Reads no documents. Raises `InputError` if a path is missing, the format unknown, or a check of the reader fails.
+    """
+    return open_located(locate(paths, options, format), options)
+
+
+def open_located(located: Located, options: ReadOptions) -> Source:
+    """The source of files whose format is known. Raises `InputError` if a check of the reader fails."""
+    kind, files, root, archive = located
+    if options.delimiter is not None and kind not in ("csv", "tsv"):
+        raise InputError(f"delimiter is for CSV and TSV files, and {files[0]} is read as {kind}. Leave it out.")
+    if kind == "folder":
+        return folder_source(root, files, options) if archive is None else archive_source(archive, files, options)
+    if archive is not None:  # whose size and time stand for those of the files in it
+        check_parts(archive, len(files))
+        return replace(_TABLES[kind](files, options), files=(archive,))
+    return _TABLES[kind](files, options) if kind in _TABLES else _FILES[kind](files[0], options)
+
+
+def locate(paths: Path | Sequence[Path], options: ReadOptions, format: str | None = None) -> Located:
+    """Find the files of a corpus and their format, by names and options alone. Raises `InputError`."""
+    files = [paths] if isinstance(paths, Path) else list(paths)
+    for path in files:
+        if not os.path.exists(path):  # Path.exists raises without permission
+            raise InputError(f"{path} does not exist. Check the path.")
     if format is not None and format not in FORMATS:
         raise InputError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
-    if os.path.isdir(path):
-        return _open_folder(path, options, format)
+    path = files[0]
+    if len(files) == 1 and (os.path.isdir(path) or is_archive(path)):
+        return _locate_folder(path, options, format)
     if options.pattern is not None:
         raise InputError(f"pattern chooses files of a folder, and {path} is a file. Leave it out.")
-    chosen = format or _guess_format(path)
-    if chosen == "folder":
+    if len(files) > 1:
+        return _locate_several(files, format)
+    kind = format or _guess_format(path)
+    if kind == "folder":
         raise InputError(
             f"format 'folder' reads a folder, and {path} is a file. Name the folder, or leave --format out."
         )
-    return _TABLES[chosen]([path], options) if chosen in _TABLES else _FILES[chosen](path, options)
+    return Located(kind, files, path.parent)
+
+
+def _locate_several(files: list[Path], format: str | None) -> Located:
+    """Several files as one table, or as one document each with the format ``"folder"``."""
+    folder = next((file for file in files if os.path.isdir(file) or is_archive(file)), None)
+    if folder is not None:
+        kind = "an archive" if is_archive(folder) else "a folder"
+        raise InputError(f"{folder} is {kind}, and other paths are named with it. Name it alone, or files alone.")
+    if format == "folder":
+        files = [Path(os.path.abspath(file)) for file in files]
+        return Located("folder", files, Path(os.path.commonpath([file.parent for file in files])))
+    kinds = {format or _guess_format(file) for file in files}
+    if len(kinds) > 1:
+        raise InputError(
+            f"The files are of several kinds ({', '.join(sorted(kinds))}). Name files of one kind, or give --format "
+            "folder to read each file as one document."
+        )
+    kind = kinds.pop()
+    if kind not in _TABLES:
+        raise InputError(f"format {kind!r} reads a single file, and {len(files)} are named. Name one of them.")
+    return Located(kind, files, files[0].parent)
 
 
 def _guess_format(path: Path) -> str:
     """The format of a file by its name. Raises `InputError` if none fits."""
     guess = "document" if is_document(path) or path.suffix.lower() == ".md" else _named_format(path)
+    if guess is None and without_compression(path).suffix.lower() in _PLAIN:
+        raise InputError(
+            f"{path} may hold one document or one in each line. If each line is a document, give --format lines; if "
+            "each file is one, name its folder, or several files with --format folder."
+        )
     if guess is None:
         raise InputError(f"The format of {path} cannot be told from its name. Give --format: {', '.join(FORMATS)}.")
     return guess
 
 
-def default_name(path: Path) -> str:
-    """Name of the dataset at `path`: the file's name without endings, or the folder's name."""
+def default_name(paths: Path | Sequence[Path]) -> str:
+    """Name of a dataset: the file's name without endings, the folder's name, or what several files have in common."""
+    if not isinstance(paths, Path) and len(paths) > 1:
+        return common_name(paths, [default_name(path) for path in paths])
+    path = paths if isinstance(paths, Path) else paths[0]
     if os.path.isdir(path):
         return path.resolve().name or "corpus"
-    name = without_gz(path).name
+    name = without_compression(path).name
+    if is_archive(path):
+        return name.removesuffix(Path(name).suffix) or "corpus"
     if name.startswith("docword."):
         name = name.removeprefix("docword.").removesuffix(".txt")
     elif Path(name).suffix.lower() in {*_ENDINGS, *DOCUMENT_ENDINGS, ".txt", ".md"}:
@@ -95,28 +169,37 @@ def default_name(path: Path) -> str:
     return name or "corpus"
 
 
-def _open_folder(folder: Path, options: ReadOptions, format: str | None) -> Source:
+def _locate_folder(folder: Path, options: ReadOptions, format: str | None) -> Located:
     """A folder of documents, or one table in several files, by the names of the files alone."""
     if format in _FILES:
         raise InputError(f"format {format!r} reads a single file, and {folder} is a folder. Name a file in it.")
-    files = list_files(folder, options.pattern)
+    archive = folder if is_archive(folder) else None
+    if archive is None:
+        files = list_files(folder, options.pattern)
+    else:
+        files = choose_files(archive, list_members(archive), options.pattern)
     kind = format or _kind(folder, files)
     if kind == "folder":
-        return folder_source(folder, files, options)
-    parts = [file for file in files if not _is_about(file)]
+        return Located(kind, files, folder, archive)
+    if os.path.isdir(folder / _DELTA_LOG):
+        raise InputError(
+            f"{folder} is a Delta Lake table, whose folder also holds rows that were deleted. Write its current rows "
+            "to a folder of Parquet files, and name that."
+        )
+    parts = [file for file in files if not _is_about(file, folder)]
     if not parts:
         raise InputError(
             f"{folder} holds only files that describe data (README, LICENSE, names that begin with _), "
             "and no table. Name the table's file or folder."
         )
-    return _TABLES[kind](parts, options)
+    return Located(kind, parts, folder, archive)
 
 
 def _kind(folder: Path, files: Sequence[Path]) -> str:
     """The format of all `files`; ``"folder"`` if they are documents. Raises `InputError` if they are mixed."""
     if not any(map(_named_format, files)):
         return "folder"
-    parts = {_named_format(file) for file in files if not _is_about(file)}
+    parts = {_named_format(file) for file in files if not _is_about(file, folder)}
     kind = parts.pop() if len(parts) == 1 else None
     if kind in _TABLES:
         return kind
@@ -130,16 +213,17 @@ def _kind(folder: Path, files: Sequence[Path]) -> str:
     )
 
 
-def _is_about(file: Path) -> bool:
-    """Whether `file` describes the data beside it, by its name: README, LICENSE, _SUCCESS, _metadata."""
-    return file.name.startswith("_") or file.name.split(".")[0].lower() in _ABOUT
+def _is_about(file: Path, folder: Path) -> bool:
+    """Whether `file` in `folder` describes the data beside it, by its name: README, LICENSE, _SUCCESS, _temporary/0."""
+    hidden = any(part.startswith("_") for part in file.relative_to(folder).parts)
+    return hidden or file.name.split(".")[0].lower() in _ABOUT
 
 
 def _ending(file: Path) -> str:
-    plain = without_gz(file)
+    plain = without_compression(file)
     return plain.suffix + file.name.removeprefix(plain.name)
 
 
 def _named_format(path: Path) -> str | None:
-    plain = without_gz(path)
+    plain = without_compression(path)
     return "uci" if plain.name.startswith("docword.") else _ENDINGS.get(plain.suffix.lower())

@@ -15,56 +15,105 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dplda.errors import InputError
-from dplda.readers.columns import Columns, ReadOptions, Row, choose, text_source
-from dplda.readers.files import check_unpacked, decode_field, open_bytes, reading, without_gz
+from dplda.readers.columns import Columns, ReadOptions, Row, choose, shortened, text_source
+from dplda.readers.files import archive_of, check_unpacked, decode_field, open_bytes, reading, without_compression
 from dplda.readers.records import Defect, TextSource
 
 _BATCH_ROWS, _BATCH_BYTES = 1024, 1 << 26
 _SPOOLED_BYTES = 1 << 24
+_LONGEST_TYPE = 60  # maximum characters of a type's name in a message
 
 
 def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
     """The tables `files`, in order, after a check of their schemas, which are public.
 
-    Raises `InputError` if a table lacks a column or its text is not a string.
+    Raises `InputError` if a table lacks a column, or if its types cannot hold text and units. The type null, which
+    pandas gives to a column without values, is accepted in a part if another part has values.
     """
-    parts, total = [], 0
+    parts, total, chosen = [], 0, []
     for path in files:
         with _table(path) as table:
             schema, n_rows = table.schema_arrow, table.metadata.num_rows
         columns = choose(path, schema.names, options)
-        check_types(path, columns, schema)
         options = replace(options, text_field=columns.text[0])  # the same column in every table
+        chosen.append((path, columns, schema))
         strings = [name for name in columns.names if _is_text(_type(schema, name))]
         parts.append(partial(_rows, path, columns, strings))
         total += n_rows
+    null = {name: all(_is_null(schema, name) for *_, schema in chosen) for name in chosen[0][1].names}
+    for path, columns, schema in chosen:
+        null_units = columns.unit is not None and not null[columns.unit]
+        check_types(path, columns, schema, null_texts=not null[columns.text[0]], null_units=null_units)
     return text_source(files, options, parts, total)
 
 
-def check_types(path: Path | str, columns: Columns, schema: Any, *, null_units: bool = True) -> None:
+def table_schema(files: Sequence[Path]) -> tuple[dict[str, str], int]:
+    """The columns of the first of `files` with their types, and the number of rows of all. Raises `InputError`."""
+    types, n_rows = dict[str, str](), 0
+    for path in files:
+        with _table(path) as table:
+            schema = table.schema_arrow
+            types = types or {name: _called(schema.field(at).type) for at, name in enumerate(schema.names)}
+            n_rows += int(table.metadata.num_rows)
+    return types, n_rows
+
+
+def first_rows(files: Sequence[Path], most: int) -> Iterator[dict[str, Any]]:
+    """The first `most` rows of the first of `files`, with the values of the columns that are not nested."""
+    with _table(files[0]) as table:
+        schema = table.schema_arrow
+        names = [name for name in schema.names if not pa.types.is_nested(schema.field(schema.names.index(name)).type)]
+        for batch in _batches(table, names, 0):
+            columns = [column_values(batch.column(at)) for at in range(batch.num_columns)]
+            for row in zip(*columns, strict=True):
+                if most == 0:
+                    return
+                yield dict(zip(batch.schema.names, map(decoded, row), strict=True))
+                most -= 1
+
+
+def check_types(
+    path: Path | str, columns: Columns, schema: Any, *, null_texts: bool = False, null_units: bool = False
+) -> None:
     """Raise `InputError` if a column of the Arrow `schema` cannot hold texts, or cannot name units.
 
-    `null_units` allows a column of units without any value.
+    `null_texts` and `null_units` allow columns of type null, which have no values.
     """
     text, unit = columns.text[0], columns.unit
-    if not _is_text(_type(schema, text)):
+    if not (_is_text(_type(schema, text)) or (null_texts and _is_null(schema, text))):
         kind = schema.field(text).type
-        raise InputError(
-            f"Column {text!r} of {path} holds {kind}, not text. Name another with --text-field (text_field)."
-        )
+        others = [name for name in schema.names if schema.names.count(name) == 1 and _is_text(_type(schema, name))]
+        choice = f"Name a column of text with --text-field: {shortened(others)}." if others else "No column holds text."
+        raise InputError(f"Column {text!r} of {path} holds {_called(kind)}, not text. {choice}")
     if unit is None:
         return
+    if _is_null(schema, unit) and not null_units:
+        raise InputError(
+            f"Column {unit!r} of {path} holds no values (its type is null), so no document would belong to a unit. "
+            "Name another with --unit-field."
+        )
     kind = _type(schema, unit)
     named = (_is_text, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
     if not (any(names(kind) for names in named) or (null_units and pa.types.is_null(kind))):
         raise InputError(
-            f"Column {unit!r} of {path} holds {kind}, which cannot name a unit. Write it as text or as whole numbers."
+            f"Column {unit!r} of {path} holds {_called(kind)}, which cannot name a unit. Write it as text or as whole "
+            "numbers."
         )
+
+
+def _is_null(schema: Any, name: str) -> bool:
+    return bool(pa.types.is_null(schema.field(name).type))
 
 
 def _type(schema: Any, name: str) -> Any:
     kind = schema.field(name).type
     return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _called(kind: Any) -> str:
+    """The name of a type, shortened: the fields of a struct may be many."""
+    name = str(kind)
+    return name if len(name) <= _LONGEST_TYPE else f"{name[:_LONGEST_TYPE]}..."
 
 
 def _is_text(kind: Any) -> bool:
@@ -75,14 +124,14 @@ def _is_text(kind: Any) -> bool:
 def _table(path: Path, strings: Sequence[str] = ()) -> Iterator[Any]:
     """Open a table; its columns `strings` are read as dictionaries."""
     with reading(path), tempfile.TemporaryFile() as spool, open_bytes(path) as stream:
-        gzipped = without_gz(path) != path
-        if gzipped:  # Parquet is read from its end, so it must be unpacked first
+        packed = without_compression(path) != path or archive_of(path) is not None
+        if packed:  # Parquet is read from its end, so it must be unpacked first
             while part := stream.read(_SPOOLED_BYTES):
                 check_unpacked(path, spool.tell() + len(part))
                 spool.write(part)
         try:
             # Read as a dictionary, a long text that many rows share is in memory once.
-            with pq.ParquetFile(spool if gzipped else stream, read_dictionary=strings) as table:
+            with pq.ParquetFile(spool if packed else stream, read_dictionary=strings) as table:
                 yield table
         except pa.ArrowException:
             raise InputError(f"{path} is not a whole Parquet file. Write or download it again.") from None

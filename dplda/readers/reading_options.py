@@ -21,6 +21,7 @@ class Reading(TypedDict, total=False):
     - `stopwords`: public words that do not count, besides those of the language; or the path of a file with one a line.
     - `ngrams`: count phrases of up to so many adjacent words besides the words, such as ``climate_change`` for 2 (1).
     - `one_line`: each line of a CSV or TSV file is one record, whatever it holds (False).
+    - `delimiter`: the character between the fields of a CSV file (a comma, or what its header shows), or ``tab``.
     - `multiline`: does nothing; line breaks inside quotation marks are read unless `one_line`.
     - `encoding`: the text encoding, a Python codec name.
     - `pattern`: read only the files of a folder whose names match, such as ``"*.csv"``.
@@ -36,6 +37,7 @@ class Reading(TypedDict, total=False):
     stopwords: Collection[str] | Path | None
     ngrams: int | None
     one_line: bool | None
+    delimiter: str | None
     multiline: bool | None
     encoding: str | None
     pattern: str | None

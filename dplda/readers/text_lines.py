@@ -1,12 +1,12 @@
-"""Readers of JSON lines, and of MALLET files, whose lines hold a name, a label and a text."""
+"""Readers of JSON objects, of lines of text, and of MALLET files, whose lines hold a name, a label and a text."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,21 @@ from dplda.readers.columns import (
     check_columns,
     choose,
     no_text_column,
+    refuse_columns,
     rows_after,
     text_source,
 )
-from dplda.readers.files import check_encoding, decode_line, mended, record_lines
+from dplda.readers.files import (
+    BOM,
+    check_encoding,
+    decode_field,
+    decode_line,
+    file_size,
+    mended,
+    raw_lines,
+    record_lines,
+)
+from dplda.readers.json_arrays import MARKS, array_elements, is_array, malformed
 from dplda.readers.records import Defect, TextSource
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # the JSON escape of half a surrogate pair
@@ -35,9 +46,52 @@ def jsonl_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
 
     Raises `InputError` if the first lines lack a column.
     """
+    return _json_source(files, options, arrays=frozenset())
+
+
+def json_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
+    """A source of the documents in `files`, each of which is an array of objects or JSON lines, in order.
+
+    Its first character tells an array: a JSON writer puts it there, whatever the records hold. Raises `InputError` if
+    the first objects lack a column.
+    """
+    arrays = frozenset(file for file in files if is_array(file))
+    if arrays:
+        check_encoding(options.encoding, records=True, marks=MARKS)
+    return _json_source(files, options, arrays)
+
+
+def _json_source(files: Sequence[Path], options: ReadOptions, arrays: frozenset[Path]) -> TextSource:
     check_encoding(options.encoding, records=True)
-    row = partial(_json_row, columns=_json_columns(files, options), encoding=options.encoding)
-    return text_source(files, options, [partial(_rows, file, row) for file in files])
+    columns = _json_columns(files, options, arrays)
+    row = partial(_json_row, columns=columns, encoding=options.encoding)
+    line = partial(_json_line_row, columns=columns, encoding=options.encoding)
+    parts = [partial(_array_rows, file, row) if file in arrays else partial(_rows, file, line) for file in files]
+    return text_source(files, options, parts)
+
+
+def lines_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
+    """A source of the lines of `files`, in order; each line is one document, even if it is blank.
+
+    Raises `InputError` for column options and for empty files.
+    """
+    refuse_columns(files[0], "a file of lines", options)
+    check_encoding(options.encoding, records=True)
+    if all(next(record_lines(file), None) is None for file in files):
+        raise InputError(f"{files[0]} is empty.")
+    row = partial(_line_row, encoding=options.encoding)
+    return text_source(files, options, [partial(_line_rows, file, row) for file in files])
+
+
+def json_records(
+    files: Sequence[Path], options: ReadOptions, kind: str
+) -> Iterator[tuple[dict[str, Any], int] | Defect]:
+    """The objects in `files` with all their keys, and the number of bytes of each."""
+    check_encoding(options.encoding, records=True)
+    arrays = frozenset(file for file in files if kind == "json" and is_array(file))
+    for raw in _raw_objects(files, arrays):
+        fields = _parsed(raw, options.encoding)
+        yield fields if isinstance(fields, Defect) else (fields, len(raw) + 1)
 
 
 def mallet_source(path: Path, options: ReadOptions) -> TextSource:
@@ -57,21 +111,50 @@ def _rows(path: Path, row: Callable[[bytes], Row | Defect], skip: int) -> Genera
     return rows_after(skip, record_lines(path), row)
 
 
-def _json_columns(files: Sequence[Path], options: ReadOptions) -> Columns:
-    """The columns to read; raises `InputError` if the first lines lack a column that the options name.
+def _array_rows(path: Path, row: Callable[[bytes], Row | Defect], skip: int) -> Generator[Row | Defect, None, int]:
+    def numbered() -> Iterator[tuple[int, bytes] | Defect]:
+        for number, element in enumerate(array_elements(path), start=1):
+            yield element if isinstance(element, Defect) else (number, element)
+
+    def checked(element: tuple[int, bytes]) -> Row | Defect:
+        try:
+            return row(element[1])
+        except json.JSONDecodeError:
+            raise malformed(path, element[0]) from None
+
+    return rows_after(skip, numbered(), checked)
+
+
+def _line_rows(path: Path, row: Callable[[bytes], Row | Defect], skip: int) -> Generator[Row | Defect, None, int]:
+    def lines() -> Iterator[bytes | Defect]:
+        for number, line in enumerate(raw_lines(path)):
+            yield Defect.TOO_LONG if line is None else line if number else line.removeprefix(BOM)
+
+    return rows_after(skip, lines(), row)
+
+
+def _line_row(line: bytes, encoding: str | None) -> Row:
+    return decode_field(line, encoding), None, None
+
+
+def _json_columns(files: Sequence[Path], options: ReadOptions, arrays: frozenset[Path]) -> Columns:
+    """The columns to read; raises `InputError` if the first objects lack a column that the options name.
 
     A column that the options leave out is chosen for each document from its own keys, so that no document changes how
-    another is read. Messages show only keys that occur in every sampled line, because other keys may be content rather
-    than column names.
+    another is read. Messages show only keys that occur in every sampled object, because other keys may be content
+    rather than column names.
     """
-    lines = islice(chain.from_iterable(map(record_lines, files)), _SAMPLED_LINES)
-    parsed = (_parse_line(line, options.encoding) for line in lines if not isinstance(line, Defect))
+    parsed = islice((_parsed(raw, options.encoding) for raw in _raw_objects(files, arrays)), _SAMPLED_LINES)
     keys = [tuple(fields) for fields in parsed if isinstance(fields, dict)]
     first = files[0]
-    if not keys and all(file.stat().st_size == 0 for file in files):
+    if not keys and all(file_size(file) == 0 for file in files):
         raise InputError(f"{first} is empty.")
     if not keys:
-        raise InputError(f"{first} does not begin with JSON lines (one object a line). Check --format.")
+        kind = "an array of JSON objects" if first in arrays else "JSON lines (one object a line)"
+        raise InputError(
+            f"{first} does not begin with {kind}. Check --format: json reads an array of objects or JSON lines, jsonl "
+            "JSON lines alone."
+        )
     names = set().union(*keys)
     everywhere = names.intersection(*keys)
     common = [key for key in keys[0] if key in everywhere]
@@ -82,16 +165,38 @@ def _json_columns(files: Sequence[Path], options: ReadOptions) -> Columns:
     return Columns(text, options.id_field or "id", options.unit_field)
 
 
-def _json_row(line: bytes, columns: Columns, encoding: str | None) -> Row | Defect:
-    fields = _parse_line(line, encoding)
+def _raw_objects(files: Sequence[Path], arrays: frozenset[Path]) -> Iterator[bytes]:
+    """The raw lines or elements of `files` that are not defects."""
+    for file in files:
+        raw = array_elements(file) if file in arrays else record_lines(file)
+        yield from (record for record in raw if not isinstance(record, Defect))
+
+
+def _json_row(raw: bytes, columns: Columns, encoding: str | None) -> Row | Defect:
+    fields = _parse(raw, encoding)
     if isinstance(fields, Defect):
         return fields
     text = next((value for name in columns.text if (value := fields.get(name)) is not None), None)
     return text, columns.id and fields.get(columns.id), columns.unit and fields.get(columns.unit)
 
 
-def _parse_line(raw: bytes, encoding: str | None) -> dict[str, Any] | Defect:
-    """The JSON object on one line; `Defect.MALFORMED` for anything else."""
+def _json_line_row(raw: bytes, columns: Columns, encoding: str | None) -> Row | Defect:
+    try:
+        return _json_row(raw, columns, encoding)
+    except json.JSONDecodeError:
+        return Defect.MALFORMED
+
+
+def _parsed(raw: bytes, encoding: str | None) -> dict[str, Any] | Defect:
+    """The JSON object in `raw`; `Defect.MALFORMED` for anything else."""
+    try:
+        return _parse(raw, encoding)
+    except json.JSONDecodeError:
+        return Defect.MALFORMED
+
+
+def _parse(raw: bytes, encoding: str | None) -> dict[str, Any] | Defect:
+    """The JSON object in `raw`, or the defect of other JSON. Raises `JSONDecodeError` for what is not JSON."""
     line = decode_line(raw, encoding)
     if isinstance(line, Defect):
         return line
@@ -100,7 +205,9 @@ def _parse_line(raw: bytes, encoding: str | None) -> dict[str, Any] | Defect:
         return Defect.UNDECODABLE
     try:
         fields = json.loads(text)
-    except (ValueError, RecursionError):
+    except json.JSONDecodeError:
+        raise
+    except (ValueError, RecursionError):  # a number of too many digits, or too many brackets
         return Defect.MALFORMED
     if not isinstance(fields, dict):
         return Defect.MALFORMED

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dplda.errors import InputError
-from dplda.readers.files import text_lines, without_gz
+from dplda.readers.files import COMPRESSIONS, text_lines, without_compression
 from dplda.readers.records import Defect
 
 
@@ -42,11 +42,11 @@ def required_word_list(path: Path) -> Path:
 
 
 def _candidates(path: Path) -> Iterator[Path]:
-    plain = without_gz(path)
+    plain = without_compression(path)
     if plain.name.startswith("docword."):
         vocabulary = plain.name.replace("docword.", "vocab.", 1)
-        yield plain.with_name(vocabulary)
-        yield plain.with_name(vocabulary + ".gz")
+        for ending in ("", *COMPRESSIONS):
+            yield plain.with_name(vocabulary + ending)
     base = plain.with_suffix("")
     for stem in (path, plain, base):
         yield stem.with_name(stem.name + ".vocab")

@@ -51,7 +51,12 @@ def _npz() -> bytes:
 SAMPLES: dict[str, tuple[bytes, ...]] = {
     "text": (b"red green blue\ngold\n", "na\u00efve caf\u00e9\n".encode("cp1252")),
     "jsonl": (b'{"id": "a", "text": "red green", "who": 7}\n{"text": "blue", "who": "x"}\n', b'{"text": null}\n[1]\n'),
-    "csv": (b'id,text,who\n1,"red, green",x\n2,blue,y\n', b"text\r\nred\r\n"),
+    "json": (
+        b'[{"id": "a", "text": "red green", "who": 7},\n {"text": "blue", "who": "x"}, null]\n',
+        b'{"text": "red"}\n',
+    ),
+    "lines": (b"red green\nblue\n", b"red\r\n\r\ngold"),
+    "csv": (b'id,text,who\n1,"red, green",x\n2,blue,y\n', b"text\r\nred\r\n", b"id;text\n1;red\n"),
     "tsv": (b"id\ttext\twho\n1\tred green\tx\n2\tblue\ty\n",),
     "parquet": (_parquet(),),
     "mallet": (b"a x red green\nb y blue gold\n",),

@@ -84,6 +84,44 @@ def test_a_folder_of_tables_is_one_table_in_the_order_of_names(tmp_path: Path, k
     assert read(folder_of(tmp_path, *parts, *about)) == sorted(parts)
 
 
+def test_a_folder_as_spark_writes_it_is_one_table(tmp_path: Path) -> None:
+    for number, day in enumerate(("2024-01-01", "2024-01-02")):
+        folder = tmp_path / f"date={day}"
+        folder.mkdir()
+        rows = pa.table({"text": [f"{day}"], "who": [number]})
+        pq.write_table(rows, folder / "part-00000-c0ffee-c000.snappy.parquet", compression="snappy")
+        (folder / ".part-00000-c0ffee-c000.snappy.parquet.crc").write_bytes(b"crc")
+    for name in ("_SUCCESS", "_committed_7", "._SUCCESS.crc", "_temporary/0/part-00001.snappy.parquet"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    assert read(tmp_path, unit_field="who") == ["2024-01-01", "2024-01-02"]
+
+
+def test_json_as_spark_and_pandas_write_it_in_parts(tmp_path: Path) -> None:
+    (tmp_path / "part-00000-c0ffee-c000.json").write_text('{"text":"a"}\n{"text":"b"}\n')
+    (tmp_path / "part-00001-c0ffee-c000.json").write_text("")
+    (tmp_path / "part-00002.json").write_text('[{"text": "c"}]')
+    (tmp_path / "_SUCCESS").write_text("")
+    assert read(tmp_path) == ["a", "b", "c"]
+
+
+def test_a_delta_table_is_refused_because_its_folder_holds_deleted_rows(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["deleted"]}), tmp_path / "part-0.parquet")
+    (tmp_path / "_delta_log").mkdir()
+    (tmp_path / "_delta_log" / "0.json").write_text("{}")
+    with pytest.raises(InputError, match="is a Delta Lake table"):
+        read(tmp_path)
+
+
+def test_a_pattern_reaches_nested_folders_and_several_kinds(tmp_path: Path) -> None:
+    folder_of(tmp_path, "a.txt", "b.md", "2024/a.txt", "2024/05/c.txt", "2024/d.csv", "2025/e.csv.gz")
+    assert read(tmp_path, pattern="*.txt") == ["2024/05/c.txt", "2024/a.txt", "a.txt"]
+    assert read(tmp_path, pattern="2024/*.txt") == ["2024/05/c.txt", "2024/a.txt"]
+    assert read(tmp_path, pattern="*.[tm][xd]*") == ["2024/05/c.txt", "2024/a.txt", "a.txt", "b.md"]
+    assert read(tmp_path, pattern="*.csv*") == ["2024/d.csv", "2025/e.csv.gz"]
+    assert read(tmp_path, pattern="2025/*") == ["2025/e.csv.gz"]
+
+
 def test_parquet_in_parts_is_one_table(tmp_path: Path) -> None:
     for part in range(3):
         rows = {"text": [f"{part}-{row}" for row in range(part + 1)], "who": [1] * (part + 1)}

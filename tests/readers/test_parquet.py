@@ -81,6 +81,46 @@ def test_a_unit_column_that_spells_one_value_in_many_ways_is_refused_by_its_type
         parquet_source([tmp_path / "x.parquet"], ReadOptions(unit_field="who"))
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1], "int64"),
+        ([True], "bool"),
+        (pa.nulls(1), "null"),
+        ([["a"]], "list<"),
+        ([{"a": "b"}], "struct<"),
+        ([{"a": 1, "b" * 80: 2}], r"struct<.{53}\.\.\."),
+        ([b"a"], "binary"),
+    ],
+)
+def test_a_text_column_of_another_type_is_refused_with_the_columns_of_text(
+    tmp_path: Path, values: Any, kind: str
+) -> None:
+    pq.write_table(pa.table({"text": values, "who": [1], "words": ["a"]}), tmp_path / "x.parquet")
+    with pytest.raises(InputError, match=rf"'text' .* holds {kind}.*, not text\. .* --text-field: words\.$"):
+        parquet_source([tmp_path / "x.parquet"], ReadOptions())
+
+
+def test_a_table_without_a_column_of_text_says_so(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": [1]}), tmp_path / "x.parquet")
+    with pytest.raises(InputError, match="No column holds text"):
+        parquet_source([tmp_path / "x.parquet"], ReadOptions())
+
+
+def test_a_unit_column_of_type_null_is_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["a"], "who": pa.nulls(1)}), tmp_path / "x.parquet")
+    with pytest.raises(InputError, match=r"'who' .* holds no values .* --unit-field"):
+        parquet_source([tmp_path / "x.parquet"], ReadOptions(unit_field="who"))
+
+
+def test_a_part_without_values_is_read_if_another_part_has_some(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["a", "b"], "who": [1, None]}), tmp_path / "0.parquet")
+    pq.write_table(pa.table({"text": pa.nulls(1), "who": pa.nulls(1)}), tmp_path / "1.parquet")
+    parts = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
+    found = list(parquet_source(parts, ReadOptions(unit_field="who")).records())
+    assert found == [TextRecord("1", unit_key(1), "a"), Defect.NO_UNIT, Defect.MALFORMED]
+
+
 def test_an_id_that_is_no_text_stops_nothing(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": ["a", "b"], "id": [b"\xff", b"two"]}), tmp_path / "x.parquet")
     records = parquet_source([tmp_path / "x.parquet"], ReadOptions(id_field="id")).records()

@@ -50,6 +50,11 @@ def expected(written: Sequence[Row], ending: str) -> list[Found]:
     return found
 
 
+def unnamed(written: Sequence[Row]) -> bool:
+    """Whether no record has a unit."""
+    return all(unit is None for _, unit, _ in written)
+
+
 def read(path: Path, content: bytes) -> list[Found]:
     path.write_bytes(content)
     source = open_source(path, ReadOptions(unit_field="user"))
@@ -65,8 +70,10 @@ ANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, Healt
 @given(written=rows(PLAIN))
 def test_what_was_written_is_read(tmp_path: Path, name: str, written: list[Row]) -> None:
     ending, write = WRITERS[name]
-    if ending == "jsonl" and not written:
+    if ending in ("jsonl", "json") and not written:
         return  # an empty file has no columns
+    if ending == "parquet" and unnamed(written):
+        return  # refused: the type of a column of units without values is null
     assert read(tmp_path / f"c.{ending}", write(written)) == expected(written, ending)
 
 
@@ -89,6 +96,8 @@ def test_another_content_of_one_record_changes_no_other(
     unit = written[place][1]
     changed = [*written]
     changed[place] = (data.draw(PLAIN), unit, data.draw(PLAIN))
+    if ending == "parquet" and unnamed(written):
+        return
     before, after = (read(tmp_path / f"c.{ending}", write(some)) for some in (written, changed))
     del before[place], after[place]
     assert before == after
@@ -97,8 +106,14 @@ def test_another_content_of_one_record_changes_no_other(
 LONG = 20_000_000
 
 
-LONG_FIELDS = [*((name, "x") for name in WRITERS), ("csv excel", '"'), ("json ascii", '"')]
-QUICK = {("csv excel", '"'), ("json ascii", "x"), ("arrow parquet", "x"), ("polars csv", "x")}
+LONG_FIELDS = [*((name, "x") for name in WRITERS), ("csv excel", '"'), ("json ascii", '"'), ("json array ascii", '"')]
+QUICK = {
+    ("csv excel", '"'),
+    ("json array ascii", '"'),
+    ("json ascii", "x"),
+    ("arrow parquet", "x"),
+    ("polars csv", "x"),
+}
 
 
 @pytest.mark.parametrize(
@@ -135,7 +150,8 @@ WORDS = st.lists(st.sampled_from(["apple", "banana\r", "cherry\n", '"date"', "el
 
 
 @pytest.mark.parametrize(
-    "name", ["csv excel", "csv excel-tab", "pandas csv", "polars csv", "json utf-8", "arrow parquet"]
+    "name",
+    ["csv excel", "csv excel-tab", "pandas csv", "polars csv", "json utf-8", "json array ascii", "arrow parquet"],
 )
 @settings(ANY, max_examples=12)
 @given(written=rows(WORDS.map(" ".join)).filter(bool))
@@ -143,6 +159,8 @@ def test_an_import_holds_what_was_written(
     tmp_path_factory: pytest.TempPathFactory, name: str, written: list[Row]
 ) -> None:
     ending, write = WRITERS[name]
+    if ending == "parquet" and unnamed(written):
+        return
     folder = tmp_path_factory.mktemp("import")
     (folder / f"c.{ending}").write_bytes(write(written))
     command: list[Any] = ["corpus", "import", folder / f"c.{ending}", folder / "store", "--unit-field", "user"]

@@ -1,0 +1,358 @@
+"""`dplda check`: look at a corpus before a fit, for the person who owns it. Free, local and not private."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dplda.cli.console import print_json, say, table
+from dplda.cli.options import READING_NAMES, corpus_argument, json_option, read, reading_options
+from dplda.errors import InputError
+from dplda.readers.columns import TEXT_NAMES, ReadOptions
+from dplda.readers.paths import STANDARD_INPUT, find_paths
+
+if TYPE_CHECKING:
+    from dplda.readers.sampling import ColumnFacts, Sample
+
+LOCAL = "Exact and not private: this is for your screen only. Nothing is charged, and no ledger is opened."
+_FEW = 300  # documents from which topics can hardly be learned under any usual budget
+_STORE = "meta.json"  # the file by whose name a folder is a prepared store
+_UNIT_NAME = re.compile(
+    r"(user|author|customer|client|patient|person|people|member|account|employee|student|reviewer|sender|speaker|owner|"
+    r"contact|caller|respondent|participant|email|name)",
+    re.IGNORECASE,
+)
+_OFFICE = (".pdf", ".docx", ".doc", ".odt", ".rtf", ".pptx", ".ppt", ".epub", ".html", ".htm", ".eml", ".msg")
+_SCRIPTS = (  # the language whose writing has these characters
+    ("ja", re.compile("[\u3040-\u30ff]")),
+    ("zh", re.compile("[\u4e00-\u9fff]")),
+    ("ko", re.compile("[\uac00-\ud7af]")),
+    ("th", re.compile("[\u0e00-\u0e7f]")),
+    ("el", re.compile("[\u0370-\u03ff]")),
+    ("he", re.compile("[\u0590-\u05ff]")),
+    ("ar", re.compile("[\u0600-\u06ff]")),
+    ("hi", re.compile("[\u0900-\u097f]")),
+    ("ru", re.compile("[\u0400-\u04ff]")),
+)
+_UNSPACED = ("ja", "zh", "th")
+_LATIN = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "pl", "tr")
+_GUESSED_TEXTS, _GUESSED_CHARACTERS = 200, 2000
+
+
+@dataclass
+class Report:
+    """What `dplda check` found. `problems` would make a fit fail; `remarks` would not.
+
+    `options` are those that say how to read the corpus, given or suggested.
+    """
+
+    sample: Sample | None = None
+    columns: list[ColumnFacts] = field(default_factory=list)
+    text_field: str | None = None
+    unit_candidates: list[str] = field(default_factory=list)
+    language: str | None = None
+    problems: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+    command: str | None = None
+
+
+@click.command()
+@corpus_argument
+@reading_options
+@json_option
+def check(corpus: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Look at CORPUS before a fit: its columns, the options to give, and what would make a fit fail.
+
+    Reads the first records, for you alone: what is shown is exact and not private. Nothing is charged or written.
+    Ends with status 2 if a fit would fail.
+    """
+    show(examine(corpus, options), as_json=as_json)
+
+
+def show(report: Report, *, as_json: bool) -> None:
+    """Print `report`, and end the command with status 2 if there are problems."""
+    if as_json:
+        print_json(_record(report))
+    else:
+        _tell(report)
+    if report.problems:
+        click.get_current_context().exit(2)
+
+
+def examine(corpus: Sequence[str], options: dict[str, Any], extra: Sequence[str] = ()) -> Report:
+    """Look at the files named `corpus` with the reading `options`; `extra` are further words of the next command."""
+    if STANDARD_INPUT in corpus:
+        raise InputError("check looks at files. Write standard input to a file first.")
+    chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
+    paths = find_paths(list(corpus))
+    report = Report()
+    if len(paths) == 1 and os.path.isfile(paths[0] / _STORE):
+        report.remarks.append("This is a prepared store: its documents were read when it was imported.")
+    else:
+        _look(paths, chosen, report)
+        chosen = _suggest(chosen, report)
+    report.options = chosen
+    try:
+        read([os.fspath(path) for path in paths], chosen)
+    except InputError as error:
+        if not report.problems:
+            report.problems.append(str(error))
+    if not report.problems:
+        report.command = _command(corpus, chosen, extra)
+    return report
+
+
+def _look(paths: Sequence[Path], chosen: dict[str, Any], report: Report) -> None:
+    from dplda.readers.sampling import column_facts, read_sample
+
+    names = ("text_field", "id_field", "unit_field", "encoding", "pattern", "one_line", "delimiter")
+    options = ReadOptions(**{name: chosen[name] for name in names if name in chosen})
+    try:
+        report.sample = read_sample(paths, options, chosen.get("format"))
+    except InputError as error:
+        report.problems.append(str(error))
+        return
+    report.columns = column_facts(report.sample)
+    _look_at_files(report)
+    _look_at_text(chosen, report)
+    _look_at_units(chosen, report)
+    _look_at_size(report)
+
+
+def _suggest(chosen: dict[str, Any], report: Report) -> dict[str, Any]:
+    """The options to give: those that were given, and the column and language that the sample shows."""
+    suggested = dict(chosen)
+    if report.text_field is not None and report.text_field not in ("text", "(the document)"):
+        suggested["text_field"] = report.text_field
+    if "language" not in chosen and report.language not in (None, "en"):
+        suggested["language"] = report.language
+    return suggested
+
+
+def _command(corpus: Sequence[str], chosen: dict[str, Any], extra: Sequence[str]) -> str:
+    words = ["dplda", "fit", *corpus]
+    for name, value in chosen.items():
+        option = f"--{name.replace('_', '-')}"
+        words += [option] if value is True else [option, str(value)]
+    return shlex.join([*words, *extra])
+
+
+def _look_at_files(report: Report) -> None:
+    assert report.sample is not None
+    located = report.sample.located
+    if located.kind != "folder":
+        return
+    kinds = Counter(file.suffix.lower() for file in located.files if file.suffix.lower() in _OFFICE)
+    if kinds:
+        listed = ", ".join(f"{n:,} {kind}" for kind, n in kinds.most_common())
+        report.problems.append(
+            f"Some of the {len(located.files):,} files are documents of other programs ({listed}). As text they are "
+            "unreadable. Convert them to text, install the extra dplda[documents], or choose files with --pattern."
+        )
+
+
+def _look_at_text(chosen: dict[str, Any], report: Report) -> None:
+    sample = report.sample
+    assert sample is not None
+    if sample.located.kind not in ("folder", "lines") and not sample.names:
+        if not sample.rows and sample.defects:
+            report.problems.append("None of the first records can be read. Check --format and the file.")
+        return
+    facts = {column.name: column for column in report.columns}
+    name = chosen.get("text_field") or next((name for name in TEXT_NAMES if name in facts), None)
+    if name is None and report.columns:
+        longest = max(report.columns, key=lambda column: column.text_share * column.mean_words)
+        name = longest.name if longest.text_share * longest.mean_words >= 2 else None
+    report.text_field = name
+    if name is None or name not in facts:
+        return  # the public checks say so
+    _judge_text(facts[name], report)
+    texts = [row[name] for row in sample.rows if isinstance(row.get(name), str)]
+    _judge_language(texts, chosen, report)
+
+
+def _judge_text(column: ColumnFacts, report: Report) -> None:
+    assert report.sample is not None
+    if not report.sample.rows:
+        return
+    shown = f"Column {column.name!r}" if column.name in report.sample.names else "The text"
+    if column.null_share == 1:
+        report.problems.append(f"{shown} has no values in the sample. Name another with --text-field.")
+    elif column.text_share == 0:
+        report.problems.append(f"{shown} holds {column.type}, not text. Name another with --text-field.")
+    elif column.text_share < 1:
+        report.remarks.append(
+            f"{1 - column.text_share:.0%} of the sample has no text in {column.name!r} and contributes nothing."
+        )
+    if column.text_share and column.mean_words < 3 and report.language is None:
+        report.remarks.append(
+            f"{shown} has {column.mean_words:.1f} words on average. Documents of fewer than three words of the "
+            "vocabulary contribute nothing."
+        )
+
+
+def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: Report) -> None:
+    report.language = guess_language(texts)
+    given = chosen.get("language", "en")
+    if report.language is not None and report.language != given:
+        how = "is given" if "language" in chosen else "is the default"
+        report.remarks.append(f"The text looks like language {report.language!r}, and {given!r} {how}.")
+    if report.language in _UNSPACED and given not in _UNSPACED:
+        report.remarks.append(
+            "This language does not separate words by white space: without a segmenter for it, each clause is a word."
+        )
+
+
+def guess_language(texts: Sequence[str]) -> str | None:
+    """The code of the language that most of the `texts` seem to be in, by script and stop words; None if unclear."""
+    text = " ".join(text[:_GUESSED_CHARACTERS] for text in texts[:_GUESSED_TEXTS]).lower()
+    letters = sum(map(str.isalpha, text))
+    for code, script in _SCRIPTS:
+        if letters and len(script.findall(text)) > 0.2 * letters:
+            return code
+    words = Counter(re.findall(r"[^\W\d_]+", text))
+    if words.total() < 20:
+        return None
+    shares = {code: sum(words[stop] for stop in _stop_words(code)) / words.total() for code in _LATIN}
+    best, second = sorted(shares, key=shares.__getitem__, reverse=True)[:2]
+    return best if shares[best] > 0.15 and shares[best] > 1.2 * shares[second] else None
+
+
+def _stop_words(language: str) -> set[str]:
+    from spacy.util import get_lang_class
+
+    words: set[str] = get_lang_class(language).Defaults.stop_words
+    return words
+
+
+def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
+    facts = {column.name: column for column in report.columns}
+    unit = chosen.get("unit_field")
+    if unit is None:
+        report.unit_candidates = list(_unit_candidates(report))[:3]
+    elif unit in facts and report.sample is not None and report.sample.rows:
+        column = facts[unit]
+        if column.null_share == 1:
+            report.problems.append(f"Column {unit!r} has no values in the sample, so no document belongs to a unit.")
+        elif column.null_share:
+            report.remarks.append(f"{column.null_share:.0%} of the sample has no unit and contributes nothing.")
+        if column.null_share < 1 and column.distinct_share == 1:
+            report.remarks.append(f"Every value of {unit!r} in the sample is different: each document is a unit.")
+
+
+def _unit_candidates(report: Report) -> Iterator[str]:
+    """Columns that may name people, those with a telling name first."""
+    usable = [
+        column
+        for column in report.columns
+        if column.name != report.text_field
+        and column.type in ("text", "number", "string", "large_string", "int64", "int32")
+        and column.mean_words <= 4
+        and column.null_share < 1
+    ]
+    told = [column.name for column in usable if _UNIT_NAME.search(column.name)]
+    yield from told
+    for column in usable:
+        if column.name not in told and column.name != "id" and 0.02 < column.distinct_share < 0.95:
+            yield column.name
+
+
+def _look_at_size(report: Report) -> None:
+    sample = report.sample
+    assert sample is not None
+    if sample.total == 0:
+        report.problems.append("There are no records: the file ends after its header, or is empty.")
+    elif sample.total is not None and sample.total < _FEW:
+        report.remarks.append(
+            f"{sample.total:,} documents are few. Under a usual budget, topics need thousands; `dplda plan --documents "
+            f"{sample.total}` forecasts what to expect."
+        )
+    if sample.defects:
+        report.remarks.append(f"{sample.defects:,} of the first records cannot be read and contribute nothing.")
+
+
+def _records_text(sample: Sample) -> str:
+    if sample.total is not None:
+        return f"{sample.total:,} record{'s' * (sample.total != 1)}"
+    if sample.estimate is not None:
+        basis = f"estimated from the first {len(sample.rows):,} and the size of the files"
+        return f"about {float(f'{sample.estimate:.2g}'):,.0f} records ({basis})"
+    return f"more than {len(sample.rows):,} records (compressed, so their number is not estimated)"
+
+
+def _tell(report: Report) -> None:
+    say(LOCAL, style="yellow")
+    sample = report.sample
+    if sample is not None:
+        n_files = len(sample.located.files)
+        say(f"{_records_text(sample)}; format {sample.located.kind}; {n_files:,} file{'s' * (n_files != 1)}.")
+    if report.columns:
+        say(f"Columns in the first {len(sample.rows) if sample else 0:,} records, with shortened PRIVATE values:")
+        rows = [
+            (column.name, column.type, _share(column.null_share), _words(column), " | ".join(column.examples))
+            for column in report.columns
+        ]
+        table(("column", "type", "missing", "words", "values (private)"), rows, wide="values (private)")
+    for line in report.remarks:
+        say(f"Note: {line}")
+    for line in report.problems:
+        say(f"Problem: {line}", style="bold red")
+    if report.unit_candidates:
+        say(
+            "One document is one unit. To protect people with several documents, name their column with --unit-field; "
+            f"candidates: {', '.join(report.unit_candidates)}."
+        )
+    if report.command:
+        say("Next:")
+        say(f"  {report.command}")
+
+
+def _share(value: float) -> str:
+    return f"{value:.0%}" if math.isfinite(value) else ""
+
+
+def _words(column: ColumnFacts) -> str:
+    return "" if not column.text_share else f"{column.mean_words:.1f}"
+
+
+def _record(report: Report) -> dict[str, Any]:
+    """The JSON output, without values of documents. `local` marks it as not for sharing."""
+    sample = report.sample
+    return {
+        "local": True,
+        "format": None if sample is None else sample.located.kind,
+        "files": None if sample is None else len(sample.located.files),
+        "records": None if sample is None else sample.total,
+        "estimated_records": None if sample is None or sample.total is not None else sample.estimate,
+        "sampled_records": None if sample is None else len(sample.rows),
+        "columns": [
+            {
+                "name": column.name,
+                "type": column.type,
+                "null_share": _rounded(column.null_share),
+                "mean_words": _rounded(column.mean_words),
+                "distinct_share": _rounded(column.distinct_share),
+            }
+            for column in report.columns
+        ],
+        "text_field": report.text_field,
+        "unit_candidates": report.unit_candidates,
+        "language": report.language,
+        "remarks": report.remarks,
+        "problems": report.problems,
+        "command": report.command,
+    }
+
+
+def _rounded(value: float) -> float | None:
+    return round(value, 4) if math.isfinite(value) else None

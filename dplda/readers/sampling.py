@@ -1,0 +1,180 @@
+"""The first records of a corpus with all their columns, for the person who owns it. Nothing here is private.
+
+A sample is exact and meant for the screen of the person at the keyboard: `dplda check` shows it. A fit never reads it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dplda.readers.columns import ReadOptions
+from dplda.readers.delimited import table_records
+from dplda.readers.files import without_compression
+from dplda.readers.formats import Located, locate, open_located
+from dplda.readers.parquet import first_rows, table_schema
+from dplda.readers.records import Defect, TextSource
+from dplda.readers.text_lines import json_records
+
+DOCUMENT_TEXT = "(the document)"  # the name shown for the text of formats without columns
+_RECORDS, _CHARACTERS = 1000, 1 << 24  # maximum size of a sample
+_EXAMPLES, _EXAMPLE_CHARACTERS = 2, 24
+
+
+class Raw(NamedTuple):
+    """A record as values by column, and the number of bytes it takes in its file."""
+
+    values: dict[str, Any]
+    n_bytes: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The first `rows` of a corpus. `types` are the declared types of columns, empty where the format has none.
+
+    `total` is the exact number of records if it is known, `estimate` an extrapolation from the sample otherwise.
+    """
+
+    located: Located
+    names: tuple[str, ...]
+    types: dict[str, str]
+    rows: list[dict[str, Any]]
+    defects: int
+    total: int | None
+    estimate: int | None
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """How the values of a column look in a sample. Shares are of the rows of the sample; `examples` are shortened."""
+
+    name: str
+    type: str
+    null_share: float
+    text_share: float
+    mean_words: float
+    distinct_share: float
+    examples: tuple[str, ...]
+
+
+def read_sample(paths: Path | Sequence[Path], options: ReadOptions, format: str | None = None) -> Sample:
+    """Read the first records of a corpus. Raises `InputError` if its files or their format cannot be told."""
+    located = locate(paths, options, format)
+    names, types, total, records = _open(located, options)
+    rows, defects, n_bytes, characters = list[dict[str, Any]](), 0, 0, 0
+    whole = False
+    for record in islice(records, _RECORDS):
+        if isinstance(record, Defect):
+            defects += 1
+            continue
+        rows.append(record.values)
+        n_bytes += record.n_bytes
+        characters += sum(len(value) for value in record.values.values() if isinstance(value, str))
+        if characters > _CHARACTERS:
+            break
+    else:
+        whole = len(rows) + defects < _RECORDS or next(records, None) is None
+    names = names or tuple(dict.fromkeys(name for row in rows for name in row))
+    total = len(rows) + defects if total is None and whole and located.kind not in _COUNTED else total
+    return Sample(located, names, types, rows, defects, total, _extrapolate(located, len(rows), n_bytes))
+
+
+_COUNTED = ("uci", "mtx", "lda-c", "svmlight", "npz")
+
+
+def _open(
+    located: Located, options: ReadOptions
+) -> tuple[tuple[str, ...], dict[str, str], int | None, Iterator[Raw | Defect]]:
+    """Names and types of the columns, the number of records if known, and the records."""
+    kind, files = located.kind, located.files
+    if kind == "parquet":
+        types, n_rows = table_schema(files)
+        return tuple(types), types, n_rows, (Raw(row, 0) for row in first_rows(files, _RECORDS))
+    if kind in ("csv", "tsv"):
+        names, records = table_records(files, options, kind)
+        return names, {}, None, (_raw(record) for record in records)
+    if kind in ("json", "jsonl"):
+        return (), {}, None, (_object(record) for record in json_records(files, options, kind))
+    source = open_located(located, options)
+    if not isinstance(source, TextSource):
+        return (), {}, source.total, iter(())
+    texts = (
+        record if isinstance(record, Defect) else Raw({DOCUMENT_TEXT: record.text}, len(record.text.encode()) + 1)
+        for record in source.records()
+    )
+    return (DOCUMENT_TEXT,), {}, source.total, texts
+
+
+def _raw(record: dict[str, str | Defect] | Defect) -> Raw | Defect:
+    if isinstance(record, Defect):
+        return record
+    values = {name: None if isinstance(value, Defect) or value == "" else value for name, value in record.items()}
+    n_bytes = sum(len(value.encode("utf-8", "surrogatepass")) for value in values.values() if value) + len(values)
+    return Raw(values, n_bytes)
+
+
+def _object(record: tuple[dict[str, Any], int] | Defect) -> Raw | Defect:
+    return record if isinstance(record, Defect) else Raw(*record)
+
+
+def _extrapolate(located: Located, n_rows: int, n_bytes: int) -> int | None:
+    if not n_bytes or located.archive is not None or any(without_compression(file) != file for file in located.files):
+        return None
+    return round(sum(file.stat().st_size for file in located.files) * n_rows / n_bytes)
+
+
+def column_facts(sample: Sample) -> list[ColumnFacts]:
+    """How each column looks in the sample."""
+    unread = {name for name in sample.types if sample.rows and not any(name in row for row in sample.rows)}
+    return [
+        ColumnFacts(name, sample.types[name], math.nan, 0.0, 0.0, math.nan, ())
+        if name in unread  # a nested type
+        else _facts(name, [row.get(name) for row in sample.rows], sample.types.get(name))
+        for name in sample.names
+    ]
+
+
+def _facts(name: str, values: list[Any], declared: str | None) -> ColumnFacts:
+    present = [value for value in values if not _is_missing(value)]
+    texts = [value for value in present if isinstance(value, str)]
+    seen = sorted({_type_name(value) for value in present})
+    numeric = bool(texts) and len(texts) == len(present) and all(map(_is_number, texts))
+    kind = declared or ("number" if numeric else " or ".join(seen) or "no values")
+    n = max(len(values), 1)
+    return ColumnFacts(
+        name=name,
+        type=kind,
+        null_share=1 - len(present) / n if values else 0.0,
+        text_share=0.0 if numeric else len(texts) / n,
+        mean_words=sum(len(text.split()) for text in texts) / max(len(texts), 1),
+        distinct_share=len({str(value) for value in present}) / max(len(present), 1),
+        examples=tuple(dict.fromkeys(map(_shortened, present[: 4 * _EXAMPLES])))[:_EXAMPLES],
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value)) or value == ""
+
+
+def _type_name(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    names = ((str, "text"), ((int, float), "number"), (list, "list"), (dict, "object"))
+    return next((name for kind, name in names if isinstance(value, kind)), type(value).__name__)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def _shortened(value: Any) -> str:
+    text = " ".join(str(value)[: 4 * _EXAMPLE_CHARACTERS].split())
+    return text if len(text) <= _EXAMPLE_CHARACTERS else f"{text[:_EXAMPLE_CHARACTERS]}..."

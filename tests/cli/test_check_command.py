@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dplda.cli.check_command import guess_language
+
+GERMAN = "Das ist nicht die Lieferung, die ich bei Ihnen bestellt habe, und sie ist auch noch kaputt"
+SECRET = "haemorrhage"
+
+
+def write_csv(path: Path, n: int = 2000, text: str = GERMAN) -> Path:
+    rows = [f"{number % 400};{text} {number};7,5" for number in range(n)]
+    path.write_text("\n".join(["Kunde;Beschwerde;Betrag", *rows, ""]))
+    return path
+
+
+def test_the_columns_the_options_and_the_next_command_are_shown(dplda, home: Path) -> None:
+    write_csv(home / "k.csv")
+    answer = dplda("check", "k.csv")
+    assert answer.status == 0
+    assert "not private" in answer.out.splitlines()[0]
+    assert "about 2,000 records (estimated from the first 1,000" in answer.out
+    assert "candidates: Kunde." in answer.out
+    assert answer.out.splitlines()[-1] == "  dplda fit k.csv --text-field Beschwerde --language de"
+    assert answer.err == ""
+    assert sorted(path.name for path in home.iterdir()) == ["k.csv"]  # no ledger, no cache, no log
+
+
+def test_the_json_holds_no_value_of_a_document(dplda, home: Path) -> None:
+    write_csv(home / "k.csv", text=f"{GERMAN} {SECRET}")
+    answer = dplda("check", "k.csv", "--unit-field", "Kunde", "--json")
+    record = answer.json
+    assert SECRET not in answer.out
+    assert (record["local"], record["format"], record["records"], record["sampled_records"]) == (
+        True,
+        "csv",
+        None,
+        1000,
+    )
+    assert record["estimated_records"] == pytest.approx(2000, rel=0.05)
+    assert [column["name"] for column in record["columns"]] == ["Kunde", "Beschwerde", "Betrag"]
+    assert [column["type"] for column in record["columns"]] == ["number", "text", "number"]
+    assert record["command"] == "dplda fit k.csv --unit-field Kunde --text-field Beschwerde --language de"
+
+
+def test_the_command_that_is_shown_passes_the_public_checks(dplda, home: Path) -> None:
+    write_csv(home / "a b.csv")
+    words = dplda("check", "a b.csv", "--json").json["command"]
+    assert words.startswith("dplda fit 'a b.csv'")
+    assert dplda("corpus", "info", "a b.csv", "--text-field", "Beschwerde", "--language", "de").status == 0
+
+
+def jsonl(*records: Any) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "told"),
+    [
+        ("x.csv", "id,text\n", [], "There are no records"),
+        ("x.csv", "id,text\n1,a b c\n", ["--text-field", "body"], "text_field 'body' is not a column"),
+        ("x.csv", "id,text\n1,7\n", [], "'text' holds number, not text"),
+        ("x.jsonl", jsonl({"text": ["a"]}, {"text": ["b"]}), [], "'text' holds list, not text"),
+        ("x.jsonl", jsonl({"text": None}), [], "'text' has no values"),
+        ("x.jsonl", jsonl({"text": "a", "u": None}), ["--unit-field", "u"], "'u' has no values"),
+        ("x.json", '{\n "data": []\n}', [], "None of the first records can be read"),
+        ("x.json", '[{"text": "a"}, {', [], "not well-formed JSON"),
+        ("x.csv", 'id,text\n1,5" x\n', [], "not well-formed CSV"),
+        ("x.txt", "words", [], "give --format lines"),
+        ("x.xyz", "words", [], "cannot be told from its name"),
+    ],
+)
+def test_what_would_make_a_fit_fail_is_a_problem(
+    dplda, home: Path, name: str, content: str, options: list[str], told: str
+) -> None:
+    (home / name).write_text(content)
+    answer = dplda("check", name, *options, "--json")
+    assert answer.status == 2
+    assert told in " ".join(answer.json["problems"])
+    assert answer.json["command"] is None
+    assert f"Problem: {answer.json['problems'][0]}" in dplda("check", name, *options).out
+
+
+def test_parquet_types_are_judged(dplda, home: Path) -> None:
+    table = pa.table({"text": pa.nulls(2), "tags": [["a"], ["b"]], "words": ["the one", "the other"]})
+    pq.write_table(table, home / "x.parquet")
+    record = dplda("check", "x.parquet", "--json").json
+    assert record["records"] == 2
+    assert [column["type"] for column in record["columns"]] == ["null", "list<element: string>", "string"]
+    assert record["problems"]
+
+
+def test_a_folder_of_office_documents_is_a_problem(dplda, home: Path) -> None:
+    (home / "d").mkdir()
+    for name in ("a.pdf", "b.docx", "c.txt"):
+        (home / "d" / name).write_text("x y z")
+    answer = dplda("check", "d")
+    assert answer.status == 2
+    assert "1 .pdf, 1 .docx" in answer.out
+    assert "dplda[documents]" in answer.out
+    assert dplda("check", "d", "--pattern", "*.txt").status == 0
+
+
+def test_few_documents_and_missing_units_are_noted(dplda, home: Path) -> None:
+    (home / "x.jsonl").write_text(
+        jsonl({"text": "the one and only", "u": 1}, {"text": "the other", "u": None}, {"u": 2})
+    )
+    answer = dplda("check", "x.jsonl", "--unit-field", "u")
+    assert answer.status == 0
+    for told in ("3 documents are few", "33% of the sample has no unit", "33% of the sample has no text in 'text'"):
+        assert told in answer.out
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The cat sat on the mat and it was not amused by what they had to say about this " * 3, "en"),
+        (GERMAN * 3, "de"),
+        ("Je ne suis pas content de la livraison que vous avez faite dans la semaine pour nous " * 3, "fr"),
+        ("No estoy contento con el pedido que me han enviado porque la caja estaba muy rota y sin los " * 3, "es"),
+        ("我喜歡學習機器學習和自然語言處理", "zh"),
+        ("自然言語処理を勉強しています", "ja"),
+        ("ผมชอบเรียนภาษาไทย", "th"),
+        ("Мне не понравился этот заказ", "ru"),
+        ("xkq zzt qwv " * 20, None),
+        ("", None),
+    ],
+)
+def test_the_language_is_guessed_from_script_and_stop_words(text: str, language: str | None) -> None:
+    assert guess_language([text]) == language
+
+
+def test_text_without_spaces_is_noted(dplda, home: Path) -> None:
+    (home / "x.jsonl").write_text(jsonl({"text": "我喜歡學習機器學習和自然語言處理"}))
+    answer = dplda("check", "x.jsonl")
+    assert "does not separate words by white space" in answer.out
+    assert "--language zh" in answer.out
+
+
+def test_a_store_and_several_files_can_be_checked(dplda, home: Path) -> None:
+    write_csv(home / "k-1.csv", 10)
+    write_csv(home / "k-2.csv", 10)
+    record = dplda("check", "k-1.csv", "k-2.csv", "--json").json
+    assert (record["files"], record["records"]) == (2, 20)
+    assert record["command"].startswith("dplda fit k-1.csv k-2.csv ")
+    assert dplda("check", "k-*.csv", "--json").json["command"].startswith("dplda fit 'k-*.csv' ")
+    assert dplda("corpus", "import", "k-*.csv", "store", "--text-field", "Beschwerde").status == 0
+    assert dplda("check", "store", "--json").json["command"] == "dplda fit store"
+    assert dplda("check", "-").status == 2
+
+
+def test_a_dry_run_checks_settings_too_and_reserves_nothing(dplda, home: Path) -> None:
+    write_csv(home / "k.csv")
+    answer = dplda("fit", "k.csv", "--unit", "Kunde", "--topics", 5, "--epsilon", 3, "--dry-run", "--json")
+    assert answer.status == 0
+    assert answer.json["command"] == (
+        "dplda fit k.csv --unit-field Kunde --text-field Beschwerde --language de --topics 5 --epsilon 3.0"
+    )
+    refused = dplda("fit", "k.csv", "--dry-run", "--epsilon", -1)
+    assert refused.status == 2
+    assert "epsilon must be" in refused.err
+    assert dplda("fit", "k.csv", "--dry-run", "--text-field", "Betrag").status == 2
+    assert sorted(path.name for path in home.iterdir()) == ["k.csv"]
