@@ -2,67 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import platform
 import shutil
-import time
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
 from functools import partial
-from importlib import import_module, metadata
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Protocol, TypeVar, Unpack
-
-import platformdirs
+from typing import Any, TypeVar, Unpack
 
 from dplda.datasets.synthetic import synthetic
 from dplda.errors import InputError
+from dplda.preparation import InMemory, Preparation, Prepared, RawFiles, cache_root, check_tokenization
 from dplda.progress import NoProgress, Progress
 from dplda.readers.columns import ReadOptions
-from dplda.readers.document_text import is_document
-from dplda.readers.files import reading
 from dplda.readers.formats import default_name, open_source
 from dplda.readers.in_memory import table_source, texts_source
 from dplda.readers.paths import STANDARD_INPUT, Named, find_paths, spool_standard_input
 from dplda.readers.reading_options import Fields, Reading, Tokenization
-from dplda.readers.records import DOCUMENT, CountedDocuments, CountSource, Defect, Source, TextSource
+from dplda.readers.records import DOCUMENT, Defect, TextSource
 from dplda.readers.word_lists import read_word_list
-from dplda.store.count_store import VERSION, CountStore, is_partial, is_store
+from dplda.store.count_store import CountStore, is_partial, is_store
 from dplda.store.from_matrix import store_from_matrix
-from dplda.store.partial_store import Notice, Origin, StoreLocked, silent, sweep, temporary_store
-from dplda.store.writer import StoreWriter, as_chunks
+from dplda.store.partial_store import Notice, silent
 
 __all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]
 
-_STALE_SECONDS = 86_400  # age after which a partial store is deleted instead of resumed
-_STAGE = "read"  # the stage's name in progress reports and in a run's seconds
-_READ_WITH = (
-    *("dplda", "pyarrow", "spacy", "spacy-lookups-data"),
-    *("pypdf", "defusedxml", "striprtf"),
-    *("rjieba", "sudachipy", "sudachidict-core", "kiwipiepy", "kiwipiepy-model", "pythainlp"),
-)
 _TEXT_ONLY = ("stopwords", "ngrams")  # options that are refused for counts and stores
-_POLL_SECONDS = 0.2
 _Options = TypeVar("_Options", ReadOptions, Tokenization)
-
-
-class _Preparation(Protocol):
-    """Converts a corpus to a store."""
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """How text becomes words; empty for counts. Public."""
-
-    def open(self, progress: Progress, key: bytes | None) -> CountStore:
-        """Return the store; write it first if it does not exist."""
-
-    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
-        """Write the counts as a store at `destination`, or resume a partial one there."""
 
 
 class Corpus:
@@ -78,7 +44,7 @@ class Corpus:
         self,
         name: str | None,
         unit: str,
-        preparation: _Preparation,
+        preparation: Preparation,
         *,
         public_vocabulary: tuple[str, ...] | None = None,
     ) -> None:
@@ -121,7 +87,7 @@ class Corpus:
                 "(Exact, not private, not for publication.)"
             )
         words = tuple(vocabulary) if public_vocabulary else None
-        return cls(name, store.unit, _Prepared(store, name), public_vocabulary=words)
+        return cls(name, store.unit, Prepared(store, name), public_vocabulary=words)
 
     @classmethod
     def from_texts(
@@ -159,8 +125,8 @@ class Corpus:
     ) -> Corpus:
         _check_options("Corpus", fields, Fields)
         source, tokenization = find(_choose(ReadOptions, fields)), _tokenization(fields)
-        _check_tokenization(tokenization)
-        return cls(name, source.unit, _InMemory(name, source, tokenization, cache))
+        check_tokenization(tokenization)
+        return cls(name, source.unit, InMemory(name, source, tokenization, cache))
 
     def __repr__(self) -> str:
         return f"Corpus(name={self.name!r}, unit={self.unit!r})"
@@ -203,7 +169,7 @@ class Corpus:
     @property
     def is_text(self) -> bool:
         """Whether the documents are text, which the options about words apply to, and not counts or a store."""
-        return isinstance(self._preparation, _Raw) and bool(self.reading)
+        return isinstance(self._preparation, RawFiles) and bool(self.reading)
 
     @property
     def notes(self) -> list[str]:
@@ -236,17 +202,17 @@ def read_corpus(path: Named, *, cache: str | Path | None = None, **reading: Unpa
             )
         _refuse_text_options(reading, f"{place} is a prepared store: import the corpus again with it")
         name = store.name or default_name(place)
-        return Corpus(name, store.unit, _Prepared(store, name))
+        return Corpus(name, store.unit, Prepared(store, name))
     options = _choose(ReadOptions, reading)
     tokenization = _tokenization(reading)
     source = open_source(places, options, format)
     if isinstance(source, TextSource):
-        _check_tokenization(tokenization)
+        check_tokenization(tokenization)
     else:
         _refuse_text_options(reading, f"{place} holds counts: leave it out, and give a public vocabulary if needed")
     name = default_name(places)
     return Corpus(
-        name, source.unit, _Raw(places, name, source, {**asdict(options), "format": format}, tokenization, cache)
+        name, source.unit, RawFiles(places, name, source, {**asdict(options), "format": format}, tokenization, cache)
     )
 
 
@@ -258,12 +224,6 @@ def _check_options(where: str, given: Mapping[str, Any], known: type) -> None:
         raise InputError(
             f"unit_field must not be {DOCUMENT!r}: that name stands for one unit per document. Rename the column."
         )
-
-
-def _check_tokenization(tokenization: Tokenization) -> None:
-    """Raise `InputError` if the tokenizer is not available for the language."""
-    if tokenization != Tokenization(tokenizer=tokenization.tokenizer):
-        _word_counting().find_tokens(tokenization)
 
 
 def _tokenization(reading: Mapping[str, Any]) -> Tokenization:
@@ -289,7 +249,7 @@ def _read_standard_input(cache: str | Path | None, reading: Reading) -> Corpus:
     """A corpus of what standard input holds; its file and its counts are removed with it."""
     if reading.get("format") is None:
         raise InputError("Standard input has no name that tells its format. Give --format, for example --format jsonl.")
-    file = spool_standard_input(_cache_root(cache))
+    file = spool_standard_input(cache_root(cache))
     try:
         corpus = read_corpus(file, cache=file.parent, **reading)
     except BaseException:
@@ -316,191 +276,3 @@ def _describe(store: CountStore) -> list[str]:
         if count:
             lines.append(f"{count:,} contribute nothing: {defect.value}.")
     return lines
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    """Counts that are already a store, in memory or on disk."""
-
-    store: CountStore
-    name: str | None
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        return self.store.reading
-
-    def open(self, progress: Progress, key: bytes | None) -> CountStore:
-        return self.store
-
-    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
-        with StoreWriter(
-            destination,
-            unit=self.store.unit,
-            name=self.name,
-            reading=self.reading,
-            origin=self._origin(),
-            restart=restart,
-            notice=notice,
-            key=key,
-        ) as writer:
-            progress.start(_STAGE, self.store.n_documents)
-            progress.advance(writer.n_read)
-            for chunk in as_chunks(self.store, writer.n_read):
-                writer.append(chunk)
-                progress.advance(len(chunk.ids))
-            writer.carry_over(self.store.defects)
-
-    def _origin(self) -> Origin | None:
-        """None for counts in memory, which another process cannot find."""
-        if self.store.path is None:
-            return None
-        return _origin({"corpus": os.path.realpath(self.store.path)}, self.store.identity)
-
-
-@dataclass(frozen=True)
-class _Raw:
-    """Files that passed their public checks."""
-
-    paths: tuple[Path, ...]
-    name: str
-    source: Source
-    options: dict[str, Any]
-    tokenization: Tokenization
-    cache: str | Path | None
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        return self.tokenization.facts() if isinstance(self.source, TextSource) else {}
-
-    def open(self, progress: Progress, key: bytes | None) -> CountStore:
-        prepared = _cache_folder(self.cache) / _source_key(self.paths, self.source.files, self.options | self.reading)
-        while not is_store(prepared):
-            try:
-                self.write(prepared, progress, restart=False, notice=silent, key=key)
-            except StoreLocked:  # another process is writing it
-                time.sleep(_POLL_SECONDS)
-        return CountStore.open(prepared)
-
-    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
-        request = {"corpus": _real(self.paths), **self.options, **self.reading}
-        with StoreWriter(
-            destination,
-            unit=self.source.unit,
-            name=self.name,
-            reading=self.reading,
-            origin=_origin(request, _source_key(self.paths, self.source.files, {})),
-            restart=restart,
-            notice=notice,
-            key=key,
-        ) as writer:
-            _fill(writer, self.source, self.tokenization, progress)
-
-
-@dataclass
-class _InMemory:
-    """Texts in memory, which may be readable only once; their counts are kept in a folder of their own."""
-
-    name: str | None
-    source: TextSource
-    tokenization: Tokenization
-    cache: str | Path | None
-    _read: CountStore | None = None
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        return asdict(self.tokenization)
-
-    def open(self, progress: Progress, key: bytes | None) -> CountStore:
-        place, remove = temporary_store(_cache_folder(self.cache))
-        try:
-            store = self._store_at(place, progress, silent, key)
-        except BaseException:
-            remove()
-            raise
-        weakref.finalize(store, remove)
-        return store
-
-    def write(self, destination: Path, progress: Progress, *, restart: bool, notice: Notice, key: bytes | None) -> None:
-        if self._read is not None:
-            _Prepared(self._read, self.name).write(destination, progress, restart=restart, notice=notice, key=key)
-            return
-        self._store_at(destination, progress, notice, key)
-
-    def _store_at(self, destination: Path, progress: Progress, notice: Notice, key: bytes | None) -> CountStore:
-        """Read the documents into a store at `destination`; nothing of an incomplete one is kept."""
-        with StoreWriter(
-            destination, unit=self.source.unit, name=self.name, reading=self.reading, notice=notice, key=key
-        ) as writer:
-            _fill(writer, self.source, self.tokenization, progress)
-        self._read = CountStore.open(destination)
-        return self._read
-
-
-def _fill(writer: StoreWriter, source: Source, tokenization: Tokenization, progress: Progress) -> None:
-    """Write the documents of `source` that the writer has not read before."""
-    progress.start(_STAGE, source.total)
-    progress.advance(writer.n_read)
-    for chunk in _chunks(source, tokenization, writer.n_read):
-        writer.append(chunk)
-        progress.advance(len(chunk.ids) + chunk.defects.total())
-
-
-def _chunks(source: Source, tokenization: Tokenization, skip: int) -> Iterator[CountedDocuments]:
-    if isinstance(source, CountSource):
-        return source.chunks(skip)
-    counted: Iterator[CountedDocuments] = _word_counting().count_words(source.records(skip), tokenization)
-    return counted
-
-
-def _cache_folder(cache: str | Path | None = None) -> Path:
-    """The folder of prepared stores in `cache`, else ``$DPLDA_CACHE``, else the user's cache folder.
-
-    Creates it with mode 0700, because stores are private. Raises `InputError` if that fails.
-    """
-    folder = _cache_root(cache) / "stores"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.chmod(0o700)
-    except OSError as error:
-        raise InputError(
-            f"Cannot use the cache folder {folder}: {error.strerror}. Set DPLDA_CACHE to a folder that "
-            "you can write to."
-        ) from None
-    sweep(folder, _STALE_SECONDS)
-    return folder
-
-
-def _cache_root(cache: str | Path | None) -> Path:
-    root = Path(cache or os.environ.get("DPLDA_CACHE") or platformdirs.user_cache_dir("dplda"))
-    return root.expanduser()
-
-
-def _real(paths: Sequence[Path]) -> str | list[str]:
-    """The absolute path, or paths if there are several."""
-    real = [os.path.realpath(path) for path in paths]
-    return real if len(real) > 1 else real[0]
-
-
-def _source_key(paths: Sequence[Path], files: Iterable[Path], options: dict[str, Any]) -> str:
-    """Name of the store of `paths` read with `options`; depends on the path, size and time of each file."""
-    digest = hashlib.sha256(json.dumps([VERSION, _real(paths), options], sort_keys=True).encode())
-    for file in files:
-        with reading(file):
-            status = os.stat(file)
-            stamp = f"\0{status.st_size}\0{status.st_mtime_ns}\n"
-            digest.update(os.fsencode(file) + stamp.encode() + (b"extracted\n" if is_document(file) else b""))
-    return digest.hexdigest()[:40]
-
-
-def _origin(request: dict[str, Any], content: str) -> Origin:
-    """What must not change for an import to resume: the user's `request`, the corpus's `content` and versions."""
-    versions = {"python": platform.python_version()}
-    for package in _READ_WITH:
-        with suppress(metadata.PackageNotFoundError):
-            versions[package] = metadata.version(package)
-    return Origin(request, {"the corpus": content, "the version of dplda or of what it reads with": versions})
-
-
-def _word_counting() -> ModuleType:
-    """The module that counts words; imported only for raw text because spaCy takes a second to load."""
-    return import_module("dplda.tokenize.pool")

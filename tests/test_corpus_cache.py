@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dplda.corpus import _cache_folder, _source_key
+from dplda.preparation import _cache_folder, _source_key
 from dplda.errors import InputError
 from dplda.store.writer import StoreWriter
 

@@ -24,7 +24,7 @@ PASSES = {
 }
 LOOPS = {"dplda.statistics.unit_sums", "dplda.statistics.word_votes"}  # sums of units that they are given
 
-COUNTS = ("dplda.store", "dplda.corpus")  # where private counts are made
+COUNTS = ("dplda.store", "dplda.corpus", "dplda.preparation")  # where private counts are made
 
 # The modules outside these that may import each. `dplda.api` hands the store on unread; `dplda.model.inference` and the
 # commands that read a corpus say that they are not private, and `dplda.evaluation.public_corpora` reads corpora that
@@ -40,6 +40,7 @@ PRIVATE_MODULES = {
         "dplda.cli.corpus_command",
         "dplda.cli.options",
     },
+    "dplda.preparation": {"dplda.corpus"},
     "dplda.store.count_store": {*PASSES, "dplda.model.inference"},
     "dplda.store.units": {*PASSES, *LOOPS},
     "dplda.store.fingerprint": {"dplda.api", "dplda.evaluation.public_corpora"},

@@ -213,7 +213,7 @@ REFUSED_TABLES: list[tuple[Any, dict[str, Any], str]] = [
     (pa.table({"text": NULLS}), {}, "holds null, not text"),
     (pl.DataFrame({"text": [None, None]}), {}, "holds null, not text"),
     (pa.table({"text": [b"a", b"b"]}), {}, "holds binary, not text"),
-    (pa.table({"text": TEXTS, "who": NULLS}), {"unit_field": "who"}, "holds null, which cannot name a unit"),
+    (pa.table({"text": TEXTS, "who": NULLS}), {"unit_field": "who"}, "holds no values"),
     (pd.DataFrame({"text": TEXTS, "who": pd.to_datetime(["2020", "2021"])}), {"unit_field": "who"}, "cannot name"),
     (pa.table({"text": TEXTS}), {"unit_field": "who"}, "unit_field 'who' is not a column of the table"),
     (pd.DataFrame({"a": TEXTS}), {}, "Which column of the table holds the text"),
