@@ -17,7 +17,8 @@ from dplda.accounting.events import Event, PrivacyStatement, at_least, base_of, 
 from dplda.config import DEFAULTS, FitSettings
 from dplda.corpus import Corpus
 from dplda.errors import DpldaError, InputError, UnsupportedByData
-from dplda.execution.engines import Engine, running_engine
+from dplda.execution.compilation import Wait, compiling
+from dplda.execution.engines import Engine, is_local, running_engine
 from dplda.lda.recovery import most_topics, require_words, within_limits
 from dplda.ledger import Ledger, Status, new_name
 from dplda.mechanisms.curator import Curator, Gate, WordFrequencies
@@ -99,8 +100,11 @@ def fit(
     watch = _Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
     with _released_on_failure(folder), running_engine(settings.execution) as running:
         recorder = request.reserve(ledger, run)
-        with _abandoned_on_failure(recorder):
-            model = _learn(request, recorder, ledger, watch, running)
+        with (
+            _abandoned_on_failure(recorder),
+            compiling(request.placement.statistics, here=is_local(running)) as wait_for_kernels,
+        ):
+            model = _learn(request, recorder, ledger, watch, running, wait_for_kernels)
             if folder is not None:
                 watch.start("save")
                 model.save(folder)
@@ -246,12 +250,14 @@ def _learn(
     ledger: Ledger | Literal[False],
     watch: _Stopwatch,
     engine: Engine,
+    wait_for_kernels: Wait,
 ) -> TopicModel:
     settings, charged = request.settings, list[Event]()
     watch.start("read")
     store = request.corpus.open(watch, key=None if ledger is False else ledger.key)
     if ledger is not False:
         recorder.bind(fingerprint(store, ledger.key))
+    wait_for_kernels(watch)
 
     def charge(event: Event) -> None:
         recorder.charge(event)

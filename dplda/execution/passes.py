@@ -21,10 +21,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dplda.numerics.threads import add, run_ranges, split, thread_count
-from dplda.statistics import Contribution
+from dplda.statistics import Contribution, Statistic
 from dplda.statistics.clipping_norms import clip_bins
 from dplda.statistics.exact_moments import ExactMoments, exact_moments
-from dplda.statistics.unit_sums import UnitSums, count_eligible
+from dplda.statistics.statistic import equal_weights
+from dplda.statistics.unit_sums import UnitSums, count_eligible, read_only
 from dplda.statistics.word_votes import count_votes, word_hashes
 from dplda.store.count_store import CountStore
 from dplda.store.units import UnitCounts, UnitRange, all_words, project
@@ -118,14 +119,25 @@ def read_range(store: CountStore, words: Sequence[str] | None, units: UnitRange)
     return all_words(store, units) if words is None else project(store, words, units)
 
 
+def compile_passes(statistic: Statistic | None) -> None:
+    """Compile the passes for `statistic`, or those for votes and eligible units, by running them on one public word."""
+    counts = UnitCounts(np.array([0, 1]), np.zeros(1, np.int32), np.ones(1, np.int32), np.array([0, 1]), 1)
+    if statistic is None:
+        count_votes(counts, 1, word_hashes(["word"]))
+        _count_eligible(counts, 1)
+    else:
+        one = np.ones((1, 1), np.float32)
+        UnitSums(Contribution(statistic, one[0], one, equal_weights(1))).norms(counts, np.zeros(1, np.int64))
+
+
 def _n_units(counts: UnitCounts, threads: int) -> int:
     return counts.n_units
 
 
 def _count_eligible(counts: UnitCounts, threads: int) -> tuple[int]:
-    c = counts
-    ranges = split(c.entries_before_unit(), threads)
-    return (sum(run_ranges(lambda a, b: int(count_eligible(c.indptr, c.counts, c.unit_ptr, a, b)), ranges)),)
+    indptr, lengths, unit_ptr = map(read_only, (counts.indptr, counts.counts, counts.unit_ptr))
+    ranges = split(counts.entries_before_unit(), threads)
+    return (sum(run_ranges(lambda a, b: int(count_eligible(indptr, lengths, unit_ptr, a, b)), ranges)),)
 
 
 def _clipped_sum(counts: UnitCounts, threads: int, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
