@@ -236,6 +236,10 @@ class _Stopwatch:
         """Forward `amount`."""
         self.progress.advance(amount)
 
+    def estimate(self, share: float) -> None:
+        """Forward `share`."""
+        self.progress.estimate(share)
+
     def stop(self) -> None:
         """End the current stage."""
         if self._stage is not None:

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from importlib import import_module, metadata
@@ -21,7 +21,7 @@ from dplda.datasets.synthetic import synthetic
 from dplda.errors import InputError
 from dplda.progress import NoProgress, Progress
 from dplda.readers.columns import ReadOptions
-from dplda.readers.files import reading
+from dplda.readers.files import metered, reading
 from dplda.readers.formats import default_name, open_source
 from dplda.readers.reading_options import Reading, Tokenization
 from dplda.readers.records import DOCUMENT, CountedDocuments, CountSource, Defect, Source, TextSource
@@ -276,9 +276,25 @@ class _Raw:
         ) as writer:
             progress.start(_STAGE, self.source.total)
             progress.advance(writer.n_read)
-            for chunk in self._chunks(writer.n_read):
-                writer.append(chunk)
-                progress.advance(len(chunk.ids) + chunk.defects.total())
+            with metered(self._meter(progress)):
+                for chunk in self._chunks(writer.n_read):
+                    writer.append(chunk)
+                    progress.advance(len(chunk.ids) + chunk.defects.total())
+
+    def _meter(self, progress: Progress) -> Callable[[int], None]:
+        """A function that turns bytes read into the finished share of the files, if their documents are not counted."""
+        if self.source.total is not None:
+            return lambda n_bytes: None
+        with reading(self.path):
+            total = max(sum(os.stat(file).st_size for file in self.source.files), 1)
+        done = 0
+
+        def report(n_bytes: int) -> None:
+            nonlocal done
+            done += n_bytes
+            progress.estimate(min(done / total, 1.0))
+
+        return report
 
     def _chunks(self, skip: int) -> Iterator[CountedDocuments]:
         if isinstance(self.source, CountSource):

@@ -48,6 +48,9 @@ class Heard:
     def advance(self, amount: int = 1) -> None:
         self.done += amount
 
+    def estimate(self, share: float) -> None:
+        self.share = share
+
 
 def test_text_becomes_counts_by_unit(path: Path) -> None:
     corpus = read_corpus(path, unit_field="who")
@@ -228,3 +231,9 @@ def test_shared_reviews_are_read_whole() -> None:
         pytest.skip("DPLDA_SHARED_DATA does not name the folder of real corpora")
     store = read_corpus(Path(data) / "imdb.jsonl.gz", text_field="text", unit_field="movie").open()
     assert store.n_documents == 100_000
+
+
+def test_reading_reports_the_share_of_bytes_where_documents_are_not_counted_beforehand(path: Path) -> None:
+    heard = Heard()
+    read_corpus(path).open(heard)
+    assert (heard.stages, heard.done, heard.share) == ([("read", None)], 5, 1.0)

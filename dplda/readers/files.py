@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -21,6 +23,8 @@ MAX_BYTES = 1 << 26  # maximum bytes of one document or its record, before decod
 BLANK, BOM = b" \t\r", codecs.BOM_UTF8
 _MARKS = '"\t\n\r,'  # characters that delimit fields and records
 _UTF_8_SIG = codecs.lookup("utf-8-sig")
+_BUFFER = 1 << 17
+_meter: ContextVar[Callable[[int], None]] = ContextVar("_meter", default=lambda n_bytes: None)
 _UNPACKED = 1 << 30  # bytes to which a compressed file of any size may unpack
 _EXPANSION = 256  # maximum ratio of unpacked to compressed size for files that unpack to more than `_UNPACKED` bytes
 _BOMS = (  # UTF-32 first, because its little-endian mark starts with that of UTF-16
@@ -48,10 +52,30 @@ def reading(path: Path) -> Iterator[None]:
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """Open `path`, with gzip if its name ends in .gz. Raises `InputError` if the file is damaged."""
-    with reading(path):
-        opener = open if without_gz(path) == path else gzip.open
-        with opener(path, "rb") as stream:
-            yield cast(BinaryIO, stream)
+    with reading(path), ExitStack() as files:
+        stream: Any = files.enter_context(io.BufferedReader(_Metered(path), _BUFFER))
+        if without_gz(path) != path:
+            stream = files.enter_context(gzip.GzipFile(fileobj=stream))
+        yield cast(BinaryIO, stream)
+
+
+class _Metered(io.FileIO):
+    """A file that reports how many bytes were read from it."""
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        n_bytes = super().readinto(buffer)
+        _meter.get()(n_bytes or 0)
+        return n_bytes
+
+
+@contextmanager
+def metered(report: Callable[[int], None]) -> Iterator[None]:
+    """Report the bytes that this thread reads from files, compressed as they are."""
+    token = _meter.set(report)
+    try:
+        yield
+    finally:
+        _meter.reset(token)
 
 
 def without_gz(path: Path) -> Path:

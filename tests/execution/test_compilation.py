@@ -37,6 +37,9 @@ class Recorded:
     def advance(self, amount=1):
         self.amount += amount
 
+    def estimate(self, share):
+        pass
+
 
 @pytest.fixture(scope="module")
 def corpus():
