@@ -11,6 +11,7 @@ from dplda.accounting.events import at_least
 from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.options import (
     MODELS,
+    GroupedCommand,
     adjacency_option,
     dataset_option,
     delta_option,
@@ -19,6 +20,7 @@ from dplda.cli.options import (
     learning_options,
     ledger_option,
     open_ledger,
+    quiet_option,
     read,
     reading_options,
     topics_option,
@@ -51,7 +53,7 @@ def _edge_parts(value: str) -> dict[str, float]:
     return parts
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("corpus")
 @topics_option
 @epsilon_option
@@ -97,13 +99,14 @@ def _edge_parts(value: str) -> dict[str, float]:
     default=DEFAULTS.execution.device,
     help="Device for the passes over CORPUS; auto uses a GPU if there is one.",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")
+@click.option("--out", "-o", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")
 @click.option("--simulate", is_flag=True, help="Draw repeatable noise from --seed. The result is NOT PRIVATE.")
 @click.option("--seed", type=int, help="Seed of the noise of --simulate [0].")
 @reading_options
 @json_option
+@quiet_option
 @ledger_option
-def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
+def fit(corpus: str, as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any) -> None:
     """Learn topics from CORPUS under a privacy budget, save the model and show the topics.
 
     CORPUS is a folder of text files, a .jsonl, .csv, .tsv or .parquet file, a bag-of-words file, or a store
@@ -118,7 +121,7 @@ def fit(corpus: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     from dplda.api import fit as learn
 
     try:
-        with following(quiet=as_json) as progress:
+        with following(quiet=as_json or quiet) as progress:
             model = learn(
                 source,
                 **{name: options[name] for name in _FIT_OPTIONS},

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from dplda import __version__
 from dplda.cli.audit_command import audit
@@ -26,7 +27,7 @@ _UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True})
-@click.version_option(__version__, prog_name="dplda")
+@click.version_option(__version__, "--version", "-V", prog_name="dplda")
 def cli() -> None:
     """Learn topics from private text, and release only what is differentially private."""
 
@@ -55,6 +56,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         status = cli.main(args=arguments, prog_name="dplda", standalone_mode=False)
     except click.UsageError as error:
+        if isinstance(error, NoArgsIsHelpError):
+            click.echo(error.message)
+            return 0
         help_command = error.ctx.command_path if error.ctx else "dplda"
         return _fail(f"{error.format_message().rstrip('.')}. See: {help_command} --help", error.exit_code)
     except click.ClickException as error:
