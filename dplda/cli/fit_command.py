@@ -201,5 +201,6 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     if name is not None:
         record = ledger.dataset(str(name))
         remarks = "".join(f"; {remark}" for remark in record.remarks)
-        budget = f"{record.guarantee}; {record.spent_so_far}; {record.remaining_text}{remarks}"
-        say(f"Dataset {name}: {budget}.", error=True)  # depends on which datasets share documents: local
+        say(
+            f"Dataset {name}: {record.in_short}; {record.guarantee}{remarks}.", error=True
+        )  # depends on which datasets share documents: local
