@@ -65,8 +65,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _fail(error.format_message(), error.exit_code)
     except DpldaError as error:
         return _fail(str(error), error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
-        return _fail("interrupted.", _INTERRUPTED)
+    except (KeyboardInterrupt, click.Abort) as error:  # click raises its own from an interrupt
+        notes = getattr(error.__cause__ or error, "__notes__", ())
+        return _fail(" ".join(["interrupted.", *notes]), _INTERRUPTED)
     except BrokenPipeError:
         raise
     except SystemExit as error:  # click and rich exit like this when the output pipe is closed

@@ -11,9 +11,7 @@ import click
 
 from dplda.cli.console import say
 from dplda.config import ADJACENCIES, DEFAULTS
-from dplda.errors import InputError
-from dplda.model import TopicModel, load
-from dplda.model.model_files import TEXT_FILE
+from dplda.model import TopicModel
 from dplda.readers.reading_options import TOKENIZERS, Reading
 
 if TYPE_CHECKING:
@@ -186,13 +184,9 @@ def open_model(run: str, ledger_path: Path | None) -> TopicModel:
 
     Warns on standard error if it is not private. Raises `InputError` if there is none.
     """
-    if os.path.isfile(Path(run) / TEXT_FILE) or os.sep in run:
-        model = load(run)
-    else:
-        record = open_ledger(ledger_path).run(run)
-        if not record.model:
-            raise InputError(f"run {record.id} has no model ({record.described}). List runs with `dplda runs`.")
-        model = load(record.model)
+    from dplda.ledger.saved_models import load
+
+    model = load(run, ledger=None if ledger_path is None else open_ledger(ledger_path))
     if not model.privacy.sound:
         say(f"This model is {model.privacy.reason or 'not proven private'}.", error=True, style="bold red")
     return model

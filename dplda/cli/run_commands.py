@@ -280,6 +280,9 @@ def export(run: str, kind: str, out: Path, as_json: bool, ledger_path: Path | No
         print_json({"run": model.parameters.get("run"), "to": kind, "files": files})
     else:
         say(f"Wrote {', '.join(files)}.")
+        if kind == "pyldavis":
+            arguments, page = f'**json.load(open({str(out)!r}))["prepare"]', str(out.with_suffix(".html"))
+            say(f"Open it with: import json, pyLDAvis; pyLDAvis.save_html(pyLDAvis.prepare({arguments}), {page!r})")
         if kind == "gensim":
             say(f'Open it with: gensim.models.LdaModel.load("{out}")')
 

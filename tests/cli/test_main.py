@@ -63,7 +63,15 @@ def test_unexpected_failures_show_neither_traceback_nor_values(failing, capsys, 
 def test_an_interrupt_ends_with_130(failing, capsys) -> None:
     failing(KeyboardInterrupt())
     assert main(["fail"]) == 130
-    assert "interrupted" in capsys.readouterr().err
+    assert capsys.readouterr().err.strip() == "dplda: interrupted."
+
+
+def test_an_interrupt_says_what_was_spent(failing, capsys) -> None:
+    error = KeyboardInterrupt()
+    error.add_note("Run x had charged 3%.")
+    failing(error)
+    assert main(["fail"]) == 130
+    assert capsys.readouterr().err.strip() == "dplda: interrupted. Run x had charged 3%."
 
 
 @pytest.mark.parametrize(
