@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from dplda.corpus import Corpus, read_corpus
     from dplda.estimator import PrivateLDA
     from dplda.ledger import Ledger
-    from dplda.model import TopicModel, load
+    from dplda.ledger.saved_models import load
+    from dplda.model import TopicModel
 
 __all__ = ["Corpus", "Ledger", "PrivacyStatement", "PrivateLDA", "TopicModel", "fit", "load", "read_corpus"]
 
@@ -25,7 +26,7 @@ __getattr__, __dir__ = lazy(
         "PrivateLDA": "estimator",
         "TopicModel": "model",
         "fit": "api",
-        "load": "model",
+        "load": "ledger.saved_models",
         "read_corpus": "corpus",
     },
 )

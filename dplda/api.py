@@ -18,10 +18,11 @@ from dplda.accounting.events import Event, PrivacyStatement, at_least, base_of, 
 from dplda.config import DEFAULTS, FitSettings
 from dplda.corpus import Corpus
 from dplda.errors import DpldaError, InputError, NoisyTopicsWarning, UnsupportedByData
-from dplda.execution.engines import Engine, running_engine
+from dplda.execution.compilation import Wait, compiling
+from dplda.execution.engines import Engine, is_local, running_engine
 from dplda.lda.recovery import modelled_words, most_topics
 from dplda.lda.verdicts import NOISE
-from dplda.ledger import Ledger, Status, new_name
+from dplda.ledger import Ledger, RunRecord, Status, new_name
 from dplda.mechanisms.curator import Curator, Gate, WordFrequencies
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
@@ -107,8 +108,11 @@ def fit(
     watch = _Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
     with _released_on_failure(folder), running_engine(settings.execution) as running:
         recorder = request.reserve(ledger, run)
-        with _abandoned_on_failure(recorder):
-            model = _learn(request, recorder, ledger, watch, running)
+        with (
+            _abandoned_on_failure(request, recorder, ledger),
+            compiling(request.placement.statistics, here=is_local(running)) as wait_for_kernels,
+        ):
+            model = _learn(request, recorder, ledger, watch, running, wait_for_kernels)
             if folder is not None:
                 watch.start("save")
                 model.save(folder)
@@ -240,6 +244,10 @@ class _Stopwatch:
         """Forward `amount`."""
         self.progress.advance(amount)
 
+    def estimate(self, share: float) -> None:
+        """Forward `share`."""
+        self.progress.estimate(share)
+
     def stop(self) -> None:
         """End the current stage."""
         if self._stage is not None:
@@ -254,12 +262,14 @@ def _learn(
     ledger: Ledger | Literal[False],
     watch: _Stopwatch,
     engine: Engine,
+    wait_for_kernels: Wait,
 ) -> TopicModel:
     settings, charged = request.settings, list[Event]()
     watch.start("read")
     store = request.corpus.open(watch, key=None if ledger is False else ledger.key)
     if ledger is not False:
         recorder.bind(fingerprint(store, ledger.key))
+    wait_for_kernels(watch)
 
     def charge(event: Event) -> None:
         recorder.charge(event)
@@ -354,13 +364,32 @@ def _released_on_failure(folder: Path | None) -> Iterator[None]:
 
 
 @contextmanager
-def _abandoned_on_failure(recorder: Recorder) -> Iterator[None]:
-    """End a failed run in the ledger, which refunds what was never charged. Reasons contain no private text."""
+def _abandoned_on_failure(request: Request, recorder: Recorder, ledger: Ledger | Literal[False]) -> Iterator[None]:
+    """End a failed run in the ledger, which refunds what was never charged. Reasons contain no private text.
+
+    An interrupt passes with a note on what was spent, which `dplda fit` prints.
+    """
     try:
         yield
     except BaseException as error:
         recorder.abandon(*_ending(error))
+        if isinstance(error, KeyboardInterrupt) and ledger is not False:
+            error.add_note(_spent_when_stopped(request, ledger.run(recorder.run)))
         raise
+
+
+def _spent_when_stopped(request: Request, run: RunRecord) -> str:
+    """What an interrupted run spent, according to the ledger."""
+    if not run.is_charged:
+        return f"Run {run.id} had charged nothing: the ledger has returned its whole budget."
+    if request.reason:
+        return f"Run {run.id} is {request.reason}; the ledger keeps a record of it."
+    share, promise = run.cost.mu_squared / cost(request.events).mu_squared, request.statement()
+    return (
+        f"Run {run.id} had charged {share:.1%} of its budget (counted as the filter counts): the ledger keeps this as "
+        "spent and has returned the rest. What is promised stays epsilon "
+        f"{at_least(promise.epsilon)} at delta {promise.delta:g}."
+    )
 
 
 def _ending(error: BaseException) -> tuple[Status, str]:

@@ -8,7 +8,7 @@ import os
 import platform
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module, metadata
@@ -21,7 +21,7 @@ import platformdirs
 from dplda.errors import InputError
 from dplda.progress import Progress
 from dplda.readers.document_text import is_document
-from dplda.readers.files import reading
+from dplda.readers.files import metered, reading
 from dplda.readers.reading_options import Tokenization
 from dplda.readers.records import CountedDocuments, CountSource, Source, TextSource
 from dplda.store.count_store import VERSION, CountStore, is_store
@@ -183,9 +183,24 @@ def _fill(writer: StoreWriter, source: Source, tokenization: Tokenization, progr
     """Write the documents of `source` that the writer has not read before."""
     progress.start(_STAGE, source.total)
     progress.advance(writer.n_read)
-    for chunk in _chunks(source, tokenization, writer.n_read):
-        writer.append(chunk)
-        progress.advance(len(chunk.ids) + chunk.defects.total())
+    with metered(_meter(source, progress)):
+        for chunk in _chunks(source, tokenization, writer.n_read):
+            writer.append(chunk)
+            progress.advance(len(chunk.ids) + chunk.defects.total())
+
+
+def _meter(source: Source, progress: Progress) -> Callable[[int], None]:
+    """A function that turns bytes read into the finished share of the files, if their documents are not counted."""
+    if source.total is not None:
+        return lambda n_bytes: None
+    total, done = max(sum(os.stat(file).st_size for file in source.files if os.path.exists(file)), 1), 0
+
+    def report(n_bytes: int) -> None:
+        nonlocal done
+        done += n_bytes
+        progress.estimate(min(done / total, 1.0))
+
+    return report
 
 
 def _chunks(source: Source, tokenization: Tokenization, skip: int) -> Iterator[CountedDocuments]:

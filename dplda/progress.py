@@ -14,6 +14,9 @@ class Progress(Protocol):
     def advance(self, amount: int = 1) -> None:
         """Report `amount` more units of finished work."""
 
+    def estimate(self, share: float) -> None:
+        """Report that about this share of the stage is finished, in [0, 1]; for stages without a `total`."""
+
 
 class NoProgress:
     """A reporter that does nothing."""
@@ -22,4 +25,7 @@ class NoProgress:
         """Ignore."""
 
     def advance(self, amount: int = 1) -> None:
+        """Ignore."""
+
+    def estimate(self, share: float) -> None:
         """Ignore."""

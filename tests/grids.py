@@ -36,6 +36,9 @@ class Watching:
     def advance(self, amount: int = 1) -> None:
         pass
 
+    def estimate(self, share: float) -> None:
+        pass
+
 
 def private_grid(**changes: Any) -> Grid:
     """Two cells on a private corpus of 300 documents, over public words."""

@@ -48,6 +48,9 @@ class Heard:
     def advance(self, amount: int = 1) -> None:
         self.done += amount
 
+    def estimate(self, share: float) -> None:
+        self.share = share
+
 
 def test_text_becomes_counts_by_unit(path: Path) -> None:
     corpus = read_corpus(path, unit_field="who")
@@ -259,3 +262,9 @@ def test_stop_words_that_cannot_work_are_refused_before_anything_is_read(path: P
     (tmp_path / "c.ldac").write_text("1 0:1\n")
     with pytest.raises(InputError, match=r"stopwords works on text, and .* holds counts"):
         read_corpus(tmp_path / "c.ldac", stopwords=["a"])
+
+
+def test_reading_reports_the_share_of_bytes_where_documents_are_not_counted_beforehand(path: Path) -> None:
+    heard = Heard()
+    read_corpus(path).open(heard)
+    assert (heard.stages, heard.done, heard.share) == ([("read", None)], 5, 1.0)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dplda.preparation import _cache_folder, _source_key
 from dplda.errors import InputError
+from dplda.preparation import _cache_folder, _source_key
 from dplda.store.writer import StoreWriter
 
 

@@ -17,6 +17,7 @@ from dplda.accounting.accountant import cost, run_epsilon
 from dplda.accounting.events import at_least
 from dplda.corpus import CountStore, synthetic
 from dplda.errors import BudgetRefused, DpldaError, InputError, UnsupportedByData
+from dplda.progress import NoProgress
 from dplda.store.fingerprint import Fingerprinter
 
 WORDS = [f"word{i}" for i in range(80)]
@@ -307,6 +308,68 @@ def test_the_ledger_says_in_plain_words_why_a_run_ended(planted, ledger, monkeyp
     with pytest.raises(error, match="secret"):
         dplda.fit(corpus_of(planted[0]), n_topics=4, ledger=ledger)
     assert ledger.runs()[0].described == described
+
+
+class _StopsAt(NoProgress):
+    def __init__(self, stage):
+        self.stage = stage
+
+    def start(self, stage, total=None):
+        if stage == self.stage:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("stage", ["read", "core", "model"])
+def test_an_interrupt_passes_with_a_note_on_what_the_ledger_keeps(planted, ledger, stage):
+    with pytest.raises(KeyboardInterrupt) as caught:
+        dplda.fit(corpus_of(planted[0]), n_topics=4, epsilon=2.0, ledger=ledger, progress=_StopsAt(stage))
+    (run,) = ledger.runs()
+    (note,) = caught.value.__notes__
+    assert note.startswith(f"Run {run.id} had charged ")
+    whole = cost(run.events).mu_squared
+    if stage == "read":
+        assert run.cost.mu_squared == 0
+        assert "charged nothing: the ledger has returned its whole budget" in note
+    else:
+        assert 0 < run.cost.mu_squared <= whole
+        assert f"{run.cost.mu_squared / whole:.1%} of its budget" in note
+        assert "stays epsilon 1.99" in note
+        assert (run.cost.mu_squared < 0.9 * whole) == (stage == "core")
+
+
+def test_an_interrupted_run_that_is_not_private_says_so(planted, ledger):
+    ledger.grant("planted", unbounded=True)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        dplda.fit(corpus_of(planted[0]), n_topics=4, placement="none", ledger=ledger, progress=_StopsAt("core"))
+    assert "NOT PRIVATE" in caught.value.__notes__[0]
+
+
+def test_a_model_is_found_by_the_name_of_its_run(planted, ledger, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = {"n_topics": 4, "ledger": ledger, "epsilon": 8.0}
+    for place in ({"out": "here"}, {"models": "models"}):
+        ledger.grant("planted", 90.0, 1e-3)
+        model = dplda.fit(corpus_of(planted[0]), **options, **place)
+        run = model.parameters["run"]
+        for name in (run, run[:-2]):
+            assert np.array_equal(dplda.load(name, ledger=ledger).topics, model.topics)
+    assert np.array_equal(dplda.load("here").topics, dplda.load(tmp_path / "here").topics)
+
+
+def test_a_run_without_a_model_and_a_model_that_moved_are_told_in_one_line(planted, ledger, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ledger.grant("planted", 90.0, 1e-3)
+    run = dplda.fit(corpus_of(planted[0]), n_topics=4, ledger=ledger).parameters["run"]
+    with pytest.raises(InputError, match=f"Run {run} has no saved model .it was fitted without `out` or `models`"):
+        dplda.load(run, ledger=ledger)
+    run = dplda.fit(corpus_of(planted[0]), n_topics=4, ledger=ledger, out="here").parameters["run"]
+    (tmp_path / "here").rename(tmp_path / "there")
+    with pytest.raises(InputError, match=r"is no longer in .*here\. If you moved it"):
+        dplda.load(run, ledger=ledger)
+    monkeypatch.setenv("DPLDA_LEDGER", str(tmp_path / "none.db"))
+    with pytest.raises(InputError, match="'nobody' is not a model folder, and there is no ledger"):
+        dplda.load("nobody")
+    assert not (tmp_path / "none.db").exists()
 
 
 def test_every_error_has_its_own_reason_for_the_ledger():

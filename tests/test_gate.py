@@ -291,7 +291,7 @@ def test_no_module_reaches_names_that_this_test_cannot_read():
         for call in calls(tree, "getattr"):
             assert not (isinstance(call.args[1], ast.Constant) and str(call.args[1].value).startswith("_")), module
         if calls(tree, "import_module"):
-            assert module in {"dplda.lazy", "dplda.corpus"}, module
+            assert module in {"dplda.lazy", "dplda.preparation"}, module
         assert not {"pickle", "marshal", "shelve", "gc", "ctypes"} & {name for name, _ in imported(tree)}, module
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dplda.cli.console import following, print_json, say, table
-from dplda.cli.options import adjacency_option, delta_option, json_option
+from dplda.cli.options import adjacency_option, delta_option, json_option, quiet_option
 from dplda.config import PrivacySettings, Range
 from dplda.errors import InputError
 
@@ -48,6 +48,7 @@ _CONFIDENCE = Range(low=0.5, high=1.0, unit="probability", open_high=True)
 )
 @click.option("--seed", type=int, help="Seed of the simulated noise [0].")
 @json_option
+@quiet_option
 def audit(
     placements: tuple[str, ...],
     epsilon: float,
@@ -58,6 +59,7 @@ def audit(
     simulate: bool,
     seed: int | None,
     as_json: bool,
+    quiet: bool,
 ) -> int:
     """Try to distinguish two neighbouring corpora from released outputs more reliably than the claimed epsilon allows.
 
@@ -75,7 +77,7 @@ def audit(
     noise = noise_of((seed or 0) if simulate else None)
     games = [] if placements else [(one, runs) for one in mechanism_games(settings)]
     games += [(placement_game(name, settings), runs // _RUNS_PER_PLACEMENT_RUN) for name in placements or SOUND]
-    with following(quiet=as_json) as progress:
+    with following(quiet=as_json or quiet) as progress:
         findings = list(play(games, noise, progress, confidence))
     refuted = [finding for finding in findings if finding.refuted]
     if as_json:

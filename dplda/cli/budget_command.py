@@ -32,8 +32,10 @@ def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
         say("No datasets yet: each may spend epsilon 10 at delta 1e-05 until granted otherwise.")
     for record in records:
         say(record.name, style="bold")
+        say(f"  {record.in_short}")
         say(f"  {record.guarantee}")
-        say(f"  {record.spent_so_far}; {record.remaining_text}")
+        if not record.grant.unbounded:
+            say(f"  {record.remaining_text}")
         if record.unit:
             say(f"  one {record.unit} is protected, adjacency {record.adjacency}")
         for remark in record.remarks:

@@ -17,6 +17,7 @@ from dplda.cli.console import following, following_grid, print_json, private_not
 from dplda.cli.options import (
     MODELS,
     READING_NAMES,
+    GroupedCommand,
     adjacency_option,
     dataset_option,
     delta_option,
@@ -25,6 +26,7 @@ from dplda.cli.options import (
     ledger_option,
     open_ledger,
     public_words,
+    quiet_option,
     read,
     reading_options,
     topic_count,
@@ -70,7 +72,7 @@ def _sizes(value: str) -> tuple[int, int, int, float]:
         raise click.BadParameter(f"{value!r} is not N,D,K or N,D,K,MEAN_LENGTH.") from None
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("corpus", required=False)
 @click.option(
     "--synthetic",
@@ -94,7 +96,9 @@ def _sizes(value: str) -> tuple[int, int, int, float]:
     help="Privacy budgets to compare, each for one run (nats).",
 )
 @click.option("--repeats", default=1, help="Runs of each combination of placement, calibration and epsilon.")
-@click.option("--topics", "n_topics", type=topic_count, metavar="K", help="Number of topics [20, or K of --synthetic].")
+@click.option(
+    "--topics", "-k", "n_topics", type=topic_count, metavar="K", help="Number of topics [20, or K of --synthetic]."
+)
 @delta_option
 @adjacency_option
 @dataset_option
@@ -104,15 +108,16 @@ def _sizes(value: str) -> tuple[int, int, int, float]:
     "--seed", type=int, help="Seed of the synthetic documents and simulated noise; not allowed for private text [0]."
 )
 @click.option(
-    "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the report to this new HTML file."
+    "--output", "-o", type=click.Path(path_type=Path), metavar="FILE", help="Write the report to this new HTML file."
 )
 @click.option("--models", type=click.Path(path_type=Path), default=MODELS, help="Folder in which the models are saved.")
 @click.option("--fresh", is_flag=True, help="Start over instead of continuing the same comparison.")
 @click.option("--yes", is_flag=True, help="Do not ask before a private dataset is charged.")
 @reading_options
 @json_option
+@quiet_option
 @ledger_option
-def compare(corpus: str | None, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
+def compare(corpus: str | None, as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any) -> None:
     """Run several noise placements at several budgets on CORPUS and compare the results.
 
     Synthetic and public corpora cost nothing, because their noise is simulated; the quality of their topics is
@@ -121,10 +126,10 @@ def compare(corpus: str | None, as_json: bool, ledger_path: Path | None, **optio
     placements, budgets or repeats it runs only the new combinations.
     """
     _check_usage(corpus, options)
-    grid = _grid(corpus, options, ledger_path, quiet=as_json)
+    grid = _grid(corpus, options, ledger_path, quiet=as_json or quiet)
     ledger = open_ledger(ledger_path)
     with ledger.lock(grid.key(ledger)):
-        comparison, quote = _compared(grid, ledger, options, quiet=as_json)
+        comparison, quote = _compared(grid, ledger, options, quiet=as_json or quiet)
     if options["output"] is not None:
         _report(comparison, options["output"])
     if as_json:

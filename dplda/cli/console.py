@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dplda.ledger.comparisons import Cell
 
 _PIPE_WIDTH = 120
+_AMOUNTS = {"read": "documents", "compile kernels, once": "kernels"}  # what the amounts of a stage count, else units
 
 
 def clean(text: object) -> str:
@@ -98,9 +99,47 @@ def _display() -> bars.Progress:
         bars.TextColumn("{task.description}", markup=False),
         bars.BarColumn(),
         bars.TaskProgressColumn(),
+        bars.TextColumn("{task.fields[amount]}", markup=False),
         bars.TimeElapsedColumn(),
+        _TimeLeft(),
     )
     return bars.Progress(*columns, console=_console(error=True), transient=True)
+
+
+class _TimeLeft(bars.TimeRemainingColumn):
+    """The time left, with a word that says so; nothing while it is unknown or when nothing is left."""
+
+    def render(self, task: bars.Task) -> Text:
+        """See rich."""
+        known = not task.finished and task.time_remaining is not None
+        return Text.assemble(super().render(task), " left") if known else Text("")
+
+
+class _Stage:
+    """The bar of one stage: what was done, its share of the whole if that is known, and the time left."""
+
+    def __init__(self, display: bars.Progress, text: str, stage: str, total: int | None) -> None:
+        self._display, self._total, self._done = display, total, 0
+        self._unit = _AMOUNTS.get(stage, "units")
+        self.task = display.add_task(clean(text), total=total, amount="")
+
+    def advance(self, amount: int = 1) -> None:
+        """Report `amount` more units of finished work."""
+        self._done += amount
+        of = f" of {self._total:,}" if self._total else ""
+        self._display.update(self.task, amount=f"{self._done:,}{of} {self._unit}")
+        if self._total:
+            self._display.update(self.task, completed=self._done)
+
+    def estimate(self, share: float) -> None:
+        """Report the finished share of a stage whose total is unknown."""
+        if not self._total:
+            self._display.update(self.task, total=1.0, completed=share)
+
+    def end(self) -> None:
+        """Fill the bar and stop its clock."""
+        self._display.update(self.task, total=1.0, completed=1.0)
+        self._display.stop_task(self.task)
 
 
 class _Bars:
@@ -108,24 +147,27 @@ class _Bars:
 
     def __init__(self, display: bars.Progress) -> None:
         self._display = display
-        self._task: bars.TaskID | None = None
+        self._stage: _Stage | None = None
 
     def start(self, stage: str, total: int | None = None) -> None:
         """Begin `stage`, of `total` units of work if known; ends the previous stage."""
         self.end()
-        self._task = self._display.add_task(clean(stage), total=total)
+        self._stage = _Stage(self._display, stage, stage, total)
 
     def advance(self, amount: int = 1) -> None:
         """Report `amount` more units of finished work."""
-        if self._task is not None:
-            self._display.advance(self._task, amount)
+        if self._stage is not None:
+            self._stage.advance(amount)
+
+    def estimate(self, share: float) -> None:
+        """Report that about this share of the stage is finished."""
+        if self._stage is not None:
+            self._stage.estimate(share)
 
     def end(self) -> None:
         """Fill the bar of the current stage and stop its clock."""
-        if self._task is not None:
-            done = self._display.tasks[-1].completed or 1
-            self._display.update(self._task, total=done, completed=done)
-            self._display.stop_task(self._task)
+        if self._stage is not None:
+            self._stage.end()
 
 
 class _Lines(NoProgress):
@@ -146,8 +188,8 @@ class _GridBars:
 
     def __init__(self, display: bars.Progress) -> None:
         self._display = display
-        self._cells = display.add_task("cells", total=None)
-        self._stage = display.add_task("", total=None)
+        self._cells = display.add_task("cells", total=None, amount="")
+        self._stage: _Stage | None = None
         self._cell = ""
 
     def cell(self, cell: Cell, number: int, total: int) -> None:
@@ -157,12 +199,19 @@ class _GridBars:
 
     def start(self, stage: str, total: int | None = None) -> None:
         """Begin `stage`, of `total` units of work if known; ends the previous stage."""
-        self._display.remove_task(self._stage)
-        self._stage = self._display.add_task(clean(f"{self._cell}: {stage}"), total=total)
+        if self._stage is not None:
+            self._display.remove_task(self._stage.task)
+        self._stage = _Stage(self._display, f"{self._cell}: {stage}", stage, total)
 
     def advance(self, amount: int = 1) -> None:
         """Report `amount` more units of finished work."""
-        self._display.advance(self._stage, amount)
+        if self._stage is not None:
+            self._stage.advance(amount)
+
+    def estimate(self, share: float) -> None:
+        """Report that about this share of the stage is finished."""
+        if self._stage is not None:
+            self._stage.estimate(share)
 
 
 class _GridSilent(NoProgress):

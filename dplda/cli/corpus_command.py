@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dplda.cli.console import following, print_json, private_notes, say, table
-from dplda.cli.options import json_option, ledger_option, open_ledger, read, reading_options
+from dplda.cli.options import json_option, ledger_option, open_ledger, quiet_option, read, reading_options
 from dplda.errors import LedgerError
 
 
@@ -23,9 +23,16 @@ def corpus() -> None:
 @reading_options
 @click.option("--restart", is_flag=True, help="Discard the partial store of an interrupted import, and start over.")
 @json_option
+@quiet_option
 @ledger_option
 def import_(
-    source: tuple[str, ...], destination: Path, restart: bool, as_json: bool, ledger_path: Path | None, **options: Any
+    source: tuple[str, ...],
+    destination: Path,
+    restart: bool,
+    as_json: bool,
+    quiet: bool,
+    ledger_path: Path | None,
+    **options: Any,
 ) -> None:
     """Read CORPUS once and write it as a prepared store, a new folder that can be given as CORPUS to every command.
 
@@ -36,7 +43,7 @@ def import_(
     """
     opened = read(source, options)
     key = _ledger_key(ledger_path)
-    with following(quiet=as_json) as progress:
+    with following(quiet=as_json or quiet) as progress:
         opened.write(destination, progress, restart=restart, notice=_note, key=key)
     private_notes(opened.notes)
     if as_json:

@@ -13,6 +13,7 @@ from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.options import (
     MODELS,
     READING_NAMES,
+    GroupedCommand,
     adjacency_option,
     corpus_argument,
     dataset_option,
@@ -23,6 +24,7 @@ from dplda.cli.options import (
     ledger_option,
     open_ledger,
     public_words,
+    quiet_option,
     read,
     reading_options,
     topics_option,
@@ -54,7 +56,7 @@ def _edge_parts(value: str) -> dict[str, float]:
     return parts
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @corpus_argument
 @topics_option
 @epsilon_option
@@ -100,16 +102,17 @@ def _edge_parts(value: str) -> dict[str, float]:
     default=DEFAULTS.execution.device,
     help="Device for the passes over CORPUS; auto uses a GPU if there is one.",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")
 @click.option(
     "--dry-run", is_flag=True, help="Check the options and CORPUS as `dplda check` does, and reserve nothing."
 )
+@click.option("--out", "-o", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")
 @click.option("--simulate", is_flag=True, help="Draw repeatable noise from --seed. The result is NOT PRIVATE.")
 @click.option("--seed", type=int, help="Seed of the noise of --simulate [0].")
 @reading_options
 @json_option
+@quiet_option
 @ledger_option
-def fit(corpus: tuple[str, ...], as_json: bool, ledger_path: Path | None, **options: Any) -> None:
+def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any) -> None:
     """Learn topics from CORPUS under a privacy budget, save the model and show the topics.
 
     CORPUS is a folder of text files, a .jsonl, .json, .csv, .tsv or .parquet file, several such files of one kind
@@ -128,7 +131,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, ledger_path: Path | None, **opti
     from dplda.api import fit as learn
 
     try:
-        with following(quiet=as_json) as progress:
+        with following(quiet=as_json or quiet) as progress:
             model = learn(
                 source,
                 **{name: options[name] for name in _FIT_OPTIONS},
@@ -239,5 +242,6 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     if name is not None:
         record = ledger.dataset(str(name))
         remarks = "".join(f"; {remark}" for remark in record.remarks)
-        budget = f"{record.guarantee}; {record.spent_so_far}; {record.remaining_text}{remarks}"
-        say(f"Dataset {name}: {budget}.", error=True)  # depends on which datasets share documents: local
+        say(
+            f"Dataset {name}: {record.in_short}; {record.guarantee}{remarks}.", error=True
+        )  # depends on which datasets share documents: local

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from dplda import __version__
 from dplda.cli.audit_command import audit
@@ -27,7 +28,7 @@ _UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True})
-@click.version_option(__version__, prog_name="dplda")
+@click.version_option(__version__, "--version", "-V", prog_name="dplda")
 def cli() -> None:
     """Learn topics from private text, and release only what is differentially private."""
 
@@ -56,14 +57,18 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         status = cli.main(args=arguments, prog_name="dplda", standalone_mode=False)
     except click.UsageError as error:
+        if isinstance(error, NoArgsIsHelpError):
+            click.echo(error.message)
+            return 0
         help_command = error.ctx.command_path if error.ctx else "dplda"
         return _fail(f"{error.format_message().rstrip('.')}. See: {help_command} --help", error.exit_code)
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)
     except DpldaError as error:
         return _fail(str(error), error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
-        return _fail("interrupted.", _INTERRUPTED)
+    except (KeyboardInterrupt, click.Abort) as error:  # click raises its own from an interrupt
+        notes = getattr(error.__cause__ or error, "__notes__", ())
+        return _fail(" ".join(["interrupted.", *notes]), _INTERRUPTED)
     except BrokenPipeError:
         raise
     except SystemExit as error:  # click and rich exit like this when the output pipe is closed

@@ -13,8 +13,7 @@ import click
 from dplda.cli.console import say
 from dplda.config import ADJACENCIES, DEFAULTS
 from dplda.errors import InputError
-from dplda.model import TopicModel, load
-from dplda.model.model_files import TEXT_FILE
+from dplda.model import TopicModel
 from dplda.readers.reading_options import TOKENIZERS, Reading
 from dplda.readers.word_lists import read_word_list
 
@@ -35,8 +34,46 @@ def topic_count(value: str | int) -> str | int:
         raise click.BadParameter(f"{value!r} is neither a whole number nor auto.") from None
 
 
+# The groups of options in --help, in order, and the group of each option that is not a reading option, which are all
+# in the first. An option that is not listed is shown under `_OTHER`.
+_DATA, _OTHER, _EXPERT = "Data", "Other options", "Expert options, those of the papers among them"
+_GROUPS = (_DATA, "Topics", "Privacy", "Where it runs", "Output", _OTHER, _EXPERT)
+_GROUP_OF = {
+    **dict.fromkeys(("synthetic", "public"), _DATA),
+    **dict.fromkeys(("n_topics", "vocabulary", "max_vocabulary", "max_document_frequency"), "Topics"),
+    **dict.fromkeys(("epsilon", "epsilons", "delta", "adjacency", "dataset", "unit", "ledger_path", "yes"), "Privacy"),
+    **dict.fromkeys(("engine", "scheduler", "device"), "Where it runs"),
+    **dict.fromkeys(("out", "output", "models", "as_json", "quiet"), "Output"),
+    **dict.fromkeys(("placement", "calibration", "split", "alpha0", "simulate", "seed"), _EXPERT),
+    **dict.fromkeys(("placements", "calibrations", "repeats", "fresh"), _EXPERT),
+}
+
+
+def group_of(option: str) -> str:
+    """The group under which --help shows the parameter `option`."""
+    return _DATA if option in READING_NAMES else _GROUP_OF.get(option, _OTHER)
+
+
+class GroupedCommand(click.Command):
+    """A command whose --help shows its options in the groups of `group_of`."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a section for each group that has options."""
+        groups: dict[str, list[tuple[str, str]]] = {name: [] for name in _GROUPS}
+        for parameter in self.get_params(ctx):
+            is_help = parameter is self.get_help_option(ctx)
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if record is not None:
+                groups["Output" if is_help else group_of(str(parameter.name))].append(record)
+        for name, rows in groups.items():
+            if rows:
+                with formatter.section(name):
+                    formatter.write_dl(rows)
+
+
 topics_option = click.option(
     "--topics",
+    "-k",
     "n_topics",
     type=topic_count,
     metavar="K|auto",
@@ -64,6 +101,7 @@ dataset_option = click.option(
     "--dataset", metavar="NAME", help="Name of the dataset whose budget is charged [the name of CORPUS]."
 )
 corpus_argument = click.argument("corpus", nargs=-1, required=True)
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 ledger_option = click.option(
     "--ledger",
@@ -180,13 +218,9 @@ def open_model(run: str, ledger_path: Path | None) -> TopicModel:
 
     Warns on standard error if it is not private. Raises `InputError` if there is none.
     """
-    if os.path.isfile(Path(run) / TEXT_FILE) or os.sep in run:
-        model = load(run)
-    else:
-        record = open_ledger(ledger_path).run(run)
-        if not record.model:
-            raise InputError(f"run {record.id} has no model ({record.described}). List runs with `dplda runs`.")
-        model = load(record.model)
+    from dplda.ledger.saved_models import load
+
+    model = load(run, ledger=None if ledger_path is None else open_ledger(ledger_path))
     if not model.privacy.sound:
         say(f"This model is {model.privacy.reason or 'not proven private'}.", error=True, style="bold red")
     return model

@@ -15,11 +15,13 @@ import numpy as np
 from dplda.accounting.events import Event, at_least
 from dplda.cli.console import following, print_json, private_notes, say, table
 from dplda.cli.options import (
+    GroupedCommand,
     find_ledger,
     json_option,
     ledger_option,
     open_ledger,
     open_model,
+    quiet_option,
     read,
     reading_options,
 )
@@ -206,18 +208,22 @@ def _write(path: Path, content: str | bytes, mode: int = 0o644) -> None:
         raise InputError(f"cannot write {path}: {error.strerror or error}.") from None
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("run")
 @click.argument("corpus")
 @click.option(
     "--out",
+    "-o",
     type=click.Path(path_type=Path),
     help="Write to this new .csv or .npz file [CSV on standard output].",
 )
 @reading_options
 @json_option
+@quiet_option
 @ledger_option
-def transform(run: str, corpus: str, out: Path | None, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
+def transform(
+    run: str, corpus: str, out: Path | None, as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any
+) -> None:
     """Find the topic proportions of each document of CORPUS under the topics of RUN. NOT PRIVATE.
 
     RUN is a run of the ledger (its id or the first characters of it) or a model folder. The language and tokenizer of
@@ -235,7 +241,7 @@ def transform(run: str, corpus: str, out: Path | None, as_json: bool, ledger_pat
     source = read(corpus, options, defaults)
     if "ngrams" in model.parameters and source.is_text:
         source = read(corpus, options, {**defaults, "ngrams": model.parameters["ngrams"]})
-    with following(quiet=as_json) as progress:
+    with following(quiet=as_json or quiet) as progress:
         store = source.open(progress)
         counts, ids, unknown, total = counts_for(model, store)
         proportions = model.transform(counts)
@@ -275,7 +281,9 @@ def _npz(ids: list[str], proportions: NDArray[np.float64]) -> bytes:
 @click.command()
 @click.argument("run")
 @click.option("--to", "kind", required=True, type=click.Choice(list(EXPORTERS)), help="Tool or format to export to.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Path to write; it must not exist yet.")
+@click.option(
+    "--out", "-o", required=True, type=click.Path(path_type=Path), help="Path to write; it must not exist yet."
+)
 @json_option
 @ledger_option
 def export(run: str, kind: str, out: Path, as_json: bool, ledger_path: Path | None) -> None:
@@ -286,6 +294,9 @@ def export(run: str, kind: str, out: Path, as_json: bool, ledger_path: Path | No
         print_json({"run": model.parameters.get("run"), "to": kind, "files": files})
     else:
         say(f"Wrote {', '.join(files)}.")
+        if kind == "pyldavis":
+            arguments, page = f'**json.load(open({str(out)!r}))["prepare"]', str(out.with_suffix(".html"))
+            say(f"Open it with: import json, pyLDAvis; pyLDAvis.save_html(pyLDAvis.prepare({arguments}), {page!r})")
         if kind == "gensim":
             say(f'Open it with: gensim.models.LdaModel.load("{out}")')
 
@@ -294,6 +305,7 @@ def export(run: str, kind: str, out: Path, as_json: bool, ledger_path: Path | No
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @click.option(
     "--output",
+    "-o",
     default="report.html",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Path of the new HTML file.",

@@ -37,6 +37,11 @@ def running_engine(settings: ExecutionSettings) -> Iterator[Engine]:
         yield lambda store: ClusterPasses(store, client)
 
 
+def is_local(engine: Engine) -> bool:
+    """Whether `engine` computes on this machine's cores."""
+    return engine is LocalPasses
+
+
 def _gpu(device: str) -> Gpu | None:
     if device == "cpu":
         return None

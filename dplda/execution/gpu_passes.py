@@ -25,6 +25,8 @@ _HELD_SHARE = 0.5  # largest share of the free GPU memory that ranges kept on th
 class GpuPasses(LocalPasses):
     """`LocalPasses` that sum contributions on `gpu`. Passes raise `DeviceError` if it fails."""
 
+    _slices = False  # a range is copied to the GPU as a whole
+
     def __init__(self, store: CountStore, gpu: Gpu) -> None:
         super().__init__(store)
         self._gpu = gpu

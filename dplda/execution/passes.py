@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -21,10 +22,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dplda.numerics.threads import add, run_ranges, split, thread_count
-from dplda.statistics import Contribution
+from dplda.progress import NoProgress, Progress
+from dplda.statistics import Contribution, Statistic
 from dplda.statistics.clipping_norms import clip_bins
 from dplda.statistics.exact_moments import ExactMoments, exact_moments
-from dplda.statistics.unit_sums import UnitSums, count_eligible
+from dplda.statistics.statistic import equal_weights
+from dplda.statistics.unit_sums import UnitSums, count_eligible, read_only
 from dplda.statistics.word_votes import count_votes, word_hashes
 from dplda.store.count_store import CountStore
 from dplda.store.units import UnitCounts, UnitRange, all_words, project
@@ -33,6 +36,7 @@ SPENT = "What was charged before stays spent."  # the last sentence of the error
 _T = TypeVar("_T")
 RANGE_BYTES = 2**26  # approximate size of a range of a large store
 _IN_MEMORY_BYTES = 2**29  # size of the largest store that is kept in memory as one range
+_SLICE_UNITS = 20_000
 Sums = tuple[Any, ...]  # integers and integer arrays
 Pass = Callable[..., Sums]  # takes the `UnitCounts` of a range, a number of threads, and more arguments
 _unit_sums = lru_cache(maxsize=2)(UnitSums)  # prepared once per contribution, not for each range
@@ -48,6 +52,7 @@ class Passes(ABC):
         self._store = store
         self._words: tuple[str, ...] | None = None
         self._sizes: list[int] = []
+        self.progress: Progress = NoProgress()
 
     @property
     def dictionary(self) -> list[str]:
@@ -118,14 +123,25 @@ def read_range(store: CountStore, words: Sequence[str] | None, units: UnitRange)
     return all_words(store, units) if words is None else project(store, words, units)
 
 
+def compile_passes(statistic: Statistic | None) -> None:
+    """Compile the passes for `statistic`, or those for votes and eligible units, by running them on one public word."""
+    counts = UnitCounts(np.array([0, 1]), np.zeros(1, np.int32), np.ones(1, np.int32), np.array([0, 1]), 1)
+    if statistic is None:
+        count_votes(counts, 1, word_hashes(["word"]))
+        _count_eligible(counts, 1)
+    else:
+        one = np.ones((1, 1), np.float32)
+        UnitSums(Contribution(statistic, one[0], one, equal_weights(1))).norms(counts, np.zeros(1, np.int64))
+
+
 def _n_units(counts: UnitCounts, threads: int) -> int:
     return counts.n_units
 
 
 def _count_eligible(counts: UnitCounts, threads: int) -> tuple[int]:
-    c = counts
-    ranges = split(c.entries_before_unit(), threads)
-    return (sum(run_ranges(lambda a, b: int(count_eligible(c.indptr, c.counts, c.unit_ptr, a, b)), ranges)),)
+    indptr, lengths, unit_ptr = map(read_only, (counts.indptr, counts.counts, counts.unit_ptr))
+    ranges = split(counts.entries_before_unit(), threads)
+    return (sum(run_ranges(lambda a, b: int(count_eligible(indptr, lengths, unit_ptr, a, b)), ranges)),)
 
 
 def _clipped_sum(counts: UnitCounts, threads: int, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
@@ -159,7 +175,12 @@ def _norms(counts: UnitCounts, threads: int, contribution: Contribution, chosen:
 
 
 class LocalPasses(Passes):
-    """Passes in threads over `n_ranges` ranges of units; None derives the number from the size of the store."""
+    """Passes in threads over `n_ranges` ranges of units; None derives the number from the size of the store.
+
+    A range that stays in memory is passed over in slices of about `_SLICE_UNITS` units, so that progress can be shown.
+    """
+
+    _slices = True
 
     def __init__(self, store: CountStore, n_ranges: int | None = None) -> None:
         super().__init__(store)
@@ -194,13 +215,27 @@ class LocalPasses(Passes):
         return add(self._results(work, shared, per_range))
 
     def _results(self, work: Callable[..., _T], shared: Sequence[Any], per_range: Sequence[Any] | None) -> Iterable[_T]:
+        slices = _sliced(self._everything()) if self.n_ranges == 1 and self._slices else []
         threads = thread_count() if self.n_ranges == 1 else 1
 
-        def one(index: int) -> _T:
+        def one(index: int) -> tuple[_T, int]:
+            counts = slices[index] if slices else self.range_counts(index)
             more = [] if per_range is None else [per_range[index]]
-            return work(self.range_counts(index), threads, *shared, *more)
+            return work(counts, threads, *shared, *more), counts.n_units
 
-        return [one(0)] if self.n_ranges == 1 else in_threads(one, self.n_ranges)
+        n = len(slices) or self.n_ranges
+        for index, (result, n_units) in enumerate(map(one, range(n)) if self.n_ranges == 1 else in_threads(one, n)):
+            if work is not _n_units:  # which comes before another pass of the same stage
+                self.progress.advance(n_units)
+            self.progress.estimate((index + 1) / n)
+            yield result
+
+
+def _sliced(counts: UnitCounts) -> list[UnitCounts]:
+    """Consecutive units of `counts`, in views of its arrays."""
+    n = counts.n_units
+    cuts = [n * i // max(n // _SLICE_UNITS, 1) for i in range(max(n // _SLICE_UNITS, 1) + 1)]
+    return [replace(counts, unit_ptr=counts.unit_ptr[first : last + 1]) for first, last in pairwise(cuts)]
 
 
 def in_threads(work: Callable[[int], _T], n: int) -> Iterable[_T]:

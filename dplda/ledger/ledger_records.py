@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -179,6 +179,12 @@ class Grant:
         return "unbounded" if self.unbounded else f"epsilon {self.epsilon:g}, delta {self.delta:g}"
 
 
+def least_capacity(grants: Sequence[Grant]) -> Cost:
+    """What all of the `grants` allow: the least of each sum."""
+    capacities = [grant.capacity for grant in grants]
+    return Cost(min(c.mu_squared for c in capacities), min(c.delta for c in capacities))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
     """The guarantee for all outputs on a dataset together (docs/privacy.md, rule 17).
@@ -234,6 +240,8 @@ class DatasetRecord:
     `grant` is the grant in force. `guaranteed` covers the runs of all linked datasets. `guaranteed_alone` covers the
     dataset's own runs; only this one may be shared. `unit` and `adjacency` are None until a run fixes them. Of the
     counted runs, `unfinished` have not ended, and `ungrouped` precede schema 4 and did not record their grouping.
+    `run_cost` is what the plan of the dataset's latest charged run costs (None without one), and `capacity` what all
+    linked datasets' grants in force allow together, which is the least of each sum.
     """
 
     name: str
@@ -248,6 +256,29 @@ class DatasetRecord:
     runs: tuple[str, ...]
     unfinished: tuple[str, ...]
     ungrouped: tuple[str, ...]
+    capacity: Cost
+    run_cost: Cost | None = None
+
+    @property
+    def more_runs(self) -> int | None:
+        """How many more runs of the cost of the latest one fit the filters; None if unlimited or without a run."""
+        cost, left = self.run_cost, self.capacity
+        if cost is None or math.isinf(left.mu_squared) or math.isinf(cost.mu_squared):
+            return None
+        sums = [(left.mu_squared - self.spent.mu_squared, cost.mu_squared), (left.delta - self.spent.delta, cost.delta)]
+        return max(0, min(math.floor(max(rest, 0.0) / each) for rest, each in sums if each > 0))
+
+    @property
+    def in_short(self) -> str:
+        """What was spent of the grant, and how many more runs like the latest one fit, in plain words."""
+        if self.grant.unbounded:
+            return "spending has no limit"
+        granted = f"epsilon {self.grant.epsilon:g} (at delta {self.grant.delta:g})"
+        if self.spent == NOTHING:
+            return f"nothing spent of {granted}"
+        runs = {None: "", 0: "; no room for another run like the last", 1: "; about 1 more run like the last"}
+        more = runs.get(self.more_runs, f"; about {self.more_runs:,} more runs like the last")
+        return f"epsilon {at_least(self.spent_epsilon)} spent of {granted}{more}"
 
     @property
     def spent_epsilon(self) -> float:
@@ -307,6 +338,7 @@ class DatasetRecord:
             "guaranteed": self.guaranteed.to_json(),
             "spent": {"epsilon": _finite(self.spent_epsilon), "delta": self.grant.delta},
             "remaining": self.remaining,
+            "more_runs": self.more_runs,
             "linked": list(self.linked),
             "runs": list(self.runs),
             "unfinished": list(self.unfinished),

@@ -9,8 +9,17 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from dplda.accounting import accountant
 from dplda.accounting.events import Event
-from dplda.ledger.ledger_records import DatasetRecord, Grant, HistoryRecord, PlannedEvent, RunRecord, Status
+from dplda.ledger.ledger_records import (
+    DatasetRecord,
+    Grant,
+    HistoryRecord,
+    PlannedEvent,
+    RunRecord,
+    Status,
+    least_capacity,
+)
 from dplda.ledger.privacy_filter import LedgerState, total
 from dplda.ledger.schema import (
     ComparisonRow,
@@ -117,6 +126,8 @@ def dataset_record(state: LedgerState, name: str) -> DatasetRecord:
         fingerprints=tuple(sorted({run.fingerprint for run in runs if run.fingerprint})),
         runs=tuple(run.id for run in runs),
         unfinished=tuple(run.id for run in charged if run.status == Status.RESERVED),
+        capacity=least_capacity([state.grant(each) for each in linked]),
+        run_cost=next((accountant.cost(run.events) for run in reversed(runs) if run.is_charged), None),
         ungrouped=tuple(run.id for run in charged if run.fingerprint and run.unit != DOCUMENT and not run.grouping),
     )
 

@@ -58,6 +58,7 @@ class Curator:
         self._noise = noise
         self._replace = adjacency == "replace"
         self._progress: Progress = progress or NoProgress()
+        passes.progress = self._progress
         self._names: tuple[str, ...] | None = None
 
     def choose_words(self) -> WordFrequencies:

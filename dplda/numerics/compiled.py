@@ -24,12 +24,16 @@ PACKAGE = Path(__file__).resolve().parents[1]
 _SOURCES = ("numerics/*.py", "statistics/*.py", "config.py", "splitmix.py")  # compiled in, as code or constants
 
 
-def compiled(*, keep: bool = True, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def compiled(*, keep: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorator that compiles a function for the CPU; it runs without the interpreter lock.
 
-    `options` are those of ``numba.njit``. The code is cached in a folder in ``$NUMBA_CACHE_DIR`` if that is set, else
-    in the user's cache folder. It is compiled again in every process if the folder is not writable, if `keep` is
-    false, or if the function belongs to another package: the folder is named after this package's sources only.
+    `options` are those of ``numba.njit``. With `keep`, the code is cached in a folder in ``$NUMBA_CACHE_DIR`` if that
+    is set, else in the user's cache folder. It is compiled again in every process if the folder is not writable, or if
+    the function belongs to another package: the folder is named after this package's sources only.
+
+    Keep only functions that Python calls, always with the same types of arguments. Two processes that compile one
+    function for different types at the same time can leave a cache in which numba finds one version under the types of
+    the other.
 
     Calls between compiled functions are inlined. Otherwise a called function could exist in two versions that add
     floating-point numbers in different orders: one compiled alone, and one that the compiler inlined. Which of them
@@ -39,7 +43,7 @@ def compiled(*, keep: bool = True, **options: Any) -> Callable[[Callable[..., An
 
     def decorate(function: Callable[..., Any]) -> Any:
         ours = keep and function.__module__.startswith(f"{PACKAGE.name}.")
-        folder = _folder() if ours else None
+        folder = cache_folder() if ours else None
         if folder is None:
             return numba.njit(nogil=True, **options)(function)
         with _decorating:
@@ -53,7 +57,8 @@ def compiled(*, keep: bool = True, **options: Any) -> Callable[[Callable[..., An
 
 
 @cache
-def _folder() -> str | None:
+def cache_folder() -> str | None:
+    """The folder of compiled code of this version, or None if it is not writable."""
     base = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else user_cache_path("dplda") / "compiled"
     folder = base / digest(path for pattern in _SOURCES for path in PACKAGE.glob(pattern))
     try:

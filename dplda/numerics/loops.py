@@ -16,10 +16,12 @@ LANES = 16  # how many float32 numbers a cache line holds, and the widest vector
 UNROLLED = 4 * LANES  # entries that one iteration of an unrolled loop handles; a remainder costs one or two iterations
 
 
-@compiled()
-def padded(n: int, step: int = LANES) -> int:
+def round_up(n: int, step: int = LANES) -> int:
     """The least multiple of `step` that is at least `n`."""
     return (n + step - 1) // step * step
+
+
+padded = compiled()(round_up)  # for compiled code; Python need not wait for its compilation
 
 
 @compiled()

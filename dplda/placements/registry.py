@@ -15,9 +15,19 @@ from dplda.lda.recovery import Learned
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.placements import config1, config2, config3, config4, default, published, published_noise, tensor_power
 from dplda.placements.stages import MOST_WORDS
+from dplda.statistics import Statistic
+from dplda.statistics.core import CORE
+from dplda.statistics.expected_counts import EXPECTED_COUNTS
+from dplda.statistics.first_moment import FIRST_MOMENT
+from dplda.statistics.second_moment import SECOND_MOMENT
+from dplda.statistics.second_moment_times import SECOND_MOMENT_TIMES
+from dplda.statistics.third_moment import PROJECTED_THIRD_MOMENT, THIRD_MOMENT
+from dplda.statistics.third_moment_along import THIRD_MOMENT_ALONG
 
 NOT_PRIVATE = "NOT PRIVATE"
 _NOT_PROVEN = "NOT PROVEN PRIVATE"
+_MOMENTS = SECOND_MOMENT, FIRST_MOMENT, THIRD_MOMENT
+_DEFAULT_STATISTICS = EXPECTED_COUNTS, FIRST_MOMENT, THIRD_MOMENT, CORE, SECOND_MOMENT_TIMES  # slow to compile first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +39,7 @@ class Placement:
     the vocabulary. `split` maps the edges with noise to their default parts of the budget. `most_words` bounds the
     vocabulary, and `least_topics` the number of topics; ``auto`` is allowed only if it is 1. `reason` says why a run is
     not private or not proven private; it is empty for a sound placement, and otherwise statistics and events are exact.
+    `statistics` are those that it releases, whose kernels are compiled while the documents are read.
     """
 
     shares: Callable[[bool, Mapping[str, float], FitSettings], tuple[Share, ...]]
@@ -37,6 +48,7 @@ class Placement:
     most_words: int | None = None
     least_topics: int = 1
     reason: str = ""
+    statistics: tuple[Statistic, ...] = ()
 
     def plan(self, settings: FitSettings) -> tuple[Share, ...]:
         """The budget shares of a run; raises `InputError` for settings that the placement does not support."""
@@ -76,6 +88,7 @@ def _published(name: str) -> Placement:
         split=published_noise.equal_split(name),
         most_words=MOST_WORDS,
         least_topics=2,
+        statistics=_MOMENTS,
         reason=f"{_NOT_PROVEN}: {published.REASON[name]}",
     )
 
@@ -84,17 +97,18 @@ def _default(reason: str = "") -> Placement:
     return Placement(
         shares=lambda public_vocabulary, split, settings: default.shares(public_vocabulary, settings.model.topics),
         learn=default.learn,
+        statistics=_DEFAULT_STATISTICS,
         reason=reason,
     )
 
 
 _PLACEMENTS: Mapping[tuple[str, str], Placement] = {
     ("default", SOUND): _default(),
-    ("config1", SOUND): _dense(config1),
-    ("config2", SOUND): _dense(config2),
-    ("config3", SOUND): _dense(config3),
+    ("config1", SOUND): _dense(config1, statistics=(SECOND_MOMENT, FIRST_MOMENT, PROJECTED_THIRD_MOMENT)),
+    ("config2", SOUND): _dense(config2, statistics=_MOMENTS),
+    ("config3", SOUND): _dense(config3, statistics=_MOMENTS),
     ("config4", SOUND): _dense(config4, least_topics=2),
-    ("tensor-power", SOUND): _dense(tensor_power),
+    ("tensor-power", SOUND): _dense(tensor_power, statistics=(*_MOMENTS, THIRD_MOMENT_ALONG)),
     (NO_NOISE, SOUND): _default(reason=f"{NOT_PRIVATE}: exact statistics, no noise at all"),
     **{(name, PUBLISHED): _published(name) for name in published_noise.EDGES},
 }

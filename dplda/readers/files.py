@@ -13,8 +13,9 @@ import io
 import lzma
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -25,6 +26,8 @@ MAX_BYTES = 1 << 26  # maximum bytes of one document or its record, before decod
 BLANK, BOM = b" \t\r", codecs.BOM_UTF8
 _MARKS = '"\t\n\r,'  # characters that delimit fields and records
 _UTF_8_SIG = codecs.lookup("utf-8-sig")
+_BUFFER = 1 << 17
+_meter: ContextVar[Callable[[int], None]] = ContextVar("_meter", default=lambda n_bytes: None)
 _UNPACKED = 1 << 30  # bytes to which a compressed file of any size may unpack
 _EXPANSION = 256  # maximum ratio of unpacked to compressed size for files that unpack to more than `_UNPACKED` bytes
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "Zstandard"}
@@ -75,10 +78,33 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
     unpack = _UNPACKERS.get(path.suffix.lower())
     with (
         reading(path),
-        open(path, "rb") if archive is None else open_member(archive, path) as packed,
+        _metered_file(path) if archive is None else open_member(archive, path) as packed,
         nullcontext(packed) if unpack is None else unpack(packed) as stream,
     ):
         yield stream
+
+
+def _metered_file(path: Path) -> BinaryIO:
+    return cast(BinaryIO, io.BufferedReader(_Metered(path), _BUFFER))
+
+
+class _Metered(io.FileIO):
+    """A file that reports how many bytes were read from it."""
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        n_bytes = super().readinto(buffer)
+        _meter.get()(n_bytes or 0)
+        return n_bytes
+
+
+@contextmanager
+def metered(report: Callable[[int], None]) -> Iterator[None]:
+    """Report the bytes that this thread reads from files, compressed as they are."""
+    token = _meter.set(report)
+    try:
+        yield
+    finally:
+        _meter.reset(token)
 
 
 def archive_of(path: Path) -> Path | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import FAST
-from dplda.numerics.loops import LANES, add_four, add_scaled, clear, multiply_pairs, padded
+from dplda.numerics.loops import LANES, add_four, add_scaled, clear, multiply_pairs, padded, round_up
 from dplda.statistics.second_moment_times import project
 from dplda.statistics.statistic import ONE_ROW, SIGNED, Contribution, CudaTwin, Statistic, as_float32
 
@@ -62,7 +62,7 @@ CORE = Statistic(
     layout=ONE_ROW,
     replace_factor=SIGNED,
     contribution=_contribution,
-    row=lambda k, directions: padded(k * (k + 1) // 2),
+    row=lambda k, directions: round_up(k * (k + 1) // 2),
     room=_room,
     places=_places,
     cuda=CudaTwin("add_core", sides=2),

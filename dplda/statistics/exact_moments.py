@@ -16,7 +16,7 @@ from dplda.config import MINIMUM_LENGTH
 from dplda.numerics.compiled import compiled
 from dplda.numerics.threads import run_ranges, split, thread_count
 from dplda.statistics.lda_moments import coefficients
-from dplda.statistics.unit_sums import length_of
+from dplda.statistics.unit_sums import length_of, read_only
 
 _STEPS = 2.0**32
 _SHARE_STEPS = _STEPS * (1 - 2.0**-40)  # 2^32 less a margin: rounding errors never raise an entry above its value
@@ -46,10 +46,11 @@ def exact_moments(
     Takes 16 d^2 bytes, and as much again for each core.
     """
     d = len(h)
+    arrays = tuple(map(read_only, (indptr, words, counts, unit_ptr)))
 
     def work(first: int, last: int) -> tuple[int, list[np.ndarray]]:
         sums = [np.zeros(d, np.int64), np.zeros((d, d), np.int64), np.zeros((d, d), np.int64)]
-        return int(_add(indptr, words, counts, unit_ptr, first, last, h, *sums)), sums
+        return int(_add(*arrays, first, last, read_only(h), *sums)), sums
 
     units, (m, E2, E3h) = work(0, 0)
     for n_eligible, part in run_ranges(work, split(indptr[unit_ptr], thread_count())):
@@ -64,7 +65,7 @@ def _mirrored(upper: np.ndarray) -> np.ndarray:
     return np.asarray(upper + np.triu(upper, 1).T)
 
 
-@compiled()
+@compiled(keep=True)
 def _add(indptr, words, counts, unit_ptr, first, last, h, m, E2, E3h):
     """Add the units first..last-1 to m and to the upper triangles of E2 and E3h, all int64.
 

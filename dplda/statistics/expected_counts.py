@@ -10,7 +10,7 @@ import numpy as np
 
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import FAST
-from dplda.numerics.loops import UNROLLED, clear, multiply_rows, padded, weigh_rows
+from dplda.numerics.loops import UNROLLED, clear, multiply_rows, padded, round_up, weigh_rows
 from dplda.statistics.statistic import (
     NONNEGATIVE,
     ROW_PER_WORD,
@@ -165,7 +165,7 @@ EXPECTED_COUNTS = Statistic(
     layout=ROW_PER_WORD,
     replace_factor=NONNEGATIVE,
     contribution=_contribution,
-    row=lambda k, directions: padded(k),
+    row=lambda k, directions: round_up(k),
     room=_room,
     cuda=CudaTwin("add_expected_counts", vectors=3),
 )

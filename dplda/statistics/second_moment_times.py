@@ -6,7 +6,7 @@ import numpy as np
 
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import FAST
-from dplda.numerics.loops import add_scaled, clear, padded
+from dplda.numerics.loops import add_scaled, clear, padded, round_up
 from dplda.statistics.statistic import (
     ROW_PER_WORD,
     SIGNED,
@@ -50,7 +50,7 @@ SECOND_MOMENT_TIMES = Statistic(
     layout=ROW_PER_WORD,
     replace_factor=SIGNED,
     contribution=_contribution,
-    row=lambda k, directions: padded(k),
+    row=lambda k, directions: round_up(k),
     room=_room,
     cuda=CudaTwin("add_second_moment_times"),
 )

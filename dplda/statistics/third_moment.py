@@ -14,7 +14,7 @@ import numpy as np
 
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import FAST
-from dplda.numerics.loops import LANES, add_four, add_scaled, clear, multiply_pairs, padded
+from dplda.numerics.loops import LANES, add_four, add_scaled, clear, multiply_pairs, padded, round_up
 from dplda.statistics.coordinates import rising
 from dplda.statistics.core import four_pairs, pairs_length
 from dplda.statistics.statistic import ONE_ROW, SIGNED, Contribution, CudaTwin, Statistic, as_float32
@@ -103,14 +103,18 @@ def _mixed_pairs(x, at, y, k, pairs, to):
         pairs[first + i] = 0.0
 
 
+def _run_lengths(k: int) -> list[int]:
+    return [round_up((c + 1) * (c + 2) // 2) for c in range(k)]
+
+
 def _tensor_row(k: int, directions: int) -> int:
     """Total length of the runs."""
-    return sum(_run(c) for c in range(k))
+    return sum(_run_lengths(k))
 
 
 def _tensor_places(k: int, directions: int) -> np.ndarray:
     """Positions in the runs of the coordinates a <= b <= c, row-major."""
-    starts = np.cumsum([0, *(_run(c) for c in range(k))])
+    starts = np.cumsum([0, *_run_lengths(k)])
     a, b, c = rising(k)
     return np.asarray(starts[c] + b * (b + 1) // 2 + a)
 

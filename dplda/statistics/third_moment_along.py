@@ -9,7 +9,7 @@ import numpy as np
 
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import FAST
-from dplda.numerics.loops import add_four, add_scaled, clear, padded
+from dplda.numerics.loops import add_four, add_scaled, clear, padded, round_up
 from dplda.statistics.statistic import ONE_ROW, SIGNED, Contribution, CudaTwin, Statistic, as_float32, equal_weights
 
 
@@ -67,7 +67,7 @@ def _factor(words, counts, e, last, length, matrix, run, stride, j, y):
 
 
 def _places(k: int, directions: int) -> np.ndarray:
-    return np.asarray(padded(k) * np.arange(directions)[:, None] + np.arange(k)).ravel()
+    return np.asarray(round_up(k) * np.arange(directions)[:, None] + np.arange(k)).ravel()
 
 
 THIRD_MOMENT_ALONG = Statistic(
@@ -75,7 +75,7 @@ THIRD_MOMENT_ALONG = Statistic(
     layout=ONE_ROW,
     replace_factor=SIGNED,
     contribution=_contribution,
-    row=lambda k, directions: directions * padded(k),
+    row=lambda k, directions: directions * round_up(k),
     room=_room,
     places=_places,
     cuda=CudaTwin("add_third_moment_along"),

@@ -15,7 +15,7 @@ import numpy as np
 from dplda.config import MINIMUM_LENGTH
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import quantise, squared_norm
-from dplda.numerics.loops import aligned, padded
+from dplda.numerics.loops import aligned, round_up
 from dplda.statistics.statistic import Contribution, Statistic
 from dplda.store.units import UnitCounts
 
@@ -33,7 +33,7 @@ class UnitSums:
             weights = np.zeros(row)
             weights[self._places] = f.weights
         self._sums = f.n_rows, max(row, len(f.weights))
-        self._parameters = _read_only(f.scale), _read_only(matrix), weights
+        self._parameters = read_only(f.scale), read_only(matrix), weights
         self._shape = k, f.directions, stride, row, np.float32(f.alpha)
         self._loop = loop_over_units(statistic)
 
@@ -53,8 +53,8 @@ class UnitSums:
         return norms
 
     def _run(self, counts: UnitCounts, chosen: np.ndarray, clip: float, sums: np.ndarray, norms: np.ndarray) -> Any:
-        arrays = tuple(map(_read_only, counts.arrays))
-        return self._loop(arrays, _read_only(chosen), self._parameters, self._shape, clip, sums, norms)
+        arrays = tuple(map(read_only, counts.arrays))
+        return self._loop(arrays, read_only(chosen), self._parameters, self._shape, clip, sums, norms)
 
 
 def flat_rows(matrix: np.ndarray, directions: int = 0) -> tuple[np.ndarray, int]:
@@ -63,14 +63,14 @@ def flat_rows(matrix: np.ndarray, directions: int = 0) -> tuple[np.ndarray, int]
     A row holds its first k numbers, padded with zeros to padded(k), and then the others, padded likewise.
     """
     n_words, k = matrix.shape[0], matrix.shape[1] - directions
-    begin, stride = padded(k), padded(k) + padded(directions)
-    flat = aligned(n_words * stride)
+    begin, stride = round_up(k), round_up(k) + round_up(directions)
+    flat = aligned.py_func(n_words * stride)
     rows = flat.reshape(n_words, stride)
     rows[:, :k], rows[:, begin : begin + directions] = matrix[:, :k], matrix[:, k:]
     return flat, stride
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
+def read_only(array: np.ndarray) -> np.ndarray:
     """A read-only view, so that numba compiles one signature; arrays received over a network are read-only."""
     view = array.view()
     view.flags.writeable = False
@@ -152,7 +152,7 @@ def _loop(arrays, units, parameters, shape, clip, sums, norms):
     return mass_total
 
 
-@compiled()
+@compiled(keep=True)
 def count_eligible(indptr, counts, unit_ptr, first, last):
     """Number of the units first..last-1 that have an eligible document."""
     found = 0

@@ -12,6 +12,7 @@ from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import BOUND
 from dplda.numerics.threads import add, run_ranges, split
 from dplda.splitmix import finalise
+from dplda.statistics.unit_sums import length_of, read_only
 from dplda.store.units import UnitCounts
 
 MOST_WORDS = 200  # m: the largest number of words that a unit votes for
@@ -28,18 +29,50 @@ _mix = compiled()(finalise)
 
 @compiled()
 def _pick(union, size, salt, hashes, most):
-    """At most `most` words of union[:size], those with the smallest priorities; `salt` makes these random per unit."""
-    picked = union[:size]
+    """At most `most` words of union[:size], those with the smallest priorities; `salt` makes these random per unit.
+
+    The words move to the beginning of `union`; returns that part of it.
+    """
     if size <= most:
-        return picked
+        return union[:size]
     priority = np.empty(size, np.uint64)
     for e in range(size):
-        priority[e] = _mix(hashes[picked[e]] ^ salt)
-    # strictly below the cut: tied words are all left out, so that their order does not matter
-    return picked[priority < np.partition(priority, most)[most]]
+        priority[e] = _mix(hashes[union[e]] ^ salt)
+    cut, kept = _nth_smallest(priority.copy(), most), 0
+    for e in range(size):
+        if priority[e] < cut:  # strictly: tied words are all left out, so that their order does not matter
+            union[kept] = union[e]
+            kept += 1
+    return union[:kept]
 
 
 @compiled()
+def _nth_smallest(values, n):
+    """The value that ``np.sort(values)[n]`` has; reorders `values`.
+
+    This is Hoare's selection. NumPy's partition gives the same number, but numba takes ten seconds to compile it.
+    """
+    low, high = 0, len(values) - 1
+    while low < high:
+        pivot, i, j = values[(low + high) // 2], low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i, j = i + 1, j - 1
+        if n <= j:
+            high = j
+        elif n >= i:
+            low = i
+        else:
+            break
+    return values[n]
+
+
+@compiled(keep=True)
 def _votes(indptr, words, counts, unit_ptr, first, last, hashes, most, votes):
     """Add each unit's votes to `votes` (n_words,); returns the sum over units of the weight of a full vote."""
     unit_of = np.full(len(hashes), -1, np.int64)
@@ -52,7 +85,7 @@ def _votes(indptr, words, counts, unit_ptr, first, last, hashes, most, votes):
         eligible = 0
         salt = np.uint64(0)
         for n in range(unit_ptr[u], unit_ptr[u + 1]):
-            if counts[indptr[n] : indptr[n + 1]].sum() < MINIMUM_LENGTH:
+            if length_of(counts, indptr[n], indptr[n + 1]) < MINIMUM_LENGTH:
                 continue
             eligible += 1
             for e in range(indptr[n], indptr[n + 1]):
@@ -91,11 +124,11 @@ def count_votes(counts: UnitCounts, threads: int, hashes: np.ndarray, most: int 
 
     if len(hashes) != counts.n_words:  # the store has changed; compiled loops check no bounds
         raise ValueError("hashes of other words than the counts'")
+    arrays = tuple(map(read_only, counts.arrays))
 
     def work(first: int, last: int) -> tuple[np.ndarray, int]:
         votes = np.zeros(counts.n_words, np.int64)
-        c = counts
-        weight = _votes(c.indptr, c.words, c.counts, c.unit_ptr, first, last, hashes, most, votes)
+        weight = _votes(*arrays, first, last, read_only(hashes), most, votes)
         return votes, int(weight)
 
     zero = np.zeros(counts.n_words, np.int64), 0

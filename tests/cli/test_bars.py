@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import io
 import sys
+import time
+from collections.abc import Callable
 
 import pytest
 
 from dplda.cli.console import following, following_grid
 from dplda.ledger.comparisons import Cell
+from dplda.progress import Progress
 
 
 class Terminal(io.StringIO):
@@ -41,6 +44,43 @@ def test_a_terminal_gets_bars(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     assert "read [b]" in screen.getvalue()
     assert "subspace" in screen.getvalue()
     assert capsys.readouterr().out == ""
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch, steps: Callable[[Progress], None]) -> str:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    for name, value in (("TERM", "xterm"), ("COLUMNS", "160")):
+        monkeypatch.setenv(name, value)
+    with following(quiet=False) as progress:
+        steps(progress)
+        time.sleep(0.15)  # the display draws ten times a second
+    return screen.getvalue()
+
+
+def test_a_bar_shows_documents_and_percent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def steps(progress: Progress) -> None:
+        progress.start("read", 20_000)
+        progress.advance(5000)
+
+    drawn = on_terminal(monkeypatch, steps)
+    assert "5,000 of 20,000 documents" in drawn
+    assert "25%" in drawn
+
+
+def test_a_bar_of_unknown_length_shows_the_share_of_bytes_and_what_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def steps(progress: Progress) -> None:
+        progress.start("read")
+        progress.advance(7)
+        progress.estimate(0.4)
+        progress.start("refine")
+        for done in range(1, 4):
+            progress.advance(10)
+            progress.estimate(done / 4)
+            time.sleep(0.05)
+
+    drawn = on_terminal(monkeypatch, steps)
+    for expected in ("7 documents", "30 units", "75%", "left"):
+        assert expected in drawn, expected
 
 
 def compare(*, quiet: bool) -> None:

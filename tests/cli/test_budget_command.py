@@ -13,7 +13,7 @@ def test_show_says_guarantee_and_spent_in_words(dplda, saved: str) -> None:
     for answer in (dplda("budget", "show"), dplda("budget", "show", "reviews")):
         assert answer.status == 0
         assert "the guarantee is the grant's (epsilon 10, delta 1e-05)" in answer.out
-        assert "spent so far: epsilon" in answer.out
+        assert "spent of epsilon" in answer.out
         assert "one document is protected, adjacency add-remove" in answer.out
 
 

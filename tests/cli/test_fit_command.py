@@ -79,7 +79,10 @@ def test_people_read_promise_topics_place_and_budget(dplda, asked: Recorder) -> 
     answer = dplda("fit", "x")
     for expected in ("differentially private for one", "epsilon 1.25", "models/toy-aaaaaa", "w0"):
         assert expected in answer.out
-    for expected in ("the guarantee is the grant's", "of the grant is left"):  # an exact fact about linked datasets
+    for expected in (
+        "the guarantee is the grant's",
+        "spent of epsilon 10 (at delta 1e-05)",
+    ):  # an exact fact about linked datasets
         assert expected in answer.err
         assert expected not in answer.out
 

@@ -8,6 +8,7 @@ import click
 import pytest
 
 from dplda.cli.main import _BROKEN_PIPE, cli, main
+from dplda.cli.options import GroupedCommand
 from dplda.errors import BudgetRefused, GateError, InputError, LedgerError, UnsupportedByData
 
 
@@ -62,7 +63,15 @@ def test_unexpected_failures_show_neither_traceback_nor_values(failing, capsys, 
 def test_an_interrupt_ends_with_130(failing, capsys) -> None:
     failing(KeyboardInterrupt())
     assert main(["fail"]) == 130
-    assert "interrupted" in capsys.readouterr().err
+    assert capsys.readouterr().err.strip() == "dplda: interrupted."
+
+
+def test_an_interrupt_says_what_was_spent(failing, capsys) -> None:
+    error = KeyboardInterrupt()
+    error.add_note("Run x had charged 3%.")
+    failing(error)
+    assert main(["fail"]) == 130
+    assert capsys.readouterr().err.strip() == "dplda: interrupted. Run x had charged 3%."
 
 
 @pytest.mark.parametrize(
@@ -89,7 +98,7 @@ def test_wrong_usage_ends_with_2(capsys, arguments: list[str]) -> None:
     assert "See: dplda" in err
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["fit", "-h"], ["--version"]])
+@pytest.mark.parametrize("arguments", [[], ["budget"], ["--help"], ["fit", "-h"], ["--version"], ["-V"]])
 def test_help_and_version_end_with_0(capsys, arguments: list[str]) -> None:
     assert main(arguments) == 0
     assert "dplda" in capsys.readouterr().out
@@ -114,3 +123,33 @@ def test_help_loads_no_heavy_library() -> None:
         "sys.exit(any(name in sys.modules for name in ('numba', 'spacy', 'gensim', 'opendp', 'sqlalchemy')))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False).returncode == 0
+
+
+def test_the_help_of_fit_shows_its_options_in_groups(capsys) -> None:
+    assert main(["fit", "--help"]) == 0
+    text = capsys.readouterr().out
+    titles = [
+        text.index(f"\n{title}") for title in ("Data", "Topics", "Privacy", "Where it runs", "Output", "Expert options")
+    ]
+    assert titles == sorted(titles)
+    places = [
+        text.index(f"  {option}") for option in ("--format", "-k, --topics", "--epsilon", "--device", "-o, --out")
+    ]
+    assert all(title < place < after for title, place, after in zip(titles, places, titles[1:], strict=False))
+    assert all(text.index(f"  {option}") > titles[-1] for option in ("--placement", "--calibration", "--split"))
+    assert "Other options" not in text
+
+
+def test_an_option_without_a_group_is_shown_before_the_expert_options() -> None:
+    command = GroupedCommand("x", params=[click.Option([f"--{name}"]) for name in ("placement", "new", "language")])
+    text = command.get_help(click.Context(command))
+    assert text.index("--language") < text.index("Other options") < text.index("--new") < text.index("--placement")
+
+
+def test_the_shell_is_told_what_completes_a_command(tmp_path) -> None:
+    environment = os.environ | {"_DPLDA_COMPLETE": "bash_complete", "COMP_WORDS": "dplda fit --topi", "COMP_CWORD": "2"}
+    code = "from dplda.cli.main import main; raise SystemExit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.split() == ["plain,--topics"]

@@ -69,7 +69,7 @@ def test_a_run_without_a_model_is_one_clear_line(dplda, home: Path) -> None:
     reservation.abandon("cancelled", "interrupted")
     answer = dplda("report", reservation.run)
     assert (answer.status, answer.err.count("\n")) == (2, 1)
-    assert "has no model" in answer.err
+    assert "has no saved model (cancelled: interrupted)" in answer.err
     assert not (home / "report.html").exists()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -68,3 +70,15 @@ def test_adding_is_addition(parts):
     whole, arrays = add((a, np.array(b)) for a, b in parts)
     assert whole == sum(a for a, _ in parts)
     assert arrays.tolist() == np.sum([b for _, b in parts], axis=0).tolist()
+
+
+def test_passes_in_memory_report_what_they_finish_and_slices_change_nothing(store, monkeypatch):
+    whole = everything(LocalPasses(store, 1))
+    monkeypatch.setattr("dplda.execution.passes._SLICE_UNITS", 3)
+    seen = []
+    passes = LocalPasses(store, 1)
+    passes.progress = SimpleNamespace(advance=lambda n: seen.append(n), estimate=lambda share: seen.append(share))
+    for one, sliced in zip(whole, everything(passes), strict=True):
+        np.testing.assert_array_equal(one, sliced)
+    assert sum(seen[:-1:2][: seen[1::2].index(1.0) + 1]) == passes.n_units()
+    assert len(set(seen[1::2])) > 2

@@ -10,7 +10,7 @@ from ledger_helpers import a_run, gaussian, reserve, spend
 
 from dplda.accounting.accountant import capacity, gaussian_delta
 from dplda.accounting.events import at_least
-from dplda.errors import InputError
+from dplda.errors import BudgetRefused, InputError
 from dplda.ledger import PlannedEvent
 from dplda.ledger.ledger_records import Basis
 from dplda.store.sketches import Fingerprint
@@ -74,6 +74,36 @@ def test_what_is_left_is_said_of_the_sum_of_which_less_is_left(ledger):
     assert ledger.dataset("reviews").remaining_text == "60.0% of the grant is left (counted in failure probability)"
     ledger.grant("reviews", unbounded=True)
     assert ledger.dataset("reviews").remaining_text == "spending has no limit"
+
+
+@pytest.mark.parametrize("events", [[gaussian(mu_squared=0.21)], [gaussian(mu_squared=0.01, delta=3e-9)]])
+def test_the_stated_number_of_further_runs_is_what_the_filter_admits(ledger, events):
+    spend(ledger, events=events)
+    promised = ledger.dataset("reviews").more_runs
+    assert f"about {promised} more runs like the last" in ledger.dataset("reviews").in_short
+    for left in reversed(range(promised)):
+        spend(ledger, events=events)
+        assert ledger.dataset("reviews").more_runs == left
+    assert ledger.dataset("reviews").in_short.endswith("no room for another run like the last")
+    with pytest.raises(BudgetRefused):
+        spend(ledger, events=events)
+
+
+def test_further_runs_must_fit_the_grants_of_linked_datasets_too(ledger):
+    for name in ("reviews", "letters"):
+        run = reserve(ledger, dataset=name, events=[gaussian(mu_squared=0.2)])
+        run.bind(Fingerprint("same"))
+        run.charge(gaussian(mu_squared=0.2))
+        run.finish(model=None, seconds={})
+    alone = ledger.dataset("reviews").more_runs
+    ledger.grant("letters", 4.0, 1e-5)
+    assert 0 < ledger.dataset("reviews").more_runs < alone
+
+
+def test_before_the_first_run_nothing_is_spent(ledger):
+    ledger.grant("reviews", 4.0, 1e-6)
+    assert ledger.dataset("reviews").in_short == "nothing spent of epsilon 4 (at delta 1e-06)"
+    assert ledger.dataset("reviews").more_runs is None
 
 
 def test_guarantee_and_spending_are_told_apart_in_words(ledger):

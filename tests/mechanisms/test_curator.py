@@ -329,7 +329,7 @@ def test_simulated_noise_repeats_a_release_and_exact_noise_does_not():
     assert not np.array_equal(ask(ExactNoise()).total, ask(ExactNoise()).total)
 
 
-def test_stages_are_announced_without_amounts():
+def test_stages_are_announced_without_amounts_which_passes_report():
     class Listening:
         def __init__(self):
             self.heard = []
@@ -340,11 +340,14 @@ def test_stages_are_announced_without_amounts():
         def advance(self, amount=1):
             self.heard.append(amount)
 
+        def estimate(self, share):
+            self.heard.append(share)
+
     listening = Listening()
     gate = Curator(LocalPasses(store_of(CORPUS)), [gaussian("size")], lambda _: None, NoNoise(), progress=listening)
     gate.use_words(WORDS)
     gate.size()
-    assert listening.heard == [("size", None)]
+    assert listening.heard == [("size", None), len({unit for unit, _ in CORPUS}), 1.0]
 
 
 def test_the_mass_is_measured_on_the_lattice_inside_the_clip():

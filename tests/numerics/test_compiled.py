@@ -67,13 +67,13 @@ def test_nothing_keeps_compiled_code_another_way():
 @pytest.fixture
 def own_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(module.numba.config, "CACHE_DIR", str(tmp_path / "numba"))
-    module._folder.cache_clear()
+    module.cache_folder.cache_clear()
     yield tmp_path
-    module._folder.cache_clear()
+    module.cache_folder.cache_clear()
 
 
 def test_the_users_own_cache_folder_is_respected_and_left_set(own_folder):
-    function = compiled()(double)
+    function = compiled(keep=True)(double)
     assert function(np.float64(2.0)) == 4.0
     assert Path(function.stats.cache_path).is_relative_to(own_folder / "numba" / digest(sources()))
     assert str(own_folder / "numba") == module.numba.config.CACHE_DIR
@@ -81,12 +81,18 @@ def test_the_users_own_cache_folder_is_respected_and_left_set(own_folder):
 
 def test_nothing_is_kept_of_functions_whose_sources_do_not_name_the_folder(own_folder, monkeypatch):
     monkeypatch.setattr(double, "__module__", "dpldas.double")
-    assert compiled()(double).stats.cache_path is None
+    assert compiled(keep=True)(double).stats.cache_path is None
+
+
+def test_functions_that_are_not_kept_leave_no_files(own_folder):
+    function = compiled()(double)
+    assert function(3) == 6
+    assert not [*(own_folder / "numba").rglob("*.nbi")]
 
 
 def test_where_nothing_can_be_written_functions_are_compiled_anew(own_folder):
     (own_folder / "numba").write_text("a file where the folder should be")
-    function = compiled()(double)
+    function = compiled(keep=True)(double)
     assert function(3) == 6
     assert function.stats.cache_path is None
 

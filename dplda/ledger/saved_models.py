@@ -1,0 +1,32 @@
+"""Finding the saved model of a run by its name in the ledger."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from dplda.errors import InputError
+from dplda.ledger.database import default_path
+from dplda.ledger.ledger import Ledger
+from dplda.ledger.ledger_records import Status
+from dplda.model import model_files
+from dplda.model.topic_model import TopicModel
+
+
+def load(name: str | Path, *, ledger: Ledger | None = None) -> TopicModel:
+    """Load a saved model: of the run whose id is `name` or begins with it, or from the model folder `name`.
+
+    `ledger` is the default one if None. A name with a path separator, or of a model folder, is taken as a path. Every
+    field is checked and no code in the files is run. Raises `InputError` if there is no such model.
+    """
+    if isinstance(name, Path) or os.path.isfile(Path(name) / model_files.TEXT_FILE) or os.sep in name:
+        return model_files.load(name)
+    if ledger is None and not os.path.exists(default_path()):
+        raise InputError(f"{name!r} is not a model folder, and there is no ledger that could know a run of this name.")
+    run = (ledger or Ledger()).run(name)
+    if not run.model:
+        why = "it was fitted without `out` or `models`" if run.status == Status.DONE else run.described
+        raise InputError(f"Run {run.id} has no saved model ({why}). List runs with `dplda runs`.")
+    if not os.path.isfile(Path(run.model) / model_files.TEXT_FILE):
+        raise InputError(f"The model of run {run.id} is no longer in {run.model}. If you moved it, give its new path.")
+    return model_files.load(run.model)
