@@ -25,7 +25,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dplda
-from dplda import corpus as prepare
+from dplda import preparation as prepare
 from dplda.cli.main import main
 from dplda.errors import InputError
 from dplda.readers import counted_files, parquet

@@ -185,7 +185,7 @@ def _other_words() -> list[str]:
             continue
         value = context.params[name]
         text = ",".join(f"{edge}={part}" for edge, part in value.items()) if isinstance(value, dict) else str(value)
-        words += [parameter.opts[-1]] if value is True else [parameter.opts[-1], text]
+        words += [parameter.opts[0]] if value is True else [parameter.opts[0], text]
     return words
 
 

@@ -43,7 +43,7 @@ _GROUP_OF = {
     **dict.fromkeys(("n_topics", "vocabulary", "max_vocabulary", "max_document_frequency"), "Topics"),
     **dict.fromkeys(("epsilon", "epsilons", "delta", "adjacency", "dataset", "unit", "ledger_path", "yes"), "Privacy"),
     **dict.fromkeys(("engine", "scheduler", "device"), "Where it runs"),
-    **dict.fromkeys(("out", "output", "models", "as_json", "quiet"), "Output"),
+    **dict.fromkeys(("out", "output", "models", "as_json", "quiet", "dry_run"), "Output"),
     **dict.fromkeys(("placement", "calibration", "split", "alpha0", "simulate", "seed"), _EXPERT),
     **dict.fromkeys(("placements", "calibrations", "repeats", "fresh"), _EXPERT),
 }

@@ -59,6 +59,7 @@ SAMPLES: dict[str, tuple[bytes, ...]] = {
     "csv": (b'id,text,who\n1,"red, green",x\n2,blue,y\n', b"text\r\nred\r\n", b"id;text\n1;red\n"),
     "tsv": (b"id\ttext\twho\n1\tred green\tx\n2\tblue\ty\n",),
     "parquet": (_parquet(),),
+    "document": (b"<html><title>red</title><p>green blue</p></html>", b"Subject: red\n\ngreen blue\n"),
     "mallet": (b"a x red green\nb y blue gold\n",),
     "uci": (b"2\n4\n3\n1 1 2\n1 2 1\n2 4 3\n",),
     "mtx": (b"%%MatrixMarket matrix coordinate integer general\n% note\n2 4 3\n1 1 2\n1 2 1\n2 4 3\n",),

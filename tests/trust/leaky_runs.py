@@ -58,7 +58,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (Curator, "use_words"),
     (Curator, "clip"),
     (Curator, "release"),
-    (Curator, "_sum"),
+    (Curator, "_clipped_sum"),
     (TopicModel, "save"),
     (Reservation, "finish"),
     (dplda.cli.fit_command, "show_topics"),
