@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.registry import CPUDispatcher
 from platformdirs import user_cache_path
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -42,15 +43,36 @@ def compiled(*, keep: bool = False, **options: Any) -> Callable[[Callable[..., A
     def decorate(function: Callable[..., Any]) -> Any:
         ours = keep and function.__module__.startswith(f"{PACKAGE.name}.")
         folder, before = cache_folder() if ours else None, numba.config.CACHE_DIR
+        if not keep:
+            return _called_from_compiled_code(function, {**options, "nogil": True})
         if folder is None:
-            return numba.njit(nogil=True, **options)(function)
+            return numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
         numba.config.CACHE_DIR = folder  # numba reads it only when the decorator runs
         try:
-            return numba.njit(cache=True, nogil=True, **options)(function)
+            return numba.njit(cache=True, nogil=True, no_cfunc_wrapper=True, **options)(function)
         finally:
             numba.config.CACHE_DIR = before
 
     return decorate
+
+
+class _Inner(CPUDispatcher):  # type: ignore[misc]
+    """A compiled function without entry points for Python, which take a quarter of the compilation of a kernel.
+
+    Python calls a second version, which is compiled when it is needed.
+    """
+
+    def __call__(self, *arguments: Any) -> Any:
+        if not hasattr(self, "for_python"):
+            self.for_python = numba.njit(**self.own_options)(self.py_func)
+        return self.for_python(*arguments)
+
+
+def _called_from_compiled_code(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    inner = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+    if isinstance(inner, CPUDispatcher):  # not if NUMBA_DISABLE_JIT is set
+        inner.__class__, inner.own_options = _Inner, options
+    return inner
 
 
 @cache
