@@ -67,7 +67,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except DpldaError as error:
         return _fail(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:  # click raises its own from an interrupt
-        notes = getattr(error.__cause__ or error, "__notes__", ())
+        source = error.__cause__ or error
+        notes = source.__notes__ if hasattr(source, "__notes__") else []
         return _fail(" ".join(["interrupted.", *notes]), _INTERRUPTED)
     except BrokenPipeError:
         raise

@@ -8,7 +8,6 @@ no data.
 from __future__ import annotations
 
 import hashlib
-import pkgutil
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +26,6 @@ from dplda.progress import Progress
 from dplda.statistics import Statistic
 
 STAGE = "compile kernels, once"
-_COUNTING = "counting"  # the kernel of votes and of eligible units, which every run needs
 _MAX_PROCESSES = 4
 Wait = Callable[[Progress], None]
 
@@ -40,8 +38,8 @@ def compiling(statistics: Sequence[Statistic], *, here: bool = True) -> Iterator
     function compiles them in this process. Leaving the context stops the processes. If not `here`, sums are computed
     elsewhere, and nothing is compiled.
     """
-    names = [_COUNTING, *(statistic.name for statistic in statistics if statistic.is_named)]
-    missing = [name for name in names if here and not _is_compiled(name)]
+    kernels = [None, *(statistic for statistic in statistics if statistic.is_named)]
+    missing = [kernel for kernel in kernels if here and not _is_compiled(kernel)]
     if not missing:
         yield lambda progress: None
         return
@@ -49,11 +47,12 @@ def compiling(statistics: Sequence[Statistic], *, here: bool = True) -> Iterator
         yield lambda progress: _compile_here(missing, progress)
         return
     pool = ProcessPoolExecutor(min(len(missing), thread_count(), _MAX_PROCESSES), initializer=_ignore_interrupts)
+    futures: list[Future[None]] = []
     try:
-        futures = [pool.submit(_compile, name) for name in missing]
+        futures.extend(pool.submit(_compile, kernel) for kernel in missing)
         yield lambda progress: _wait(futures, progress)
-    finally:
-        pool.shutdown(kill_workers=True)
+    finally:  # idle processes end by themselves
+        pool.shutdown(kill_workers=not all(future.done() for future in futures))
 
 
 def _wait(futures: Sequence[Future[None]], progress: Progress) -> None:
@@ -64,10 +63,10 @@ def _wait(futures: Sequence[Future[None]], progress: Progress) -> None:
         progress.advance()
 
 
-def _compile_here(names: Sequence[str], progress: Progress) -> None:
-    progress.start(STAGE, len(names))
-    for name in names:
-        _compile(name)
+def _compile_here(kernels: Sequence[Statistic | None], progress: Progress) -> None:
+    progress.start(STAGE, len(kernels))
+    for kernel in kernels:
+        _compile(kernel)
         progress.advance()
 
 
@@ -75,20 +74,21 @@ def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles interrupts
 
 
-def _compile(name: str) -> None:
-    """Compile the kernel `name`, and note that the cache has it."""
-    compile_passes(None if name == _COUNTING else pkgutil.resolve_name(name))
-    with suppress(OSError, TypeError):
-        _mark(name).touch()
+def _compile(kernel: Statistic | None) -> None:
+    """Compile the kernel of a statistic, or that of votes and units if None, and note that the cache has it."""
+    compile_passes(kernel)
+    if cache_folder() is not None:
+        with suppress(OSError):
+            _mark(kernel).touch()
 
 
-def _is_compiled(name: str) -> bool:
-    return cache_folder() is not None and _mark(name).exists()
+def _is_compiled(kernel: Statistic | None) -> bool:
+    return cache_folder() is not None and _mark(kernel).exists()
 
 
-def _mark(name: str) -> Path:
-    """An empty file in the cache folder that exists if `name` was compiled there for this processor."""
+def _mark(kernel: Statistic | None) -> Path:
+    """An empty file in the cache folder that exists if `kernel` was compiled there for this processor."""
     binding = llvmlite.binding
     features = binding.get_host_cpu_features().flatten()
-    parts = (name, numba.__version__, sys.version, binding.get_host_cpu_name(), features)
+    parts = (kernel and kernel.name, numba.__version__, sys.version, binding.get_host_cpu_name(), features)
     return Path(str(cache_folder())) / f"{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}.compiled"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.registry import CPUDispatcher
 from platformdirs import user_cache_path
 
 _decorating = threading.RLock()  # held while numba's global cache folder is another one
@@ -43,17 +44,38 @@ def compiled(*, keep: bool = False, **options: Any) -> Callable[[Callable[..., A
 
     def decorate(function: Callable[..., Any]) -> Any:
         ours = keep and function.__module__.startswith(f"{PACKAGE.name}.")
+        if not keep:
+            return _called_from_compiled_code(function, {**options, "nogil": True})
         folder = cache_folder() if ours else None
         if folder is None:
-            return numba.njit(nogil=True, **options)(function)
+            return numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(function)
         with _decorating:
             before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, folder  # read only when the decorator runs
             try:
-                return numba.njit(cache=True, nogil=True, **options)(function)
+                return numba.njit(cache=True, nogil=True, no_cfunc_wrapper=True, **options)(function)
             finally:
                 numba.config.CACHE_DIR = before
 
     return decorate
+
+
+class _Inner(CPUDispatcher):  # type: ignore[misc]
+    """A compiled function without entry points for Python, which take a quarter of the compilation of a kernel.
+
+    Python calls a second version, which is compiled when it is needed.
+    """
+
+    def __call__(self, *arguments: Any) -> Any:
+        if not hasattr(self, "for_python"):
+            self.for_python = numba.njit(**self.own_options)(self.py_func)
+        return self.for_python(*arguments)
+
+
+def _called_from_compiled_code(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    inner = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+    if isinstance(inner, CPUDispatcher):  # not if NUMBA_DISABLE_JIT is set
+        inner.__class__, inner.own_options = _Inner, options
+    return inner
 
 
 @cache

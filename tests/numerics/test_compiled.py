@@ -90,6 +90,26 @@ def test_functions_that_are_not_kept_leave_no_files(own_folder):
     assert not [*(own_folder / "numba").rglob("*.nbi")]
 
 
+CALLED_BOTH_WAYS = """
+from dplda.numerics.compiled import compiled
+
+@compiled()
+def inner(x):
+    return 2 * x
+
+@compiled(keep=True)
+def outer(x):
+    return inner(x) + 1
+
+assert (outer(3), inner(3), inner(3), inner.py_func(3)) == (7, 6, 6, 6)
+"""
+
+
+def test_python_may_call_a_function_that_compiled_code_calls_too():
+    done = subprocess.run([sys.executable, "-c", CALLED_BOTH_WAYS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_where_nothing_can_be_written_functions_are_compiled_anew(own_folder):
     (own_folder / "numba").write_text("a file where the folder should be")
     function = compiled(keep=True)(double)
