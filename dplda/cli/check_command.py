@@ -31,7 +31,6 @@ _UNIT_NAME = re.compile(
     r"contact|caller|respondent|participant|email|name)",
     re.IGNORECASE,
 )
-_OFFICE = (".pdf", ".docx", ".doc", ".odt", ".rtf", ".pptx", ".ppt", ".epub", ".html", ".htm", ".eml", ".msg")
 _SCRIPTS = (  # the language whose writing has these characters
     ("ja", re.compile("[\u3040-\u30ff]")),
     ("zh", re.compile("[\u4e00-\u9fff]")),
@@ -123,7 +122,6 @@ def _look(paths: Sequence[Path], chosen: dict[str, Any], report: Report) -> None
         report.problems.append(str(error))
         return
     report.columns = column_facts(report.sample)
-    _look_at_files(report)
     _look_at_text(chosen, report)
     _look_at_units(chosen, report)
     _look_at_size(report)
@@ -145,20 +143,6 @@ def _command(corpus: Sequence[str], chosen: dict[str, Any], extra: Sequence[str]
         option = f"--{name.replace('_', '-')}"
         words += [option] if value is True else [option, str(value)]
     return shlex.join([*words, *extra])
-
-
-def _look_at_files(report: Report) -> None:
-    assert report.sample is not None
-    located = report.sample.located
-    if located.kind != "folder":
-        return
-    kinds = Counter(file.suffix.lower() for file in located.files if file.suffix.lower() in _OFFICE)
-    if kinds:
-        listed = ", ".join(f"{n:,} {kind}" for kind, n in kinds.most_common())
-        report.problems.append(
-            f"Some of the {len(located.files):,} files are documents of other programs ({listed}). As text they are "
-            "unreadable. Convert them to text, install the extra dplda[documents], or choose files with --pattern."
-        )
 
 
 def _look_at_text(chosen: dict[str, Any], report: Report) -> None:
@@ -209,7 +193,8 @@ def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: Report
         report.remarks.append(f"The text looks like language {report.language!r}, and {given!r} {how}.")
     if report.language in _UNSPACED and given not in _UNSPACED:
         report.remarks.append(
-            "This language does not separate words by white space: without a segmenter for it, each clause is a word."
+            "This language does not separate words by white space, and needs a segmenter: give --language "
+            f"{report.language}, which names the package to install."
         )
 
 

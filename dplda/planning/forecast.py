@@ -228,7 +228,7 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
         least = needed / (reference_corpora.VOTE * noise.documents)
         kept = _limited(reference_corpora.word_frequencies(most + _FREQUENT, least), inputs.settings)
     words = WordFrequencies((), kept, std * math.sqrt(picked) / noise.documents)
-    signal = float(wanted[-1]) * noise.documents
+    signal = float(wanted[-1] if len(wanted) else 0.0) * noise.documents
     return words, StageForecast(stage, noise.multipliers[stage], needed / reference_corpora.VOTE, signal)
 
 

@@ -59,6 +59,10 @@ _ENDINGS = {
 }
 _PLAIN = (".txt", ".text")
 _DELTA_LOG = "_delta_log"
+UNREADABLE = (
+    *(".doc", ".xls", ".xlsx", ".ppt", ".pptx", ".msg", ".pst", ".epub", ".pages", ".mdb", ".sqlite", ".db"),
+    *(".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".mp3", ".mp4", ".wav", ".exe"),
+)
 _ABOUT = ("readme", "license", "licence")  # files that describe a table in parts
 
 
@@ -180,6 +184,7 @@ def _locate_folder(folder: Path, options: ReadOptions, format: str | None) -> Lo
         files = choose_files(archive, list_members(archive), options.pattern)
     kind = format or _kind(folder, files)
     if kind == "folder":
+        _refuse_unreadable(folder, files)
         return Located(kind, files, folder, archive)
     if os.path.isdir(folder / _DELTA_LOG):
         raise InputError(
@@ -193,6 +198,17 @@ def _locate_folder(folder: Path, options: ReadOptions, format: str | None) -> Lo
             "and no table. Name the table's file or folder."
         )
     return Located(kind, parts, folder, archive)
+
+
+def _refuse_unreadable(folder: Path, files: Sequence[Path]) -> None:
+    """Raise `InputError` if files have endings of programs whose files are not text, or have no reader."""
+    endings = Counter(file.suffix.lower() for file in files if file.suffix.lower() in UNREADABLE)
+    if endings:
+        listed = ", ".join(f"{n:,} {ending}" for ending, n in endings.most_common())
+        raise InputError(
+            f"{folder} holds files that are not text and have no reader ({listed}). Convert them to text, PDF or .docx, "
+            "or choose other files with --pattern. (The counts are exact, not private, not for publication.)"
+        )
 
 
 def _kind(folder: Path, files: Sequence[Path]) -> str:
