@@ -206,8 +206,8 @@ def _refuse_unreadable(folder: Path, files: Sequence[Path]) -> None:
     if endings:
         listed = ", ".join(f"{n:,} {ending}" for ending, n in endings.most_common())
         raise InputError(
-            f"{folder} holds files that are not text and have no reader ({listed}). Convert them to text, PDF or .docx, "
-            "or choose other files with --pattern. (The counts are exact, not private, not for publication.)"
+            f"{folder} holds files that are not text and have no reader ({listed}). Convert them to text, PDF or "
+            ".docx, or choose other files with --pattern. (The counts are exact, not private, not for publication.)"
         )
 
 
