@@ -10,7 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
@@ -149,7 +149,7 @@ class InMemory:
     @property
     def reading(self) -> dict[str, Any]:
         """See `Preparation`."""
-        return asdict(self.tokenization)
+        return self.tokenization.facts()
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """See `Preparation`."""

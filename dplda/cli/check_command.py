@@ -6,6 +6,7 @@ import math
 import os
 import re
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -275,6 +276,11 @@ def _records_text(sample: Sample) -> str:
     return f"more than {len(sample.rows):,} records (compressed, so their number is not estimated)"
 
 
+def _is_screen() -> bool:
+    """Whether values may be shown: on a screen, not in a file or a log."""
+    return sys.stdout.isatty()
+
+
 def _tell(report: Report) -> None:
     say(LOCAL, style="yellow")
     sample = report.sample
@@ -282,10 +288,12 @@ def _tell(report: Report) -> None:
         n_files = len(sample.located.files)
         say(f"{_records_text(sample)}; format {sample.located.kind}; {n_files:,} file{'s' * (n_files != 1)}.")
     if report.columns:
-        say(f"Columns in the first {len(sample.rows) if sample else 0:,} records, with shortened PRIVATE values:")
+        visible = _is_screen()
+        note = "with shortened PRIVATE values" if visible else "without their values, which only a terminal shows"
+        say(f"Columns in the first {len(sample.rows) if sample else 0:,} records, {note}:")
         rows = [
-            (column.name, column.type, _share(column.null_share), _words(column), " | ".join(column.examples))
-            for column in report.columns
+            (c.name, c.type, _share(c.null_share), _words(c), " | ".join(c.examples) if visible else "")
+            for c in report.columns
         ]
         table(("column", "type", "missing", "words", "values (private)"), rows, wide="values (private)")
     for line in report.remarks:

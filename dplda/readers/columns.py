@@ -113,7 +113,10 @@ def _record(row: Row, ordinal: int, has_unit: bool) -> TextRecord | Defect:
     key = unit_key(unit) if has_unit else document_key(ordinal)
     if key is None:
         return unit if isinstance(unit, Defect) else Defect.NO_UNIT
-    shown = str(ordinal if name is None or isinstance(name, Defect) else name)[:_ID_CHARACTERS]
+    try:
+        shown = str(ordinal if name is None or isinstance(name, Defect) else name)[:_ID_CHARACTERS]
+    except Exception:  # of an object in memory, or a whole number of more digits than Python writes
+        shown = str(ordinal)
     return TextRecord(storable(shown), key, text)
 
 

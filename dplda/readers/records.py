@@ -112,7 +112,10 @@ def unit_key(value: Any) -> bytes | None:
         value = int(value) if float(value).is_integer() else float(value)
     if not isinstance(value, (str, int, float)) or value == "" or value != value:
         return None
-    return _hash(b"value", str(value))
+    try:
+        return _hash(b"value", str(value))
+    except ValueError:  # a whole number of more digits than Python writes
+        return None
 
 
 def _without_exponent(value: str) -> str:

@@ -32,11 +32,13 @@ def test_the_columns_the_options_and_the_next_command_are_shown(dplda, home: Pat
     assert sorted(path.name for path in home.iterdir()) == ["k.csv"]  # no ledger, no cache, no log
 
 
-def test_the_json_holds_no_value_of_a_document(dplda, home: Path) -> None:
+def test_values_are_shown_on_a_screen_only_and_never_in_the_json(dplda, home: Path, monkeypatch) -> None:
     write_csv(home / "k.csv", text=f"{SECRET} {GERMAN}")
     answer = dplda("check", "k.csv", "--unit-field", "Kunde", "--json")
     record = answer.json
     assert SECRET not in answer.out
+    assert SECRET not in dplda("check", "k.csv").out  # which may be a log
+    monkeypatch.setattr("dplda.cli.check_command._is_screen", lambda: True)
     assert SECRET in dplda("check", "k.csv").out  # the screen shows it, marked as private
     assert (record["local"], record["format"], record["records"], record["sampled_records"]) == (
         True,

@@ -33,7 +33,6 @@ def mistakes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _write(folder / "header.csv", ["id,text"])
     _write(folder / "ten.csv", ["text", *texts[:10]])
     _write(folder / "nobody.csv", ["text,who", *(f"{text}," for text in texts)])
-    _write(folder / "semicolons.csv", ["id;body", *(f"{i};{text}" for i, text in enumerate(texts))])
     _write(folder / "notes.txt", texts)
     _write(folder / "three", ["one", "two", "three"])
     chinese = "我们今天讨论了天气和经济的问题他们认为城市交通需要改善"
@@ -73,7 +72,6 @@ ENDED = {  # by the noisy size
     "a frequency limit below the threshold": ["good.csv", "--max-document-frequency", "0.001"],
     "a tiny epsilon": ["good.csv", "--epsilon", "0.01"],
     "Chinese read as English": ["chinese.jsonl"],
-    "semicolons": ["semicolons.csv", "--text-field", "body"],
 }
 
 

@@ -241,6 +241,17 @@ ATTACKS = {
     "network": "import socket; socket.socket()",
     "program": "import subprocess; subprocess.run(['true'])",
     "write": "open('PLACE', 'w')",
+    "write by flags": "import os; os.open('PLACE', os.O_WRONLY | os.O_CREAT)",
+    "truncate": "import os; os.truncate('VICTIM', 0)",
+    "mode": "import os; os.chmod('VICTIM', 0o777)",
+    "link": "import os; os.symlink('/', 'PLACE')",
+    "kill": "import os; os.kill(os.getppid(), 0)",
+    "neighbour": (
+        "import sys\nframe, found = sys._getframe(), []\n"
+        "while frame:\n    found += [v for v in frame.f_locals.values() if isinstance(v, bytes) and b'planets' in v]\n"
+        "    frame = frame.f_back\n"
+        "found = [v for v in found if not v.startswith(b'import')]\nresult = found[0].decode() if found else 1 / 0"
+    ),
     "nonsense": "import os; os.write(3, b'nonsense')",
     "no utf-8": "import os; os.write(3, b't\\xff')",
     "long answer": "import os; os.write(3, b't' * 30_000_000)",
@@ -262,9 +273,14 @@ def test_a_document_that_takes_over_its_parser_is_a_defect(attack: str, tmp_path
     )
     files = {
         "a.html": b"result = 'planets'",
-        "b.html": ATTACKS[attack].replace("PLACE", str(tmp_path / "written")).encode(),
+        "b.html": ATTACKS[attack]
+        .replace("PLACE", str(tmp_path / "written"))
+        .replace("VICTIM", str(tmp_path / "victim"))
+        .encode(),
         "c.html": b"result = 'stars'",
     }
+    (tmp_path / "victim").write_text("whole")
+    (tmp_path / "victim").chmod(0o600)
     folder = folder_of(tmp_path, files)
     with pytest.MonkeyPatch.context() as patch:
         start = f"import sys; sys.path[:] = [{str(tmp_path)!r}, *{{path!r}}]; import attacked; "
@@ -273,7 +289,10 @@ def test_a_document_that_takes_over_its_parser_is_a_defect(attack: str, tmp_path
         first, attacked, last = read(folder)
     assert (first, last) == ("planets", "stars")
     assert isinstance(attacked, Defect)
+    assert not (tmp_path / "written").is_symlink()
     assert not (tmp_path / "written").exists()
+    assert (tmp_path / "victim").read_text() == "whole"
+    assert (tmp_path / "victim").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_server_that_dies_is_started_again(tmp_path: Path) -> None:
