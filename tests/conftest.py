@@ -10,8 +10,8 @@ from dplda.model import TopicModel
 
 # How long one example takes says nothing on machines that others use, too. The same examples in every run: a change is
 # not refused for what it did not touch. scripts/prove looks for new ones.
-settings.register_profile("quick", deadline=None, max_examples=40, derandomize=True)
-settings.register_profile("thorough", deadline=None, max_examples=400)
+settings.register_profile("quick", deadline=None, max_examples=25, derandomize=True)
+settings.register_profile("thorough", deadline=None, max_examples=250)
 settings.load_profile("quick")
 
 

@@ -402,7 +402,7 @@ def test_a_disk_full_at_any_file_is_one_line_and_the_import_goes_on(
     assert len({*behind}) == len(intact_shards(tmp_path / "whole")) + 1
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damage_costs_what_is_behind_it_and_nothing_else(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import Any
 
-from dp_accounting.pld import privacy_loss_distribution as pld
-from dp_accounting.pld.common import DifferentialPrivacyParameters
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
 
@@ -121,6 +119,9 @@ def run_epsilon(events: Iterable[Event], delta: float) -> float:
 @lru_cache(maxsize=4)  # a run's events are composed once for its plan and again for its privacy statement
 def _composed(mu: float, pure: tuple[Event, ...]) -> Any:
     """The privacy-loss distribution of a `mu`-GDP Gaussian mechanism and the `pure` events together."""
+    from dp_accounting.pld import privacy_loss_distribution as pld  # takes a second, and few runs have pure events
+    from dp_accounting.pld.common import DifferentialPrivacyParameters
+
     parts = [pld.from_gaussian_mechanism(1 / mu)] if mu else []
     for event in pure:
         one = pld.from_privacy_parameters(DifferentialPrivacyParameters(event.epsilon, 0.0))

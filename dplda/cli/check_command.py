@@ -9,7 +9,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ import click
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import READING_NAMES, corpus_argument, json_option, read, reading_options
 from dplda.errors import InputError
-from dplda.readers.columns import TEXT_NAMES, ReadOptions
+from dplda.readers.columns import TEXT_NAMES, ReadOptions, plainly_named
 from dplda.readers.paths import STANDARD_INPUT, find_paths
 
 if TYPE_CHECKING:
@@ -81,12 +81,22 @@ def check(corpus: tuple[str, ...], as_json: bool, **options: Any) -> None:
 
 def show(report: Report, *, as_json: bool) -> None:
     """Print `report`, and end the command with status 2 if there are problems."""
+    if (as_json or not _is_screen()) and not plainly_named([column.name for column in report.columns]):
+        report = _without_names(report)
     if as_json:
         print_json(_record(report))
     else:
         _tell(report)
     if report.problems:
         click.get_current_context().exit(2)
+
+
+def _without_names(report: Report) -> Report:
+    """`report` without the names of columns, which may be the first document."""
+    told = (
+        f"{len(report.columns)} columns have no plain names, which only a terminal shows: does the file have a header?"
+    )
+    return replace(report, columns=[], text_field=None, unit_candidates=[], command=None, remarks=[told])
 
 
 def examine(corpus: Sequence[str], options: dict[str, Any], extra: Sequence[str] = ()) -> Report:
@@ -263,6 +273,8 @@ def _look_at_size(report: Report) -> None:
             f"{sample.total:,} documents are few. Under a usual budget, topics need thousands; `dplda plan --documents "
             f"{sample.total}` forecasts what to expect."
         )
+    if sample.n_rare:
+        report.remarks.append(f"{sample.n_rare:,} other fields occur in fewer than half of the first records.")
     if sample.defects:
         report.remarks.append(f"{sample.defects:,} of the first records cannot be read and contribute nothing.")
 

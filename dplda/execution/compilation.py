@@ -7,16 +7,12 @@ no data.
 
 from __future__ import annotations
 
-import hashlib
 import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import llvmlite.binding
-import numba
 from joblib.externals.loky import ProcessPoolExecutor
 
 from dplda.execution.passes import compile_passes
@@ -87,8 +83,5 @@ def _is_compiled(kernel: Statistic | None) -> bool:
 
 
 def _mark(kernel: Statistic | None) -> Path:
-    """An empty file in the cache folder that exists if `kernel` was compiled there for this processor."""
-    binding = llvmlite.binding
-    features = binding.get_host_cpu_features().flatten()
-    parts = (kernel and kernel.name, numba.__version__, sys.version, binding.get_host_cpu_name(), features)
-    return Path(str(cache_folder())) / f"{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}.compiled"
+    """An empty file in the cache folder that exists if `kernel` was compiled there."""
+    return Path(str(cache_folder())) / f"{kernel.name if kernel else 'units'}.compiled"

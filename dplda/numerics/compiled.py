@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from llvmlite import binding
 from numba.core.registry import CPUDispatcher
 from platformdirs import user_cache_path
 
@@ -80,9 +82,11 @@ def _called_from_compiled_code(function: Callable[..., Any], options: dict[str, 
 
 @cache
 def cache_folder() -> str | None:
-    """The folder of compiled code of this version, or None if it is not writable."""
+    """The folder of what this version is compiled to by this numba for this processor; None if it is not writable."""
     base = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else user_cache_path("dplda") / "compiled"
-    folder = base / digest(path for pattern in _SOURCES for path in PACKAGE.glob(pattern))
+    processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    compiler = hashlib.sha256(repr((numba.__version__, sys.version, *processor)).encode()).hexdigest()[:16]
+    folder = base / digest(path for pattern in _SOURCES for path in PACKAGE.glob(pattern)) / compiler
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:

@@ -166,9 +166,14 @@ def _listed(names: Sequence[str] | None) -> str:
         return "Each part of a table needs the columns that are read, and a header where its format has one."
     if not names:
         return "It has no columns."
-    if not all(_NAME.fullmatch(name) for name in names):  # it may be a document of a table without a header
+    if not plainly_named(names):
         return f"Its {len(names)} columns have no plain names: does its first line name them?"
     return f"Its columns: {shortened(names)}."
+
+
+def plainly_named(names: Sequence[str]) -> bool:
+    """Whether all `names` look like names of columns; otherwise they may be a document of a table without a header."""
+    return all(map(_NAME.fullmatch, names))
 
 
 def shortened(names: Sequence[str]) -> str:

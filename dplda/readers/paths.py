@@ -63,12 +63,12 @@ def common_name(paths: Sequence[Path], stems: Sequence[str]) -> str:
 
 
 def spool_standard_input(root: Path, stream: BinaryIO | None = None) -> Path:
-    """Write standard input, or `stream`, to a file that only its owner may read, in a new folder in `root`.
+    """Write standard input, or `stream`, to a file that only its owner may read, in a new folder below `root`.
 
     The caller removes the folder. Folders that processes left behind when they were killed are removed after a day.
     Raises `InputError` if standard input is a terminal, or if the file cannot be written.
     """
-    source = stream or sys.stdin.buffer
+    source, root = stream or sys.stdin.buffer, root / "stdin"
     if source.isatty():
         raise InputError(f"{STANDARD_INPUT} reads standard input, which is a terminal. Pipe a file into dplda.")
     try:

@@ -6,6 +6,7 @@ A sample is exact and meant for the screen of the person at the keyboard: `dplda
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -36,11 +37,14 @@ class Raw(NamedTuple):
 class Sample:
     """The first `rows` of a corpus. `types` are the declared types of columns, empty where the format has none.
 
+    `names` are those of its columns; in JSON, of the fields that at least half of the rows have, and `n_rare` is the
+    number of the other ones, whose names may be content.
     `total` is the exact number of records if it is known, `estimate` an extrapolation from the sample otherwise.
     """
 
     located: Located
     names: tuple[str, ...]
+    n_rare: int
     types: dict[str, str]
     rows: list[dict[str, Any]]
     defects: int
@@ -78,9 +82,13 @@ def read_sample(paths: Path | Sequence[Path], options: ReadOptions, format: str 
             break
     else:
         whole = len(rows) + defects < _RECORDS or next(records, None) is None
-    names = names or tuple(dict.fromkeys(name for row in rows for name in row))
+    fields = Counter(name for row in rows for name in row)
+    usual = tuple(name for name, number in fields.items() if 2 * number >= len(rows))
+    n_rare = 0 if names else len(fields) - len(usual)
     total = len(rows) + defects if total is None and whole and located.kind not in _COUNTED else total
-    return Sample(located, names, types, rows, defects, total, _extrapolate(located, len(rows), n_bytes))
+    return Sample(
+        located, names or usual, n_rare, types, rows, defects, total, _extrapolate(located, len(rows), n_bytes)
+    )
 
 
 _COUNTED = ("uci", "mtx", "lda-c", "svmlight", "npz")

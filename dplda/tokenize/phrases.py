@@ -16,6 +16,8 @@ from dplda.tokenize.counting import Tokens
 JOINER = "_"  # is not a letter, so that no word looks like a phrase
 _PARAGRAPH = re.compile(r"(?>\r\n?|\n)[^\S\r\n]*(?>\r\n?|\n)")  # an empty line
 _REMEMBERED, _LONGEST_REMEMBERED = 500_000, 200  # limits of the cache: parts, and characters of a part
+_LONGEST_RUN = 10_000  # maximum words of one run; longer ones are cut
+_MOST_PIECES = 4_000_000  # maximum words and phrases of a document, which bounds memory
 
 
 class OrderedTokens(Tokens, Protocol):
@@ -43,16 +45,18 @@ class PhraseTokens:
         return PhraseTokens, (self._tokens, self._longest)
 
     def pieces(self, text: str) -> list[str]:
-        """The words and phrases of `text`."""
+        """The words and phrases of `text`. Raises `ValueError` if there are more than four million."""
         found: list[str] = []
         for paragraph in _PARAGRAPH.split(text):
             run: list[str] = []
             for word in chain.from_iterable(map(self._sequence, self._tokens.split(paragraph))):
-                if word:
+                if word and len(run) < _LONGEST_RUN:
                     run.append(word)
-                else:
-                    found += phrases(run, self._longest)
-                    run = []
+                    continue
+                found += phrases(run, self._longest)
+                run = [word] if word else []
+                if len(found) > _MOST_PIECES:
+                    raise ValueError("too many phrases")
             found += phrases(run, self._longest)
         return found
 

@@ -7,8 +7,10 @@ write neither logs nor caches.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import local
 from typing import NamedTuple
 
@@ -69,12 +71,28 @@ class SegmentedTokens:
     def sequence(self, part: str) -> list[str]:
         """The words of `part` in their order; an empty string stands for anything else."""
         try:
-            tokens = self._segment(part)
+            with _silent():
+                tokens = self._segment(part)
         except (Exception, KeyboardInterrupt, SystemExit):
             raise
-        except BaseException:  # a panic of a segmenter in Rust, whose message may hold text
+        except BaseException:  # a panic of a segmenter in Rust, which may be unusable now
+            _here.made.pop(self._language, None)
+            self._segment = _segment(self._language)
             raise ValueError("the segmenter failed") from None
         return [self._word(token.text, token.base) for token in tokens]
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Discard what is written to standard error: native code reports failures there, with the text that it read."""
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def parts(text: str) -> Iterator[str]:

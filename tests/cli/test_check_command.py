@@ -52,6 +52,24 @@ def test_values_are_shown_on_a_screen_only_and_never_in_the_json(dplda, home: Pa
     assert record["command"] == "dplda fit k.csv --unit-field Kunde --text-field Beschwerde --language de"
 
 
+def test_names_that_may_be_a_document_are_shown_on_a_screen_only(dplda, home: Path, monkeypatch) -> None:
+    (home / "bare.csv").write_text(f'1,"{SECRET} said it all, and more than that"\n2,other\n')
+    assert SECRET not in dplda("check", "bare.csv", "--json").out
+    assert SECRET not in dplda("check", "bare.csv").out
+    assert "columns have no plain names" in dplda("check", "bare.csv").out
+    monkeypatch.setattr("dplda.cli.check_command._is_screen", lambda: True)
+    assert SECRET in dplda("check", "bare.csv").out
+    assert SECRET not in dplda("check", "bare.csv", "--json").out
+
+
+def test_fields_of_few_records_are_counted_and_not_named(dplda, home: Path) -> None:
+    (home / "odd.jsonl").write_text(jsonl({"text": "a b c"}, {"text": "a b c", SECRET: 1}, {"text": "b c d"}))
+    answer = dplda("check", "odd.jsonl", "--json")
+    assert SECRET not in answer.out
+    assert [column["name"] for column in answer.json["columns"]] == ["text"]
+    assert "1 other fields occur in fewer than half" in answer.out
+
+
 def test_the_command_that_is_shown_passes_the_public_checks(dplda, home: Path) -> None:
     write_csv(home / "a b.csv")
     words = dplda("check", "a b.csv", "--json").json["command"]

@@ -16,9 +16,7 @@ from dplda.statistics.word_votes import count_votes, word_hashes
 from dplda.store.units import project
 
 KINDS = ("first", "dense", "second", "core", "third", "projected", "along", "expected")
-relaxed = settings(
-    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def contribution(kind, seed, spread):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import opendp.prelude as dp
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -16,8 +16,6 @@ from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.numerics.lattice import BOUND
 from dplda.statistics.clipping_norms import CLIP_GRID, clip_at_quantile, clip_bins
 from dplda.statistics.word_votes import MOST_WORDS
-
-CAUTIOUS = settings(deadline=None, max_examples=60)
 
 
 def leak(threshold: int, scale: float, weights: np.ndarray) -> float:
@@ -37,7 +35,6 @@ multipliers = st.sampled_from([1.0, 3.0, 5.0, 40.0])
 failures = st.sampled_from([1e-12, 1e-9, 1e-6, 1e-2])
 
 
-@CAUTIOUS
 @given(multipliers, failures, st.integers(1, MOST_WORDS), st.integers(0, 10**6), st.floats(0.05, 20.0))
 def test_t7_holds_for_votes_of_any_shape_within_the_norm(multiplier, delta, unique, seed, evenness):
     scale = multiplier * BOUND
@@ -93,7 +90,6 @@ def test_opendp_computes_no_larger_failure_probability_for_equal_weights():
     assert 0.01 * delta < max(theirs) <= delta * (1 + 1e-4)
 
 
-@CAUTIOUS
 @given(scale=st.floats(1e5, 1e9), delta=st.floats(1e-15, 1e-3), words=st.integers(1, 300))
 def test_thresholds_rise_with_words_and_with_caution(scale, delta, words):
     threshold, slack = selection_threshold(scale, delta, words), 1 - 1e-8

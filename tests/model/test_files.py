@@ -117,7 +117,7 @@ def test_altered_models_are_refused_in_one_line(tmp_path: Path, fields: dict[str
     assert str(tmp_path / "m") in str(caught.value)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from([TEXT_FILE, _ARRAY_FILE]), st.integers(0, 10_000), st.integers(1, 255))
 def test_one_altered_byte_never_breaks_loading(tmp_path: Path, name: str, place: int, flip: int) -> None:
     folder = tmp_path / "m"

@@ -94,7 +94,7 @@ def test_with_one_line_the_header_is_a_line_too(read_text: Any) -> None:
     assert found == [TextRecord("b", found[0].unit, "a")]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(junk=st.text(alphabet="ab\",\t' ", max_size=12))
 def test_with_one_line_no_line_changes_how_another_is_parsed(read_text: Any, junk: str) -> None:
     found = texts(read_text("x.csv", f"text,n\nfirst,1\n{junk}\nlast,2\n", one_line=True))

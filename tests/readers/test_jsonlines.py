@@ -37,7 +37,7 @@ def test_a_malformed_line_contributes_nothing_and_stops_nothing(read_text: Any, 
     assert found == [TextRecord("a", unit_key(1), "first"), defect, TextRecord("a", unit_key(1), "first")]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(junk=st.binary().filter(lambda raw: b"\n" not in raw))
 def test_no_line_changes_how_another_is_parsed(read_text: Any, junk: bytes) -> None:
     found = read_text("x.jsonl", GOOD.encode() + junk + b"\n" + GOOD.encode(), text_field="text", unit_field="who")

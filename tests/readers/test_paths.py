@@ -111,14 +111,14 @@ def test_standard_input_is_kept_privately_and_removed_with_the_corpus(
 ) -> None:
     monkeypatch.setattr("sys.stdin", Piped(b'{"text": "apple apple"}\n{"text": "banana"}\n'))
     corpus = dplda.read_corpus("-", format="jsonl", tokenizer="fast", cache=tmp_path / "c")
-    [spool] = (tmp_path / "c").glob("stdin-*")
+    [spool] = (tmp_path / "c" / "stdin").glob("stdin-*")
     assert [stat.S_IMODE(os.stat(path).st_mode) for path in (spool, spool / "standard-input")] == [0o700, 0o600]
     assert corpus.name is None
     assert corpus.open().n_documents == 2
     assert corpus.open().path.is_relative_to(spool)
     del corpus
     gc.collect()
-    assert list((tmp_path / "c").iterdir()) == []
+    assert not spool.exists()
 
 
 @pytest.mark.parametrize(
@@ -136,14 +136,16 @@ def test_standard_input_that_cannot_be_read_leaves_nothing_behind(
     monkeypatch.setattr("sys.stdin", Piped(content))
     with pytest.raises(InputError, match=told):
         dplda.read_corpus("-", cache=tmp_path / "c", **options)
-    assert not (tmp_path / "c").exists() or list((tmp_path / "c").iterdir()) == []
+    assert not list((tmp_path / "c").glob("stdin/*"))
 
 
 def test_spools_of_ended_processes_are_removed_after_a_day(tmp_path: Path) -> None:
-    old, mine = tmp_path / "stdin-999999999-x", tmp_path / f"stdin-{os.getpid()}-x"
-    for folder in (old, mine):
-        folder.mkdir()
+    spools = tmp_path / "stdin"
+    old, mine, other = spools / "stdin-999999999-x", spools / f"stdin-{os.getpid()}-x", tmp_path / "stdin-999999999-x"
+    for folder in (old, mine, other):
+        folder.mkdir(parents=True)
         os.utime(folder, (0, 0))
     spool_standard_input(tmp_path, io.BytesIO(b"x"))
     assert not old.exists()
     assert mine.exists()
+    assert other.exists(), "what is called so elsewhere is not ours"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tiny_units import as_document, contribution_of, lattice_sum, make_units, norms, pack_offsets
 
@@ -24,7 +24,6 @@ FLOAT32: dict[str, Any] = {
 
 documents = st.lists(st.integers(0, D - 1), min_size=3, max_size=7).map(lambda tokens: np.bincount(tokens, minlength=D))
 seeds = st.integers(0, 2**32 - 1)
-brief = settings(max_examples=40, deadline=None)
 
 
 def parameters(seed: int, columns: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -45,7 +44,6 @@ def average_over_tuples(counts: np.ndarray, scale: np.ndarray, order: int) -> np
     return total / len(tuples)
 
 
-@brief
 @given(documents, seeds)
 def test_first_moment_is_the_average_token(counts, seed):
     scale, _ = parameters(seed)
@@ -53,7 +51,6 @@ def test_first_moment_is_the_average_token(counts, seed):
     np.testing.assert_allclose(found[:, 0], average_over_tuples(counts, scale, 1), **FLOAT32)
 
 
-@brief
 @given(st.integers(1, 7), st.data(), seeds)
 def test_second_moment_is_the_average_pair(d, data, seed):
     counts = np.bincount(data.draw(st.lists(st.integers(0, d - 1), min_size=3, max_size=7)), minlength=d)
@@ -64,7 +61,6 @@ def test_second_moment_is_the_average_pair(d, data, seed):
     np.testing.assert_allclose(total * (64.0 / BOUND), pack_offsets(exact), **FLOAT32)
 
 
-@brief
 @given(documents, seeds)
 def test_second_moment_times_is_the_average_pair_times_the_block(counts, seed):
     scale, X = parameters(seed)
@@ -72,7 +68,6 @@ def test_second_moment_times_is_the_average_pair_times_the_block(counts, seed):
     np.testing.assert_allclose(found, average_over_tuples(counts, scale, 2) @ X, **FLOAT32)
 
 
-@brief
 @given(documents, seeds)
 def test_core_is_the_average_pair_seen_through_the_block(counts, seed):
     scale, X = parameters(seed)
@@ -81,7 +76,6 @@ def test_core_is_the_average_pair_seen_through_the_block(counts, seed):
     np.testing.assert_allclose(unpack_matrix(found[0], 3), expected, **FLOAT32)
 
 
-@brief
 @given(documents, seeds)
 def test_third_moment_is_the_average_triple_seen_through_the_whitening(counts, seed):
     scale, W = parameters(seed)
@@ -90,7 +84,6 @@ def test_third_moment_is_the_average_triple_seen_through_the_whitening(counts, s
     np.testing.assert_allclose(unpack(found[0], 3), expected, **FLOAT32)
 
 
-@brief
 @given(documents, seeds)
 def test_projected_third_moment_is_the_average_triple_seen_through_the_columns(counts, seed):
     scale, X = parameters(seed)
@@ -100,7 +93,6 @@ def test_projected_third_moment_is_the_average_triple_seen_through_the_columns(c
     np.testing.assert_allclose(unpack(found[0], 3), expected, **FLOAT32)
 
 
-@brief
 @given(documents, seeds, st.sampled_from([(1, 1), (3, 2), (2, 5), (16, 1), (17, 3), (3, 17)]))
 def test_third_moment_along_is_the_average_triple_contracted_twice(counts, seed, shape):
     random = np.random.default_rng(seed)
@@ -116,7 +108,6 @@ def unit_columns(U: np.ndarray) -> np.ndarray:
     return U / np.linalg.norm(U, axis=0)
 
 
-@brief
 @given(documents, seeds)
 def test_expected_counts_divide_each_word_over_topics(counts, seed):
     weights = np.random.default_rng(seed).dirichlet(np.ones(D), size=3).T
@@ -125,7 +116,6 @@ def test_expected_counts_divide_each_word_over_topics(counts, seed):
     assert (found >= 0).all()
 
 
-@brief
 @given(documents, seeds)
 def test_a_scale_multiplies_the_rows_of_expected_counts_and_nothing_else(counts, seed):
     scale, X = parameters(seed)
@@ -134,7 +124,6 @@ def test_a_scale_multiplies_the_rows_of_expected_counts_and_nothing_else(counts,
     np.testing.assert_allclose(scaled, scale[:, None] * plain, **FLOAT32)
 
 
-@brief
 @given(documents, seeds, st.randoms(use_true_random=False))
 @pytest.mark.parametrize("kind", ["first", "dense", "second", "core", "third", "projected", "along", "expected"])
 def test_split_and_shuffled_entries_of_a_word_change_nothing(kind, counts, seed, shuffler):
@@ -162,7 +151,6 @@ def every_kind(seed: int) -> dict[str, statistics.Contribution]:
     }
 
 
-@brief
 @given(documents, seeds)
 def test_weighted_norms_are_the_closed_forms_of_the_full_arrays(counts, seed):
     scale, X = parameters(seed)
@@ -227,7 +215,6 @@ def third_norm(c: np.ndarray, W: np.ndarray) -> float:
     return float(np.sqrt(max(square, 0.0)) / (n * (n - 1) * (n - 2)))
 
 
-@brief
 @given(documents, seeds)
 def test_the_norm_of_the_whole_third_moment_bounds_every_projection_and_is_that_of_the_array(counts, seed):
     scale, _ = parameters(seed)
@@ -255,7 +242,6 @@ def test_the_norm_of_the_whole_third_moment_keeps_its_digits_where_the_closed_fo
     assert whole_third_norm(c, scale) != pytest.approx(exact, rel=1e-3)
 
 
-@brief
 @given(seeds, st.integers(1, 5))
 def test_multiplicities_make_coordinates_isometric(seed, k):
     random = np.random.default_rng(seed)

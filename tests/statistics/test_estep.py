@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import digamma
 from tiny_units import as_document, contribution_of, lattice_sum, make_units
@@ -15,7 +15,6 @@ from dplda.statistics import expected_counts
 from dplda.statistics.expected_counts import E_STEPS, LEAST, TOLERANCE, exp_digamma, gather, posterior
 from dplda.statistics.unit_sums import flat_rows
 
-brief = settings(max_examples=40, deadline=None)
 SIZES = st.sampled_from([1, 2, 8, UNROLLED - 1, UNROLLED, UNROLLED + 1, 3 * UNROLLED])
 
 
@@ -64,7 +63,6 @@ def some_document(seed, k, n):
 
 
 # Topics and counts are float32, so that six digits of exp(digamma) are as good as more, and cost half as much.
-@brief
 @given(st.floats(2e-2, 1e6))
 def test_exp_digamma_is_accurate_beyond_five_digits(x):
     assert exp_digamma(x) == pytest.approx(np.exp(digamma(x)), rel=3e-6, abs=0)
@@ -80,7 +78,6 @@ def test_exp_digamma_outside_its_domain_is_nan_and_returns_at_once(x):
     assert np.isnan(exp_digamma(x))
 
 
-@brief
 @given(st.integers(0, 2**32 - 1), st.integers(1, 21), SIZES, st.floats(0.01, 5.0))
 def test_posterior_and_expected_counts_agree_with_the_reference(seed, k, n, prior):
     words, counts, topics = some_document(seed, k, n)
@@ -97,7 +94,6 @@ def test_posterior_and_expected_counts_agree_with_the_reference(seed, k, n, prio
     np.testing.assert_allclose(found[words], counts[:, None] * phi, rtol=1e-4, atol=1e-6)
 
 
-@brief
 @given(st.integers(0, 2**32 - 1), st.integers(2, 21), SIZES, st.floats(0.05, 5.0))
 def test_an_e_step_ends_where_another_step_moves_little(seed, k, n, prior):
     words, counts, topics = some_document(seed, k, n)

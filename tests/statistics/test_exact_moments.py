@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tiny_units import as_document, make_units
 
@@ -35,7 +35,6 @@ def dense(counts):
     return c / length, (np.outer(c, c) - R) / (length * (length - 1)), E3 @ H
 
 
-@settings(deadline=None, max_examples=50)
 @given(units=st.lists(unit, max_size=4))
 def test_moments_are_means_over_units_of_means_over_their_eligible_documents(units):
     eligible = [[dense(c) for c in documents if sum(c) >= 3] for documents in units]
@@ -48,7 +47,6 @@ def test_moments_are_means_over_units_of_means_over_their_eligible_documents(uni
         np.testing.assert_allclose(got, mean, rtol=0, atol=4 / _STEPS)  # a step a document, and what float64 loses
 
 
-@settings(deadline=None, max_examples=100)
 @given(documents=unit, h=st.lists(st.floats(0, 1), min_size=D, max_size=D))
 def test_the_arrays_of_a_unit_are_nonnegative_and_sum_to_at_most_one(documents, h):
     found = moments_of([documents], np.array(h))

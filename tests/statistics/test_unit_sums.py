@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gpus import EVERYWHERE
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tiny_units import Units, contribution_of, lattice_sum, make_units, norms, squared_length, summing_on
 
@@ -16,7 +16,6 @@ from dplda.numerics.threads import run_ranges, split
 D = 7
 KINDS = ["first", "dense", "second", "core", "third", "projected", "along", "expected"]
 DIRECTIONS = np.array([[0.6, 1.0], [0.0, 0.0], [0.8, 0.0]])  # unit vectors, as columns
-brief = settings(max_examples=40, deadline=None)
 
 document = st.lists(st.tuples(st.integers(0, D - 1), st.integers(1, 9)), max_size=6)
 corpora = st.lists(st.lists(document, min_size=1, max_size=4), min_size=1, max_size=6)
@@ -83,7 +82,6 @@ def whole_norm(s: np.ndarray, entries: list[tuple[int, int]]) -> float:
     return float(np.linalg.norm(tensor) / (c.sum() * (c.sum() - 1) * (c.sum() - 2)))
 
 
-@brief
 @given(unit=st.lists(document, min_size=1, max_size=5), clip=st.floats(1e-3, 1e3))
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_units_documents_are_averaged_over_their_union_and_clipped_once(kind, unit, clip):
@@ -145,7 +143,6 @@ def test_a_unit_whose_union_outgrows_the_first_buffer_is_summed_whole(kind):
     np.testing.assert_allclose(total * (clip / BOUND), exact_unit(f, unit), rtol=0, atol=clip / BOUND)
 
 
-@brief
 @given(units=corpora, index=st.integers(0, 5), clip=st.floats(1e-2, 10.0))
 @pytest.mark.parametrize("kind", KINDS)
 def test_removing_a_unit_takes_away_exactly_its_own_integers(kind, units, index, clip):
@@ -158,7 +155,6 @@ def test_removing_a_unit_takes_away_exactly_its_own_integers(kind, units, index,
     assert squared_length(alone, own_mass, f.weights) <= _BOUND_SQUARED
 
 
-@brief
 @given(first=st.lists(document, min_size=1, max_size=4), second=st.lists(document, min_size=1, max_size=4))
 @pytest.mark.parametrize("kind", KINDS)
 def test_replacing_a_unit_moves_the_sum_by_at_most_its_sensitivity(kind, first, second):
@@ -210,7 +206,6 @@ def test_the_order_of_units_does_not_matter(kind):
 EXTREMES = [0.0, 1.0, -1.0, 1e-320, 5e-324, 1e-160, 1e150, 1e200, -1e308, np.inf, -np.inf, np.nan]
 
 
-@brief
 @given(
     entries=st.lists(st.sampled_from(EXTREMES), min_size=4 * D, max_size=4 * D),
     clip=st.sampled_from([1e-300, 2.0**-12, 1.0, 2.0**24]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gate_helpers import WORDS, counts_of, store_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dplda.numerics.lattice import BOUND
@@ -22,7 +22,6 @@ def votes_of(corpus, most=3):
     return count_votes(counts_of(corpus), 2, HASHES, most)
 
 
-@settings(deadline=None, max_examples=60)
 @given(corpus=corpora)
 def test_a_units_votes_do_not_depend_on_any_other_unit(corpus):
     votes, weight = votes_of(corpus)
@@ -31,7 +30,6 @@ def test_a_units_votes_do_not_depend_on_any_other_unit(corpus):
     assert weight == sum(w for _, w in alone)
 
 
-@settings(deadline=None, max_examples=60)
 @given(unit=st.lists(documents, min_size=1, max_size=4), most=st.integers(1, 8))
 def test_a_unit_votes_for_at_most_m_words_with_norm_at_most_b(unit, most):
     votes, weight = votes_of([("a", counts) for counts in unit], most)
@@ -60,7 +58,6 @@ def test_a_unit_votes_for_a_word_with_the_share_of_its_documents_that_hold_it():
     assert np.array_equal(repeated, votes_of([("a", {"w0": 3})])[0])
 
 
-@settings(deadline=None, max_examples=40)
 @given(corpus=corpora, order=st.permutations(WORDS))
 def test_votes_do_not_depend_on_the_order_of_the_dictionary(corpus, order):
     votes, _ = votes_of(corpus)

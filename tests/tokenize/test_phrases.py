@@ -33,6 +33,18 @@ def test_phrases_of_a_run() -> None:
     assert phrases([], 2) == []
 
 
+@pytest.mark.parametrize("n_words", [1, 9, 10, 11, 25, 100])
+def test_a_long_run_is_cut_and_a_document_of_too_many_phrases_fails_alone(monkeypatch, n_words: int) -> None:
+    monkeypatch.setattr(module, "_LONGEST_RUN", 10)
+    monkeypatch.setattr(module, "_MOST_PIECES", 40)
+    by = find_tokens(Tokenization(tokenizer="fast", ngrams=2))
+    counts = WordCounter(by).count(["tea cup", "tea " * n_words, "cup tea"])
+    assert counts.failed == ([1] if n_words > 30 else [])
+    if n_words <= 30:
+        n_phrases = n_words - 1 - (n_words - 1) // 10
+        assert Counter(by.pieces("tea " * n_words)) == Counter({"tea": n_words, "tea_tea": n_phrases})
+
+
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 def test_adjacent_words_are_a_phrase_and_count_as_words_too(tokenizer: str) -> None:
     found = words_of("Climate change hurts. The climate\nchange", tokenizer)

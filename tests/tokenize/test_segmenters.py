@@ -1,4 +1,5 @@
 import logging
+import os
 import pickle
 import subprocess
 import sys
@@ -158,16 +159,29 @@ def test_a_language_without_a_segmenter_is_refused(tmp_path: Path) -> None:
             read_corpus(tmp_path, language="bo", tokenizer=tokenizer)
 
 
-def test_a_panic_of_a_segmenter_stays_with_its_document(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_panic_of_a_segmenter_stays_with_its_document(monkeypatch: pytest.MonkeyPatch, capfd) -> None:
     class PanicException(BaseException):
         """As Rust's, it is not an `Exception`."""
 
-    def segment(text: str) -> list[Token]:
-        if "x" in text:
-            raise PanicException(text)
-        return [Token(text, text)]
+    made = []
 
+    def make():
+        made.append("unusable after a panic")
+
+        def segment(text: str) -> list[Token]:
+            if "x" in text:
+                made[-1] = "used"
+                os.write(2, text.encode())
+                raise PanicException(text)
+            assert made[-1] != "used"
+            return [Token(text, text)]
+
+        return segment
+
+    monkeypatch.setattr(segmenters, "_SEGMENTERS", {"zh": segmenters._Segmenter("chinese", make, lemmas=False)})
+    monkeypatch.setattr(segmenters, "_here", segmenters._Here())
     by = SegmentedTokens("zh", WordRule((), {}, syllables=True))
-    monkeypatch.setattr(by, "_segment", segment)
     counts = WordCounter(by).count(["茶", "x茶", "书"])
-    assert (counts.words, counts.failed) == (["茶", "书"], [1])
+    assert (counts.words, counts.failed, len(made)) == (["茶", "书"], [1], 2)
+    os.write(2, b"heard again")
+    assert capfd.readouterr().err == "heard again"
