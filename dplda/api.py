@@ -22,7 +22,7 @@ from dplda.execution.compilation import Wait, compiling
 from dplda.execution.engines import Engine, is_local, running_engine
 from dplda.lda.recovery import modelled_words, most_topics
 from dplda.lda.verdicts import NOISE
-from dplda.ledger import Ledger, RunRecord, Status, new_name
+from dplda.ledger import Ledger, Quote, RunRecord, Status, new_name
 from dplda.mechanisms.curator import Curator, Gate, WordFrequencies
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
@@ -171,6 +171,18 @@ class Request:
             delta=self.settings.privacy.delta,
             events=self.events,
             parameters=self.parameters(),
+            sound=not self.reason,
+        )
+
+    def quote(self, ledger: Ledger) -> Quote:
+        """What the run would cost. Raises `BudgetRefused` if the budget does not allow it."""
+        privacy = self.settings.privacy
+        return ledger.quote(
+            dataset=self.dataset,
+            unit=self.corpus.unit,
+            adjacency=privacy.adjacency,
+            delta=privacy.delta,
+            plans=[self.events],
             sound=not self.reason,
         )
 
@@ -327,8 +339,8 @@ def _spent(request: Request, recorder: Recorder, charged: Sequence[Event]) -> st
     promise = request.statement()
     share = cost(charged).mu_squared / cost(request.events).mu_squared
     return (
-        f"Spent: {share:.1%} of the run's budget (sum of squared GDP parameters), {recorded}. "
-        f"What is promised stays epsilon {at_least(promise.epsilon)} at delta {promise.delta:g}."
+        f"Spent: {share:.1%} of the run's budget, {recorded}. Its guarantee stays that of the whole run, epsilon "
+        f"{at_least(promise.epsilon)} at delta {promise.delta:g}."
     )
 
 
@@ -347,9 +359,25 @@ def _words(gate: Gate, request: Request) -> WordFrequencies:
     if request.settings.vocabulary.words is not None:
         return gate.word_frequencies()
     released = gate.choose_words()
+    _refuse_other_language(released.words, request.corpus.reading)
     modelled = modelled_words(released, request.settings)
     gate.use_words(modelled.words)
     return modelled
+
+
+def _refuse_other_language(words: Sequence[str], reading: Mapping[str, Any]) -> None:
+    """Raise `UnsupportedByData` if the chosen `words` show that the documents are in another language."""
+    language = reading.get("language")
+    if language is None:
+        return
+    from dplda.tokenize.languages import mistaken_language
+
+    other = mistaken_language(words, language)
+    if other is not None:
+        raise UnsupportedByData(
+            f"many of the chosen words are stop words of language {other!r}, and the documents were read as "
+            f"{language!r}. Read them with --language {other} (`dplda check` guesses the language without charge)."
+        )
 
 
 @contextmanager

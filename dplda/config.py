@@ -112,7 +112,7 @@ class ModelSettings:
 
     @property
     def least_words(self) -> int:
-        """The fewest words that the topics need."""
+        """The fewest words of a public list that the topics need."""
         return 2 if self.topics == "auto" else int(self.topics)
 
 

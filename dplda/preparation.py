@@ -29,6 +29,7 @@ from dplda.store.partial_store import Notice, Origin, StoreLocked, silent, sweep
 from dplda.store.writer import StoreWriter, as_chunks
 
 _STALE_SECONDS = 86_400  # age after which a partial store is deleted instead of resumed
+_SLOW_CHUNK = 32  # documents of a chunk if they are read slowly, so that progress is seen
 _STAGE = "read"  # the stage's name in progress reports and in a run's seconds
 _READ_WITH = (
     *("dplda", "pyarrow", "spacy", "spacy-lookups-data"),
@@ -206,7 +207,8 @@ def _meter(source: Source, progress: Progress) -> Callable[[int], None]:
 def _chunks(source: Source, tokenization: Tokenization, skip: int) -> Iterator[CountedDocuments]:
     if isinstance(source, CountSource):
         return source.chunks(skip)
-    counted: Iterator[CountedDocuments] = _word_counting().count_words(source.records(skip), tokenization)
+    slow = {"processes": 1, "most": _SLOW_CHUNK} if source.slow else {}  # other processes extract their text
+    counted: Iterator[CountedDocuments] = _word_counting().count_words(source.records(skip), tokenization, **slow)
     return counted
 
 

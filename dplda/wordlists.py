@@ -16,7 +16,6 @@ from dplda.readers.reading_options import Tokenization
 __all__ = ["english", "french", "frequent_words", "german", "language_code", "spanish"]
 
 _CODES = {"english": "en", "german": "de", "french": "fr", "spanish": "es"}
-_ALL = 10_000_000  # more words than any list has
 
 
 def english(count: int, *, lemmas: bool = False) -> list[str]:
@@ -70,12 +69,12 @@ def _words(language: str, lemmas: bool) -> Iterator[str]:
     from dplda.tokenize.pool import find_tokens
 
     try:
-        from wordfreq import top_n_list
+        from wordfreq import iter_wordlist
     except ImportError:
         raise InputError("Word lists need a package. Install it with: pip install 'dplda[wordlists]'") from None
     tokens = find_tokens(Tokenization(language=language, lemmas=lemmas))
     seen = set()
-    for entry in top_n_list(language, _ALL):
+    for entry in iter_wordlist(language):
         match list(tokens.words(entry)):
             case [word] if word not in seen:
                 seen.add(word)

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,38 +19,26 @@ from dplda.cli.options import READING_NAMES, corpus_argument, json_option, read,
 from dplda.errors import InputError
 from dplda.readers.columns import TEXT_NAMES, ReadOptions, plainly_named
 from dplda.readers.paths import STANDARD_INPUT, find_paths
+from dplda.tokenize.languages import UNSPACED, guess_language
 
 if TYPE_CHECKING:
     from dplda.readers.sampling import ColumnFacts, Sample
 
-LOCAL = "Exact and not private: this is for your screen only. Nothing is charged, and no ledger is opened."
+LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
 _FEW = 300  # documents from which topics can hardly be learned under any usual budget
 _STORE = "meta.json"  # the file by whose name a folder is a prepared store
 _UNIT_NAME = re.compile(
     r"(user|author|customer|client|patient|person|people|member|account|employee|student|reviewer|sender|speaker|owner|"
-    r"contact|caller|respondent|participant|email|name)",
+    r"contact|caller|respondent|participant|email|name|kunde|autor|nutzer|mitglied|absender|mitarbeiter|usuario|auteur)",
     re.IGNORECASE,
 )
-_SCRIPTS = (  # the language whose writing has these characters
-    ("ja", re.compile("[\u3040-\u30ff]")),
-    ("zh", re.compile("[\u4e00-\u9fff]")),
-    ("ko", re.compile("[\uac00-\ud7af]")),
-    ("th", re.compile("[\u0e00-\u0e7f]")),
-    ("el", re.compile("[\u0370-\u03ff]")),
-    ("he", re.compile("[\u0590-\u05ff]")),
-    ("ar", re.compile("[\u0600-\u06ff]")),
-    ("hi", re.compile("[\u0900-\u097f]")),
-    ("ru", re.compile("[\u0400-\u04ff]")),
-)
-_UNSPACED = ("ja", "zh", "th")
-_LATIN = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "pl", "tr")
-_GUESSED_TEXTS, _GUESSED_CHARACTERS = 200, 2000
 
 
 @dataclass
 class Report:
     """What `dplda check` found. `problems` would make a fit fail; `remarks` would not.
 
+    `people` is the column, if there is one, that seems to name people with several documents.
     `options` are those that say how to read the corpus, given or suggested.
     """
 
@@ -59,6 +46,7 @@ class Report:
     columns: list[ColumnFacts] = field(default_factory=list)
     text_field: str | None = None
     unit_candidates: list[str] = field(default_factory=list)
+    people: str | None = None
     language: str | None = None
     problems: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -118,7 +106,8 @@ def examine(corpus: Sequence[str], options: dict[str, Any], extra: Sequence[str]
         if not report.problems:
             report.problems.append(str(error))
     if not report.problems:
-        report.command = _command(corpus, chosen, extra)
+        unit = {} if report.people is None else {"unit_field": report.people}
+        report.command = _command(corpus, chosen | unit, extra)
     return report
 
 
@@ -186,14 +175,17 @@ def _judge_text(column: ColumnFacts, report: Report) -> None:
     elif column.text_share == 0:
         report.problems.append(f"{shown} holds {column.type}, not text. Name another with --text-field.")
     elif column.text_share < 1:
-        report.remarks.append(
-            f"{1 - column.text_share:.0%} of the sample has no text in {column.name!r} and contributes nothing."
-        )
+        missing = _number(1 - column.text_share, report.sample)
+        report.remarks.append(f"{missing} have no text in {column.name!r} and contribute nothing.")
     if column.text_share and column.mean_words < 3 and report.language is None:
         report.remarks.append(
             f"{shown} has {column.mean_words:.1f} words on average. Documents of fewer than three words of the "
             "vocabulary contribute nothing."
         )
+
+
+def _number(share: float, sample: Sample) -> str:
+    return f"{round(share * len(sample.rows)):,} of the first {len(sample.rows):,} records"
 
 
 def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: Report) -> None:
@@ -202,33 +194,11 @@ def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: Report
     if report.language is not None and report.language != given:
         how = "is given" if "language" in chosen else "is the default"
         report.remarks.append(f"The text looks like language {report.language!r}, and {given!r} {how}.")
-    if report.language in _UNSPACED and given not in _UNSPACED:
+    if report.language in UNSPACED and given not in UNSPACED:
         report.remarks.append(
             "This language does not separate words by white space, and needs a segmenter: give --language "
             f"{report.language}, which names the package to install."
         )
-
-
-def guess_language(texts: Sequence[str]) -> str | None:
-    """The code of the language that most of the `texts` seem to be in, by script and stop words; None if unclear."""
-    text = " ".join(text[:_GUESSED_CHARACTERS] for text in texts[:_GUESSED_TEXTS]).lower()
-    letters = sum(map(str.isalpha, text))
-    for code, script in _SCRIPTS:
-        if letters and len(script.findall(text)) > 0.2 * letters:
-            return code
-    words = Counter(re.findall(r"[^\W\d_]+", text))
-    if words.total() < 20:
-        return None
-    shares = {code: sum(words[stop] for stop in _stop_words(code)) / words.total() for code in _LATIN}
-    best, second = sorted(shares, key=shares.__getitem__, reverse=True)[:2]
-    return best if shares[best] > 0.15 and shares[best] > 1.2 * shares[second] else None
-
-
-def _stop_words(language: str) -> set[str]:
-    from spacy.util import get_lang_class
-
-    words: set[str] = get_lang_class(language).Defaults.stop_words
-    return words
 
 
 def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
@@ -236,14 +206,21 @@ def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
     unit = chosen.get("unit_field")
     if unit is None:
         report.unit_candidates = list(_unit_candidates(report))[:3]
+        report.people = next((name for name in report.unit_candidates if _names_people(facts[name])), None)
     elif unit in facts and report.sample is not None and report.sample.rows:
         column = facts[unit]
         if column.null_share == 1:
             report.problems.append(f"Column {unit!r} has no values in the sample, so no document belongs to a unit.")
         elif column.null_share:
-            report.remarks.append(f"{column.null_share:.0%} of the sample has no unit and contributes nothing.")
+            missing = _number(column.null_share, report.sample)
+            report.remarks.append(f"{missing} have no unit and contribute nothing.")
         if column.null_share < 1 and column.distinct_share == 1:
             report.remarks.append(f"Every value of {unit!r} in the sample is different: each document is a unit.")
+
+
+def _names_people(column: ColumnFacts) -> bool:
+    """Whether a column of this name seems to name people, some of whom have several documents."""
+    return bool(_UNIT_NAME.search(column.name)) and column.distinct_share < 1
 
 
 def _unit_candidates(report: Report) -> Iterator[str]:
@@ -312,10 +289,20 @@ def _tell(report: Report) -> None:
         say(f"Note: {line}")
     for line in report.problems:
         say(f"Problem: {line}", style="bold red")
-    if report.unit_candidates:
+    if report.people:
         say(
-            "One document is one unit. To protect people with several documents, name their column with --unit-field; "
-            f"candidates: {', '.join(report.unit_candidates)}."
+            f"{report.people!r} seems to name people with several documents. With --unit-field, all documents of one "
+            "are protected together; without it, each document by itself. The first run fixes this choice."
+        )
+    elif sample is not None and sample.located.kind == "folder":
+        say(
+            "In a folder, each file is protected by itself. To protect people with several files, write a table with "
+            "a column of texts and one of people."
+        )
+    elif report.unit_candidates:
+        say(
+            "Each document is protected by itself. To protect people with several documents, name their column with "
+            f"--unit-field; candidates: {', '.join(report.unit_candidates)}. The first run fixes this choice."
         )
     if report.command:
         say("Next:")

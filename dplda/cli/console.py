@@ -119,13 +119,15 @@ class _Stage:
     """The bar of one stage: what was done, its share of the whole if that is known, and the time left."""
 
     def __init__(self, display: bars.Progress, text: str, stage: str, total: int | None) -> None:
-        self._display, self._total, self._done = display, total, 0
+        self._display, self.name, self._total, self._done = display, stage, total, 0
         self._unit = _AMOUNTS.get(stage, "units")
         self.task = display.add_task(clean(text), total=total, amount="")
 
     def advance(self, amount: int = 1) -> None:
         """Report `amount` more units of finished work."""
         self._done += amount
+        if not self._done:
+            return
         of = f" of {self._total:,}" if self._total else ""
         self._display.update(self.task, amount=f"{self._done:,}{of} {self._unit}")
         if self._total:
@@ -150,8 +152,11 @@ class _Bars:
         self._stage: _Stage | None = None
 
     def start(self, stage: str, total: int | None = None) -> None:
-        """Begin `stage`, of `total` units of work if known; ends the previous stage."""
-        self.end()
+        """Begin `stage`, of `total` units of work if known; ends the previous stage, or replaces one of this name."""
+        if self._stage is not None and self._stage.name == stage:
+            self._display.remove_task(self._stage.task)
+        else:
+            self.end()
         self._stage = _Stage(self._display, stage, stage, total)
 
     def advance(self, amount: int = 1) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +22,7 @@ from dplda.cli.options import (
     dataset_option,
     delta_option,
     epsilon_option,
+    find_ledger,
     json_option,
     learning_options,
     ledger_option,
@@ -32,8 +36,10 @@ from dplda.cli.options import (
 )
 from dplda.cli.run_commands import show_topics, topics_json
 from dplda.config import CALIBRATIONS, DEFAULTS, DEVICES, ENGINES, PLACEMENTS, FitSettings
+from dplda.errors import NoisyTopicsWarning
 
 if TYPE_CHECKING:
+    from dplda.api import Request
     from dplda.ledger import Ledger
     from dplda.model import TopicModel
 
@@ -122,7 +128,8 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
     seed = _seed(options)
     reading = {**options, "unit_field": _unit_field(options)}
     if options["dry_run"]:
-        _dry_run(corpus, reading, public_words(options["vocabulary"], None), seed, as_json=as_json)
+        words = public_words(options["vocabulary"], None)
+        _dry_run(corpus, reading, words, seed, ledger_path, as_json=as_json)
         return
     source = read(corpus, reading)
     words = public_words(options["vocabulary"], source)
@@ -131,7 +138,8 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
     from dplda.api import fit as learn
 
     try:
-        with following(quiet=as_json or quiet) as progress:
+        with following(quiet=as_json or quiet) as progress, warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoisyTopicsWarning)  # the list of topics says so
             model = learn(
                 source,
                 **{name: options[name] for name in _FIT_OPTIONS},
@@ -152,9 +160,15 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
 
 
 def _dry_run(
-    corpus: tuple[str, ...], options: dict[str, Any], words: list[str] | None, seed: int | None, *, as_json: bool
+    corpus: tuple[str, ...],
+    options: dict[str, Any],
+    words: list[str] | None,
+    seed: int | None,
+    ledger_path: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
-    """Check the settings of the run and look at CORPUS, without a ledger. Raises `InputError`."""
+    """Check the settings of the run, look at CORPUS and price the run. Raises `InputError` and `BudgetRefused`."""
     from dplda.api import UNNAMED, Request
     from dplda.cli.check_command import examine, show
 
@@ -170,8 +184,23 @@ def _dry_run(
     )
     report = examine(corpus, options, _other_words())
     if not report.problems:
-        Request(read(corpus, report.options), settings, options["dataset"] or UNNAMED)
+        source = read(corpus, report.options)
+        request = Request(source, settings, options["dataset"] or source.name or UNNAMED)
+        with TemporaryDirectory() as empty:
+            report.remarks.append(_price(request, find_ledger(ledger_path) or open_ledger(Path(empty, "ledger.db"))))
     show(report, as_json=as_json)
+
+
+def _price(request: Request, ledger: Ledger) -> str:
+    """What the run would take of its dataset's budget, in words. Raises `BudgetRefused` if that is too much."""
+    quote = request.quote(ledger)
+    if quote.dataset.grant.unbounded:
+        return f"Dataset {request.dataset} may spend without limit."
+    more = math.floor((quote.left - quote.cost.mu_squared) / quote.cost.mu_squared)
+    return (
+        f"This run would take {quote.share:.1%} of the budget of dataset {request.dataset} "
+        f"({quote.dataset.grant}), which leaves room for about {more:,} more like it."
+    )
 
 
 def _other_words() -> list[str]:

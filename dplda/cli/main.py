@@ -25,6 +25,7 @@ from dplda.cli.run_commands import export, report, runs, topics, transform
 from dplda.errors import DpldaError
 
 _UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses
+_ENDS = (".", "?", "?)")  # of a sentence
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True})
@@ -61,7 +62,8 @@ def _run(arguments: Sequence[str] | None) -> int:
             click.echo(error.message)
             return 0
         help_command = error.ctx.command_path if error.ctx else "dplda"
-        return _fail(f"{error.format_message().rstrip('.')}. See: {help_command} --help", error.exit_code)
+        message = error.format_message()
+        return _fail(f"{message}{'' if message.endswith(_ENDS) else '.'} See: {help_command} --help", error.exit_code)
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)
     except DpldaError as error:

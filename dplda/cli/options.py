@@ -139,7 +139,12 @@ _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.op
         "help": "Has no effect, because it is the default.",
     },
     "encoding": {"metavar": "NAME", "help": "The text encoding, if it is not UTF-8."},
-    "pattern": {"metavar": "GLOB", "help": "In a folder, read only files that match, for example '*.csv'."},
+    "pattern": {
+        "metavar": "GLOB",
+        "multiple": True,
+        "callback": lambda context, parameter, patterns: ",".join(patterns) or None,
+        "help": "In a folder, read only files that match, for example '*.csv'; several are separated by commas.",
+    },
 }
 READING_NAMES = tuple(Reading.__annotations__)
 

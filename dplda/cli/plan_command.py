@@ -16,10 +16,10 @@ from dplda.cli.options import (
     epsilon_option,
     json_option,
     learning_options,
+    public_words,
     topics_option,
 )
 from dplda.config import PLACEMENTS, FitSettings
-from dplda.readers.word_lists import read_word_list
 
 if TYPE_CHECKING:
     from dplda.planning.forecast import Forecast, ForecastInputs
@@ -41,8 +41,8 @@ _SIGNALS = {  # the unit of each stage's noise and signal
 @click.option("--documents", type=int, required=True, metavar="N", help="Approximate number of documents.")
 @click.option(
     "--vocabulary",
-    metavar="FILE|N",
-    help="A public word list, one word per line, as for fit; or a number, which is that of --max-vocabulary.",
+    metavar="FILE|LANGUAGE:COUNT|N",
+    help="A public word list, as for fit; or a number, which is that of --max-vocabulary.",
 )
 @click.option(
     "--public-vocabulary",
@@ -61,14 +61,16 @@ def plan(
 ) -> None:
     """Forecast noise, signal and surviving topics of `dplda fit` from public numbers alone.
 
-    No document is read, nothing is spent and nothing is written. One document is taken to be one unit; where people
-    are the unit, give the number of people.
+    No document is read, nothing is spent and nothing is written. Where people are protected, give their number as
+    --documents.
     """
     if options["placement"] != PLACEMENTS[0]:
         raise click.UsageError("plan forecasts the default placement only. Leave --placement out.")
     if vocabulary is not None:
         public_vocabulary = public_vocabulary or not vocabulary.isdecimal()
-        options["max_vocabulary"] = int(vocabulary) if vocabulary.isdecimal() else len(read_word_list(Path(vocabulary)))
+        options["max_vocabulary"] = (
+            int(vocabulary) if vocabulary.isdecimal() else len(public_words(Path(vocabulary), None) or ())
+        )
     settings = FitSettings.of(topics=n_topics, **options)
     from dplda.planning.forecast import ForecastInputs
     from dplda.planning.reference_corpora import REFERENCE_CORPORA
@@ -129,11 +131,12 @@ def _tell(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, For
         f"document, {changed}.",
         style="green",
     )
-    columns = ("stage", "budget", "multiplier", *(kind.name for kind, _ in forecasts), "noise / signal, which is")
-    table(columns, _rows(inputs, [expected for _, expected in forecasts]), wide=columns[-1])
     say(_words(inputs, forecasts[0][1]))
     for kind, expected in forecasts:
-        say(f"{kind.name.capitalize()}, as {kind.example}: {_topics(inputs, expected)}; {_enough(inputs, kind)}.")
+        about = f"If the texts are about {kind.name}, as {kind.example}"
+        say(f"{about}: {_topics(inputs, expected)}; {_enough(inputs, kind)}.")
+    columns = ("stage", "budget", "multiplier", *(kind.name for kind, _ in forecasts), "noise / signal, which is")
+    table(columns, _rows(inputs, [expected for _, expected in forecasts]), wide=columns[-1])
     say(_rules([expected for _, expected in forecasts]))
     say("One document is taken to be one unit: where people are protected, give their number as --documents.")
 
@@ -172,18 +175,22 @@ def _topics(inputs: ForecastInputs, expected: Forecast) -> str:
     upper = "at most " if inputs.settings.model.topics == "auto" else ""
     surviving = min(expected.supported, most)
     if surviving == 0:
-        return "no topic survives" if len(expected.stages) > 2 else "too few words, the run would end"
+        return (
+            "no topic survives" if len(expected.stages) > 2 else f"too few words for {most} topics, the run would end"
+        )
     return f"about {surviving} of {upper}{most} topics survive" if surviving < most else f"all {most} topics survive"
 
 
 def _enough(inputs: ForecastInputs, kind: ReferenceCorpus) -> str:
-    """A phrase on the epsilon or the number of documents that all topics need."""
+    """A phrase on the epsilon or the number of documents from which on all topics survive."""
     from dplda.planning.forecast import least_documents, least_epsilon, rounded_up
 
     epsilon, documents = least_epsilon(inputs, kind), least_documents(inputs, kind)
     ways = [] if epsilon is None else [f"epsilon {rounded_up(epsilon)}"]
     ways += [] if documents is None else [f"{rounded_up(documents)} documents"]
-    return f"all {inputs.most_topics} need about {' or '.join(ways) or 'more than any allowed epsilon or corpus'}"
+    return (
+        f"all {inputs.most_topics} would from about {' or '.join(ways)} on" if ways else "no allowed epsilon is enough"
+    )
 
 
 def _rules(forecasts: Sequence[Forecast]) -> str:

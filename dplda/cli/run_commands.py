@@ -171,7 +171,7 @@ def topics_json(model: TopicModel, top: int = 10) -> list[dict[str, Any]]:
 
 
 def show_topics(model: TopicModel, top: int = 10, *, noise: bool = False) -> None:
-    """Print a table of the topics; those with the verdict noise only if `noise`."""
+    """Print a table of the topics, those with the verdict noise only if `noise`, and what the verdicts mean."""
     every = topics_json(model, top)
     listed = [t for t in every if noise or t["verdict"] != "noise"]
     rows = (
@@ -179,14 +179,19 @@ def show_topics(model: TopicModel, top: int = 10, *, noise: bool = False) -> Non
         for t in listed
     )
     table(("topic", "verdict", "share", "words"), rows, wide="words")
-    hidden = len(every) - len(listed)
-    if hidden:
-        run = model.parameters.get("run", "RUN")
+    if not model.verdicts:
+        return
+    say("Verdicts: a clear topic would probably be found without noise, too; a weak one perhaps; noise probably not.")
+    clear, hidden = model.verdicts.count("clear"), len(every) - len(listed)
+    if 2 * clear < len(every):
         say(
-            f"{hidden} of {len(every)} topics cannot be told from noise and are not listed. Use more documents, a "
-            f"larger epsilon, fewer topics, or a --vocabulary. To see them: dplda topics {run} --all",
+            f"Only {clear} of {len(every)} topics are clear, from {len(model.vocabulary):,} words. Ask for fewer "
+            "topics, or use more documents or a larger epsilon; `dplda plan` forecasts what that gives.",
             style="yellow",
         )
+    if hidden:
+        run = model.parameters.get("run", "RUN")
+        say(f"{hidden} of {len(every)} topics are noise and not listed. To see them: dplda topics {run} --all")
 
 
 def _write_csv(model: TopicModel, top: int, path: Path) -> None:

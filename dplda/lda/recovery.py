@@ -65,6 +65,12 @@ def noise_level(std: float, p: int) -> float:
     return float(std * np.sqrt(2 * p))
 
 
+def chosen_words_needed(settings: FitSettings) -> int:
+    """The fewest privately chosen words from which a run learns topics: two for each, or two in all for ``"auto"``."""
+    topics = settings.model.topics
+    return 2 if topics == "auto" else min(max(2, 2 * int(topics)), settings.vocabulary.max_vocabulary)
+
+
 def frequency_limit(frequencies: np.ndarray, settings: FitSettings) -> float:
     """The largest document frequency of a modelled word, from noisy `frequencies` (n_words,) of the released words.
 
@@ -82,18 +88,19 @@ def modelled_words(released: WordFrequencies, settings: FitSettings) -> WordFreq
 
     Raises `UnsupportedByData` if they are too few for the topics; the message depends on releases alone.
     """
-    limit, needed = frequency_limit(released.frequencies, settings), settings.model.least_words
+    limit, needed = frequency_limit(released.frequencies, settings), chosen_words_needed(settings)
     kept = np.flatnonzero(released.frequencies <= limit)[: settings.vocabulary.max_vocabulary]
     if len(kept) >= needed:
         return WordFrequencies(tuple(released.words[i] for i in kept), released.frequencies[kept], released.std)
     if len(released.words) < needed:
         raise UnsupportedByData(
             f"only {len(released.words)} words passed the private vocabulary threshold, {needed} are needed. "
-            "Use more documents, a larger epsilon, or a public word list (--vocabulary)."
+            "Ask for fewer topics, or use more documents, a larger epsilon, or a public word list (--vocabulary)."
         )
     raise UnsupportedByData(
         f"{len(released.words)} words passed the private vocabulary threshold, but only {len(kept)} of them "
-        f"are in at most {limit:.0%} of the documents, {needed} are needed. Raise --max-document-frequency."
+        f"are in at most {limit:.0%} of the documents, {needed} are needed. Raise --max-document-frequency, or ask "
+        "for fewer topics."
     )
 
 

@@ -218,9 +218,14 @@ class Ledger:
             return list(self._trusted(session).runs)
 
     def run(self, run: str) -> RunRecord:
-        """The run whose id is `run`, or begins with it; raises `InputError` if there is not exactly one."""
+        """The run whose id is `run`, the latest run of the dataset `run`, or the one run whose id begins with it.
+
+        Runs without a model count only if the dataset has no other. Raises `InputError` if there is no such run.
+        """
         runs = self.runs()
-        matches = [r for r in runs if r.id == run] or [r for r in runs if run and r.id.startswith(run)]
+        of_dataset = [r for r in runs if r.dataset == run]
+        latest = ([r for r in of_dataset if r.model] or of_dataset)[-1:]
+        matches = [r for r in runs if r.id == run] or latest or [r for r in runs if run and r.id.startswith(run)]
         if len(matches) != 1:
             problem = "is the beginning of several runs" if matches else "is not in the ledger"
             raise InputError(f"Run {run!r} {problem}. See: dplda runs")

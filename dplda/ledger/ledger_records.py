@@ -13,7 +13,7 @@ from typing import Any
 from dplda.accounting import accountant
 from dplda.accounting.accountant import NOTHING, Cost
 from dplda.accounting.events import Event, at_least
-from dplda.config import DEFAULT_GRANT
+from dplda.config import DEFAULT_GRANT, DEFAULTS
 
 _INCOMPLETE = "incomplete"  # status that is shared for a run whose ending may depend on its documents
 _capacity = lru_cache(maxsize=256)(accountant.capacity)
@@ -292,13 +292,17 @@ class DatasetRecord:
 
     @property
     def remaining_text(self) -> str:
-        """`remaining` in words, with the quantity that it is a share of."""
+        """The largest run that the grant still admits, in words; its epsilon is rounded down."""
         if self.grant.unbounded:
             return "spending has no limit"
-        capacity, spent = self.grant.capacity, self.spent
-        by_noise = spent.mu_squared / capacity.mu_squared >= spent.delta / capacity.delta
-        counted = "the sum of squared GDP parameters, not epsilon" if by_noise else "failure probability"
-        return f"{self.remaining:.1%} of the grant is left (counted in {counted})"
+        delta, left = DEFAULTS.privacy.delta, max(0.0, self.grant.capacity.mu_squared - self.spent.mu_squared)
+        epsilon = accountant.gaussian_epsilon(math.sqrt(left), delta * (1 - accountant.FAILURE_SHARE))
+        failure = self.grant.capacity.delta - self.spent.delta
+        scarce = f", and failure probability {failure:.2g}" if failure < accountant.FAILURE_SHARE * delta else ""
+        return (
+            f"one more run may have up to epsilon {math.floor(1000 * epsilon) / 1000:g} at delta {delta:g}{scarce} "
+            "(several runs spend less than the sum of their epsilons)"
+        )
 
     @property
     def guarantee(self) -> str:

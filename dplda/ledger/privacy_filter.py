@@ -200,12 +200,11 @@ def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord, runs: in
     request = f"this run: it was requested at epsilon {run.epsilon:g}, delta {run.delta:g}, and takes"
     if runs > 1:
         request = f"these {runs} runs: at delta {run.delta:g} they take, in all,"
-    late = " (there are outputs already: only levels listed with --then before the first one keep a guarantee)"
-    warning = "" if spent == NOTHING else late
+    late = ". A larger grant keeps its guarantee only if --then listed it before the first output"
     raise BudgetRefused(
         f"Dataset {_described(name, run.dataset)} cannot pay for {request} epsilon {taken:g}; "
         f"{_epsilon_left(grant, spent, run)} is left "
-        f"(the grant is {grant}). Use less, or: {command} --epsilon E --delta D{warning}"
+        f"(the grant is {grant}). Use less{', or' if spent == NOTHING else late}: {command} --epsilon E --delta D"
     )
 
 

@@ -61,10 +61,17 @@ def _guarded(cell: Any) -> Any:
 
 
 def _topics_csv(model: TopicModel) -> str:
-    """All topics as CSV text, columns ``topic, word, probability``, most probable words first."""
-    ranked = enumerate(model.top_words(len(model.vocabulary)))
-    rows = ((topic, word, float(f"{p:.10g}")) for topic, pairs in ranked for word, p in pairs)
-    return csv_text(("topic", "word", "probability"), rows)
+    """All topics as CSV text, columns ``topic, word, probability, verdict``, most probable words first."""
+    ranked = zip(_verdicts(model), model.top_words(len(model.vocabulary)), strict=True)
+    rows = (
+        (topic, word, float(f"{p:.10g}"), verdict) for topic, (verdict, pairs) in enumerate(ranked) for word, p in pairs
+    )
+    return csv_text(("topic", "word", "probability", "verdict"), rows)
+
+
+def _verdicts(model: TopicModel) -> Sequence[str]:
+    """The verdict on each topic; empty for a model without verdicts."""
+    return model.verdicts or [""] * len(model.topics)
 
 
 def _csv(model: TopicModel, path: Path) -> list[Path]:
@@ -75,7 +82,9 @@ def _csv(model: TopicModel, path: Path) -> list[Path]:
         path.mkdir()
         files = [path / "topics.csv", path / "prevalence.csv", path / "privacy.json"]
     refuse_existing(*files)
-    prevalence = csv_text(("topic", "prevalence"), ((k, float(f"{p:.10g}")) for k, p in enumerate(model.prevalence)))
+    shares = enumerate(zip(model.prevalence, _verdicts(model), strict=True))
+    rows = ((topic, float(f"{p:.10g}"), verdict) for topic, (p, verdict) in shares)
+    prevalence = csv_text(("topic", "prevalence", "verdict"), rows)
     for file, text in zip(files, (_topics_csv(model), prevalence, statement_json(model)), strict=True):
         write_atomically(file, text.encode())
     return files
@@ -105,6 +114,10 @@ def _json(model: TopicModel, path: Path) -> list[Path]:
 
 def _pyldavis(model: TopicModel, path: Path) -> list[Path]:
     """Write arguments for ``pyLDAvis.prepare``, with a single pseudo-document, because real lengths are private."""
+    if path.suffix.lower() in (".html", ".htm"):
+        raise InputError(
+            f"pyldavis writes JSON, from which pyLDAvis makes the page. Name it {path.with_suffix('.json')}."
+        )
     record = {
         "about": (
             "Keyword arguments for pyLDAvis.prepare, from the released model. The corpus is one "

@@ -76,6 +76,12 @@ class TopicModel:
             return ()
         return tuple(given)
 
+    @property
+    def listed_topics(self) -> list[int]:
+        """The numbers of the topics to show: those whose verdict is not ``"noise"``, or all if there is no other."""
+        kept = [topic for topic, verdict in enumerate(self.verdicts) if verdict != "noise"]
+        return kept or list(range(len(self.topics)))
+
     def top_words(self, n: int = 10) -> list[list[tuple[str, float]]]:
         """The `n` most probable words of each topic and their probabilities; ties are in alphabetical order."""
         alphabetical = np.argsort(np.argsort(np.array(self.vocabulary, dtype=object)))

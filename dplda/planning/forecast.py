@@ -32,7 +32,7 @@ from dplda.accounting.budget_plan import calibrate
 from dplda.accounting.events import Event, Stage, base_of, is_clip
 from dplda.config import MINIMUM_LENGTH, RANGES, FitSettings, Range
 from dplda.errors import UnsupportedByData
-from dplda.lda.recovery import frequency_limit, most_topics, noise_level, word_scale
+from dplda.lda.recovery import chosen_words_needed, frequency_limit, most_topics, noise_level, word_scale
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.numerics.lattice import BOUND
@@ -185,7 +185,7 @@ def _forecast(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequence[Ev
     words, vocabulary = _words(noise, inputs, sum(event.delta for event in events))
     size = StageForecast(Stage.SIZE, multipliers[Stage.SIZE], noise.deviation(Stage.SIZE, 1.0), float(inputs.documents))
     d = len(words.frequencies)
-    if d < (2 if settings.model.topics == "auto" else max(2, int(settings.model.topics))):
+    if d < (settings.model.least_words if inputs.public_vocabulary else chosen_words_needed(settings)):
         return Forecast(d, 0, (size, vocabulary))
     text = _Text.of(words)
     mean_noise = _mean_noise(noise, text, d)
@@ -370,7 +370,7 @@ def _enough_words(settings: FitSettings, events: Sequence[Event], documents: int
     """Whether a typical corpus of `documents` is expected to give the words that the topics need."""
     noise = _Noise(documents, _multipliers(events), settings.privacy.adjacency == "replace")
     words, _ = _words(noise, ForecastInputs(settings, documents), sum(event.delta for event in events))
-    return len(words.frequencies) >= settings.model.least_words
+    return len(words.frequencies) >= chosen_words_needed(settings)
 
 
 def least_epsilon(inputs: ForecastInputs, kind: ReferenceCorpus) -> float | None:

@@ -20,6 +20,7 @@ from dplda.characters import storable
 from dplda.errors import InputError
 from dplda.readers.columns import ReadOptions, refuse_columns
 from dplda.readers.files import ARCHIVES, MAX_BYTES, check_encoding, check_unpacked, decode, open_bytes, reading
+from dplda.readers.folder import is_litter
 from dplda.readers.records import Defect, TextRecord, TextSource, document_key
 
 _MEMBERS = 1_000_000  # maximum number of files in an archive
@@ -141,7 +142,7 @@ def _path(archive: Path, name: str) -> Path | None:
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if ".." in parts or name.startswith(("/", "\\")) or "\0" in name:
         raise InputError(f"{archive} holds a file whose name leads out of the archive. Pack it again.")
-    if not parts or any(part.startswith(".") for part in parts) or parts[0] == _FORKS:
+    if not parts or any(map(is_litter, parts)) or parts[0] == _FORKS:
         return None  # ``./`` has no parts
     return archive.joinpath(*parts)
 

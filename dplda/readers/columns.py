@@ -141,7 +141,9 @@ def check_columns(path: Path | str, names: Collection[str], shown: Sequence[str]
     named = {"text": options.text_field, "id": options.id_field, "unit": options.unit_field}
     for use, name in named.items():
         if name is not None and name not in names:
-            raise InputError(f"{use}_field {name!r} is not a column of {path}. {_listed(shown)}")
+            alike = next((other for other in shown or () if other.casefold() == name.casefold()), None)
+            meant = "" if alike is None else f"Did you mean {alike!r}? Capital letters count. "
+            raise InputError(f"{use}_field {name!r} is not a column of {path}. {meant}{_listed(shown)}")
 
 
 def no_text_column(path: Path | str, shown: Sequence[str]) -> InputError:

@@ -16,6 +16,8 @@ from dplda.readers.document_worker import extract_texts
 from dplda.readers.files import MAX_BYTES, check_encoding, decode, reading
 from dplda.readers.records import Defect, TextRecord, TextSource, document_key
 
+_LITTER = ("thumbs.db", "desktop.ini")  # written by Windows
+
 
 def folder_source(folder: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
     """The `files` of `folder`, in this order.
@@ -47,26 +49,30 @@ def _documents(folder: Path, files: Sequence[Path], options: ReadOptions) -> Tex
                 name = storable(file.relative_to(folder).as_posix())
                 yield TextRecord(name, document_key(ordinal), text)
 
-    return TextSource(tuple(files), options.unit, records, total=len(files))
+    slow = any(map(is_document, files))
+    return TextSource(tuple(files), options.unit, records, total=len(files), slow=slow)
 
 
 def list_files(folder: Path, pattern: str | None = None) -> list[Path]:
-    """Regular files under `folder`, sorted, whose names or relative paths match `pattern`.
+    """Regular files under `folder`, sorted, whose names or relative paths match `pattern`; see `choose_files`.
 
-    Hidden files are left out, and links, so that no document counts twice. Raises `InputError` if no file is left.
+    Hidden files and those that programs leave in every folder are left out, and links, so that no document counts
+    twice. Raises `InputError` if no file is left.
     """
     files: list[Path] = []
     with reading(folder):
         os.scandir(folder).close()  # os.walk hides the error of an unreadable folder
         for directory, folders, names in os.walk(folder):
             folders[:] = [name for name in folders if not name.startswith(".")]
-            paths = (os.path.join(directory, name) for name in names if not name.startswith("."))
+            paths = (os.path.join(directory, name) for name in names if not is_litter(name))
             files += [Path(path) for path in paths if _is_file(path)]
     return choose_files(folder, files, pattern)
 
 
 def choose_files(folder: Path, files: Sequence[Path], pattern: str | None) -> list[Path]:
-    """Those of the `files` in `folder`, sorted, whose names or relative paths match `pattern`.
+    """Those of the `files` in `folder`, sorted, whose names or relative paths match one of the patterns in `pattern`.
+
+    Commas separate patterns.
 
     Raises `InputError` if no file is left.
     """
@@ -81,8 +87,14 @@ def choose_files(folder: Path, files: Sequence[Path], pattern: str | None) -> li
     return sorted(chosen, key=os.fspath)
 
 
-def _matches(file: Path, folder: Path, pattern: str) -> bool:
-    return fnmatch(file.name, pattern) or fnmatch(file.relative_to(folder).as_posix(), pattern)
+def is_litter(name: str) -> bool:
+    """Whether a file of this name holds no document: a hidden file, or what Windows or Office leave in a folder."""
+    return name.startswith((".", "~$")) or name.lower() in _LITTER
+
+
+def _matches(file: Path, folder: Path, patterns: str) -> bool:
+    names = file.name, file.relative_to(folder).as_posix()
+    return any(fnmatch(name, pattern.strip()) for name in names for pattern in patterns.split(","))
 
 
 def _is_file(path: str) -> bool:

@@ -63,6 +63,7 @@ UNREADABLE = (
     *(".doc", ".xls", ".xlsx", ".ppt", ".pptx", ".msg", ".pst", ".epub", ".pages", ".mdb", ".sqlite", ".db"),
     *(".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".mp3", ".mp4", ".wav", ".exe"),
 )
+_LISTED_ENDINGS = 10  # maximum number of endings in a suggested pattern
 _ABOUT = ("readme", "license", "licence")  # files that describe a table in parts
 
 
@@ -139,7 +140,8 @@ def _locate_several(files: list[Path], format: str | None) -> Located:
         )
     kind = kinds.pop()
     if kind not in _TABLES:
-        raise InputError(f"format {kind!r} reads a single file, and {len(files)} are named. Name one of them.")
+        way = "Name their folder, with --pattern to choose files" if kind == "document" else "Name one of them"
+        raise InputError(f"format {kind!r} reads a single file, and {len(files)} are named. {way}.")
     return Located(kind, files, files[0].parent)
 
 
@@ -202,12 +204,17 @@ def _locate_folder(folder: Path, options: ReadOptions, format: str | None) -> Lo
 
 def _refuse_unreadable(folder: Path, files: Sequence[Path]) -> None:
     """Raise `InputError` if files have endings of programs whose files are not text, or have no reader."""
-    endings = Counter(file.suffix.lower() for file in files if file.suffix.lower() in UNREADABLE)
-    if endings:
+    unreadable = [file for file in files if file.suffix.lower() in UNREADABLE]
+    if unreadable:
+        endings = Counter(file.suffix.lower() for file in unreadable)
         listed = ", ".join(f"{n:,} {ending}" for ending, n in endings.most_common())
+        others = {file.suffix for file in files} - {file.suffix for file in unreadable} - {""}
+        pattern = ",".join(f"*{ending}" for ending in sorted(others)[:_LISTED_ENDINGS])
+        choose = f", or read the other files: --pattern '{pattern}'" if pattern else ""
         raise InputError(
-            f"{folder} holds files that are not text and have no reader ({listed}). Convert them to text, PDF or "
-            ".docx, or choose other files with --pattern. (The counts are exact, not private, not for publication.)"
+            f"{folder} holds files that are not text and have no reader ({listed}), such as "
+            f"{unreadable[0].relative_to(folder)}. Move them out of the folder, or convert them to text, PDF or .docx"
+            f"{choose}. (The counts are exact, not private, not for publication.)"
         )
 
 

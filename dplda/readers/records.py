@@ -76,12 +76,16 @@ class Chunks(Protocol):
 
 @dataclass(frozen=True)
 class TextSource:
-    """Text that passed its public checks. `total` is the number of documents if it is known without reading."""
+    """Text that passed its public checks. `total` is the number of documents if it is known without reading.
+
+    A source is `slow` if its text must be extracted from files such as PDF.
+    """
 
     files: tuple[Path, ...]
     unit: str
     records: Records
     total: int | None = None
+    slow: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from dplda.readers.text_lines import json_records
 
 DOCUMENT_TEXT = "(the document)"  # the name shown for the text of formats without columns
 _RECORDS, _CHARACTERS = 1000, 1 << 24  # maximum size of a sample
+_SLOW_RECORDS = 200  # and of one whose text must be extracted
 _EXAMPLES, _EXAMPLE_CHARACTERS = 2, 24
 
 
@@ -112,7 +113,7 @@ def _open(
         return (), {}, source.total, iter(())
     texts = (
         record if isinstance(record, Defect) else Raw({DOCUMENT_TEXT: record.text}, len(record.text.encode()) + 1)
-        for record in source.records()
+        for record in islice(source.records(), _SLOW_RECORDS if source.slow else None)
     )
     return (DOCUMENT_TEXT,), {}, source.total, texts
 

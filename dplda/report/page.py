@@ -20,6 +20,7 @@ from dplda.errors import InputError
 from dplda.ledger.comparisons import Cell, Comparison
 from dplda.model import TopicModel
 from dplda.model.model_files import write_atomically
+from dplda.model.topic_model import VERDICTS
 from dplda.report import attack_bounds, comparison_of_runs, comparison_pictures, run_pictures
 from dplda.report.comparison_pictures import Method
 from dplda.report.pictures import Table, number, percent, shown
@@ -109,8 +110,21 @@ def _run_section(model: TopicModel, name: str, prefix: str) -> dict[str, Any]:
         "pictures": {p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, prefix)},
         "topics": _cards(model),
         "edges": _edges(model.parameters),
-        "settings": _settings(model.parameters, "documents (noisy)" if model.privacy.sound else "documents"),
+        "verdicts": _counted(model.verdicts),
+        "hidden": len(model.topics) - len(model.listed_topics),
+        "settings": _settings(model.parameters, _units(model.privacy)),
     }
+
+
+def _units(privacy: PrivacyStatement) -> str:
+    """What the released number of units counts."""
+    counted = "documents" if privacy.unit == "document" else f"different values of {shown(privacy.unit)}"
+    return f"{counted} (noisy)" if privacy.sound else counted
+
+
+def _counted(verdicts: Sequence[str]) -> str:
+    """How many topics have each verdict, such as ``5 clear, 2 weak``; empty without verdicts."""
+    return ", ".join(f"{verdicts.count(name)} {name}" for name in VERDICTS if name in verdicts)
 
 
 def _summary(models: Sequence[TopicModel], names: Sequence[str]) -> Table:
@@ -175,12 +189,13 @@ def _beliefs(privacy: PrivacyStatement) -> Table:
 
 
 def _cards(model: TopicModel) -> list[dict[str, Any]]:
-    """Each topic's most probable words, with bars for the probability in the topic and in all topics by prevalence."""
-    top = model.top_words(_CARD_WORDS)
-    longest = max(words[0][1] for words in top)
+    """The most probable words of each topic shown, with bars for their probability in it and in the whole text."""
+    top, listed = model.top_words(_CARD_WORDS), model.listed_topics
+    longest = max(top[topic][0][1] for topic in listed)
     overall = dict(zip(model.vocabulary, (model.prevalence @ model.topics).tolist(), strict=True))
     return [
         {
+            "number": topic,
             "prevalence": percent(float(model.prevalence[topic])),
             "verdict": model.verdicts[topic] if model.verdicts else "",
             "words": [
@@ -190,10 +205,10 @@ def _cards(model: TopicModel) -> list[dict[str, Any]]:
                     "width": f"{100 * probability / longest:.2f}%",
                     "overall": f"{min(100 * overall[word] / longest, 100):.2f}%",
                 }
-                for word, probability in words
+                for word, probability in top[topic]
             ],
         }
-        for topic, words in enumerate(top)
+        for topic in listed
     ]
 
 

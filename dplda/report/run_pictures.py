@@ -142,25 +142,25 @@ def _budget(privacy: PrivacyStatement, prefix: str) -> Picture | None:
 
 
 def _prevalence(model: TopicModel, prefix: str) -> Picture:
-    """Each topic's share of the text."""
-    words = _few_words(model)
-    n_topics = len(words)
+    """The share of the text of each topic that is shown."""
+    listed, words = model.listed_topics, _few_words(model)
+    n_topics = len(listed)
     trace = go.Bar(
-        x=model.prevalence.tolist(),
+        x=model.prevalence[listed].tolist(),
         y=list(range(n_topics)),
         orientation="h",
         marker={"color": BLUE},
-        customdata=[label(f"topic {topic}: {', '.join(few)}") for topic, few in enumerate(words)],
+        customdata=[label(f"topic {topic}: {', '.join(words[topic])}") for topic in listed],
         hovertemplate="%{customdata}<br>%{x:.2%} of the text<extra></extra>",
     )
     drawn = figure(
         [trace],
         height=70 + 24 * n_topics,
         x={"title": "share of the text", "tickformat": ".0%"},
-        y=rows_axis([label(f"{topic} {', '.join(few)}", LONGEST) for topic, few in enumerate(words)]),
+        y=rows_axis([label(f"{topic} {', '.join(words[topic])}", LONGEST) for topic in listed]),
     )
-    rows = [(str(t), percent(p), shown(", ".join(words[t]))) for t, p in enumerate(model.prevalence)]
-    first, share, _ = rows[int(model.prevalence.argmax())]
+    rows = [(str(t), percent(float(model.prevalence[t])), shown(", ".join(words[t]))) for t in listed]
+    first, share, _ = rows[int(model.prevalence[listed].argmax())]
     return Picture(
         name=f"{prefix}-prevalence",
         title="How common the topics are",
@@ -173,26 +173,28 @@ def _prevalence(model: TopicModel, prefix: str) -> Picture:
 
 def _similarity(model: TopicModel, prefix: str) -> Picture | None:
     """A map of topics, in which topics with similar words are close; None for a single topic."""
-    n_topics = len(model.topics)
+    listed = model.listed_topics
+    n_topics = len(listed)
     if n_topics < 2:
         return None
-    plane, words = topic_map(model.topics), _few_words(model)
-    distances = hellinger(model.topics, model.topics) + np.diag(np.full(n_topics, np.inf))
+    topics, prevalence, few = model.topics[listed], model.prevalence[listed], _few_words(model)
+    plane, words = topic_map(topics), [few[topic] for topic in listed]
+    distances = hellinger(topics, topics) + np.diag(np.full(n_topics, np.inf))
     nearest = distances.argmin(axis=1)
     trace = go.Scatter(
         x=plane.points[:, 0].tolist(),
         y=plane.points[:, 1].tolist(),
         mode="markers+text",
-        text=[str(topic) for topic in range(n_topics)],
+        text=[str(topic) for topic in listed],
         textposition="top center",
         marker={
-            "size": (8 + 40 * np.sqrt(model.prevalence)).tolist(),
+            "size": (8 + 40 * np.sqrt(prevalence)).tolist(),
             "color": BLUE,
             "opacity": 0.6,
             "line": {"color": "white", "width": 1},
         },
         customdata=[
-            [label(", ".join(words[t])), float(model.prevalence[t]), int(nearest[t]), float(distances[t, nearest[t]])]
+            [label(", ".join(words[t])), float(prevalence[t]), listed[nearest[t]], float(distances[t, nearest[t]])]
             for t in range(n_topics)
         ],
         hovertemplate="topic %{text}: %{customdata[0]}<br>%{customdata[1]:.1%} of the text<br>nearest: topic "
@@ -202,14 +204,14 @@ def _similarity(model: TopicModel, prefix: str) -> Picture | None:
     bare = {"showticklabels": False, "showgrid": False, "mirror": True}
     drawn = figure([trace], height=420, x=bare, y={**bare, "scaleanchor": "x"})
     rows = [
-        (str(t), str(nearest[t]), f"{distances[t, nearest[t]]:.2f}", shown(", ".join(words[t])))
+        (str(listed[t]), str(listed[nearest[t]]), f"{distances[t, nearest[t]]:.2f}", shown(", ".join(words[t])))
         for t in range(n_topics)
     ]
     one, other = np.unravel_index(distances.argmin(), distances.shape)
     return Picture(
         name=f"{prefix}-map",
         title="Which topics are alike",
-        alt=f"Map of {n_topics} topics. The two most alike are topics {one} and {other}, at distance "
+        alt=f"Map of {n_topics} topics. The two most alike are topics {listed[one]} and {listed[other]}, at distance "
         f"{distances.min():.2f} of at most 1.",
         note="Topics close together use the same words (Hellinger distance: 0 the same, 1 no word in common); larger "
         f"points are more common. The plane shows {percent(plane.kept)} of the squared distances.",
@@ -255,7 +257,7 @@ def _signal(model: TopicModel, prefix: str) -> Picture | None:
         title="Noise against signal",
         alt=f"Chart of {len(ratios)} directions: {above} stand above the noise.",
         note=f"Eigenvalues of the noisy second moment over the noise level (dashed). {above} of {len(ratios)} stand "
-        f"above it: about so many topics can be told from noise; {len(model.topics)} were learned."
+        f"above it: no more topics than about so many can be real; {len(model.topics)} were learned."
         + (f" Not positive and left out: {hidden}." if hidden else ""),
         figure=drawn,
         table=Table(("direction", "signal over noise"), [(str(i + 1), number(float(r))) for i, r in enumerate(ratios)]),

@@ -40,14 +40,19 @@ def find_tokens(tokenization: Tokenization) -> Tokens:
 
 
 def count_words(
-    records: Iterable[TextRecord | Defect], tokenization: Tokenization, processes: int | None = None
+    records: Iterable[TextRecord | Defect],
+    tokenization: Tokenization,
+    processes: int | None = None,
+    most: int | None = None,
 ) -> Iterator[CountedDocuments]:
-    """Chunks of counted documents, in order. They do not depend on the number of `processes` (None: one per core).
+    """Chunks of counted documents, in order, of at most `most` (default 4096) documents.
+
+    What is counted depends neither on that nor on the number of `processes` (None: one per core).
 
     Raises `InputError` if the language is not available.
     """
     tokens = find_tokens(tokenization)
-    chunks = _chunks(records)
+    chunks = _chunks(records, most or _CHUNK_DOCUMENTS)
     first = list(islice(chunks, _SMALL_CHUNKS))
     processes = processes or min(joblib.cpu_count(), _MAX_PROCESSES)
     if processes == 1 or len(first) < _SMALL_CHUNKS:
@@ -102,8 +107,8 @@ def _assemble(chunk: _Chunk, counts: Counts) -> CountedDocuments:
     )
 
 
-def _chunks(records: Iterable[TextRecord | Defect]) -> Iterator[_Chunk]:
-    """Chunks of about _CHUNK_CHARACTERS or _CHUNK_DOCUMENTS, whichever is reached first."""
+def _chunks(records: Iterable[TextRecord | Defect], most: int) -> Iterator[_Chunk]:
+    """Chunks of about _CHUNK_CHARACTERS characters or `most` documents, whichever is reached first."""
     chunk, characters = _Chunk([], Counter()), 0
     for record in records:
         if isinstance(record, Defect):
@@ -111,7 +116,7 @@ def _chunks(records: Iterable[TextRecord | Defect]) -> Iterator[_Chunk]:
         else:
             chunk.records.append(record)
             characters += len(record.text)
-        if characters >= _CHUNK_CHARACTERS or len(chunk.records) >= _CHUNK_DOCUMENTS:
+        if characters >= _CHUNK_CHARACTERS or len(chunk.records) >= most:
             yield chunk
             chunk, characters = _Chunk([], Counter()), 0
     if chunk.records or chunk.defects:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dplda.cli.check_command import guess_language
+from dplda.tokenize.languages import guess_language
 
 GERMAN = "Das ist nicht die Lieferung, die ich bei Ihnen bestellt habe, und sie ist auch noch kaputt"
 SECRET = "haemorrhage"
@@ -26,8 +27,8 @@ def test_the_columns_the_options_and_the_next_command_are_shown(dplda, home: Pat
     assert answer.status == 0
     assert "not private" in answer.out.splitlines()[0]
     assert "about 2,000 records (estimated from the first 1,000" in answer.out
-    assert "candidates: Kunde." in answer.out
-    assert answer.out.splitlines()[-1] == "  dplda fit k.csv --text-field Beschwerde --language de"
+    assert "'Kunde' seems to name people with several documents" in answer.out
+    assert answer.out.splitlines()[-1] == "  dplda fit k.csv --text-field Beschwerde --language de --unit-field Kunde"
     assert answer.err == ""
     assert sorted(path.name for path in home.iterdir()) == ["k.csv"]  # no ledger, no cache, no log
 
@@ -60,6 +61,34 @@ def test_names_that_may_be_a_document_are_shown_on_a_screen_only(dplda, home: Pa
     monkeypatch.setattr("dplda.cli.check_command._is_screen", lambda: True)
     assert SECRET in dplda("check", "bare.csv").out
     assert SECRET not in dplda("check", "bare.csv", "--json").out
+
+
+def test_a_column_that_may_name_people_is_a_candidate_and_no_more(dplda, home: Path) -> None:
+    rows = [f"{number % 400};{GERMAN} {number}" for number in range(2000)]
+    (home / "k.csv").write_text("\n".join(["Nummer;Beschwerde", *rows, ""]))
+    answer = dplda("check", "k.csv")
+    assert "candidates: Nummer." in answer.out
+    assert "--unit-field Nummer" not in answer.out
+
+
+def test_a_folder_has_no_people_and_says_so(dplda, home: Path) -> None:
+    (home / "notes").mkdir()
+    for number in range(9):
+        (home / "notes" / f"{number}.txt").write_text(GERMAN)
+    assert "each file is protected by itself" in dplda("check", "notes").out
+
+
+def test_a_dry_run_prices_the_run_and_refuses_what_the_budget_does_not_allow(dplda, home: Path) -> None:
+    write_csv(home / "k.csv")
+    run = ("fit", "k.csv", "--text-field", "Beschwerde", "--dry-run", "--epsilon")
+    price = r"takes? .* of the budget of dataset k \(epsilon 10, delta 1e-05\), which leaves room for about 18 more"
+    assert re.search(price, dplda(*run, 2).out)
+    assert not list(home.glob("**/ledger.db"))
+    assert dplda("budget", "grant", "k", "--epsilon", 1, "--delta", 1e-5).status == 0
+    answer = dplda(*run, 2)
+    assert (answer.status, "cannot pay for this run" in answer.err) == (3, True)
+    assert dplda("budget", "grant", "k", "--unbounded").status == 0
+    assert "may spend without limit" in dplda(*run, 2).out
 
 
 def test_fields_of_few_records_are_counted_and_not_named(dplda, home: Path) -> None:
@@ -133,7 +162,11 @@ def test_few_documents_and_missing_units_are_noted(dplda, home: Path) -> None:
     )
     answer = dplda("check", "x.jsonl", "--unit-field", "u")
     assert answer.status == 0
-    for told in ("3 documents are few", "33% of the sample has no unit", "33% of the sample has no text in 'text'"):
+    for told in (
+        "3 documents are few",
+        "1 of the first 3 records have no unit",
+        "1 of the first 3 records have no text in",
+    ):
         assert told in answer.out
 
 

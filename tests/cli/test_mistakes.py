@@ -106,3 +106,16 @@ def test_what_only_the_documents_show_costs_a_thousandth_of_the_run(
     assert [planned.event.stage for planned in run.plan if planned.charged] == ["size"]
     assert cost([p.event for p in run.plan if p.charged]).mu_squared / cost(run.events).mu_squared < 0.0015
     assert not (tmp_path / "model").exists()
+
+
+def test_german_read_as_english_ends_when_the_chosen_words_show_it(dplda, tmp_path: Path) -> None:
+    function_words = ["und", "der", "die", "das", "ist", "nicht", "mit", "von", "den", "auf"]
+    texts = (f"{text} {' '.join(function_words)}" for text in _texts(3000))
+    _write(tmp_path / "deutsch.jsonl", [f'{{"text": "{text}"}}' for text in texts])
+    asked = ("fit", tmp_path / "deutsch.jsonl", "--ledger", tmp_path / "ledger.db", "--topics", 4)
+    answer = dplda(*asked, "--out", tmp_path / "model")
+    assert answer.status == 4
+    assert "stop words of language 'de', and the documents were read as 'en'" in answer.err
+    (run,) = _runs(tmp_path)
+    assert cost([p.event for p in run.plan if p.charged]).mu_squared / cost(run.events).mu_squared < 0.15
+    assert dplda(*asked, "--out", tmp_path / "model", "--language", "de").status == 0

@@ -35,8 +35,11 @@ def test_a_limit_of_the_user_is_kept_and_the_usual_one_rises_until_enough_words_
 @pytest.mark.parametrize(
     ("released", "message"),
     [
-        (found(0.05), "only 1 words passed the private vocabulary threshold, 3 are needed"),
-        (found(0.5, 0.4, 0.05), "3 words passed .* but only 1 of them are in at most 10% .* --max-document-frequency"),
+        (found(0.05), "only 1 words passed the private vocabulary threshold, 6 are needed"),
+        (
+            found(0.6, 0.5, 0.4, 0.3, 0.2, 0.05),
+            "6 words passed .* but only 1 of them are in at most 10% .* --max-document-frequency",
+        ),
     ],
 )
 def test_too_few_words_say_which_of_two_reasons_it_was(released, message):

@@ -153,15 +153,16 @@ def test_an_id_that_is_no_printable_name_is_refused_and_leaves_the_ledger_whole(
     assert ledger.verify().ok
 
 
-def test_a_run_is_found_by_its_id_or_a_unique_beginning(ledger):
+def test_a_run_is_found_by_its_id_its_dataset_or_a_unique_beginning(ledger):
     first = reserve(ledger, "apples", events=[gaussian(mu_squared=0.1)]).run
     second = reserve(ledger, "pears", events=[gaussian(mu_squared=0.1)]).run
     third = reserve(ledger, "pears", events=[gaussian(mu_squared=0.1)]).run
     assert ledger.run("app").id == first
     assert ledger.run(second).id == second
     assert [run.id for run in ledger.runs()] == [first, second, third]
+    assert ledger.run("pears").id == third, "the latest"
     with pytest.raises(InputError, match=r"beginning of several runs\. See: dplda runs"):
-        ledger.run("pears")
+        ledger.run("pear")
     for unknown in ("plums", "", "%"):
         with pytest.raises(InputError, match=r"not in the ledger\. See: dplda runs"):
             ledger.run(unknown)

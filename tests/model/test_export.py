@@ -55,6 +55,23 @@ def test_csv_holds_all_numbers(model: TopicModel, tmp_path: Path, target: str) -
     np.testing.assert_allclose(shares, model.prevalence, rtol=1e-9)
 
 
+def test_csv_holds_the_verdicts(model: TopicModel, tmp_path: Path) -> None:
+    verdicts = ["clear", "weak", "noise"]
+    judged = dataclasses.replace(model, parameters={**model.parameters, "verdicts": verdicts})
+    topics, prevalence, _ = export(judged, "csv", tmp_path / "out")
+    for path in (topics, prevalence):
+        with path.open(encoding="utf-8", newline="") as file:
+            assert {row["topic"]: row["verdict"] for row in csv.DictReader(file)} == dict(
+                zip("012", verdicts, strict=True)
+            )
+
+
+def test_arguments_for_pyldavis_are_no_page(model: TopicModel, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"writes JSON.* Name it .*page\.json"):
+        export(model, "pyldavis", tmp_path / "page.html")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("word", ["=1+1", "+1", "-1", "@sum", " =1", "\r=1", "\t@x", "\n-"])
 def test_csv_cells_cannot_become_formulas(model: TopicModel, tmp_path: Path, word: str) -> None:
     hostile = dataclasses.replace(model, vocabulary=[word, *model.vocabulary[1:]])

@@ -71,3 +71,13 @@ def test_a_pattern_chooses_files_by_their_names_or_places(folder: Path) -> None:
 def test_a_folder_has_no_columns(folder: Path) -> None:
     with pytest.raises(InputError, match="no columns"):
         source_of(folder, unit_field="author")
+
+
+def test_what_windows_and_office_leave_in_folders_is_not_read(tmp_path: Path) -> None:
+    for name in ("Thumbs.db", "desktop.ini", "~$letter.docx", "letter.txt"):
+        (tmp_path / name).write_text("x")
+    assert [file.name for file in list_files(tmp_path)] == ["letter.txt"]
+
+
+def test_several_patterns_are_separated_by_commas(folder: Path) -> None:
+    assert [path.name for path in list_files(folder, "*.md, *.txt,b")] == ["b", "a.txt"]

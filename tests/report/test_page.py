@@ -135,7 +135,7 @@ def test_the_promise_is_told_in_odds_that_are_rounded_upwards() -> None:
 def test_people_and_replacement_are_told_in_their_own_words() -> None:
     text = Page(_render([run_model(unit="customer", adjacency="replace")])).text
     assert "differentially private for one customer, replaced" in text
-    assert "counts with all its documents" in text
+    assert "All documents of a customer are protected together" in text
     assert "A person with several documents" not in text
 
 
@@ -263,6 +263,17 @@ def test_a_model_with_bare_parameters_can_be_reported() -> None:
     model = make_model(1, 2)
     bare = TopicModel(**{**vars(model), "parameters": {"alpha": [1.0]}})
     assert Page(_render([bare])).title.startswith("topics of a dataset")
+
+
+def test_topics_called_noise_are_counted_and_not_shown() -> None:
+    model = make_model()
+    judged = {**vars(model), "parameters": {**model.parameters, "verdicts": ["clear", "noise", "weak"]}}
+    page = Page(_render([TopicModel(**judged)]))
+    assert "1 clear, 1 weak, 1 noise" in page.text
+    assert "The 1 called noise are not shown" in page.text
+    assert [number for number in range(3) if f"Topic {number}" in page.text] == [0, 2]
+    all_noise = {**judged, "parameters": {**model.parameters, "verdicts": ["noise"] * 3}}
+    assert "Topic 1" in Page(_render([TopicModel(**all_noise)])).text
 
 
 def test_noise_by_the_papers_formulas_is_shown_edge_by_edge() -> None:

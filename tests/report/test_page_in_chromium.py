@@ -97,7 +97,7 @@ def test_a_folded_run_is_drawn_when_it_is_opened(show: Open, files: dict[str, Pa
     before = drawn(page)
     page.locator("details.run > summary").nth(1).click()
     page.wait_for_selector("#run-2-signal .main-svg")
-    opened = ["attack", "budget", "prevalence", "map", "signal"]
+    opened = ["prevalence", "map", "attack", "budget", "signal"]
     assert drawn(page) == [*before, *(f"run-2-{name}" for name in opened)]
     assert page.locator("#run-2-map").bounding_box()["width"] > 800
     assert page.complaints == []
