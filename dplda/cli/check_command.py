@@ -280,11 +280,12 @@ def _tell(report: Report) -> None:
         visible = _is_screen()
         note = "with shortened PRIVATE values" if visible else "without their values, which only a terminal shows"
         say(f"Columns in the first {len(sample.rows) if sample else 0:,} records, {note}:")
+        columns = ("column", "type", "missing", "words", *(["values (private)"] if visible else []))
         rows = [
-            (c.name, c.type, _share(c.null_share), _words(c), " | ".join(c.examples) if visible else "")
+            (c.name, c.type, _share(c.null_share), _words(c), *([" | ".join(c.examples)] if visible else []))
             for c in report.columns
         ]
-        table(("column", "type", "missing", "words", "values (private)"), rows, wide="values (private)")
+        table(columns, rows, wide=columns[-1])
     for line in report.remarks:
         say(f"Note: {line}")
     for line in report.problems:
