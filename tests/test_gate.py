@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import grimp
@@ -127,6 +128,7 @@ def outside() -> Iterator[tuple[str, ast.Module]]:
     return ((name, tree) for name, tree in MODULES.items() if not name.startswith(COUNTS))
 
 
+@cache
 def imported(tree: ast.Module) -> set[tuple[str, str]]:
     """(module, name) of every import, wherever it stands; the name is empty for ``import module``."""
     found = set()
@@ -139,11 +141,18 @@ def imported(tree: ast.Module) -> set[tuple[str, str]]:
     return found
 
 
-def attributes(tree: ast.Module) -> Iterator[tuple[str, str]]:
+@cache
+def attributes(tree: ast.Module) -> list[tuple[str, str]]:
     """(what stands before the dot if it is a plain name, attribute)."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute):
-            yield (node.value.id if isinstance(node.value, ast.Name) else "", node.attr)
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    return [(node.value.id if isinstance(node.value, ast.Name) else "", node.attr) for node in found]
+
+
+@cache
+def mentions(tree: ast.Module) -> set[str]:
+    """Every name that is imported, looked up or an attribute."""
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return names | {item for _, item in imported(tree)} | {attribute for _, attribute in attributes(tree)}
 
 
 def calls(tree: ast.Module, function: str) -> list[ast.Call]:
@@ -174,9 +183,7 @@ def test_every_module_that_makes_counts_is_judged_above_or_holds_nothing_private
 def test_what_computes_on_counts_is_named_by_the_curator_and_named_exceptions_only(name):
     users = set()
     for module, tree in outside():
-        mentions = {item for _, item in imported(tree)} | {attribute for _, attribute in attributes(tree)}
-        mentions |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        if name in mentions and module != DEFINED_IN.get(name):
+        if name in mentions(tree) and module != DEFINED_IN.get(name):
             users.add(module)
     assert users <= PRIVATE_NAMES[name]
 

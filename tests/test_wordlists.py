@@ -18,8 +18,8 @@ LISTS = {"en": wordlists.english, "de": wordlists.german, "fr": wordlists.french
 @pytest.mark.parametrize("lemmas", [False, True])
 @pytest.mark.parametrize("language", LISTS)
 def test_every_word_is_found_as_it_is_spelled(language: str, lemmas: bool) -> None:
-    words = LISTS[language](3000, lemmas=lemmas)
-    assert len(set(words)) == 3000
+    words = LISTS[language](1000, lemmas=lemmas)
+    assert len(set(words)) == 1000
     rule = word_rule(language, False)
     assert [word for word in words if rule(word) != word] == []
     if not lemmas:
@@ -44,8 +44,10 @@ def test_counts_that_are_none_are_refused(count: int) -> None:
 
 
 def test_what_there_is_no_list_for_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match=r"has [0-9]{3},[0-9]{3} words"):
-        wordlists.english(5_000_000)
+    with monkeypatch.context() as patch:
+        patch.setattr("wordfreq.iter_wordlist", lambda language: iter(["the", "film", "movie"]))
+        with pytest.raises(InputError, match="has 2 words"):
+            wordlists.english(3)
     with pytest.raises(InputError, match="en, de, fr, es, not 'it'"):
         wordlists.frequent_words("it", 10)
     monkeypatch.setitem(sys.modules, "wordfreq", None)

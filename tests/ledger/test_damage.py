@@ -12,7 +12,7 @@ from dplda.errors import LedgerError
 from dplda.ledger import Ledger
 from dplda.store.sketches import Fingerprint
 
-FLIPS = 150
+FLIPS = 80
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from pathlib import Path
 import dplda
 from dplda.errors import DpldaError
 from dplda.store.count_store import CountStore
-from dplda.tokenize.spacy_tokens import SpacyTokens
 
 
 def peak() -> float:
@@ -24,7 +23,10 @@ def peak() -> float:
 
 def main(corpus: Path, store: Path, options: dict[str, str]) -> dict[str, object]:
     """Read `corpus` into `store`."""
-    SpacyTokens().words("warm")
+    if corpus.suffix != ".npz":  # which has no text
+        from dplda.tokenize.spacy_tokens import SpacyTokens
+
+        SpacyTokens().words("warm")
     before, since = peak(), time.monotonic()
     try:
         found: CountStore = dplda.read_corpus(corpus, **options).write(store)  # type: ignore[arg-type]
