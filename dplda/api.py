@@ -74,7 +74,8 @@ def fit(
     drawn on the CPU.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends
-    anything. Raises `UnsupportedByData` if the released numbers cannot support the request.
+    anything, except an `InputError` because the model cannot be written. Raises `UnsupportedByData` if the released
+    numbers cannot support the request.
     """
     if not isinstance(corpus, Corpus):
         raise InputError(
@@ -345,7 +346,7 @@ def _spent(request: Request, recorder: Recorder, charged: Sequence[Event]) -> st
 
 
 def _size(gate: Gate, request: Request) -> float:
-    """The noisy number of units. Raises `UnsupportedByData` if a run on so many is hopeless."""
+    """The noisy number of units. Raises `UnsupportedByData` if it is too small for the run."""
     public = request.settings.vocabulary.words
     if public is not None:
         gate.use_words(public)
@@ -395,7 +396,7 @@ def _released_on_failure(folder: Path | None) -> Iterator[None]:
 def _abandoned_on_failure(request: Request, recorder: Recorder, ledger: Ledger | Literal[False]) -> Iterator[None]:
     """End a failed run in the ledger, which refunds what was never charged. Reasons contain no private text.
 
-    An interrupt passes with a note on what was spent, which `dplda fit` prints.
+    An interrupt propagates with a note on what was spent, which `dplda fit` prints.
     """
     try:
         yield

@@ -71,8 +71,8 @@ class Corpus:
 
         `units` (n_documents,) names the privacy unit of each row, such as a person, and `unit` the kind of unit, such
         as ``"customer"`` (default ``"unit"``). A row with an entry that is not a whole number of occurrences
-        contributes nothing. Raises `InputError` if shapes disagree and, unless `refuse_weights` is False, if this is
-        so of most rows, as in a matrix of tf-idf weights; the error depends on the documents and is not private.
+        contributes nothing. Raises `InputError` if shapes disagree and, unless `refuse_weights` is False, if most rows
+        have such an entry, as in a matrix of tf-idf weights; the error depends on the documents and is not private.
         """
         if unit is not None and (units is None or unit == DOCUMENT):
             raise InputError(
@@ -135,7 +135,7 @@ class Corpus:
         """Return the store of counts; write it first if it does not exist.
 
         A new store keeps its fingerprint under `key`, the key of a ledger, which saves each `fit` with that ledger a
-        pass over the documents. Raises `InputError` for a damaged file, a full disk, or counts of another unit.
+        pass over the documents. Raises `InputError` for a damaged file, a full disk, or a store of another unit.
         """
         if self._store is None:
             self._store = self._preparation.open(progress or NoProgress(), key)
@@ -155,11 +155,11 @@ class Corpus:
         notice: Notice = silent,
         key: bytes | None = None,
     ) -> CountStore:
-        """Write the counts as a store, a folder that must not exist yet, and open it. Raises `InputError`.
+        """Write the counts as a store, a folder that must not exist yet, and open it.
 
         An interrupted write of the same corpus to this folder resumes, unless `restart`. `notice` receives one line
         when the write resumes, starts over because files or versions have changed, or stops and can be resumed; the
-        line may be private. `key` is as in `open`.
+        line may be private. `key` is as in `open`. Raises `InputError` if the store cannot be written.
         """
         place = Path(destination).expanduser()
         self._preparation.write(place, progress or NoProgress(), restart=restart, notice=notice, key=key)
@@ -217,7 +217,7 @@ def read_corpus(path: Named, *, cache: str | Path | None = None, **reading: Unpa
 
 
 def _check_options(where: str, given: Mapping[str, Any], known: type) -> None:
-    """Raise `TypeError` for an unknown option, and `InputError` for a unit field that means something else."""
+    """Raise `TypeError` for an unknown option, and `InputError` for the unit field ``"document"``, a reserved name."""
     if unknown := sorted(given.keys() - known.__annotations__.keys()):
         raise TypeError(f"{where} has no option {unknown[0]!r}. Its options: {', '.join(known.__annotations__)}.")
     if given.get("unit_field") == DOCUMENT:

@@ -18,13 +18,13 @@ class DpldaError(Exception):
 
 
 class InputError(DpldaError, ValueError):
-    """Wrong usage or bad input. Nothing was spent."""
+    """Wrong usage, bad input, or a model that cannot be written. Only in the last case was something spent."""
 
     reason = "bad input"
 
 
 class LedgerError(DpldaError):
-    """The ledger cannot be opened, read or trusted. Nothing was spent."""
+    """The ledger cannot be opened, read or trusted. Nothing was spent, unless the run was already reserved."""
 
     reason = "the ledger could not be used"
 

@@ -191,7 +191,7 @@ def _fill(writer: StoreWriter, source: Source, tokenization: Tokenization, progr
 
 
 def _meter(source: Source, progress: Progress) -> Callable[[int], None]:
-    """A function that turns bytes read into the finished share of the files, if their documents are not counted."""
+    """A function that reports bytes read as a share of the files, unless the number of documents is known."""
     if source.total is not None:
         return lambda n_bytes: None
     total, done = max(sum(os.stat(file).st_size for file in source.files if os.path.exists(file)), 1), 0

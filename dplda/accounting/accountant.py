@@ -49,7 +49,7 @@ NOTHING = Cost(0.0, 0.0)
 
 
 def cost(events: Iterable[Event]) -> Cost:
-    """The filter cost of `events` (docs/privacy.md, section 4.1); infinite if one of them is exact.
+    """The filter cost of `events` (docs/privacy.md, section 4.1); infinite if one of them has no noise.
 
     A Gaussian event of multiplier s is 1/s-GDP. A pure epsilon-DP test is mu-GDP with
     mu = 2 Phi^-1(e^eps / (1 + e^eps)).

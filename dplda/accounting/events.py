@@ -63,8 +63,8 @@ class Event:
     """A stage's charge; never changed once reserved (docs/privacy.md, rule 8).
 
     `noise_multiplier` is the noise's standard deviation over the l2 sensitivity under the run's adjacency; a pure test
-    has `epsilon` (nats) instead, an exact event neither. `delta` is the failure probability of each of `count` equal
-    queries.
+    has `epsilon` (nats) instead; an exact event, which has no noise, has neither. `delta` is the failure probability of
+    each of `count` equal queries.
     """
 
     stage: str
@@ -97,7 +97,7 @@ class Event:
 
 
 def merged(events: Iterable[Event]) -> tuple[Event, ...]:
-    """`events` with equal ones merged into one of the summed count, in the order of first appearance."""
+    """`events`, equal ones merged into one event with their summed count, in the order of first appearance."""
     counts: dict[Event, int] = {}
     for event in events:
         one = replace(event, count=1)

@@ -40,7 +40,7 @@ class Shown:
     """Lower bounds from runs; `epsilon` and `mu` are each wrong with at most half of the error probability.
 
     `epsilon` is at the claim's delta and uses only the definition of (epsilon, delta)-privacy. `gaussian` is the
-    epsilon at that delta of a `mu`-GDP mechanism: a lower bound if the mechanism is Gaussian, as claimed.
+    epsilon of a `mu`-GDP mechanism at that delta less the claim's failure: a lower bound if the mechanism is Gaussian.
     """
 
     epsilon: float
@@ -75,9 +75,10 @@ def mu_shown(positives: np.ndarray, negatives: np.ndarray, failure: float) -> np
 
 
 def lower_bound(less: np.ndarray, more: np.ndarray, shown: _Bound, level: float) -> float:
-    """The largest lower bound `shown` by a threshold test of the evidence; fails with probability at most `level`.
+    """The lower bound from one threshold test of the evidence; fails with probability at most `level`.
 
-    `less` and `more`, (runs,) each, are the log likelihood ratios of runs on the two corpora. A test decides for `more`
+    `less` and `more`, (runs,) each, are the log likelihood ratios of runs on the two corpora; `shown` maps limits of
+    false positives and false negatives to the bound. A test decides for `more`
     if the ratio exceeds its threshold. The threshold with the largest bound on the first runs is applied to the others.
     """
     first, second = int(_TUNING * len(less)), int(_TUNING * len(more))

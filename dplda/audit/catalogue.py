@@ -47,7 +47,7 @@ def _statistics() -> dict[str, tuple[Contribution, dict[int, int], dict[int, int
 
     The canary is the document by which the two corpora differ.
 
-    The contributions of the two are opposite where that is possible, and orthogonal elsewhere.
+    The contributions of canary and replaced document are opposite where that is possible, else orthogonal.
     """
     ones, topics = np.ones(len(_WORDS)), np.full((len(_WORDS), 2), 1 / len(_WORDS))
     first_heavy = np.where(np.arange(len(_WORDS)) == 0, 1e3, 1.0)

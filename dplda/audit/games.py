@@ -104,9 +104,8 @@ class Attacker:
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
         """See `OutputGate`.
 
-        Ignores the direction in which a change of the mass, by which the sum is divided, would move the value.
-
-        The noisy mass is not released.
+        Leaves out the direction in which a change of the mass, the divisor of the sum, would move the value, because
+        the noisy mass is not released.
         """
         seen, less, more = (gate.decompose(W, K, theta, clip) for gate in (self._gate, self._less, self._more))
         smaller = self._less.decompose(_GROWTH * W, K, theta, _GROWTH**3 * clip)
@@ -134,7 +133,7 @@ class Attacker:
         return known[2:]
 
     def _weigh_words(self, seen: WordFrequencies, less: WordFrequencies, more: WordFrequencies) -> WordFrequencies:
-        """Add the log likelihood ratios of votes and vote totals, computed from the frequencies and their deviation."""
+        """Add the log likelihood ratios of votes and their totals, from frequencies and their standard deviation."""
         votes = [dict(zip(r.words, r.frequencies / r.std, strict=True)) for r in (seen, less, more)]
         shared = [word for word in seen.words if word in votes[1] and word in votes[2]]
         of_seen, of_less, of_more = (np.array([of_word[word] for word in shared]) for of_word in votes)
@@ -148,7 +147,7 @@ class Attacker:
     def _weigh_value(
         self, seen: PtrResult, less: PtrResult, more: PtrResult, other: PtrResult | None = None
     ) -> PtrResult:
-        """Add the log likelihood ratio of values, clipped to `_MOST`, without the direction from `less` to `other`."""
+        """Add the log likelihood ratio of values, kept within +-`_MOST`, without the direction `other` - `less`."""
         if seen.value is None or less.value is None or more.value is None:
             return seen
         away = np.zeros_like(less.value) if other is None or other.value is None else other.value - less.value
@@ -231,7 +230,7 @@ class Game:
         return evidence
 
     def _attacker(self, index: int, runs: int, noise: Noise) -> Attacker:
-        """An attacker on corpus `index`. Events are planned twice a run, for exact answers that are computed twice."""
+        """An attacker on corpus `index`; it plans each event twice a run, since `decompose` asks `less` twice."""
         stores = [corpus.open() for corpus in self.neighbours.corpora()]
         adjacency = self.neighbours.adjacency
 

@@ -80,7 +80,7 @@ def show(report: Report, *, as_json: bool) -> None:
 
 
 def _without_names(report: Report) -> Report:
-    """`report` without the names of columns, which may be the first document."""
+    """`report` without column names, since a first line that was taken for a header may be a document."""
     told = (
         f"{len(report.columns)} columns have no plain names, which only a terminal shows: does the file have a header?"
     )
@@ -88,7 +88,7 @@ def _without_names(report: Report) -> Report:
 
 
 def examine(corpus: Sequence[str], options: dict[str, Any], extra: Sequence[str] = ()) -> Report:
-    """Look at the files named `corpus` with the reading `options`; `extra` are further words of the next command."""
+    """Look at the files named `corpus` with the reading `options`; `extra` are added to the command that is shown."""
     if STANDARD_INPUT in corpus:
         raise InputError("check looks at files. Write standard input to a file first.")
     chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
@@ -219,7 +219,7 @@ def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
 
 
 def _names_people(column: ColumnFacts) -> bool:
-    """Whether a column of this name seems to name people, some of whom have several documents."""
+    """Whether the name of `column` suggests people, some of whom have several documents."""
     return bool(_UNIT_NAME.search(column.name)) and column.distinct_share < 1
 
 

@@ -189,7 +189,7 @@ def read(path: str | Sequence[str], options: dict[str, Any], defaults: dict[str,
 def public_words(vocabulary: Path | None, corpus: Corpus | None) -> list[str] | None:
     """The words that ``--vocabulary`` names, a file or ``LANGUAGE:COUNT``; None without it.
 
-    A list of a language is spelled as `corpus` counts words. Raises `InputError` if it is of another language.
+    The words of a language are lemmas if `corpus` counts lemmas. Raises `InputError` if it is of another language.
     """
     named = None if vocabulary is None else re.fullmatch(r"([a-z]+):([0-9]{1,9})", str(vocabulary))
     if vocabulary is None or named is None:
@@ -219,7 +219,7 @@ def find_ledger(path: Path | None) -> Ledger | None:
 
 
 def open_model(run: str, ledger_path: Path | None) -> TopicModel:
-    """Load the model in the folder `run`, or of the run whose id starts with `run`.
+    """Load the model in the folder `run`, or of the run that `Ledger.run` finds by it.
 
     Warns on standard error if it is not private. Raises `InputError` if there is none.
     """

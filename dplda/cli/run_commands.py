@@ -65,7 +65,7 @@ def runs(context: click.Context, as_json: bool, ledger_path: Path | None) -> Non
 @ledger_option
 @click.pass_obj
 def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledger_path: Path | None) -> None:
-    """Show the settings of RUN (its id or the first characters of it) and what each stage spent."""
+    """Show the settings of RUN (an id or its beginning, or a dataset for its latest run) and what each stage spent."""
     group_json, group_ledger = group_options
     record = open_ledger(ledger_path or group_ledger).run(run)
     if as_json or group_json:
@@ -149,7 +149,7 @@ def _described(event: Event) -> tuple[str, str, str]:
 @json_option
 @ledger_option
 def topics(run: str, top: int, noise: bool, csv_file: Path | None, as_json: bool, ledger_path: Path | None) -> None:
-    """Show the topics of RUN, a run of the ledger (its id or the first characters of it) or a model folder."""
+    """Show the topics of RUN: an id or its beginning, a dataset for its latest run, or a model folder."""
     model = open_model(run, ledger_path)
     if csv_file is not None:
         _write_csv(model, top, csv_file)
@@ -231,8 +231,8 @@ def transform(
 ) -> None:
     """Find the topic proportions of each document of CORPUS under the topics of RUN. NOT PRIVATE.
 
-    RUN is a run of the ledger (its id or the first characters of it) or a model folder. The language and tokenizer of
-    the run are used unless options say otherwise. Words that the model does not know are counted and left out.
+    RUN is an id or its beginning, a dataset for its latest run, or a model folder. The language and tokenizer
+    of the run are used unless options say otherwise. Words that the model does not know are counted and left out.
     """
     from dplda.model.inference import counts_for
 

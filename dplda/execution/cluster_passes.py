@@ -96,7 +96,7 @@ class ClusterPasses(Passes):
     """`Passes` on the workers of `client`, each of which must see the folder of `store`.
 
     Raises `InputError` if a worker does not, or if it runs other code or another kind of processor: a unit's rounding
-    must not depend on which worker sums it (docs/privacy.md, rule 12). Passes raise `ClusterError`.
+    must not depend on which worker sums it (docs/privacy.md, rule 12). Passes raise `ClusterError` if it fails.
     """
 
     def __init__(self, store: CountStore, client: Client) -> None:

@@ -39,17 +39,20 @@ class Whitening:
         return np.asarray(self.basis / np.sqrt(self.values))
 
     def unwhiten(self, values: np.ndarray, vectors: np.ndarray, alpha0: float) -> np.ndarray:
-        """Topics (d, r) from eigenpairs of M3(W, W, W): mu_i = (alpha0 + 2) / 2 lambda_i (W')^+ v_i."""
+        """Topics (d, r) from eigenpairs of M3(W, W, W): mu_i = ((alpha0 + 2) / 2) lambda_i (W')^+ v_i."""
         return np.asarray((alpha0 + 2) / 2 * (self.basis * np.sqrt(self.values)) @ (vectors * values))
 
 
 def corrected_second_moment(E2: np.ndarray, m: np.ndarray, alpha0: float) -> np.ndarray:
-    """M2 = E2 - a m m', LDA's correction, from (projected) averages E2 (p, p) and m (p,)."""
+    """M2 = E2 - alpha0 / (alpha0 + 1) m m', LDA's correction, from (projected) averages E2 (p, p) and m (p,)."""
     return E2 - coefficients(alpha0)[0] * np.outer(m, m)
 
 
 def corrected_third_moment(E3: np.ndarray, E2: np.ndarray, m: np.ndarray, alpha0: float) -> np.ndarray:
-    """M3 = E3 + b P(E2, m) + c3 m^3, LDA's correction, from (projected) averages E3 (k, k, k), E2 (k, k) and m (k,)."""
+    """M3 = E3 + b P(E2, m) + c3 m^3, LDA's correction, with P as `pairings` and b, c3 as `coefficients`.
+
+    The (projected) averages are E3 (k, k, k), E2 (k, k) and m (k,).
+    """
     _, b, c3 = coefficients(alpha0)
     return np.asarray(E3 + b * pairings(E2, m) + c3 * np.einsum("a,b,c->abc", m, m, m))
 
@@ -124,7 +127,7 @@ def most_topics(settings: FitSettings) -> int:
 def topic_count(settings: FitSettings, supported: int, most: int) -> int:
     """The number of topics requested; for ``--topics auto`` the number `supported` by the data, up to `most`.
 
-    `supported` counts released eigenvalues above the noise level. Raises `UnsupportedByData` if it is zero.
+    `supported` counts released eigenvalues above the noise level; for ``auto``, raises `UnsupportedByData` if it is 0.
     """
     if settings.model.topics != "auto":
         return int(settings.model.topics)

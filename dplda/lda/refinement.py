@@ -49,8 +49,8 @@ def variational_rounds(
 
     `expected_counts` maps topics (n_words, k), columns on the simplex, to noisy expected word-topic counts and the
     standard deviation of their noise (n_words,); `start` are the first topics; `frequencies` (n_words,) sum to one.
-    Counts, and so their noise, are averaged over rounds with weight `memory` on earlier rounds. The next round starts
-    from the posterior mean of the averaged counts. The result is their posterior median, which has the least l1 error.
+    Counts, and so their noise, are averaged over rounds with weights `memory` ** age. The next round starts from
+    the posterior mean of the averaged counts. The result is their posterior median, which has the least l1 error.
     """
     topics = previous = start
     total, variance, weight = np.zeros_like(start), np.zeros(len(start)), 0.0

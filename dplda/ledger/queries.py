@@ -105,7 +105,7 @@ def names(session: Session) -> list[str]:
 
 
 def latest_number(session: Session, rows: type[RunRow | GrantRow | ComparisonRow]) -> int:
-    """The largest number of `rows`, 0 if there are none."""
+    """The largest `number` in the table `rows`; 0 if it is empty."""
     return session.scalar(select(func.max(rows.number))) or 0
 
 

@@ -14,7 +14,7 @@ from dplda.model.topic_model import TopicModel
 
 
 def load(name: str | Path, *, ledger: Ledger | None = None) -> TopicModel:
-    """Load a saved model: of the run whose id is `name` or begins with it, or from the model folder `name`.
+    """Load a saved model: of the run that `Ledger.run` finds by `name`, or from the model folder `name`.
 
     `ledger` is the default one if None. A name with a path separator, or of a model folder, is taken as a path. Every
     field is checked and no code in the files is run. Raises `InputError` if there is no such model.

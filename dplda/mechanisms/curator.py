@@ -153,8 +153,8 @@ class Curator:
     def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
         """Noisy columns w_i (r . mu_i) mu_i, (n_words, topics), from the exact moments of all eligible units (T6).
 
-        h (n_words,) in [0, 1] and r (n_words,) are public; 2 <= topics < n_words. Charges the events ``size lower
-        bound``, ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics`` until a test fails.
+        h (n_words,) in [0, 1] and r (n_words,), which is scaled to norm 1, are public; 2 <= topics < n_words. Charges
+        the events ``size lower bound``, ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics`` until a test fails.
         """
         event = self._charge(Stage.SIZE_LOWER_BOUND)
         moments = self._exact_moments(h, r, topics)
@@ -184,7 +184,7 @@ class Curator:
         return float(value + int(self._noise.gaussian(scale, 1)[0]))
 
     def _column_noise(self, contribution: Contribution, multiplier: float, sensitivity: float) -> np.ndarray:
-        """Independent noise for each lattice coordinate: variance over the column's weight (docs/privacy.md, 5)."""
+        """Independent noise; a coordinate's variance is divided by its column's weight (docs/privacy.md, section 5)."""
         n_rows, width = contribution.shape
         noise = np.empty((n_rows, width), np.int64)
         for weight in np.unique(contribution.weights):

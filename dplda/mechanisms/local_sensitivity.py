@@ -65,7 +65,10 @@ def decomposition_sensitivity(gap: float, norm: float, change: float) -> float:
 
 
 def moment_changes(alpha0: float, units: float) -> tuple[float, float]:
-    """(Delta2, Delta3) of T6: how much one of `units` or more units changes M and B = M3(., ., h) in Frobenius norm."""
+    """(Delta2, Delta3) of T6, for a corpus of at least `units` units.
+
+    They bound the change by one unit of M = E2 - a m m' and of B = M3(., ., h), in Frobenius norm.
+    """
     a, b, c3 = coefficients(alpha0)
     return ROOT2 * (1 + 2 * a) / units, (ROOT2 + abs(b) * (5 * ROOT2 + 1) + c3 * (2 * ROOT2 + 1)) / units
 

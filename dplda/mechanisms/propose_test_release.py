@@ -1,6 +1,6 @@
 """Propose-test-release: private tests bound the local sensitivity of an output, which scales the noise of its release.
 
-A chain releases its events one by one and stops at the first failed test (docs/privacy.md, section 3, T4). The
+A release is a chain of tests and the output, made one by one until a test fails (docs/privacy.md, section 3, T4). The
 eigen-solvers are backward stable: their result is exact for an input within relative distance `_SOLVER` of the given
 one. Every sensitivity is therefore increased by twice that distance (section 5).
 """
@@ -52,7 +52,7 @@ def _whitened_tensor(coordinates: np.ndarray, K: np.ndarray, largest: float) -> 
 
 
 def decompose(T: np.ndarray, theta: np.ndarray, largest: float) -> PerturbedEigenvectors:
-    """Decompose the symmetric T (k, k, k) along theta (k,); the gap is cut at `largest`, a public bound on |T|."""
+    """Decompose the symmetric T (k, k, k) along theta / |theta|; the gap is at most `largest` >= |T|, public."""
     A = T @ (theta / np.linalg.norm(theta))
     values, V = np.linalg.eigh((A + A.T) / 2)
     V = V[:, ::-1]
@@ -63,7 +63,7 @@ def decompose(T: np.ndarray, theta: np.ndarray, largest: float) -> PerturbedEige
 
 @dataclass(frozen=True, repr=False)
 class SpectralTopics:
-    """What configuration 4 computes before any noise: the exact `topics` (d, k), with columns (r . x_i) x_i.
+    """What configuration 4 computes before any noise: the exact `topics` (d, k), columns (r . x_i) x_i, |r| = 1.
 
     For LDA's population moments these are w_i (r . mu_i) mu_i (docs/privacy.md, section 3).
 
@@ -79,7 +79,10 @@ class SpectralTopics:
 
 
 def spectral_topics(M: np.ndarray, B: np.ndarray, r: np.ndarray, k: int) -> SpectralTopics:
-    """The k topics of M and B = M3(., ., h), both (d, d), by descending eigenvalue of H; 2 <= k < d, r (d,) not 0."""
+    """The k topics of M and B = M3(., ., h), both (d, d), by descending eigenvalue of H, for 2 <= k < d.
+
+    r (d,) is scaled to norm 1.
+    """
     values, vectors = np.linalg.eigh((M + M.T) / 2)
     norm = float(np.abs(np.linalg.eigvalsh((B + B.T) / 2)).max())
     eigenvalues = values[[-1, -k, -k - 1]]

@@ -32,7 +32,8 @@ _BLOCK = 1 << 20
 def save(model: TopicModel, directory: str | Path) -> None:
     """Write `model` into `directory`, which is new or holds only reserved space (`reserve_space`).
 
-    `model.json` is renamed into place last, so a folder that has it is complete. Raises `InputError`.
+    `model.json` is renamed into place last, so a folder that has it is complete. Raises `InputError` if it
+    cannot be written.
     """
     folder = Path(directory)
     _prepare_folder(folder)

@@ -82,7 +82,7 @@ def _called_from_compiled_code(function: Callable[..., Any], options: dict[str, 
 
 @cache
 def cache_folder() -> str | None:
-    """The folder of what this version is compiled to by this numba for this processor; None if it is not writable."""
+    """The folder of this version's code for this Python, numba and processor; None if it is not writable."""
     base = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else user_cache_path("dplda") / "compiled"
     processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
     compiler = hashlib.sha256(repr((numba.__version__, sys.version, *processor)).encode()).hexdigest()[:16]

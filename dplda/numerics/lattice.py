@@ -1,8 +1,8 @@
 """The integer lattice on which clipped contributions are summed (docs/privacy.md, section 5, rules 1, 11).
 
-A unit's contribution F, clipped to norm C, is rounded once to integers z = round(F / g), g = C / B, over the
-union support of all its documents, and the weighted squared norm is verified exactly. Integer sums do not depend on
-the order of units, so the sensitivity in lattice units is B with no inflation.
+A unit's contribution F, clipped to norm C, is rounded once to integers z = round(F / g), g = C / B with B = `BOUND`,
+over the union support of all its documents, and the weighted squared norm is verified exactly. Integer sums do
+not depend on the order of units, so the sensitivity in lattice units is B with no inflation.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def squared_norm(rows: np.ndarray, n: int, weights: np.ndarray) -> float:
 
 @compiled(error_model="numpy")
 def quantise(rows: np.ndarray, n: int, weights: np.ndarray, clip: float, bound: float) -> np.int64:
-    """Clip (F, mass coordinate) to `clip` and round it to the lattice; returns the mass coordinate.
+    """Clip F, extended by the mass coordinate `MASS_SHARE` * `clip`, to norm `clip`; round to the lattice.
+
+    Returns the clipped mass coordinate.
 
     F is the first `n` entries of `rows` (float32), which are replaced by lattice integers. Its `weights` are integers
     in float64; an empty array means that all are 1. F is clipped as if its norm were at least `bound`; the privacy

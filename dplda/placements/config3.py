@@ -4,8 +4,8 @@ size     noisy number of units
 m, M2    noisy first and second moments; whitening W from M2 (`stages.whiten`)
 C        clipping norm of a unit's whitened third moment E3(W, W, W)
 T        exact clipped mean of E3(W, W, W) with LDA's correction; eigenvectors v_i of T(., ., theta), theta public
-tests    noisy lower bound on the least eigenvalue gap, which must exceed what one unit can move it, and noisy upper
-         bound on the norm of T
+tests    noisy lower bound on the least eigenvalue gap, which must exceed its largest change by one unit, and noisy
+         upper bound on the norm of T
 Q        noisy q_i = T(v_i, v_i, .), with noise scaled to the bound on its local sensitivity (T4, T5 of docs/privacy.md)
 topics   eigenpairs |q_i| and q_i / |q_i|, unwhitened
 

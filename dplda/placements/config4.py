@@ -1,11 +1,11 @@
 """Configuration 4 of DeCarolis et al. 2020: noise on the final topics alone (edge e9).
 
 X        exact: x_i, the unwhitened eigenvectors of the whitened M3(., ., h), for public h; words are not scaled
-tests    a lower bound on the number of units, the spectrum of M2, the norm of M3(., ., h), and the least eigenvalue gap
-         of the whitened M3(., ., h); each is noisy, and the next is made only if the bound can still be finite
+tests    noisy bounds on the number of units, the spectrum of M2, the norm of M3(., ., h), and the least eigenvalue gap
+         of the whitened M3(., ., h); each is released only if the bound on the local sensitivity can still be finite
 Y        noisy y_i = (r . x_i) x_i for public r, with noise scaled to the bound on the local sensitivity of the whole
          map (T4, T6 of docs/privacy.md); y_i is proportional to mu_i, and does not depend on the sign of x_i
-topics   y_i on the simplex, with prevalence proportional to the sum of its entries
+topics   y_i divided by its sum and projected on the simplex; prevalence proportional to that sum
 
 X is computed by the curator and never released. If a test fails, the run ends without topics; the results of the tests
 are released and their budget is spent.

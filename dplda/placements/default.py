@@ -129,9 +129,9 @@ def _subspace(
 
 
 def _shrunk_rows(Y: np.ndarray, std: float, energy: np.ndarray) -> np.ndarray:
-    """Y (d, p) with noise of `std`, each row scaled by signal / (signal + noise): a Wiener filter.
+    """Y (d, p) with noise of `std`, rows scaled by signal / (signal + `_ROW_NOISE` * noise): a weak Wiener filter.
 
-    The signal of a row is proportional to its `energy` (d,), and all rows together have the energy of Y above noise.
+    The signals of the rows are proportional to `energy` (d,) and sum to the squared norm of Y less that of its noise.
     """
     noise = Y.shape[1] * std**2
     signal = energy * max(float((Y**2).sum() - noise * len(Y)), 0.0) / float(energy.sum())
@@ -141,7 +141,8 @@ def _shrunk_rows(Y: np.ndarray, std: float, energy: np.ndarray) -> np.ndarray:
 def _signal_and_noise(block: Release, topics: int) -> tuple[float, float]:
     """The last topic's singular value of the `block` E2 X (d, p), less the block's noise, and the noise of the core.
 
-    The block's noise has spectral norm std (sqrt(d) + sqrt(p)). The core's is below a third of that, which is returned.
+    The block's noise has spectral norm std (sqrt(d) + sqrt(p)). The second value returned is a third of that, which
+    exceeds the core's noise.
     """
     d, p = block.total.shape
     values, noise = np.linalg.svd(block.mean, compute_uv=False), block.mean_std * (np.sqrt(d) + np.sqrt(p))

@@ -17,8 +17,8 @@ The paper leaves details open. They are read as follows; each item says where it
   that a symmetric decomposition can see of the code's noise.
 * The noise on e4 and that on e8 are drawn separately, each with its own share of the budget, and added to M2 as in H.1
   and H.2; the code adds them to W and to the unwhitening matrix instead. Eigenvectors of M2 and of M2 + noise may
-  differ in sign and order, and the paper does not align them: here the unwhitening is rotated to the whitening by the
-  best fit (after equation 131).
+  differ in sign and order, and the paper does not align them: here the orthogonal matrix of best fit
+  (Procrustes) aligns the unwhitening with the whitening, as the text after equation 131 suggests.
 * In configuration 3 the noise on vectors and values follows Theorem 6, as in the code, and not H.3.
 * Topics are projected on the simplex without being scaled to sum to 1 first, as in the code.
 * In configuration 4 no noise is printed for alpha, so all topics get the same prevalence.
@@ -173,7 +173,7 @@ def _quantities(
 
 
 def _rotation(unwhitening: Whitening, whitening: Whitening) -> np.ndarray:
-    """The rotation R (k, k) that brings the columns of the unwhitening matrix nearest to those of the whitening's."""
+    """The rotation R (k, k) that brings the columns of the unwhitening matrix nearest that of the whitening."""
     columns = unwhitening.basis * np.sqrt(unwhitening.values)
     return np.asarray(scipy.linalg.orthogonal_procrustes(columns, whitening.basis * np.sqrt(whitening.values))[0])
 

@@ -35,11 +35,12 @@ class Placement:
     """The budget shares and the algorithm of a placement under one calibration.
 
     `shares` maps (whether the vocabulary is public, the split over edges, the settings) to the budget shares of a run.
-    `learn` takes the gate, the words, the settings and an `rng` for public starting points, and runs every stage after
-    the vocabulary. `split` maps the edges with noise to their default parts of the budget. `most_words` bounds the
-    vocabulary, and `least_topics` the number of topics; ``auto`` is allowed only if it is 1. `reason` says why a run is
-    not private or not proven private; it is empty for a sound placement, and otherwise statistics and events are exact.
-    `statistics` are those that it releases, whose kernels are compiled while the documents are read.
+    `learn` takes the gate, the noisy number of units, the words, the settings and an `rng` for public starting points,
+    and runs every stage after the vocabulary. `split` maps the edges with noise to their default parts of the budget.
+    `most_words` bounds the vocabulary, and `least_topics` the number of topics; ``auto`` is allowed only if it is 1.
+    `reason` says why a run is not private or not proven private; it is empty for a sound placement, and otherwise
+    statistics are released without noise, as events of the mechanism ``exact``. `statistics` are those that it
+    releases, whose kernels are compiled while the documents are read.
     """
 
     shares: Callable[[bool, Mapping[str, float], FitSettings], tuple[Share, ...]]

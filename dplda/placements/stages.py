@@ -91,7 +91,8 @@ def shares_before_tensor(public_vocabulary: bool, split: Mapping[str, float]) ->
 class StageReleaser:
     """Releases clipped sums through `gate`, with one clipping norm for each stage.
 
-    The norm is chosen at the first release of a stage from about `_CLIP_UNITS` of the `documents` (a noisy number).
+    The norm is chosen at the first release of a stage from a sample of about `_CLIP_UNITS` units; `documents` is the
+    noisy number of all units.
     """
 
     gate: Gate
@@ -135,8 +136,8 @@ def clip_quantile(signal: float, noise: float) -> float:
 class Whitened:
     """Released first and second moments of scaled words, and the whitening W (d, k) that they give.
 
-    `scale` (d,) is the word scaling; `m` (d,) and `E2` (d, d) are averages over `documents`. `noise` is the expected
-    spectral norm of the noise of M2, and `facts` are its `spectrum_facts`.
+    `scale` (d,) is the word scaling; `m` (d,) and `E2` (d, d) are noisy clipped means; `documents` is the noisy
+    number of units. `noise` is the expected spectral norm of the noise of M2, and `facts` are its `spectrum_facts`.
     """
 
     documents: float

@@ -5,7 +5,7 @@ threshold is the quantile that a fit uses of the norms of the documents' contrib
 
 Let h be a document's vector of scaled word frequencies (d,), where d is the number of words. Let y be its projection:
 on the block of p directions in the subspace and core stages, and on the whitened topics in the tensor stage. l is the
-effective length of a document. Words are scaled to equal energy, so the typical norm of a contribution is
+effective length of a document. Words are scaled by 1 / sqrt(frequency), so the typical norm of a contribution is
 
 mean        |h|, with |h|^2 = d / l.
 subspace    |h| |y|, with |y|^2 = p / l for a random block. Later blocks add the eigenvalues that they captured.
@@ -102,7 +102,9 @@ class ForecastInputs:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Shares of the budget by stage, with sum 1. They include the clips, and that of the words the vote total."""
+        """Shares of the budget by stage, with sum 1. That of a stage includes its clip, and that of the words the vote
+        total.
+        """
         events = self.events
         parts = dict.fromkeys((event.stage for event in events), 0.0)
         for event in events:
@@ -158,7 +160,8 @@ class _Text:
 
     `proportions` (n_words,) are the words' frequencies with sum 1, `held` is the number of distinct words per document
     and `length` the effective length of a document. `mean` is the squared norm of the mean of h and `flat` the mean
-    energy of a word; both are 1 if the frequencies that scale the words carry no noise.
+    over words of the squared scaling times the proportion; both are 1 if the frequencies that scale the words carry no
+    noise.
     """
 
     proportions: np.ndarray
@@ -294,7 +297,7 @@ def _counted(values: np.ndarray, std: float) -> int:
 
 @lru_cache(maxsize=4)
 def _symmetric_noise(p: int) -> np.ndarray:
-    """Fixed draws of a symmetric matrix (n, p, p), with deviation 1 on the diagonal and 1 / sqrt(2) off it."""
+    """Fixed draws of a symmetric matrix (n, p, p), of standard deviation 1 on the diagonal and 1 / sqrt(2) off it."""
     drawn = np.random.default_rng(0).standard_normal((max(1, _DRAWN // p), p, p))
     return np.asarray((drawn + drawn.transpose(0, 2, 1)) / 2)
 
@@ -361,7 +364,7 @@ def require_documents(settings: FitSettings, events: Sequence[Event], documents:
 
 
 def rounded_up(value: float) -> str:
-    """`value` rounded up to two digits."""
+    """`value` rounded up to two significant digits."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
     return f"{math.ceil(value / unit - 1e-6) * unit:,.{max(0, -round(math.log10(unit)))}f}"
 

@@ -168,7 +168,7 @@ class _Grammar:
 
     @cached_property
     def _close(self) -> bytes:
-        """The end of a record. Python writes CR twice if a file was opened as text."""
+        """The end of a record. CR CR LF is what Python's csv writes on Windows to a file opened without newline=''."""
         return rb"\r{1,2}\n" if self.crlf else rb"\r{0,2}\n"
 
     @cached_property

@@ -217,8 +217,8 @@ def _html_text(raw: bytes, encoding: str | None) -> str | Defect:
 def _decoded_as(raw: bytes, named: str | None) -> str | Defect:
     """`raw` in the encoding that the document names, else as a text file is decoded.
 
-    Latin-1 and ASCII are names that programs give to Windows-1252 and UTF-8 too, so they count as no name. Neither does
-    UTF-16: without a mark it cannot be true.
+    Latin-1 and ASCII are names that programs give to Windows-1252 and UTF-8 too, so these names are ignored. So is
+    UTF-16, which cannot be true without a byte order mark.
     """
     with suppress(LookupError, UnicodeError, ValueError):
         codec = codecs.lookup(named).name if named else "ascii"

@@ -226,7 +226,7 @@ def _answer_and_exit(file: Path, encoding: str | None, pipe: int) -> None:
 
 
 def _only_open_file(pipe: int) -> int:
-    """The new number of `pipe`, beside which this process has no open file of its server."""
+    """Close the server's files; `pipe` gets a new descriptor, which is returned."""
     os.dup2(1, 0)  # which leads nowhere
     os.dup2(pipe, 3)
     os.closerange(4, _MAX_FILES)

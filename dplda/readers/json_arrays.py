@@ -1,9 +1,9 @@
 """JSON arrays: the elements of one array of objects, one by one.
 
 A scanner finds where each element ends, from quotation marks, brackets and commas, and each element is then parsed by
-itself. JSON writers escape quotation marks, so no text moves the end of its element. A file whose brackets or
-elements are not JSON is refused as a whole, because nobody could tell where its records begin (docs/privacy.md,
-rule 15). What is JSON but no document, such as a number or an object that is too large, is a defect of its own.
+itself. JSON writers escape quotation marks, so no text moves the end of its element. A file whose brackets or elements
+are not JSON is refused as a whole, because nobody could tell where its records begin (docs/privacy.md, rule 15). What
+is JSON but no document, such as a number or an object that is too large, makes only its own record defective.
 """
 
 from __future__ import annotations

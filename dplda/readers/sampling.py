@@ -1,4 +1,5 @@
-"""The first records of a corpus with all their columns, for the person who owns it. Nothing here is private.
+"""The first records of a corpus with all their columns, for the person who owns it. Nothing here is differentially
+private: keep it confidential.
 
 A sample is exact and meant for the screen of the person at the keyboard: `dplda check` shows it. A fit never reads it.
 """

@@ -286,7 +286,7 @@ def _title(models: Sequence[TopicModel], comparison: Comparison | None) -> str:
 
 
 def _stamps(models: Sequence[TopicModel], names: Sequence[str], comparison: Comparison | None) -> list[tuple[str, str]]:
-    """The warnings at the top of the page: each verdict with its reason, and the runs to which it applies."""
+    """The warnings at the top of the page: each warning label with its reason, and the runs to which it applies."""
     simulated = comparison is not None and comparison.simulated
     about: dict[tuple[str, str], list[str]] = {}
     for model, name in zip(models, names, strict=True):

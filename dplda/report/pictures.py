@@ -79,7 +79,7 @@ def percent(value: float, *, upwards: bool = False) -> str:
 
 
 def number(value: float | None) -> str:
-    """`value` with four digits, or a dash for None."""
+    """`value` with four significant digits, or a dash for None."""
     return "–" if value is None else f"{value:.4g}"
 
 

@@ -56,13 +56,14 @@ def adaptive_power_iteration(
     grid 2^-j that few rows exceed; these rows are left out. The sum of the others gets Gaussian noise of the round's
     multiplier times the threshold (twice that for ``replaced-row``). The searches use `search_share` of the budget.
     With probability 1 - `beta`, the search of a round stops no later than at the first threshold that no row exceeds,
-    and leaves out at most 8 ln((J + 2) / beta) / epsilon' rows, J = 40 halvings, epsilon' of one search.
+    and leaves out at most 8 ln((J + 2) / beta) / epsilon' rows, where J = 40 is the number of halvings and epsilon'
+    the epsilon of one search.
 
     Cost: `rounds` times A X, A' Z, O(n p) and O(d p^2); memory O((n + d) p) in addition to A and its scaled rows. For
-    rows of low coherence and a constant gap, sin^2 is of the order d^2 / (epsilon n)^2 (Table 1; measured in
-    docs/papers.md). The seeded floating-point noise is for experiments only; for a private release of documents use
-    the placements, which draw exact noise. Raises `InputError` for NaN, wrong shapes, a wrong budget (delta must be
-    positive), share or beta.
+    rows of low coherence and a constant gap, the squared sine of the angle to the subspace is of the order d^2 /
+    (epsilon n)^2 (Table 1; measured in docs/papers.md). The seeded floating-point noise is for experiments only; for a
+    private release of documents use the placements, which draw exact noise. Raises `InputError` for NaN, wrong shapes,
+    a wrong budget (delta must be positive), share or beta.
     """
     require_counts(rounds=rounds)
     check_choice("neighbours", neighbours, ROWS)

@@ -88,9 +88,9 @@ def private_power_method(
     with the l1 sensitivity. With `by_largest_entry`, entry-level noise is scaled by max |X_ij| as in Figure 3, and
     otherwise by the two largest rows of X, which is never more.
 
-    Differences from the paper: sigma = sqrt(4 p L log(1/delta)) / epsilon is replaced by exact composition, a symmetric
-    pair of entries counts twice, and Laplace noise is p L sqrt(d) / epsilon without the factor 10 of Lemma 4.5.
-    Cost: `rounds` products, O(rounds d p^2); O(d p) memory beyond A. The seeded floating-point noise is for
+    Differences from the paper: sigma = sqrt(4 p L log(1/delta)) / epsilon (L rounds) is replaced by exact composition,
+    a symmetric pair of entries counts twice, and Laplace noise is p L sqrt(d) / epsilon without the factor 10 of Lemma
+    4.5. Cost: `rounds` products, O(rounds d p^2); O(d p) memory beyond A. The seeded floating-point noise is for
     experiments only; for a private release of documents use the placements, which draw exact noise. Raises `InputError`
     as `noisy_power_method` does, and for a wrong budget, `neighbours` or `change`.
     """
@@ -133,8 +133,9 @@ def private_low_rank(
     """A private approximation B = X Y' of a symmetric A, of rank p; the corollary takes p = 2 k for rank k.
 
     Arguments, errors and noise as in `private_power_method`, with `rounds` + 1 queries, of which the last one is Y = A
-    X + G at the final X. The spectral norm of A - B is at most s_k+1 + O~(s_1 sqrt((k / gap) d log d log(1/delta)) /
-    (epsilon (s_k - s_k+1))), gap = 1 - s_k+1 / s_k (Corollary 4.3). Cost: one more product than `private_power_method`.
+    X + G at the final X. The spectral norm of A - B is at most s_(k+1) + O~(s_1 sqrt((k / gap) d log d log(1/delta)) /
+    (epsilon (s_k - s_(k+1)))), gap = 1 - s_(k+1) / s_k, s_i the singular values of A (Corollary 4.3). Cost: one more
+    product than `private_power_method`.
     """
     require_counts(rounds=rounds)
     event = calibrated_event("power", rounds + 1, epsilon, delta)

@@ -130,10 +130,11 @@ def noisy_power_method(
     of a known direction), provided that A X + G has p directions orthogonal to it.
 
     Cost: `rounds` products and O(rounds d p^2); memory O(d p) in addition to A. With p >= k, |G| of at most a fifth of
-    error * (s_k - s_k+1) and |U'G| of at most (s_k - s_k+1) (sqrt(p) - sqrt(k - 1)) / (5 tau sqrt(d)) in every round
-    (tau is the paper's parameter of the failure probability), the k leading eigenvectors U lie within `error` after
-    O(s_k / (s_k - s_k+1) log(d tau / error)) rounds (Corollary 1.1). Not private by itself. Raises `InputError` for an
-    asymmetric or non-finite A and wrong shapes.
+    error * (s_k - s_(k+1)) and |U'G| of at most (s_k - s_(k+1)) (sqrt(p) - sqrt(k - 1)) / (5 tau sqrt(d)) in every
+    round (tau is the paper's parameter of the failure probability, s_i are the singular values of A), the k leading
+    eigenvectors U lie within an angle of sine `error` of the span of X after O(s_k / (s_k - s_(k+1)) log(d tau /
+    error)) rounds (Corollary 1.1). Not private by itself. Raises `InputError` for an asymmetric or non-finite A and
+    wrong shapes.
     """
     require_counts(rounds=rounds)
     X = checked_start(X)
@@ -154,12 +155,12 @@ def streaming_power_method(blocks: Iterable[Any], X: Array, samples: int, *, rou
     `blocks` is any iterable of blocks of samples: arrays (n, d) of the library of `X`, scipy sparse matrices (n, d) or
     single samples (d,). A round may begin inside a block. `X` (d, p) is the start, see `random_basis`. Stops after
     `rounds`, or when the stream ends; samples after the last full round are not used (T = floor(m / L) in the paper).
-    `values` are the singular values of the last sum over `samples`: estimates of eigenvalues of E[z z'].
+    `values` are the singular values of the last sum, divided by `samples`: estimates of eigenvalues of E[z z'].
 
     Memory: O(d p) and one block. Cost: for each block Z the two products Z' (Z X), and O(d p^2) a round. In the
-    spiked covariance model n = O~((l1^2 + s^2)^2 (lk^2 + s^2) / (error^2 lk^6) d k) samples suffice at p = 2 k
-    (Corollary 3.3). Not private. Raises `InputError` for a stream shorter than one round, for blocks of another
-    width and for NaN.
+    spiked covariance model U diag(l1^2, ..., lk^2) U' + s^2 I, n = O~((l1^2 + s^2)^2 (lk^2 + s^2) / (error^2 lk^6) d k)
+    samples suffice at p = 2 k (Corollary 3.3). Not private. Raises `InputError` for a stream shorter than one round,
+    for blocks of another width and for NaN.
     """
     X = checked_start(X)
     if rounds is not None:

@@ -1,12 +1,13 @@
 """The statistics that the curator can release, as sums of bounded contributions of units; one module each.
 
-The numbers are those of docs/privacy.md, section 2. With counts c, length l, scale s, h = s * c:
+The numbers are those of docs/privacy.md, section 2. With counts c, length l, scale s, h = s * c, and a
+word's row x of X or w of W:
 
     (i)    first moment            h / l
     (ii)   second moment           (h h' - diag(s^2 c)) / (l (l - 1))
     (iii)  second moment times X   rows (h_i y - s_i^2 c_i x_i) / (l (l - 1)),  y = X'h
     (iii') core                    (y y' - sum s^2 c x x') / (l (l - 1))
-    (iv)   whitened third moment   (y^3 - P(R, y) + 2 Q) / (l (l - 1) (l - 2)),  y = sum c w, R, Q its diagonal parts
+    (iv)   whitened third moment   (y^3 - P(R, y) + 2 Q) / (l (l - 1) (l - 2)),  y, R, Q: sums of c w, c w w', c w^3
     (iv')  (iv) along u            (y (y'u)^2 - 2 (y'u) R u - (u'R u) y + 2 Q(., u, u)) / (l (l - 1) (l - 2))
     (v)    projected third moment  (iv) for rows w_i = s_i q_i, clipped by the norm of the whole tensor, w_i = s_i e_i
     (vi)   expected counts         s_i c_i phi_iz from a fixed E-step

@@ -13,9 +13,9 @@ CLIP_GRID = 2.0 ** np.arange(-12, 24.25, 0.25)
 def clip_bins(norms: np.ndarray) -> np.ndarray:
     """Lattice histogram of unit norms over `CLIP_GRID`: bin j counts units with norm in (grid[j-1], grid[j]].
 
-    The last bin counts all norms above the grid. Units without an eligible document (norm < 0) are in no bin. Counts
-    are multiples of B. Adding or removing a unit changes one bin by B: the l2-sensitivity is B, or sqrt(2) B when a
-    unit is replaced.
+    The last bin counts all norms above the grid. Units without an eligible document (norm < 0) are in no bin. Each unit
+    counts as B (`dplda.numerics.lattice.BOUND`). Adding or removing a unit changes one bin by B: the l2-sensitivity is
+    B, or sqrt(2) B when a unit is replaced.
     """
     eligible = norms[norms >= 0]
     index = np.searchsorted(CLIP_GRID, eligible, side="left")

@@ -214,7 +214,7 @@ class Contribution:
         return self.n_rows, len(self.weights)
 
     def is_sound(self, n_words: int) -> bool:
-        """Whether loops over `n_words` words stay inside the arrays, and the clipped norm has the noise's weights."""
+        """Whether loops over `n_words` words stay inside the arrays, and clipping and noise use the same weights."""
         arrays = self.scale, self.matrix
         if [array.ndim for array in (*arrays, self.weights)] != [1, 2, 1] or self.weights.dtype.kind != "i":
             return False

@@ -1,4 +1,6 @@
-"""(iv) The whitened third moment: (y^3 - P(R, y) + 2 Q) / (l (l - 1) (l - 2)) with y = sum of c w.
+"""(iv) The whitened third moment: (y^3 - P(R, y) + 2 Q) / (l (l - 1) (l - 2)).
+
+y, R and Q are the sums of c w, c w w' and c w^3 over the words, with rows w of the whitening.
 
 A tensor is stored in runs: run c holds the coordinates a <= b <= c, ordered by (b, a), padded to a multiple of `LANES`.
 
@@ -149,7 +151,8 @@ def _whole_norm(words, counts, first, last, length, scale, amounts):
 
     The squares of coordinates at three, two and one distinct words are summed separately, by recurrences over distinct
     words: with a = (s c)^2, u = a s^2 (c - 1)^2 and v = u s^2 (c - 2)^2, the square of l (l - 1) (l - 2) times
-    the norm is 6 e3(a) + 3 (sum of u_i a_j over i != j) + (sum of v).
+    the norm is 6 e3(a) + 3 (sum of u_i a_j over i != j) + (sum of v), with the third elementary symmetric polynomial
+    e3.
     """
     for e in range(first, last):
         amounts[words[e]] += counts[e]
@@ -182,7 +185,7 @@ PROJECTED_THIRD_MOMENT = replace(
 
 @np.errstate(over="ignore", invalid="ignore")
 def projected_third_moment(scale: np.ndarray, Q: np.ndarray) -> Contribution:
-    """(v): E3(SQ, SQ, SQ) for orthonormal columns `Q` (n_words, k), coordinates as those of `third_moment`.
+    """(v): E3(SQ, SQ, SQ), S = diag(scale), for orthonormal columns `Q` (n_words, k); stored like `third_moment`.
 
     A unit is clipped by the mean norm of its documents' whole tensors, an upper bound on the norm of its own tensor.
     """

@@ -1,6 +1,6 @@
 """(iv') The whitened third moment contracted with vectors u in two of its three modes.
 
-It is (y (y'u)^2 - 2 (y'u) R u - (u'R u) y + 2 Q(., u, u)) / (l (l - 1) (l - 2)).
+It is (y (y'u)^2 - 2 (y'u) R u - (u'R u) y + 2 Q(., u, u)) / (l (l - 1) (l - 2)), with y, R and Q as in `third_moment`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Clipped sums and norms of a contribution over units, on the CPU, in one pass over the counts.
 
 A unit's contribution is the mean over its eligible documents, formed over the union of their words and then clipped
-(docs/privacy.md, rule 1). The loop over units is written once and compiled for each statistic.
+(docs/privacy.md, rule 1). The loop over units is written once and compiled for each statistic. Each contribution
+has one more coordinate, its mass, an eighth of the clip; the sum of masses normalises means (`numerics.lattice`).
 """
 
 from __future__ import annotations

@@ -116,10 +116,10 @@ def _votes(indptr, words, counts, unit_ptr, first, last, hashes, most, votes):
 def count_votes(counts: UnitCounts, threads: int, hashes: np.ndarray, most: int = MOST_WORDS) -> tuple[np.ndarray, int]:
     """Each unit picks at most `most` of its words and votes for each with the share of its documents that hold it.
 
-    `hashes` (n_words,) are the `word_hashes`. A unit's votes are scaled down to norm B if they exceed it. Returns the
-    votes (n_words,) int64, whose l2-sensitivity is B, and the sum over units of the vote that a word held by all
-    documents receives, also of sensitivity B. Their quotient is a document frequency in which every unit counts once.
-    Both are private.
+    `hashes` (n_words,) are the `word_hashes`. A unit's votes are scaled down to norm B = `BOUND` if they exceed it.
+    Returns the votes (n_words,) int64, whose l2-sensitivity is B, and the sum over units of the vote that a word held
+    by all documents receives, also of sensitivity B. Their quotient is a document frequency in which every unit counts
+    once. Both are private.
     """
 
     if len(hashes) != counts.n_words:  # the store has changed; compiled loops check no bounds

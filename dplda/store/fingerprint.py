@@ -75,7 +75,7 @@ class Fingerprinter:
         return Fingerprint(code, self._sketch, _code(self._key, _DOMAIN + b" grouping", *self._units.sums(), code))
 
     def sealed(self, identity: str) -> bytes:
-        """The result as content for `FINGERPRINT`, sealed under the key for the store of this `identity`."""
+        """The result as content for `FINGERPRINT`, with an HMAC that binds it to the store of this `identity`."""
         result = self.result()
         entry = {
             "code": result.code,
@@ -99,7 +99,7 @@ def fingerprint(store: CountStore, key: bytes) -> Fingerprint:
 
 
 def _stored(store: CountStore, key: bytes) -> Fingerprint | None:
-    """The fingerprint in the store's folder, if it was sealed under `key` for this store."""
+    """The fingerprint in the store's folder, if its HMAC under `key` is that of this store."""
     if store.path is None:
         return None
     try:

@@ -2,7 +2,7 @@
 
 A sketch holds the smallest hashes of a corpus's distinct documents (bottom-k sampling: Cohen and Kaplan 2007; Beyer et
 al. 2007). Hashes are pseudorandom. Below the smaller of two sketches' bounds, each sketch therefore holds a uniform
-sample of its documents, and both samples hold all shared documents.
+sample of its documents, and a shared document is in both samples or in neither.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Counts grouped by privacy unit and projected on a vocabulary: the layout in which they are summed.
 
-A unit is grouped wherever its documents are in the store (docs/privacy.md, rule 1). Rows are sorted by vocabulary
-index, so that the arithmetic on one unit depends only on that unit and on released words.
+All documents of a unit are grouped, wherever they are in the store (docs/privacy.md, rule 1). Rows are sorted by
+vocabulary index, so that the arithmetic on one unit depends only on that unit and on released words.
 """
 
 from __future__ import annotations

@@ -159,11 +159,11 @@ def simultaneous_power_method(
     """Find `rank` eigenpairs of the symmetric tensor T (d, d, d) together, by steps Q <- orth([T(I, q_j, q_j)]_j).
 
     The start is close to the result. If w is the average of T(I, u, u) over `probes` random u, T(I, I, w) has the
-    components of T as eigenvectors and about values^2 as eigenvalues. `rounds` of the matrix power method find its
-    leading subspace, and its eigenvectors are the start. Then at most `iterations` tensor steps follow, fewer if no
-    entry changes by more than `tolerance`. There are no restarts, and no deflation, which would accumulate errors.
-    However, components must be nearly orthogonal, and `rank` of them must stand out in T(I, I, w), because nearly equal
-    eigenvalues separate slowly.
+    components of T as eigenvectors and eigenvalues about proportional to values^2. `rounds` of the matrix power method
+    find its leading subspace, and its eigenvectors are the start. Then at most `iterations` tensor steps follow, fewer
+    if no entry changes by more than `tolerance`. There are no restarts, and no deflation, which would accumulate
+    errors. However, components must be nearly orthogonal, and `rank` of them must stand out in T(I, I, w), because
+    nearly equal eigenvalues separate slowly.
 
     Cost: d^2 (d + 1) flops for each of probes + rank * (2 rounds + iterations + 3) vectors. Memory: as
     `robust_power_method` with 2 rank starts. Raises `InputError` unless T is finite, cubic and symmetric and

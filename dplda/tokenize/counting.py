@@ -30,7 +30,7 @@ _SYLLABLE = re.compile("[\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud
 
 @dataclass(frozen=True)
 class WordRule:
-    """Maps a token to the word it counts as: in lower case, or its lemma, if all letters and not a stop word.
+    """Maps a token to the word it counts as: in lower case, or its lemma, if it is all letters and not a stop word.
 
     With `marks`, vowel signs and tone marks after a letter belong to a word, as the scripts of India and Thailand need.
     With `syllables`, one Han character or Hangul syllable can be a word; any other word has at least two letters.

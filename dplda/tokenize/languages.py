@@ -52,9 +52,9 @@ def guess_language(texts: Sequence[str]) -> str | None:
 
 
 def mistaken_language(words: Sequence[str], language: str) -> str | None:
-    """The code of the language of texts, to judge by the `words` that were chosen from them, or None if unclear.
+    """The code of another language than `language` that the words chosen from texts suggest; None if none does.
 
-    The texts were read as `language`, and its own frequent words do not count; the most frequent words come first.
+    The texts were read as `language`, and its own frequent words do not count. The `words` are the most frequent first.
     """
     leading = set(words[:_LEADING])
     found = {code: len(leading & frequent) for code, frequent in _WORDS.items() if code != language}

@@ -1,4 +1,4 @@
-"""Segmenters of languages that do not separate words by white space, from optional packages.
+"""Segmenters of Chinese, Japanese, Korean and Thai, where white space alone does not separate words.
 
 A segmenter maps a text to its tokens, each with its dictionary form. All of them look words up in a dictionary, or in a
 model, that does not change: they learn nothing from the texts, so that the words of a document depend on it alone. They
