@@ -121,9 +121,9 @@ def _edge_parts(value: str) -> dict[str, float]:
 def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any) -> None:
     """Learn topics from CORPUS under a privacy budget, save the model and show the topics.
 
-    CORPUS is a folder of text files, a .jsonl, .json, .csv, .tsv or .parquet file, several such files of one kind
-    or a pattern ('tickets-*.csv'), a bag-of-words file, a store written by `dplda corpus import`, or - for standard
-    input.
+    CORPUS is a .jsonl, .json, .csv, .tsv or .parquet file, several such files of one kind or a pattern
+    ('tickets-*.csv'), a folder of text, PDF, Word or e-mail files, a bag-of-words file, a store written by
+    `dplda corpus import`, or - for standard input.
     """
     seed = _seed(options)
     reading = {**options, "unit_field": _unit_field(options)}

@@ -28,13 +28,41 @@ _UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses
 _ENDS = (".", "?", "?)")  # of a sentence
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True})
+_COMMANDS = {  # in the order in which a newcomer needs them
+    check: "Look at a corpus first: columns, language, the next command.",
+    plan: "Forecast what a budget gives, before any data are read.",
+    fit: "Learn topics from a corpus, and show them.",
+    topics: "Show the topics of a run.",
+    report: "Write one HTML page about runs, to show to others.",
+    export: "Write a released model for other tools.",
+    runs: "List runs, and show what each stage spent.",
+    budget: "Show and set budgets, and check the ledger.",
+    corpus: "Prepare corpora, and show their public facts.",
+    compare: "Compare noise placements and budgets on one corpus.",
+    audit: "Attack the guarantee, to measure whether it holds.",
+    transform: "Infer topics of single documents: NOT PRIVATE.",
+}
+
+
+class _Ordered(click.Group):
+    """A group whose help lists commands in the order in which they were added."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        return list(self.commands)
+
+
+@click.group(
+    cls=_Ordered,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
+)
 @click.version_option(__version__, "--version", "-V", prog_name="dplda")
 def cli() -> None:
     """Learn topics from private text, and release only what is differentially private."""
 
 
-for _command in (check, fit, compare, plan, topics, report, runs, budget, corpus, transform, export, audit):
+for _command, _summary in _COMMANDS.items():
+    _command.short_help = _summary
     cli.add_command(_command)
 
 
