@@ -34,6 +34,7 @@ from dplda.progress import NoProgress, Progress
 from dplda.store.fingerprint import fingerprint
 from dplda.store.sketches import Fingerprint
 
+_COMMON = 0.5  # share of the documents from which on a word tells their language
 UNNAMED = "unnamed"  # dataset of corpora without a name; they share one budget, so that none escapes the ledger
 
 
@@ -360,23 +361,24 @@ def _words(gate: Gate, request: Request) -> WordFrequencies:
     if request.settings.vocabulary.words is not None:
         return gate.word_frequencies()
     released = gate.choose_words()
-    _refuse_other_language(released.words, request.corpus.reading)
+    _refuse_other_language(released, request.corpus.reading)
     modelled = modelled_words(released, request.settings)
     gate.use_words(modelled.words)
     return modelled
 
 
-def _refuse_other_language(words: Sequence[str], reading: Mapping[str, Any]) -> None:
-    """Raise `UnsupportedByData` if the chosen `words` show that the documents are in another language."""
+def _refuse_other_language(released: WordFrequencies, reading: Mapping[str, Any]) -> None:
+    """Raise `UnsupportedByData` if the chosen words show that most documents are in another language."""
     language = reading.get("language")
     if language is None:
         return
     from dplda.tokenize.languages import mistaken_language
 
-    other = mistaken_language(words, language)
+    common = [word for word, share in zip(released.words, released.frequencies, strict=True) if share > _COMMON]
+    other = mistaken_language(common, language)
     if other is not None:
         raise UnsupportedByData(
-            f"many of the chosen words are stop words of language {other!r}, and the documents were read as "
+            f"the words in most documents seem to be stop words of language {other!r}, and the documents were read as "
             f"{language!r}. Read them with --language {other} (`dplda check` guesses the language without charge)."
         )
 

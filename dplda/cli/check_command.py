@@ -8,7 +8,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from dplda.cli.options import READING_NAMES, corpus_argument, json_option, read,
 from dplda.errors import InputError
 from dplda.readers.columns import TEXT_NAMES, ReadOptions, plainly_named
 from dplda.readers.paths import STANDARD_INPUT, find_paths
+from dplda.readers.records import DOCUMENT_TEXT
 from dplda.tokenize.languages import UNSPACED, guess_language
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ _UNIT_NAME = re.compile(
 class Report:
     """What `dplda check` found. `problems` would make a fit fail; `remarks` would not.
 
-    `people` is the column, if there is one, that seems to name people with several documents.
+    `people` is the column, if there is one, that seems to name people with several documents, and `price` what a run
+    would cost, in words.
     `options` are those that say how to read the corpus, given or suggested.
     """
 
@@ -47,6 +49,8 @@ class Report:
     text_field: str | None = None
     unit_candidates: list[str] = field(default_factory=list)
     people: str | None = None
+    price: str | None = None
+    any_unit: bool = True
     language: str | None = None
     problems: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -69,7 +73,8 @@ def check(corpus: tuple[str, ...], as_json: bool, **options: Any) -> None:
 
 def show(report: Report, *, as_json: bool) -> None:
     """Print `report`, and end the command with status 2 if there are problems."""
-    if (as_json or not _is_screen()) and not plainly_named([column.name for column in report.columns]):
+    names = [column.name for column in report.columns if column.name != DOCUMENT_TEXT]
+    if (as_json or not _is_screen()) and not plainly_named(names):
         report = _without_names(report)
     if as_json:
         print_json(_record(report))
@@ -84,30 +89,35 @@ def _without_names(report: Report) -> Report:
     told = (
         f"{len(report.columns)} columns have no plain names, which only a terminal shows: does the file have a header?"
     )
-    return replace(report, columns=[], text_field=None, unit_candidates=[], command=None, remarks=[told])
+    kept = {name: getattr(report, name) for name in ("sample", "language", "problems", "price")}
+    return Report(**kept, remarks=[told])
 
 
-def examine(corpus: Sequence[str], options: dict[str, Any], extra: Sequence[str] = ()) -> Report:
-    """Look at the files named `corpus` with the reading `options`; `extra` are added to the command that is shown."""
+def examine(
+    corpus: Sequence[str], options: dict[str, Any], extra: Sequence[str] = (), *, any_unit: bool = True
+) -> Report:
+    """Look at the files named `corpus` with the reading `options`; `extra` are added to the command that is shown.
+
+    Unless `any_unit`, the unit was chosen, and no other one is suggested.
+    """
     if STANDARD_INPUT in corpus:
         raise InputError("check looks at files. Write standard input to a file first.")
     chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
     paths = find_paths(list(corpus))
-    report = Report()
+    report = Report(any_unit=any_unit)
     if len(paths) == 1 and os.path.isfile(paths[0] / _STORE):
         report.remarks.append("This is a prepared store: its documents were read when it was imported.")
     else:
         _look(paths, chosen, report)
         chosen = _suggest(chosen, report)
-    report.options = chosen
+    report.options = chosen if report.people is None else chosen | {"unit_field": report.people}
     try:
         read([os.fspath(path) for path in paths], chosen)
     except InputError as error:
         if not report.problems:
             report.problems.append(str(error))
     if not report.problems:
-        unit = {} if report.people is None else {"unit_field": report.people}
-        report.command = _command(corpus, chosen | unit, extra)
+        report.command = _command(corpus, report.options, extra)
     return report
 
 
@@ -130,7 +140,7 @@ def _look(paths: Sequence[Path], chosen: dict[str, Any], report: Report) -> None
 def _suggest(chosen: dict[str, Any], report: Report) -> dict[str, Any]:
     """The options to give: those that were given, and the column and language that the sample shows."""
     suggested = dict(chosen)
-    if report.text_field is not None and report.text_field not in ("text", "(the document)"):
+    if report.text_field is not None and report.text_field not in ("text", DOCUMENT_TEXT):
         suggested["text_field"] = report.text_field
     if "language" not in chosen and report.language not in (None, "en"):
         suggested["language"] = report.language
@@ -204,10 +214,10 @@ def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: Report
 def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
     facts = {column.name: column for column in report.columns}
     unit = chosen.get("unit_field")
-    if unit is None:
+    if unit is None and report.any_unit:
         report.unit_candidates = list(_unit_candidates(report))[:3]
         report.people = next((name for name in report.unit_candidates if _names_people(facts[name])), None)
-    elif unit in facts and report.sample is not None and report.sample.rows:
+    elif unit is not None and unit in facts and report.sample is not None and report.sample.rows:
         column = facts[unit]
         if column.null_share == 1:
             report.problems.append(f"Column {unit!r} has no values in the sample, so no document belongs to a unit.")
@@ -305,6 +315,8 @@ def _tell(report: Report) -> None:
             "Each document is protected by itself. To protect people with several documents, name their column with "
             f"--unit-field; candidates: {', '.join(report.unit_candidates)}. The first run fixes this choice."
         )
+    if report.price:
+        say(report.price)
     if report.command:
         say("Next:")
         say(f"  {report.command}")
@@ -340,6 +352,8 @@ def _record(report: Report) -> dict[str, Any]:
         ],
         "text_field": report.text_field,
         "unit_candidates": report.unit_candidates,
+        "people": report.people,
+        "price": report.price,
         "language": report.language,
         "remarks": report.remarks,
         "problems": report.problems,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -182,24 +181,24 @@ def _dry_run(
         words=None if words is None else tuple(words),
         simulate_seed=seed,
     )
-    report = examine(corpus, options, _other_words())
+    report = examine(corpus, options, _other_words(), any_unit=options["unit"] is None)
     if not report.problems:
         source = read(corpus, report.options)
+        public_words(options["vocabulary"], source)  # of the language of CORPUS
         request = Request(source, settings, options["dataset"] or source.name or UNNAMED)
         with TemporaryDirectory() as empty:
-            report.remarks.append(_price(request, find_ledger(ledger_path) or open_ledger(Path(empty, "ledger.db"))))
+            report.price = _price(request, find_ledger(ledger_path) or open_ledger(Path(empty, "ledger.db")))
     show(report, as_json=as_json)
 
 
 def _price(request: Request, ledger: Ledger) -> str:
     """What the run would take of its dataset's budget, in words. Raises `BudgetRefused` if that is too much."""
     quote = request.quote(ledger)
-    if quote.dataset.grant.unbounded:
+    if quote.more is None:
         return f"Dataset {request.dataset} may spend without limit."
-    more = math.floor((quote.left - quote.cost.mu_squared) / quote.cost.mu_squared)
     return (
         f"This run would take {quote.share:.1%} of the budget of dataset {request.dataset} "
-        f"({quote.dataset.grant}), which leaves room for about {more:,} more like it."
+        f"({quote.dataset.grant}), which leaves room for about {quote.more - 1:,} more like it."
     )
 
 

@@ -142,8 +142,8 @@ _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.op
     "pattern": {
         "metavar": "GLOB",
         "multiple": True,
-        "callback": lambda context, parameter, patterns: ",".join(patterns) or None,
-        "help": "In a folder, read only files that match, for example '*.csv'; several are separated by commas.",
+        "callback": lambda context, parameter, patterns: "|".join(patterns) if patterns else None,
+        "help": "In a folder, read only files that match, for example '*.csv' or '*.pdf|*.eml'; may be repeated.",
     },
 }
 READING_NAMES = tuple(Reading.__annotations__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import shlex
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -178,7 +179,8 @@ def show_topics(model: TopicModel, top: int = 10, *, noise: bool = False) -> Non
         (t["topic"], t["verdict"] or "–", f"{t['prevalence']:.1%}", " ".join(word for word, _ in t["words"]))
         for t in listed
     )
-    table(("topic", "verdict", "share", "words"), rows, wide="words")
+    if listed:
+        table(("topic", "verdict", "share", "words"), rows, wide="words")
     if not model.verdicts:
         return
     say("Verdicts: a clear topic would probably be found without noise, too; a weak one perhaps; noise probably not.")
@@ -191,7 +193,8 @@ def show_topics(model: TopicModel, top: int = 10, *, noise: bool = False) -> Non
         )
     if hidden:
         run = model.parameters.get("run", "RUN")
-        say(f"{hidden} of {len(every)} topics are noise and not listed. To see them: dplda topics {run} --all")
+        name = shlex.quote(str(run))
+        say(f"{hidden} of {len(every)} topics are noise and not listed. To see them: dplda topics {name} --all")
 
 
 def _write_csv(model: TopicModel, top: int, path: Path) -> None:

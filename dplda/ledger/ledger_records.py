@@ -293,14 +293,14 @@ class DatasetRecord:
     @property
     def remaining_text(self) -> str:
         """The largest run that the grant still admits, in words; its epsilon is rounded down."""
-        if self.grant.unbounded:
+        if math.isinf(self.capacity.mu_squared):
             return "spending has no limit"
-        delta, left = DEFAULTS.privacy.delta, max(0.0, self.grant.capacity.mu_squared - self.spent.mu_squared)
+        delta, left = DEFAULTS.privacy.delta, max(0.0, self.capacity.mu_squared - self.spent.mu_squared)
         epsilon = accountant.gaussian_epsilon(math.sqrt(left), delta * (1 - accountant.FAILURE_SHARE))
-        failure = self.grant.capacity.delta - self.spent.delta
-        scarce = f", and failure probability {failure:.2g}" if failure < accountant.FAILURE_SHARE * delta else ""
+        failure = max(0.0, self.capacity.delta - self.spent.delta)
+        scarce = f" and failure probability {failure:.2g}" if failure < accountant.FAILURE_SHARE * delta else ""
         return (
-            f"one more run may have up to epsilon {math.floor(1000 * epsilon) / 1000:g} at delta {delta:g}{scarce} "
+            f"one more run may have up to epsilon {math.floor(1000 * epsilon) / 1000:g}{scarce} at delta {delta:g} "
             "(several runs spend less than the sum of their epsilons)"
         )
 
@@ -358,9 +358,14 @@ class Quote:
 
     @property
     def share(self) -> float:
-        """The share of the filter's whole capacity that `cost` takes; 0 if unbounded."""
-        grant = self.dataset.grant
-        return 0.0 if grant.unbounded else self.cost.share_of(grant.capacity)
+        """The share of the filters' whole capacity that `cost` takes; 0 if unbounded."""
+        capacity = self.dataset.capacity
+        return 0.0 if math.isinf(capacity.mu_squared) else self.cost.share_of(capacity)
+
+    @property
+    def more(self) -> int | None:
+        """How many runs of this cost fit the filters; None if unlimited."""
+        return replace(self.dataset, run_cost=self.cost).more_runs
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; an infinite cost is null.
@@ -372,8 +377,7 @@ class Quote:
     @property
     def left(self) -> float:
         """The sum of squared GDP parameters that is left; infinite if unbounded."""
-        grant = self.dataset.grant
-        return math.inf if grant.unbounded else max(0.0, grant.capacity.mu_squared - self.dataset.spent.mu_squared)
+        return max(0.0, self.dataset.capacity.mu_squared - self.dataset.spent.mu_squared)
 
 
 @dataclass(frozen=True, kw_only=True)

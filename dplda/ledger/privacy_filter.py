@@ -198,6 +198,8 @@ def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord, runs: in
         )
     taken = math.ceil(1000 * _gaussian_epsilon(run.cost.mu_squared, run)) / 1000
     request = f"this run: it was requested at epsilon {run.epsilon:g}, delta {run.delta:g}, and takes"
+    if math.isinf(run.epsilon):
+        request = f"this run: at delta {run.delta:g} it takes"
     if runs > 1:
         request = f"these {runs} runs: at delta {run.delta:g} they take, in all,"
     late = ". A larger grant keeps its guarantee only if --then listed it before the first output"

@@ -88,7 +88,8 @@ def cache_folder() -> str | None:
     compiler = hashlib.sha256(repr((numba.__version__, sys.version, *processor)).encode()).hexdigest()[:16]
     folder = base / digest(path for pattern in _SOURCES for path in PACKAGE.glob(pattern)) / compiler
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for place in (*reversed(folder.parents), folder):
+            place.mkdir(mode=0o700, exist_ok=True)  # `parents=True` would give only the last one this mode
     except OSError:
         return None
     return str(folder) if os.access(folder, os.W_OK | os.X_OK) else None

@@ -373,7 +373,7 @@ def _enough_words(settings: FitSettings, events: Sequence[Event], documents: int
     """Whether a typical corpus of `documents` is expected to give the words that the topics need."""
     noise = _Noise(documents, _multipliers(events), settings.privacy.adjacency == "replace")
     words, _ = _words(noise, ForecastInputs(settings, documents), sum(event.delta for event in events))
-    return len(words.frequencies) >= chosen_words_needed(settings)
+    return len(words.frequencies) >= settings.model.least_words
 
 
 def least_epsilon(inputs: ForecastInputs, kind: ReferenceCorpus) -> float | None:

@@ -16,6 +16,7 @@ from dplda.readers.document_worker import extract_texts
 from dplda.readers.files import MAX_BYTES, check_encoding, decode, reading
 from dplda.readers.records import Defect, TextRecord, TextSource, document_key
 
+PATTERN_SEPARATOR = "|"  # which fnmatch gives no meaning
 _LITTER = ("thumbs.db", "desktop.ini")  # written by Windows
 
 
@@ -72,7 +73,7 @@ def list_files(folder: Path, pattern: str | None = None) -> list[Path]:
 def choose_files(folder: Path, files: Sequence[Path], pattern: str | None) -> list[Path]:
     """Those of the `files` in `folder`, sorted, whose names or relative paths match one of the patterns in `pattern`.
 
-    Commas separate patterns.
+    `PATTERN_SEPARATOR` separates patterns.
 
     Raises `InputError` if no file is left.
     """
@@ -94,7 +95,7 @@ def is_litter(name: str) -> bool:
 
 def _matches(file: Path, folder: Path, patterns: str) -> bool:
     names = file.name, file.relative_to(folder).as_posix()
-    return any(fnmatch(name, pattern.strip()) for name in names for pattern in patterns.split(","))
+    return any(fnmatch(name, pattern) for name in names for pattern in patterns.split(PATTERN_SEPARATOR))
 
 
 def _is_file(path: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from dplda.readers.counted_files import ldac_source, mtx_source, npz_source, svm
 from dplda.readers.delimited import csv_source, tsv_source
 from dplda.readers.document_text import DOCUMENT_ENDINGS, is_document
 from dplda.readers.files import is_archive, without_compression
-from dplda.readers.folder import choose_files, document_source, folder_source, list_files
+from dplda.readers.folder import PATTERN_SEPARATOR, choose_files, document_source, folder_source, list_files
 from dplda.readers.parquet import parquet_source
 from dplda.readers.paths import common_name
 from dplda.readers.records import Source, TextSource
@@ -186,6 +187,9 @@ def _locate_folder(folder: Path, options: ReadOptions, format: str | None) -> Lo
         files = choose_files(archive, list_members(archive), options.pattern)
     kind = format or _kind(folder, files)
     if kind == "folder":
+        packed = next((file for file in files if archive is not None and is_document(file)), None)
+        if packed is not None:
+            raise InputError(f"{packed} is a document in an archive. Unpack the archive and name the folder.")
         _refuse_unreadable(folder, files)
         return Located(kind, files, folder, archive)
     if os.path.isdir(folder / _DELTA_LOG):
@@ -209,8 +213,8 @@ def _refuse_unreadable(folder: Path, files: Sequence[Path]) -> None:
         endings = Counter(file.suffix.lower() for file in unreadable)
         listed = ", ".join(f"{n:,} {ending}" for ending, n in endings.most_common())
         others = {file.suffix for file in files} - {file.suffix for file in unreadable} - {""}
-        pattern = ",".join(f"*{ending}" for ending in sorted(others)[:_LISTED_ENDINGS])
-        choose = f", or read the other files: --pattern '{pattern}'" if pattern else ""
+        pattern = PATTERN_SEPARATOR.join(f"*{ending}" for ending in sorted(others)[:_LISTED_ENDINGS])
+        choose = f", or read others, as with --pattern {shlex.quote(pattern)}" if pattern else ""
         raise InputError(
             f"{folder} holds files that are not text and have no reader ({listed}), such as "
             f"{unreadable[0].relative_to(folder)}. Move them out of the folder, or convert them to text, PDF or .docx"

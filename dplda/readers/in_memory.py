@@ -45,7 +45,7 @@ def texts_source(texts: Iterable[Any], options: ReadOptions) -> TextSource:
     if (column := _typed_column(texts)) is not None:
         return table_source(pa.table({TEXT_NAMES[0]: column}), options)
     once = iter(texts) is texts or iter(texts) is iter(texts)
-    if not once:
+    if not once and isinstance(texts, Sized):  # other objects may go on where they stopped
         _text_columns(list(islice(texts, _SAMPLED_RECORDS)), options)
     read = _reading_once(texts) if once else lambda: texts
 

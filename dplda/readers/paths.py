@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -94,8 +95,9 @@ def _sweep(root: Path, seconds: int = 86_400) -> None:
     """Remove the spools of processes that have ended, if they are older than `seconds`."""
     for folder in root.glob("stdin-*"):
         owner = _SPOOL.match(folder.name)
-        if owner and not _runs(int(owner[1])) and folder.stat().st_mtime < time.time() - seconds:
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # another process removed it
+            if owner and not _runs(int(owner[1])) and folder.stat().st_mtime < time.time() - seconds:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _runs(process: int) -> bool:

@@ -24,7 +24,7 @@ class Reading(TypedDict, total=False):
     - `delimiter`: the character between the fields of a CSV file (a comma, or what its header shows), or ``tab``.
     - `multiline`: does nothing; line breaks inside quotation marks are read unless `one_line`.
     - `encoding`: the text encoding, a Python codec name.
-    - `pattern`: read only the files of a folder whose names match, such as ``"*.csv"`` or ``"*.pdf,*.eml"``.
+    - `pattern`: read only the files of a folder whose names match, such as ``"*.csv"`` or ``"*.pdf|*.eml"``.
     """
 
     format: str | None

@@ -15,6 +15,7 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
+DOCUMENT_TEXT = "(the document)"  # the name shown for the text of formats without columns
 MAX_CHARACTERS = 25_000_000  # maximum characters of a document, to limit memory; a longer one contributes nothing
 MAX_COUNT = 2**31 - 1  # occurrences of one word in one document that the store's int32 can hold
 UNIT_BYTES = 16

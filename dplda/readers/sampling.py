@@ -19,11 +19,10 @@ from dplda.readers.delimited import table_records
 from dplda.readers.files import without_compression
 from dplda.readers.formats import Located, locate, open_located
 from dplda.readers.parquet import first_rows, table_schema
-from dplda.readers.records import Defect, TextSource
+from dplda.readers.records import DOCUMENT_TEXT, Defect, TextSource
 from dplda.readers.text_lines import json_records
 
-DOCUMENT_TEXT = "(the document)"  # the name shown for the text of formats without columns
-_RECORDS, _CHARACTERS = 1000, 1 << 24  # maximum size of a sample
+_RECORDS, _CHARACTERS, _BYTES = 1000, 1 << 24, 1 << 24  # maximum size of a sample
 _SLOW_RECORDS = 200  # and of one whose text must be extracted
 _EXAMPLES, _EXAMPLE_CHARACTERS = 2, 24
 
@@ -39,7 +38,7 @@ class Raw(NamedTuple):
 class Sample:
     """The first `rows` of a corpus. `types` are the declared types of columns, empty where the format has none.
 
-    `names` are those of its columns; in JSON, of the fields that at least half of the rows have, and `n_rare` is the
+    `names` are those of its columns; in JSON, of the fields that more than half of the rows have, and `n_rare` is the
     number of the other ones, whose names may be content.
     `total` is the exact number of records if it is known, `estimate` an extrapolation from the sample otherwise.
     """
@@ -80,12 +79,12 @@ def read_sample(paths: Path | Sequence[Path], options: ReadOptions, format: str 
         rows.append(record.values)
         n_bytes += record.n_bytes
         characters += sum(len(value) for value in record.values.values() if isinstance(value, str))
-        if characters > _CHARACTERS:
+        if characters > _CHARACTERS or n_bytes > _BYTES:
             break
     else:
         whole = len(rows) + defects < _RECORDS or next(records, None) is None
     fields = Counter(name for row in rows for name in row)
-    usual = tuple(name for name, number in fields.items() if 2 * number >= len(rows))
+    usual = tuple(name for name, number in fields.items() if 2 * number > len(rows) and number >= min(2, len(rows)))
     n_rare = 0 if names else len(fields) - len(usual)
     total = len(rows) + defects if total is None and whole and located.kind not in _COUNTED else total
     return Sample(

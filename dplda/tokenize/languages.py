@@ -56,6 +56,8 @@ def mistaken_language(words: Sequence[str], language: str) -> str | None:
 
     The texts were read as `language`, and its own frequent words do not count. The `words` are the most frequent first.
     """
+    if language not in _WORDS:  # without a list of its own, its words may be taken for those of another language
+        return None
     leading = set(words[:_LEADING])
     found = {code: len(leading & frequent) for code, frequent in _WORDS.items() if code != language}
     best = max(found, key=found.__getitem__)

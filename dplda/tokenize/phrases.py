@@ -7,7 +7,7 @@ them are counted, and the vocabulary of a run is chosen from words and phrases a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Protocol
 
@@ -47,18 +47,23 @@ class PhraseTokens:
     def pieces(self, text: str) -> list[str]:
         """The words and phrases of `text`. Raises `ValueError` if there are more than four million."""
         found: list[str] = []
+        for run in self._runs(text):
+            found += phrases(run, self._longest)
+            if len(found) > _MOST_PIECES:
+                raise ValueError("too many phrases")
+        return found
+
+    def _runs(self, text: str) -> Iterator[list[str]]:
+        """The words of `text` in runs, at whose ends a phrase ends."""
         for paragraph in _PARAGRAPH.split(text):
             run: list[str] = []
             for word in chain.from_iterable(map(self._sequence, self._tokens.split(paragraph))):
                 if word and len(run) < _LONGEST_RUN:
                     run.append(word)
-                    continue
-                found += phrases(run, self._longest)
-                run = [word] if word else []
-                if len(found) > _MOST_PIECES:
-                    raise ValueError("too many phrases")
-            found += phrases(run, self._longest)
-        return found
+                else:
+                    yield run
+                    run = [word] if word else []
+            yield run
 
     def words(self, piece: str) -> list[str]:
         """A piece is a word or a phrase."""

@@ -5,6 +5,7 @@ The pool is loky's, because `multiprocessing` would run a user's unguarded scrip
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 from dplda.readers.reading_options import Tokenization
 from dplda.readers.records import CountedDocuments, Defect, TextRecord
 from dplda.tokenize.counting import Counts, Tokens, WordCounter
+from dplda.tokenize.segmenters import is_segmented
 
 _CHUNK_DOCUMENTS = 4096
 _CHUNK_CHARACTERS = 1 << 21
@@ -55,7 +57,8 @@ def count_words(
     chunks = _chunks(records, most or _CHUNK_DOCUMENTS)
     first = list(islice(chunks, _SMALL_CHUNKS))
     processes = processes or min(joblib.cpu_count(), _MAX_PROCESSES)
-    if processes == 1 or len(first) < _SMALL_CHUNKS:
+    in_native_code = is_segmented(tokenization.language) and tokenization.tokenizer != "fast"
+    if not in_native_code and (processes == 1 or len(first) < _SMALL_CHUNKS):
         counter = WordCounter(tokens)
         for chunk in chain(first, chunks):
             yield _assemble(chunk, counter.count([record.text for record in chunk.records]))
@@ -85,7 +88,9 @@ _here: list[WordCounter] = []  # the counter of a worker process
 
 
 def _begin(tokens: Tokens) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles interrupts
+    """Start a worker. Its parent handles interrupts, and native code that fails may quote text: it says nothing."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     _here.append(WordCounter(tokens))
 
 

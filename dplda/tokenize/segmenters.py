@@ -7,10 +7,8 @@ write neither logs nor caches.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from threading import local
 from typing import NamedTuple
 
@@ -50,7 +48,7 @@ class SegmentedTokens:
     def __init__(self, language: str, word: WordRule) -> None:
         self._language = language
         self._word = word
-        self._segment = _segment(language)
+        _segment(language)
 
     def __reduce__(self) -> tuple[type[SegmentedTokens], tuple[str, WordRule]]:
         """Pickle the arguments only; another process loads its own dictionary."""
@@ -71,28 +69,13 @@ class SegmentedTokens:
     def sequence(self, part: str) -> list[str]:
         """The words of `part` in their order; an empty string stands for anything else."""
         try:
-            with _silent():
-                tokens = self._segment(part)
+            tokens = _segment(self._language)(part)
         except (Exception, KeyboardInterrupt, SystemExit):
             raise
         except BaseException:  # a panic of a segmenter in Rust, which may be unusable now
             _here.made.pop(self._language, None)
-            self._segment = _segment(self._language)
             raise ValueError("the segmenter failed") from None
         return [self._word(token.text, token.base) for token in tokens]
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Discard what is written to standard error: native code reports failures there, with the text that it read."""
-    kept = os.dup(2)
-    try:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 def parts(text: str) -> Iterator[str]:

@@ -91,6 +91,38 @@ def test_a_dry_run_prices_the_run_and_refuses_what_the_budget_does_not_allow(dpl
     assert "may spend without limit" in dplda(*run, 2).out
 
 
+def test_a_first_line_that_is_a_document_is_not_shown_as_a_name_of_people(dplda, home: Path) -> None:
+    rows = "".join(f"some words here {n},answer {n % 3}\n" for n in range(400))
+    (home / "n.csv").write_text(f"I have had pain,my name is {SECRET} and I am ill\n{rows}")
+    for more in (("check",), ("check", "--json"), ("fit", "--dry-run"), ("fit", "--dry-run", "--json")):
+        answer = dplda(more[0], "n.csv", *more[1:])
+        assert SECRET not in answer.out + answer.err
+
+
+def test_a_folder_is_judged_in_a_pipe_too(dplda, home: Path) -> None:
+    (home / "de").mkdir()
+    for number in range(9):
+        (home / "de" / f"{number}.txt").write_text(GERMAN)
+    record = dplda("check", "de", "--json").json
+    assert record["language"] == "de"
+    assert record["command"] == "dplda fit de --language de"
+    priced = dplda("fit", "de", "--dry-run", "--json").json
+    assert "leaves room for about 18 more" in priced["price"]
+
+
+def test_a_unit_that_was_chosen_is_kept(dplda, home: Path) -> None:
+    write_csv(home / "k.csv")
+    typed = ("fit", "k.csv", "--text-field", "Beschwerde", "--dry-run")
+    assert "--unit-field" not in dplda(*typed, "--unit", "document").out.splitlines()[-1]
+    assert "--unit-field Kunde" in dplda(*typed).out.splitlines()[-1]
+
+
+def test_the_price_counts_failure_probabilities_and_datasets_that_share_documents(dplda, home: Path) -> None:
+    write_csv(home / "k.csv")
+    shown = dplda("fit", "k.csv", "--text-field", "Beschwerde", "--dry-run", "--epsilon", "0.3").out
+    assert "room for about 99 more" in shown  # 1e-9 each, of 1e-7
+
+
 def test_fields_of_few_records_are_counted_and_not_named(dplda, home: Path) -> None:
     (home / "odd.jsonl").write_text(jsonl({"text": "a b c"}, {"text": "a b c", SECRET: 1}, {"text": "b c d"}))
     answer = dplda("check", "odd.jsonl", "--json")

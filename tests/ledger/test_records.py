@@ -72,7 +72,7 @@ def test_remaining_is_the_share_of_the_filter(ledger):
 
 def test_what_is_left_is_an_epsilon_and_a_failure_probability_that_is_scarce(ledger):
     spend(ledger, events=[gaussian(mu_squared=0.1, delta=9.2e-8)])
-    assert "at delta 1e-06, and failure probability 8e-09 (" in ledger.dataset("reviews").remaining_text
+    assert "and failure probability 8e-09 at delta 1e-06 (" in ledger.dataset("reviews").remaining_text
     ledger.grant("reviews", unbounded=True)
     assert ledger.dataset("reviews").remaining_text == "spending has no limit"
 

@@ -199,3 +199,10 @@ def test_an_archive_is_a_corpus_that_is_cached_by_its_own_size_and_time(tmp_path
     assert (corpus.name, corpus.open().n_documents) == ("place", 2)
     packed(tmp_path, ending, {"a.csv": b"text\napple pear\n", "b.csv": b"text\nplum\nfig\n"})
     assert dplda.read_corpus(path, tokenizer="fast", cache=tmp_path / "c").open().n_documents == 3
+
+
+@every
+def test_documents_from_which_text_must_be_extracted_are_refused_by_their_names(tmp_path: Path, ending: str) -> None:
+    path = packed(tmp_path, ending, {"a.txt": b"one", "letters/b.pdf": b"%PDF"})
+    with pytest.raises(InputError, match=r"letters/b\.pdf is a document in an archive\. Unpack the archive"):
+        open_source(path, ReadOptions())

@@ -79,5 +79,5 @@ def test_what_windows_and_office_leave_in_folders_is_not_read(tmp_path: Path) ->
     assert [file.name for file in list_files(tmp_path)] == ["letter.txt"]
 
 
-def test_several_patterns_are_separated_by_commas(folder: Path) -> None:
-    assert [path.name for path in list_files(folder, "*.md, *.txt,b")] == ["b", "a.txt"]
+def test_several_patterns_are_separated_by_bars(folder: Path) -> None:
+    assert [path.name for path in list_files(folder, "*.md|*.txt|b")] == ["b", "a.txt"]

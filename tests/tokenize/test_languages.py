@@ -21,6 +21,11 @@ def test_texts_read_in_another_language_are_noticed_and_no_others(written: str, 
     assert mistaken_language(chosen(written, read, 60), read) == (None if written == read else written)
 
 
+def test_a_language_whose_words_are_not_known_is_believed() -> None:
+    assert mistaken_language(chosen("da", "nn", 60), "nn") is None
+    assert mistaken_language(chosen("en", "xx", 60), "xx") is None
+
+
 def test_words_of_a_subject_are_no_mistake() -> None:
     assert mistaken_language(wordlists.english(5000), "en") is None
     assert mistaken_language([], "en") is None

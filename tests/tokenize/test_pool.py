@@ -118,3 +118,17 @@ def test_a_script_without_a_main_guard_can_use_processes(tmp_path: Path) -> None
     command = [sys.executable, "-W", "error::UserWarning", script]
     done = subprocess.run(command, capture_output=True, timeout=120, env=environment)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(("language", "apart"), [("en", False), ("zh", True)])
+def test_native_segmenters_read_few_documents_in_another_process_too(monkeypatch, language: str, apart: bool) -> None:
+    used = []
+    monkeypatch.setattr(pool, "_count_in_pool", lambda *_: used.append("pool") or iter(()))
+    list(count_words(RECORDS[:2], Tokenization(language=language), processes=1))
+    assert bool(used) == apart
+
+
+def test_a_worker_says_nothing_whatever_its_native_code_reports() -> None:
+    script = "import os; from dplda.tokenize import pool; pool._begin(None); os.write(2, b'words of a document')"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
