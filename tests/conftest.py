@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from handmade import make_model
 from hypothesis import settings
@@ -10,9 +12,16 @@ from dplda.model import TopicModel
 
 # How long one example takes says nothing on machines that others use, too. The same examples in every run: a change is
 # not refused for what it did not touch. scripts/prove looks for new ones.
-settings.register_profile("quick", deadline=None, max_examples=25, derandomize=True)
-settings.register_profile("thorough", deadline=None, max_examples=250)
+settings.register_profile("quick", deadline=None, max_examples=15, derandomize=True)
+settings.register_profile("thorough", deadline=None, max_examples=400)
 settings.load_profile("quick")
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector leave alone what was imported, which it would look at again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 SHARED = {"ran", "killed", "full", "show"}  # fixtures of a module that take seconds
