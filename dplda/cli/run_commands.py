@@ -194,7 +194,8 @@ def show_topics(model: TopicModel, top: int = 10, *, noise: bool = False) -> Non
     if hidden:
         run = model.parameters.get("run", "RUN")
         name = shlex.quote(str(run))
-        say(f"{hidden} of {len(every)} topics are noise and not listed. To see them: dplda topics {name} --all")
+        what = "topic is" if hidden == 1 else "topics are"
+        say(f"{hidden} {what} noise and not listed. To see all {len(every)}: dplda topics {name} --all")
 
 
 def _write_csv(model: TopicModel, top: int, path: Path) -> None:
