@@ -353,7 +353,7 @@ def _size(gate: Gate, request: Request) -> float:
         gate.use_words(public)
     documents = gate.size()
     if not request.placement.reason:
-        require_documents(request.settings, request.events, documents)
+        require_documents(request.settings, request.events, documents, request.corpus.unit)
     return documents
 
 

@@ -332,8 +332,8 @@ def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float
     return float(std / top), reference_corpora.TOP_WORD * mass * text.held / k
 
 
-def require_documents(settings: FitSettings, events: Sequence[Event], documents: float) -> None:
-    """Raise `UnsupportedByData` if a run of `events` whose released noisy size is `documents` is hopeless.
+def require_documents(settings: FitSettings, events: Sequence[Event], documents: float, unit: str) -> None:
+    """Raise `UnsupportedByData` if a run of `events` whose noisy number of units is `documents` is hopeless.
 
     That is so if fewer words than the topics need are expected in a corpus with 1.5 times as many documents as the
     upper limit of the size (two standard deviations of its noise). Depends on the release and on public numbers alone.
@@ -352,12 +352,13 @@ def require_documents(settings: FitSettings, events: Sequence[Event], documents:
     enough = _least(lambda number: _enough_words(settings, events, math.ceil(number)), _DOCUMENTS)
     budget = _least(by_budget, RANGES["epsilon"])
     ways = [] if budget is None else [f"epsilon {rounded_up(budget)}"]
-    ways += [] if enough is None else [f"{rounded_up(enough)} documents"]
+    counted = "documents" if unit == "document" else f"different values of {unit}"
+    ways += [] if enough is None else [f"{rounded_up(enough)} {counted}"]
     topics = "topics" if settings.model.topics == "auto" else f"{settings.model.topics} topics"
     limit = settings.vocabulary.max_document_frequency
     limited = "" if limit is None else f" that are in at most {limit:.2%} of the documents"
     raise UnsupportedByData(
-        f"the corpus has about {max(0, round(documents)):,} documents (noisy, standard deviation {std:,.0f}), too few "
+        f"the corpus has about {max(0, round(documents)):,} {counted} (noisy, standard deviation {std:,.0f}), too few "
         f"at epsilon {settings.privacy.epsilon:g} to choose the words{limited} for {topics} privately. It needs at "
         f"least {' or '.join([*ways, 'a public word list (--vocabulary)'])}, or fewer topics."
     )
