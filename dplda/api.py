@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from dplda.accounting.accountant import cost, run_epsilon
+from dplda.accounting.accountant import Cost, cost, run_epsilon
 from dplda.accounting.budget_plan import calibrate, exact_events
 from dplda.accounting.events import Event, PrivacyStatement, at_least, base_of, merged
 from dplda.config import DEFAULTS, FitSettings
@@ -338,12 +338,15 @@ def _spent(request: Request, recorder: Recorder, charged: Sequence[Event]) -> st
     recorded = "" if isinstance(recorder, _Unrecorded) else f"recorded as run {recorder.run}"
     if request.reason:
         return f"{request.reason}{recorded and f'; {recorded}'}."
+    share, promise = _share_and_promise(request, cost(charged))
+    return f"Spent: {share} of the run's budget, {recorded}. Its guarantee stays that of the whole run, {promise}."
+
+
+def _share_and_promise(request: Request, spent: Cost) -> tuple[str, str]:
+    """The share of the run's budget that `spent` takes, and the guarantee of the whole run, in words."""
     promise = request.statement()
-    share = cost(charged).mu_squared / cost(request.events).mu_squared
-    return (
-        f"Spent: {share:.1%} of the run's budget, {recorded}. Its guarantee stays that of the whole run, epsilon "
-        f"{at_least(promise.epsilon)} at delta {promise.delta:g}."
-    )
+    share = spent.mu_squared / cost(request.events).mu_squared
+    return f"{share:.1%}", f"epsilon {at_least(promise.epsilon)} at delta {promise.delta:g}"
 
 
 def _size(gate: Gate, request: Request) -> float:
@@ -415,11 +418,10 @@ def _spent_when_stopped(request: Request, run: RunRecord) -> str:
         return f"Run {run.id} had charged nothing: the ledger has returned its whole budget."
     if request.reason:
         return f"Run {run.id} is {request.reason}; the ledger keeps a record of it."
-    share, promise = run.cost.mu_squared / cost(request.events).mu_squared, request.statement()
+    share, promise = _share_and_promise(request, run.cost)
     return (
-        f"Run {run.id} had charged {share:.1%} of its budget (counted as the filter counts): the ledger keeps this as "
-        "spent and has returned the rest. What is promised stays epsilon "
-        f"{at_least(promise.epsilon)} at delta {promise.delta:g}."
+        f"Run {run.id} had charged {share} of its budget (counted as the filter counts): the ledger keeps this as "
+        f"spent and has returned the rest. What is promised stays {promise}."
     )
 
 

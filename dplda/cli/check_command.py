@@ -40,8 +40,7 @@ class Report:
     """What `dplda check` found. `problems` would make a fit fail; `remarks` would not.
 
     `people` is the column, if there is one, that seems to name people with several documents, and `price` what a run
-    would cost, in words.
-    `options` are those that say how to read the corpus, given or suggested.
+    would cost, in words. `options` are those that say how to read the corpus, given or suggested.
     """
 
     sample: Sample | None = None
@@ -50,7 +49,6 @@ class Report:
     unit_candidates: list[str] = field(default_factory=list)
     people: str | None = None
     price: str | None = None
-    any_unit: bool = True
     language: str | None = None
     problems: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -104,11 +102,11 @@ def examine(
         raise InputError("check looks at files. Write standard input to a file first.")
     chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
     paths = find_paths(list(corpus))
-    report = Report(any_unit=any_unit)
+    report = Report()
     if len(paths) == 1 and os.path.isfile(paths[0] / _STORE):
         report.remarks.append("This is a prepared store: its documents were read when it was imported.")
     else:
-        _look(paths, chosen, report)
+        _look(paths, chosen, report, any_unit=any_unit)
         chosen = _suggest(chosen, report)
     report.options = chosen if report.people is None else chosen | {"unit_field": report.people}
     try:
@@ -121,7 +119,7 @@ def examine(
     return report
 
 
-def _look(paths: Sequence[Path], chosen: dict[str, Any], report: Report) -> None:
+def _look(paths: Sequence[Path], chosen: dict[str, Any], report: Report, *, any_unit: bool) -> None:
     from dplda.readers.sampling import column_facts, read_sample
 
     names = ("text_field", "id_field", "unit_field", "encoding", "pattern", "one_line", "delimiter")
@@ -133,7 +131,8 @@ def _look(paths: Sequence[Path], chosen: dict[str, Any], report: Report) -> None
         return
     report.columns = column_facts(report.sample)
     _look_at_text(chosen, report)
-    _look_at_units(chosen, report)
+    if any_unit or chosen.get("unit_field") is not None:
+        _look_at_units(chosen, report)
     _look_at_size(report)
 
 
@@ -214,10 +213,10 @@ def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: Report
 def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
     facts = {column.name: column for column in report.columns}
     unit = chosen.get("unit_field")
-    if unit is None and report.any_unit:
+    if unit is None:
         report.unit_candidates = list(_unit_candidates(report))[:3]
         report.people = next((name for name in report.unit_candidates if _names_people(facts[name])), None)
-    elif unit is not None and unit in facts and report.sample is not None and report.sample.rows:
+    elif unit in facts and report.sample is not None and report.sample.rows:
         column = facts[unit]
         if column.null_share == 1:
             report.problems.append(f"Column {unit!r} has no values in the sample, so no document belongs to a unit.")

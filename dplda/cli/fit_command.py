@@ -43,10 +43,11 @@ if TYPE_CHECKING:
     from dplda.model import TopicModel
 
 
-_FIT_OPTIONS = (  # options that are parameters of `dplda.api.fit`
-    *("dataset", "n_topics", "epsilon", "delta", "adjacency", "max_vocabulary", "max_document_frequency", "alpha0"),
-    *("placement", "calibration", "split", "engine", "scheduler", "device", "out"),
+_SETTINGS = (  # options that are parameters of `FitSettings.of`
+    *("epsilon", "delta", "adjacency", "max_vocabulary", "max_document_frequency", "alpha0"),
+    *("placement", "calibration", "split", "engine", "scheduler", "device"),
 )
+_FIT_OPTIONS = ("dataset", "n_topics", *_SETTINGS, "out")  # options that are parameters of `dplda.api.fit`
 
 
 def _edge_parts(value: str) -> dict[str, float]:
@@ -127,8 +128,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
     seed = _seed(options)
     reading = {**options, "unit_field": _unit_field(options)}
     if options["dry_run"]:
-        words = public_words(options["vocabulary"], None)
-        _dry_run(corpus, reading, words, seed, ledger_path, as_json=as_json)
+        _dry_run(corpus, reading, seed, ledger_path, as_json=as_json)
         return
     source = read(corpus, reading)
     words = public_words(options["vocabulary"], source)
@@ -159,24 +159,15 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
 
 
 def _dry_run(
-    corpus: tuple[str, ...],
-    options: dict[str, Any],
-    words: list[str] | None,
-    seed: int | None,
-    ledger_path: Path | None,
-    *,
-    as_json: bool,
+    corpus: tuple[str, ...], options: dict[str, Any], seed: int | None, ledger_path: Path | None, *, as_json: bool
 ) -> None:
     """Check the settings of the run, look at CORPUS and price the run. Raises `InputError` and `BudgetRefused`."""
     from dplda.api import UNNAMED, Request
     from dplda.cli.check_command import examine, show
 
-    names = (
-        *("epsilon", "delta", "adjacency", "max_vocabulary", "max_document_frequency", "alpha0"),
-        *("placement", "calibration", "split", "engine", "scheduler", "device"),
-    )
+    words = public_words(options["vocabulary"], None)
     settings = FitSettings.of(
-        **{name: options[name] for name in names},
+        **{name: options[name] for name in _SETTINGS},
         topics=options["n_topics"],
         words=None if words is None else tuple(words),
         simulate_seed=seed,
@@ -184,7 +175,7 @@ def _dry_run(
     report = examine(corpus, options, _other_words(), any_unit=options["unit"] is None)
     if not report.problems:
         source = read(corpus, report.options)
-        public_words(options["vocabulary"], source)  # of the language of CORPUS
+        public_words(options["vocabulary"], source)  # refuses a list of another language
         request = Request(source, settings, options["dataset"] or source.name or UNNAMED)
         with TemporaryDirectory() as empty:
             report.price = _price(request, find_ledger(ledger_path) or open_ledger(Path(empty, "ledger.db")))

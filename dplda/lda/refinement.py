@@ -62,10 +62,10 @@ def variational_rounds(
             smoothed = mean + _PRIOR
             previous, topics = topics, smoothed / smoothed.sum(axis=0)
     signal = _signal(median, total / weight, np.sqrt(variance) / weight)
-    return Refined(median + _PRIOR, _cosines(previous, topics), signal)
+    return Refined(median + _PRIOR, cosines(previous, topics), signal)
 
 
-def _cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """The cosine of each column (n_words, k) of `first` with that of `second`, (k,)."""
     norms = np.linalg.norm(first, axis=0) * np.linalg.norm(second, axis=0)
     return np.asarray((first * second).sum(axis=0) / np.maximum(norms, 1e-300))

@@ -12,6 +12,8 @@ import math
 
 import numpy as np
 
+from dplda.lda.refinement import cosines
+
 CLEAR, WEAK, NOISE = "clear", "weak", "noise"
 _INTERCEPT = -3.9
 _AGREEMENT, _START, _SIGNAL, _DUPLICATE = 0.58, 4.1, 0.33, -1.8
@@ -28,7 +30,7 @@ def of_refinement(topics: np.ndarray, start: np.ndarray, agreement: np.ndarray, 
     """
     if np.isinf(signal).all():
         return [CLEAR] * topics.shape[1]
-    kept = (_unit(topics) * _unit(start)).sum(axis=0)
+    kept = cosines(topics, start)
     odds = (
         _INTERCEPT
         - _AGREEMENT * np.log10(np.maximum(1 - agreement, _LEAST))

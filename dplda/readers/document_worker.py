@@ -26,7 +26,7 @@ from queue import SimpleQueue
 from typing import IO, Any
 
 from dplda.readers.document_text import document_text, load_libraries
-from dplda.readers.files import MAX_BYTES
+from dplda.readers.files import read_whole
 from dplda.readers.records import MAX_CHARACTERS, Defect
 
 _CPU_SECONDS = 60  # of one file; CPU time, because wall time would depend on what else the machine does
@@ -234,11 +234,9 @@ def _only_open_file(pipe: int) -> int:
 
 
 def _extract(file: Path, encoding: str | None) -> str | Defect:
-    try:
-        with open(file, "rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
-    except OSError:
-        return Defect.UNREADABLE
+    raw = read_whole(file)
+    if isinstance(raw, Defect):
+        return raw
     try:
         return document_text(file, raw, encoding)
     except MemoryError:

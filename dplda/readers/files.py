@@ -233,6 +233,15 @@ def text_lines(path: Path) -> Iterator[tuple[int, str | Defect]]:
             yield number, decode(raw, None)
 
 
+def read_whole(file: Path) -> bytes | Defect:
+    """The content of a file that is one document; of one that is too long, one byte more than is allowed."""
+    try:
+        with open(file, "rb") as stream:
+            return stream.read(MAX_BYTES + 1)
+    except OSError:
+        return Defect.UNREADABLE
+
+
 def decode(raw: bytes, encoding: str | None) -> str | Defect:
     """Text of one document in the declared `encoding`, else that of its byte order mark, UTF-8, cp1252 or Latin-1.
 

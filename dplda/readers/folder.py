@@ -13,7 +13,7 @@ from dplda.errors import InputError
 from dplda.readers.columns import ReadOptions, refuse_columns
 from dplda.readers.document_text import is_document, require_extractors
 from dplda.readers.document_worker import extract_texts
-from dplda.readers.files import MAX_BYTES, check_encoding, decode, reading
+from dplda.readers.files import check_encoding, decode, read_whole, reading
 from dplda.readers.records import Defect, TextRecord, TextSource, document_key
 
 PATTERN_SEPARATOR = "|"  # which fnmatch gives no meaning
@@ -106,9 +106,5 @@ def _is_file(path: str) -> bool:
 
 
 def _text(file: Path, encoding: str | None) -> str | Defect:
-    try:
-        with open(file, "rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
-    except OSError:
-        return Defect.UNREADABLE
-    return decode(raw, encoding)
+    raw = read_whole(file)
+    return raw if isinstance(raw, Defect) else decode(raw, encoding)

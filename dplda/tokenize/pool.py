@@ -57,8 +57,7 @@ def count_words(
     chunks = _chunks(records, most or _CHUNK_DOCUMENTS)
     first = list(islice(chunks, _SMALL_CHUNKS))
     processes = processes or min(joblib.cpu_count(), _MAX_PROCESSES)
-    in_native_code = is_segmented(tokenization.language) and tokenization.tokenizer != "fast"
-    if not in_native_code and (processes == 1 or len(first) < _SMALL_CHUNKS):
+    if not is_segmented(tokenization.language) and (processes == 1 or len(first) < _SMALL_CHUNKS):
         counter = WordCounter(tokens)
         for chunk in chain(first, chunks):
             yield _assemble(chunk, counter.count([record.text for record in chunk.records]))

@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 
 from dplda.errors import InputError
-from dplda.readers import folder as folder_module
 from dplda.readers.columns import ReadOptions
 from dplda.readers.folder import folder_source, list_files
 from dplda.readers.records import Defect, TextSource
@@ -48,7 +47,6 @@ def test_a_binary_or_vanished_file_contributes_nothing(folder: Path) -> None:
 
 
 def test_a_file_too_long_contributes_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_module, "MAX_BYTES", 50)
     monkeypatch.setattr("dplda.readers.files.MAX_BYTES", 40)
     (folder / "b").write_bytes(b"x" * 41)
     assert next(iter(source_of(folder).records())) is Defect.TOO_LONG
