@@ -95,7 +95,7 @@ class ModelSettings:
     `topics` is a number or ``"auto"`` (chosen from released eigenvalues alone); `alpha0` is the sum of the LDA prior's
     parameters; `split` maps each edge (a place where the placement adds noise, such as ``e8``) to its share of the
     budget (positive, summing to one; None: the placement's default); `calibration` is ``"sound"`` (proven noise) or
-    ``"published"`` (the noise that the paper prints, which is not proven private).
+    ``"published"`` (the noise that DeCarolis et al. 2020 print, which is not proven private).
     """
 
     topics: int | Literal["auto"] = 20

@@ -1,4 +1,4 @@
-"""How files, tables and counts become a corpus store: cached, resumed and swept."""
+"""How files, tables and counts become a corpus store, which is cached, resumed after a stop, and deleted when stale."""
 
 from __future__ import annotations
 

@@ -88,7 +88,11 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def capacity(epsilon: float, delta: float) -> Cost:
-    """The filter's capacity for a grant of (epsilon, delta), rounded down."""
+    """The filter's capacity for a grant of (epsilon, delta), rounded down.
+
+    `FAILURE_SHARE` * delta is for failure probabilities; mu^2 is the largest that is (epsilon, (1 - `FAILURE_SHARE`)
+    delta)-DP.
+    """
     kept = FAILURE_SHARE * delta
     low, high = 1e-9, 1.0
     while gaussian_delta(high, epsilon) < delta - kept:
@@ -130,5 +134,8 @@ def _composed(mu: float, pure: tuple[Event, ...]) -> Any:
 
 
 def gaussian_budget(epsilon: float, delta: float) -> float:
-    """The total GDP parameter mu that (epsilon, delta) allows a run; `calibrate` lowers it further."""
+    """The total GDP parameter mu of a run under (epsilon, delta), without the share of delta kept for failures.
+
+    `calibrate` starts from it and lowers it where rounding requires.
+    """
     return math.sqrt(capacity(epsilon, delta).mu_squared)

@@ -71,7 +71,7 @@ def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[
 def exact_events(shares: tuple[Share, ...]) -> tuple[Event, ...]:
     """One exact event per query of `shares`, for a run without noise.
 
-    Such a run has no events for clipping norms and the vote total.
+    Such a run needs no events for clipping norms, nor for the vote total, by which word votes are divided.
     """
     return tuple(
         Event(stage=share.stage, mechanism=EXACT)

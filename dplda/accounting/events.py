@@ -60,11 +60,11 @@ EXACT = "exact"
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """A stage's charge; never changed once reserved (docs/privacy.md, rule 8).
+    """A stage's charge for `count` equal queries; never changed once reserved (docs/privacy.md, rule 8).
 
-    `noise_multiplier` is the noise's standard deviation over the l2 sensitivity under the run's adjacency; a pure test
-    has `epsilon` (nats) instead; an exact event, which has no noise, has neither. `delta` is the failure probability of
-    each of `count` equal queries.
+    The other numbers are those of one query. `noise_multiplier` is the noise's standard deviation over the l2
+    sensitivity under the run's adjacency; a pure test has `epsilon` (nats) instead; an exact event, which has no noise,
+    has neither. `delta` is the failure probability.
     """
 
     stage: str

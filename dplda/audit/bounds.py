@@ -37,10 +37,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Shown:
-    """Lower bounds from runs; `epsilon` and `mu` are each wrong with at most half of the error probability.
+    """Lower bounds from runs; `epsilon` and `mu` are each too large with probability at most `show`'s `level` / 2.
 
     `epsilon` is at the claim's delta and uses only the definition of (epsilon, delta)-privacy. `gaussian` is the
-    epsilon of a `mu`-GDP mechanism at that delta less the claim's failure: a lower bound if the mechanism is Gaussian.
+    epsilon at which a `mu`-GDP mechanism has the claim's delta minus its failure: a lower bound if the mechanism is
+    Gaussian.
     """
 
     epsilon: float

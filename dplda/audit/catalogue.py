@@ -181,7 +181,10 @@ def placement_game(placement: str, settings: PrivacySettings) -> Game:
 
 
 def _planted_neighbours(adjacency: str) -> Neighbours:
-    """Planted topics without the last word, and a canary of that word only, whose word scale is the largest."""
+    """Neighbouring corpora drawn from planted topics, which never use the last word, of which the canary consists.
+
+    The rarest word has the largest word scale.
+    """
     planted, *_ = synthetic(_N_DOCUMENTS, _N_WORDS - 1, _N_TOPICS, mean_length=_LENGTH, concentration=0.5, zipf=0.0)
     base = np.column_stack([planted.toarray(), np.zeros(_N_DOCUMENTS, np.int64)])
     canary, other = np.zeros((2, _N_WORDS), np.int64)

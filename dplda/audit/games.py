@@ -56,8 +56,9 @@ class Attacker:
 
     `less` and `more` answer for the two neighbouring corpora without noise. With Gaussian noise of the claimed scale,
     `evidence` is the log likelihood ratio of all answers that count, regardless of their dependence: by the lemma of
-    Neyman and Pearson no test of these answers has more power. Clipping norms, the noisy masses of sums
-    (`Release.mass`) and the tests of configurations 3 and 4 do not count, except for the test of the number of units.
+    Neyman and Pearson no test of these answers has more power. These answers do not count: clipping norms, the noisy
+    masses of sums (`Release.mass`), and the tests of configurations 3 and 4, except the lower bound on the number of
+    units.
     """
 
     def __init__(
@@ -147,7 +148,11 @@ class Attacker:
     def _weigh_value(
         self, seen: PtrResult, less: PtrResult, more: PtrResult, other: PtrResult | None = None
     ) -> PtrResult:
-        """Add the log likelihood ratio of values, kept within +-`_MOST`, without the direction `other` - `less`."""
+        """Add the log likelihood ratio of the output of an exact computation, limited to +-`_MOST`.
+
+        Adds nothing if an output is missing. `other` is the output for `less` with a slightly larger mass; the
+        component along `other` - `less` does not count.
+        """
         if seen.value is None or less.value is None or more.value is None:
             return seen
         away = np.zeros_like(less.value) if other is None or other.value is None else other.value - less.value
@@ -230,7 +235,11 @@ class Game:
         return evidence
 
     def _attacker(self, index: int, runs: int, noise: Noise) -> Attacker:
-        """An attacker on corpus `index`; it plans each event twice a run, since `decompose` asks `less` twice."""
+        """An attacker for `runs` runs on corpus `index` (0: `less`, 1: `more`).
+
+        The plans of its gates hold each event twice per run, because `Attacker.decompose` queries the gate of `less`
+        twice.
+        """
         stores = [corpus.open() for corpus in self.neighbours.corpora()]
         adjacency = self.neighbours.adjacency
 

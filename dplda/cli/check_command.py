@@ -20,7 +20,7 @@ from dplda.errors import InputError
 from dplda.readers.columns import TEXT_NAMES, ReadOptions, plainly_named
 from dplda.readers.paths import STANDARD_INPUT, find_paths
 from dplda.readers.records import DOCUMENT_TEXT
-from dplda.tokenize.languages import UNSPACED, guess_language
+from dplda.tokenize.language_guess import UNSPACED, guess_language
 
 if TYPE_CHECKING:
     from dplda.readers.sampling import ColumnFacts, Sample

@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +19,8 @@ from rich.table import Table
 from rich.text import Text
 
 from dplda.characters import remove_unsafe
+from dplda.errors import InputError
+from dplda.model.model_files import write_atomically
 from dplda.progress import NoProgress, Progress
 
 if TYPE_CHECKING:
@@ -232,3 +235,11 @@ class _GridLines(_GridSilent):
     def cell(self, cell: Cell, number: int, total: int) -> None:
         """Print the name of `cell`."""
         say(f"cell {number} of {total}: {cell} ...", error=True)
+
+
+def write_file(path: Path, content: str | bytes, mode: int = 0o644) -> None:
+    """Write a new file, whole or not at all. Raises `InputError` if it cannot be written."""
+    try:
+        write_atomically(path, content.encode() if isinstance(content, str) else content, mode)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}.") from None

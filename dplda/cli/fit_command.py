@@ -33,7 +33,7 @@ from dplda.cli.options import (
     topics_option,
     vocabulary_option,
 )
-from dplda.cli.run_commands import show_topics, topics_json
+from dplda.cli.topics_command import show_topics, topics_json
 from dplda.config import CALIBRATIONS, DEFAULTS, DEVICES, ENGINES, PLACEMENTS, FitSettings
 from dplda.errors import NoisyTopicsWarning
 

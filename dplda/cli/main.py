@@ -21,7 +21,8 @@ from dplda.cli.console import clean
 from dplda.cli.corpus_command import corpus
 from dplda.cli.fit_command import fit
 from dplda.cli.plan_command import plan
-from dplda.cli.run_commands import export, report, runs, topics, transform
+from dplda.cli.run_commands import report, runs, transform
+from dplda.cli.topics_command import export, topics
 from dplda.errors import DpldaError
 
 _UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses

@@ -82,7 +82,7 @@ class Truth:
         return {"error": float(topic_quality.matched_error(topics, self._topics).mean()), "bound": self._bound(model)}
 
     def _bound(self, model: TopicModel) -> float | None:
-        """The paper's bound; it holds for published noise and the true number of topics."""
+        """`error_bounds.bound` on a topic's error; it holds for published noise and the true number of topics."""
         run = model.parameters
         if run["calibration"] != PUBLISHED or len(model.topics) != len(self._topics):
             return None

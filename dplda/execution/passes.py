@@ -70,7 +70,10 @@ class Passes(ABC):
         return votes, full
 
     def count_units(self) -> int:
-        """The number of units that have an eligible document."""
+        """The number of eligible units.
+
+        A unit is eligible if one of its documents has at least `MINIMUM_LENGTH` tokens among the words in use.
+        """
         return int(self._sum_ranges(_count_eligible)[0])
 
     def n_units(self) -> int:
@@ -78,14 +81,18 @@ class Passes(ABC):
         return sum(self._range_sizes())
 
     def clip_histogram(self, contribution: Contribution, sampled: np.ndarray) -> np.ndarray:
-        """The lattice histogram (see `clip_bins`) of the unclipped norms of the units `sampled`, int64, ascending."""
+        """The lattice histogram (see `clip_bins`) of the norms (see `UnitSums.norms`) of the units of indices
+        `sampled`.
+
+        `sampled` (n,), int64, is ascending.
+        """
         first = np.cumsum([0, *self._range_sizes()])
         cuts = pairwise(np.searchsorted(sampled, first))
         chosen = [sampled[a:b] - start for start, (a, b) in zip(first, cuts, strict=False)]
         return np.asarray(self._histogram(contribution, chosen))
 
     def largest_norm(self, contribution: Contribution) -> float:
-        """The largest unclipped norm of a unit; 0 if no unit is eligible."""
+        """The largest norm (see `UnitSums.norms`) of a unit; 0 if no unit is eligible."""
         return max(self._map_ranges(_largest_norm, contribution), default=0.0)
 
     def clipped_sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
@@ -95,7 +102,12 @@ class Passes(ABC):
 
     @abstractmethod
     def exact_moments(self, h: np.ndarray) -> ExactMoments:
-        """The unclipped moments over all words that configuration 4 decomposes; `h` (n_words,) in [0, 1] is public."""
+        """The unclipped moments m, E2 and E3(., ., h) over the words in use, from which configuration 4 computes
+        topics.
+
+        The public `h` (n_words,), entries in [0, 1], is the vector with which the third moment is contracted in one
+        mode.
+        """
 
     @abstractmethod
     def _map_ranges(self, work: Callable[..., Any], *shared: Any, per_range: Sequence[Any] | None = None) -> list[Any]:

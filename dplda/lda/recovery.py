@@ -174,7 +174,10 @@ def project_to_simplex(columns: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Learned:
-    """Released topics (n_topics, n_words), their prevalence (n_topics,), and released facts about the run."""
+    """Released topics (n_topics, n_words), their prevalence (n_topics,), and released facts about the run.
+
+    `documents` is the released number of units, or a lower bound on it (configuration 4).
+    """
 
     topics: np.ndarray
     prevalence: np.ndarray
@@ -191,7 +194,8 @@ def by_prevalence(
 ) -> Learned:
     """Topics given as columns (n_words, k) on the simplex, in descending order of `prevalence` (k,).
 
-    `verdicts` (k,) are reordered with them and added to the `facts`; empty if there are none.
+    `documents` is the released number of units, or a lower bound on it. `verdicts` (k,) are reordered with the topics
+    and added to the `facts`; empty if there are none.
     """
     order = np.argsort(-prevalence, kind="stable")
     ordered = {"verdicts": [verdicts[topic] for topic in order]} if verdicts else {}

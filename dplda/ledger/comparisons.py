@@ -1,4 +1,4 @@
-"""Comparisons of placements: cells and outcomes, which are plain numbers that may be published, and their log."""
+"""Comparisons of placements: their cells and outcomes, which may be published except for the times, and their log."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Outcome:
     `status` is `Status.DONE`, or `Status.UNSUPPORTED` with a `message`. `error` is the mean matched l1 error, for a
     corpus with planted topics; `coherence` is NPMI@10 and `diversity` the share of distinct words among all topics' top
     ten words, for a corpus declared public. `bound` is the bound of `dplda.planning.error_bounds` on the l2 error of a
-    topic. A value that was not measured is None. `seconds` by stage are local. `model` is the folder of the run's
-    model.
+    topic. A value that was not measured is None. `seconds` by stage depend on the documents, and must not be published
+    unless the corpus is public. `model` is the folder of the run's model.
     """
 
     cell: Cell

@@ -31,7 +31,12 @@ class Status(StrEnum):
 
 
 class Basis(StrEnum):
-    """Why a dataset's guarantee holds or does not (docs/privacy.md, rule 17), from the strongest to none."""
+    """Why a dataset's guarantee holds or does not (docs/privacy.md, rule 17), from the strongest to none.
+
+    `FIXED`: spending stays within the grant in force before the first output. `LISTED`: it stays within a level listed
+    with that grant. `AFTER_LOOKING`: more was spent than any of these allows. `NO_LIMIT`: that grant was unbounded, or
+    what was spent is infinite.
+    """
 
     FIXED = "fixed beforehand"
     LISTED = "listed beforehand"
@@ -189,11 +194,10 @@ def least_capacity(grants: Sequence[Grant]) -> Cost:
 class Guarantee:
     """The guarantee for all outputs on a dataset together (docs/privacy.md, rule 17).
 
-    `basis` is `FIXED` if spending stays within the grant that was in force before the first output, and `LISTED` if it
-    stays within a level that was listed with that grant; then `delta` is the sum of the deltas of all levels up to it.
-    With `AFTER_LOOKING` or `NO_LIMIT` no guarantee fixed beforehand holds, and `epsilon` is the largest of the grant in
-    force before the first output, its listed levels, and all later grants. `allows_more` says that the grant in force,
-    made after outputs had been seen, exceeds all levels listed before them.
+    If `basis` is `LISTED`, `delta` is the sum of the deltas of all levels up to the one reached. With `AFTER_LOOKING`
+    or `NO_LIMIT` no guarantee fixed beforehand holds, and `epsilon` is the largest of the grant in force before the
+    first output, its listed levels, and all later grants. `allows_more` says that the grant in force, made after
+    outputs had been seen, exceeds all levels listed before them.
     """
 
     epsilon: float

@@ -2,6 +2,8 @@
 
 Algorithms hold a `Gate` and request sums of bounded contributions from it; they never see counts. Every release charges
 planned events. Each event may be charged once, and is on disk before anything is computed for it.
+
+T1 to T8 are theorems of docs/privacy.md.
 """
 
 from __future__ import annotations
@@ -102,7 +104,7 @@ class Curator:
         return WordFrequencies(names, noisy / vote_total, scale / vote_total)
 
     def size(self) -> float:
-        """The noisy number of eligible units, at least 1; if no words are in use yet, eligible by all words.
+        """The noisy number of eligible units (see `Gate.size`), at least 1.
 
         Sensitivity 1 under both adjacencies (docs/privacy.md, section 0).
         """
@@ -136,11 +138,11 @@ class Curator:
         return Release(noisy * step, max(noisy_mass, 1.0), multiplier * sensitivity * step)
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
-        """Noisy columns T(v_i, v_i, .), (k, k), by descending eigenvalue; T = K + the clipped mean of E3(W, W, W) (T5).
+        """Noisy columns T(v_i, v_i, .), (k, k), by descending eigenvalue; T = clipped mean of E3(W, W, W) + K (T5).
 
-        W (n_words, k) includes the word scale; v_i are the eigenvectors of T(., ., theta). W, the symmetric K
-        (k, k, k), theta (k,) and `clip` may depend on earlier releases only. Charges the events ``mass``, ``gap``,
-        ``tensor norm`` and, if the gap is large enough, ``decomposition``.
+        W (n_words, k) includes the word scale; v_i are the eigenvectors of T(., ., theta). W, LDA's correction K (k, k,
+        k), theta (k,) and `clip` may depend on earlier releases only. Charges the events ``mass``, ``gap``, ``tensor
+        norm`` and, if the gap is large enough, ``decomposition``.
         """
         event = self._charge(Stage.MASS)
         contribution = statistics.third_moment(W)
@@ -151,10 +153,13 @@ class Curator:
         return propose_test_release.release_decomposition(self._release_values, total[0] * step, K, theta, change)
 
     def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
-        """Noisy columns w_i (r . mu_i) mu_i, (n_words, topics), from the exact moments of all eligible units (T6).
+        """Noisy columns (r . x_i) x_i, (n_words, topics), from the exact moments of all eligible units (T6).
 
-        h (n_words,) in [0, 1] and r (n_words,), which is scaled to norm 1, are public; 2 <= topics < n_words. Charges
-        the events ``size lower bound``, ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics`` until a test fails.
+        The x_i are those of `SpectralTopics`. For population moments the columns are w_i (r . mu_i) mu_i.
+
+        The public h (n_words,), in [0, 1], contracts the third moment. The public r (n_words,), scaled to norm 1, makes
+        a column independent of the sign of x_i. 2 <= topics < n_words. Charges the events ``size lower bound``,
+        ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics`` until a test fails.
         """
         event = self._charge(Stage.SIZE_LOWER_BOUND)
         moments = self._exact_moments(h, r, topics)
@@ -174,7 +179,10 @@ class Curator:
         raise GateError(f"no planned {mechanism} event is left for stage {stage!r}")
 
     def _sensitivity(self, replace_factor: float) -> float:
-        """The l2-sensitivity, in lattice units, of a sum of contributions bounded by B (T1)."""
+        """The l2-sensitivity, in lattice units, of a sum of contributions of norm at most B = `BOUND` (T1).
+
+        It is B if a unit is added or removed, and `replace_factor` * B if one is replaced.
+        """
         return BOUND * (replace_factor if self._replace else 1.0)
 
     def _scale(self, event: Event, replace_factor: float = 1.0) -> float:

@@ -1,4 +1,4 @@
-"""The gate without noise, for baselines and the paper's published calibrations. Its runs are not private."""
+"""The gate without noise, for baselines and for the noise published by DeCarolis et al. 2020. Never private."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ExactGate(Curator):
     """A curator that releases exact, unclipped results.
 
     It charges only ``exact`` events, which mark the run as not private (`exact_events` plans them). It refuses a
-    private plan, which has none.
+    private plan, which has no exact events.
     """
 
     def choose_words(self) -> WordFrequencies:

@@ -14,9 +14,12 @@ from dplda.statistics import Contribution
 
 @dataclass(frozen=True)
 class Release:
-    """A noisy clipped sum: its `total` (n_rows, width) and `mass`, the noisy sum of clip factors over units.
+    """A noisy clipped sum: its `total` (n_rows, width) and `mass`, the noisy sum, at least 1, of the units' clip
+    factors.
 
-    `std` is the standard deviation of the noise of `total` in a coordinate of weight 1.
+    A unit's clip factor is min(1, clip / norm), where the norm includes the mass coordinate (`numerics.lattice`). `std`
+    is the standard deviation of the noise of `total` in a column of weight 1; in a column of weight w, the multiplicity
+    of a symmetric coordinate (`Contribution.weights`), it is `std` / sqrt(w).
     """
 
     total: np.ndarray
@@ -25,12 +28,12 @@ class Release:
 
     @property
     def mean(self) -> np.ndarray:
-        """The self-normalised clipped mean, (n_rows, width)."""
+        """The clipped mean `total` / `mass`, (n_rows, width)."""
         return self.total / self.mass
 
     @property
     def mean_std(self) -> float:
-        """The standard deviation of the noise of `mean` in a coordinate of weight 1."""
+        """The standard deviation of the noise of `mean` in a column of weight 1."""
         return self.std / self.mass
 
 
@@ -62,7 +65,10 @@ class Gate(Protocol):
         """The noisy sum of contributions, each unit clipped to norm `clip`."""
 
     def size(self) -> float:
-        """The noisy number of units with at least one eligible document."""
+        """The noisy number of eligible units: those with a document of at least `config.MINIMUM_LENGTH` tokens.
+
+        Tokens are counted among the words in use, or among all words before `use_words`.
+        """
 
 
 class OutputGate(Gate, Protocol):

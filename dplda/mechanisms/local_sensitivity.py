@@ -1,6 +1,8 @@
 """Local sensitivity: bounds on the change of a decomposition or of topics by one unit (docs/privacy.md, T4 to T6).
 
-Every argument that depends on the data is a one-sided bound from a private test; the results are monotone in each.
+Every argument that depends on the data is a one-sided bound from a private test; the results are monotone in each. M,
+B, H, R and the topics' columns (r . x_i) x_i are those of `propose_test_release.SpectralTopics`, and L_H is the bound
+of T6 on the change of H by one unit, in Frobenius norm.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ class StabilityTest:
 class PtrResult:
     """An output that is released only if its tests pass: `value`, or None; `std` of the noise in each entry.
 
-    `tests` are in the order in which they were made; without a value, the last one failed. All fields are released.
+    `tests` are in the order in which they were made; without a value, at least one of them failed. All fields are
+    released.
     """
 
     value: np.ndarray | None
@@ -65,9 +68,9 @@ def decomposition_sensitivity(gap: float, norm: float, change: float) -> float:
 
 
 def moment_changes(alpha0: float, units: float) -> tuple[float, float]:
-    """(Delta2, Delta3) of T6, for a corpus of at least `units` units.
+    """(Delta2, Delta3) of T6, for a corpus of at least `units` eligible units.
 
-    They bound the change by one unit of M = E2 - a m m' and of B = M3(., ., h), in Frobenius norm.
+    They bound the change by one unit of M = E2 - a m m', a = alpha0 / (alpha0 + 1), and of B, in Frobenius norm.
     """
     a, b, c3 = coefficients(alpha0)
     return ROOT2 * (1 + 2 * a) / units, (ROOT2 + abs(b) * (5 * ROOT2 + 1) + c3 * (2 * ROOT2 + 1)) / units

@@ -102,12 +102,12 @@ class SimulatedNoise:
 
 
 def lattice_scale(multiplier: float, sensitivity: float, weight: int = 1) -> float:
-    """Standard deviation multiplier * sensitivity / sqrt(weight), rounded up (docs/privacy.md, rule 11).
+    """The noise scale multiplier * sensitivity / sqrt(weight), increased by 1 + 1e-7, as a multiple of 1/64.
 
-    `sensitivity` is in lattice units. T8 treats the noise as a continuous Gaussian only if the scale is far above 2
-    lattice steps. The smallest scale in use is about 10^5, where T8 reduces the multiplier by 10^-10 of it; the factor
-    1 + 1e-7 more than compensates. The result is a multiple of 1/64: OpenDP computes with the exact fraction, and one
-    with a small denominator takes a tenth less time.
+    `sensitivity` is in lattice units, and `weight` is the weight of the column that gets the noise (docs/privacy.md,
+    rule 11). The factor covers the difference between discrete and continuous Gaussian noise: by T8, a scale of 10^5,
+    about the smallest in use, lowers the effective multiplier by a relative 10^-10. OpenDP computes with the exact
+    fraction, and one with a small denominator takes a tenth less time. Raises `ValueError` for a scale below 10^4.
     """
     scale = multiplier * sensitivity / math.sqrt(weight)
     if scale < 1e4:
@@ -150,8 +150,8 @@ ReleaseValues = Callable[[str, np.ndarray, float], NoisyValues]  # stage, exact 
 def release_values(event: Event, noise: Noise, values: np.ndarray, sensitivity: float) -> NoisyValues:
     """Release `values` of any shape and l2-sensitivity `sensitivity` with the noise of `event`.
 
-    Values are rounded to multiples of sensitivity / B, which makes their sensitivity B + sqrt(number of values) in
-    lattice units; the noise is scaled to that. NaN counts as 0.
+    Values are rounded to multiples of sensitivity / B, B = `BOUND`, which makes their sensitivity B + sqrt(number of
+    values) in lattice units; the noise is scaled to that. NaN counts as 0.
     """
     step = sensitivity / BOUND
     integers = np.nan_to_num(np.clip(np.rint(values / step), -_LARGEST, _LARGEST)).astype(np.int64)

@@ -15,10 +15,11 @@ from dplda.numerics.lattice import BOUND
 def selection_threshold(scale: float, delta: float, most_words: int) -> int:
     """The least lattice value at which a word may be released (T7', with the discrete tail of rule 9).
 
-    A unit votes for at most `most_words` words that no other unit contains, with weights of norm at most B. The
-    probability that one of these words is released is largest for one word of weight sqrt(y) B and equal weights on all
-    others (T7'). Bisection finds the least threshold at which it is at most `delta` for every y; T7' needs at least 2
-    B. The discrete Gaussian of parameter `scale` has P(Z >= z) <= 1 - Phi((z - 1) / scale), hence the extra step.
+    A unit votes for at most `most_words` words that no other unit contains, with weights of norm at most B = `BOUND`.
+    The probability that one of these words is released is largest if one word has a share y of the squared norm, thus
+    the weight sqrt(y) B, and all others have equal weights (T7'). Bisection finds the least threshold at which it is at
+    most `delta` for every y in [0, 1]. T7' holds for thresholds of at least 2 B. The discrete Gaussian of parameter
+    `scale` has P(Z >= z) <= 1 - Phi((z - 1) / scale), hence the extra step.
     """
     low, high = 0.0, 2.0 * BOUND + 40.0 * scale
     while high - low > max(1.0, 1e-9 * high):
@@ -28,10 +29,11 @@ def selection_threshold(scale: float, delta: float, most_words: int) -> int:
 
 
 def _leak(threshold: float, scale: float, most_words: int) -> float:
-    """An upper bound, for every y, on the probability that a word that only one unit contains is released (T7').
+    """An upper bound on the probability that a word that only one unit contains is released (T7').
 
-    A grid divides [0, 1] into cells [y, y']. In each cell, the weight of the one word is taken at y' and those of the
-    others at y, where each is largest, so that the value for the cell bounds the probability for every y in it.
+    It holds for every share y in [0, 1] of its squared norm that the unit gives to one word. A grid divides [0, 1] into
+    cells [y, y']. In each cell, the weight of the one word, which rises with y, is taken at y', and that of the others,
+    which falls, at y.
     """
     y = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 2000)])
     one = norm.logcdf((threshold - BOUND * np.sqrt(y[1:])) / scale)

@@ -1,8 +1,11 @@
 """Propose-test-release: private tests bound the local sensitivity of an output, which scales the noise of its release.
 
-A release is a chain of tests and the output, made one by one until a test fails (docs/privacy.md, section 3, T4). The
-eigen-solvers are backward stable: their result is exact for an input within relative distance `_SOLVER` of the given
-one. Every sensitivity is therefore increased by twice that distance (section 5).
+A release consists of private bounds, some of which are tests, and then the output (docs/privacy.md, section 3, T4). If
+a test fails, the output is neither released nor charged; each function says which bounds it charges before it stops.
+The eigen-solvers are backward stable: their result is exact for an input within relative distance `_SOLVER` of the
+given one. Every sensitivity is therefore increased by twice that distance (section 5).
+
+M and B = M3(., ., h), both (d, d), are the moments of configuration 4; this B is not the bound of the lattice.
 """
 
 from __future__ import annotations
@@ -45,14 +48,17 @@ class PerturbedEigenvectors:
 
 
 def _whitened_tensor(coordinates: np.ndarray, K: np.ndarray, largest: float) -> np.ndarray:
-    """T (k, k, k): the tensor of `coordinates`, shrunk to Frobenius norm `largest` if above it, plus K."""
+    """T (k, k, k): `unpack(coordinates)`, shrunk to Frobenius norm `largest` if it exceeds that, plus K."""
     total = unpack(coordinates, len(K))
     shrink = min(1.0, largest / max(float(np.linalg.norm(total)), 1e-300))
     return np.asarray(shrink * total + K)
 
 
 def decompose(T: np.ndarray, theta: np.ndarray, largest: float) -> PerturbedEigenvectors:
-    """Decompose the symmetric T (k, k, k) along theta / |theta|; the gap is at most `largest` >= |T|, public."""
+    """Decompose the symmetric T (k, k, k) along theta / |theta|.
+
+    The gap is capped at `largest`, a public upper bound on the Frobenius norm of T, which is also the gap for k = 1.
+    """
     A = T @ (theta / np.linalg.norm(theta))
     values, V = np.linalg.eigh((A + A.T) / 2)
     V = V[:, ::-1]
@@ -65,11 +71,12 @@ def decompose(T: np.ndarray, theta: np.ndarray, largest: float) -> PerturbedEige
 class SpectralTopics:
     """What configuration 4 computes before any noise: the exact `topics` (d, k), columns (r . x_i) x_i, |r| = 1.
 
-    For LDA's population moments these are w_i (r . mu_i) mu_i (docs/privacy.md, section 3).
+    Let R = M^(-1/2) on the span of the k leading eigenvectors of M, and v_i the eigenvectors of H = R B R in that span.
+    Then x_i = M^(1/2) v_i. For LDA's population moments the columns are w_i (r . mu_i) mu_i (docs/privacy.md, section
+    3).
 
-    `eigenvalues` are those of M of order 1, k and k + 1; `norm` is the operator norm of B; `gap` is the least
-    eigenvalue gap of H = R B R, R = M^(-1/2) on the topics' space. Without k positive eigenvalues, gap and topics
-    are 0.
+    `eigenvalues` are the 1st, k-th and (k + 1)-th of M; `norm` is the operator norm of B; `gap` is the least eigenvalue
+    gap of H. Without k positive eigenvalues, gap and topics are 0.
     """
 
     eigenvalues: np.ndarray
@@ -98,9 +105,11 @@ def spectral_topics(M: np.ndarray, B: np.ndarray, r: np.ndarray, k: int) -> Spec
 def release_decomposition(
     release: ReleaseValues, coordinates: np.ndarray, K: np.ndarray, theta: np.ndarray, change: float
 ) -> PtrResult:
-    """Release the columns T(v_i, v_i, .), (k, k), of T = tensor of `coordinates` + K, which a unit changes by `change`.
+    """Release the columns T(v_i, v_i, .), (k, k), of T = `unpack(coordinates)` + K (T5).
 
-    This is T5. Charges ``gap``, ``tensor norm`` and, if the test of the gap passes, ``decomposition``.
+    `coordinates` (k (k + 1) (k + 2) / 6,) are those of the clipped mean of E3(W, W, W) at a <= b <= c, and K (k, k, k)
+    is LDA's correction. A unit changes T by at most `change` in Frobenius norm. Charges ``gap``, ``tensor norm`` and,
+    if the test of the gap passes, ``decomposition``.
     """
     K = unpack(pack(K), len(K))
     T = _whitened_tensor(coordinates, K, _MOST_UNITS * change)
@@ -125,7 +134,8 @@ def release_decomposition(
 
 
 def release_topics(release: ReleaseValues, units: NoisyValues, exact: SpectralTopics, alpha0: float) -> PtrResult:
-    """Release the columns (r . x_i) x_i, (d, k), of a corpus with the noisy number `units` of eligible units (T6).
+    """Release the columns of `SpectralTopics`, (d, k), of a corpus with the noisy number `units` of eligible units
+    (T6).
 
     Charges ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics`` until a test fails.
     """

@@ -1,8 +1,9 @@
 """The integer lattice on which clipped contributions are summed (docs/privacy.md, section 5, rules 1, 11).
 
 A unit's contribution F, clipped to norm C, is rounded once to integers z = round(F / g), g = C / B with B = `BOUND`,
-over the union support of all its documents, and the weighted squared norm is verified exactly. Integer sums do
-not depend on the order of units, so the sensitivity in lattice units is B with no inflation.
+over the union support of all its documents, and the weighted squared norm is verified exactly. Integer sums do not
+depend on the order of units, so rounding does not increase the sensitivity: in lattice units it is B if a unit is added
+or removed, and `Statistic.replace_factor` times B if one is replaced (T1).
 """
 
 from __future__ import annotations
@@ -43,14 +44,15 @@ def squared_norm(rows: np.ndarray, n: int, weights: np.ndarray) -> float:
 
 @compiled(error_model="numpy")
 def quantise(rows: np.ndarray, n: int, weights: np.ndarray, clip: float, bound: float) -> np.int64:
-    """Clip F, extended by the mass coordinate `MASS_SHARE` * `clip`, to norm `clip`; round to the lattice.
+    """Clip F, extended by its mass coordinate `MASS_SHARE` * `clip`, to norm `clip`; round to the lattice.
 
-    Returns the clipped mass coordinate.
+    Returns the clipped mass coordinate; the sum of these over units is the divisor of means.
 
     F is the first `n` entries of `rows` (float32), which are replaced by lattice integers. Its `weights` are integers
-    in float64; an empty array means that all are 1. F is clipped as if its norm were at least `bound`; the privacy
-    guarantee does not depend on `bound`. Returns -1 if the unit must contribute nothing, because F is not finite or
-    exceeds B after rounding.
+    in float64; an empty array means that all are 1. If F is a projection of a larger array, `bound` is an upper bound
+    on that array's norm, which replaces the norm of F where it is larger; otherwise `bound` is 0. The privacy guarantee
+    does not depend on `bound`. Returns -1 if the unit must contribute nothing, because F is not finite or exceeds B
+    after rounding.
     """
     extra = MASS_SHARE * clip
     norm = np.sqrt(np.maximum(squared_norm(rows, n, weights), bound * bound) + extra * extra)  # nan stays nan

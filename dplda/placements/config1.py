@@ -2,7 +2,7 @@
 
 size     noisy number of units
 m, M2    noisy first and second moments; whitening W = Q diag(values)^(-1/2) from M2 (`stages.whiten`)
-E3       noisy third moment, seen as E3(Q, Q, Q); each unit is clipped by the norm of its whole third moment
+E3       noisy third moment, seen as E3(Q, Q, Q); units are clipped by an upper bound on the norm of their whole E3
 T        E3(W, W, W) with LDA's correction
 topics   eigenpairs of T by the robust tensor power method, unwhitened
 

@@ -114,7 +114,10 @@ def learn(
 def _subspace(
     release: StageReleaser, words: WordFrequencies, s: np.ndarray, m: np.ndarray, p: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, Release]:
-    """Orthonormal X (d, p + 1), the direction of m and p directions of power rounds, and the last round's E2 X."""
+    """Orthonormal X (d, p + 1), and the release of the last round's E2 X (d, p), whose rows are not shrunk.
+
+    X holds the direction of the noisy mean `m` (d,), then p directions of power rounds. `s` (d,) is the word scale.
+    """
     mean_direction = m / max(float(np.linalg.norm(m)), 1e-300)
     energy = (s * np.maximum(words.frequencies, 1e-9)) ** 2  # energy of a word's row of E2 X, up to a common factor
     rounds: list[Release] = []
@@ -139,10 +142,11 @@ def _shrunk_rows(Y: np.ndarray, std: float, energy: np.ndarray) -> np.ndarray:
 
 
 def _signal_and_noise(block: Release, topics: int) -> tuple[float, float]:
-    """The last topic's singular value of the `block` E2 X (d, p), less the block's noise, and the noise of the core.
+    """Estimates of the core's signal and noise, from the release of the last round's `block` E2 X (d, p).
 
-    The block's noise has spectral norm std (sqrt(d) + sqrt(p)). The second value returned is a third of that, which
-    exceeds the core's noise.
+    The block's noise has spectral norm std (sqrt(d) + sqrt(p)). The signal is the block's (`topics` - 1)-th singular
+    value less that norm: the block leaves out the direction of the mean, which stands for one topic. The noise is a
+    third of that norm, an upper estimate for the core's.
     """
     d, p = block.total.shape
     values, noise = np.linalg.svd(block.mean, compute_uv=False), block.mean_std * (np.sqrt(d) + np.sqrt(p))

@@ -4,7 +4,7 @@
 
 m    noisy mean word proportions
 E2   noisy second moment of scaled words, all d x d coordinates: one release for the edges e4 and e8
-M2   E2 - a m m', LDA's correction
+M2   E2 - a m m', LDA's correction, with a = alpha0 / (alpha0 + 1)
 k    the number of topics requested, or the number of eigenvalues of M2 above its noise level
 W    whitening by the k leading eigenpairs of M2; the same pairs unwhiten
 
@@ -160,7 +160,10 @@ class Whitened:
         return np.asarray(self.scale[:, None] * self.whitening.W)
 
     def clip_quantile(self, at_least: float = 0.0) -> float:
-        """The quantile at which to clip the tensor, from the last whitened eigenvalue and the noise of M2."""
+        """The quantile at which to clip the tensor, at least `at_least`.
+
+        It follows from the least eigenvalue of M2 that whitening uses, and from the noise of M2.
+        """
         return max(at_least, clip_quantile(float(self.whitening.values[-1]), self.noise))
 
     def corrected(self, E3: np.ndarray) -> np.ndarray:

@@ -112,7 +112,10 @@ def gaussian_vector_norm(std: float, k: int) -> float:
 
 
 def gaussian_matrix_norm(std: float, d: int) -> float:
-    """Bound on ||E|| for a symmetric matrix (d, d), `std` off the diagonal: Theorem 42, O() as 2 (semicircle law)."""
+    """Bound on ||E|| for a symmetric noise matrix E (d, d) with `std` off the diagonal.
+
+    Theorem 42, with the constant 2 of the semicircle law for its O().
+    """
     return 2 * math.sqrt(d) * std
 
 
@@ -123,14 +126,21 @@ def gaussian_tensor_norm(std: float, d: int) -> float:
 
 
 def _whitened_noise(q: Quantities, noise: Mapping[str, EdgeNoise]) -> float:
-    """Configuration 1's ||Phi|| (128); the last norm of W is cubed, as the theorem needs but does not print."""
+    """Bound on ||Phi||, the norm of the error of the whitened M3, in configuration 1 (128).
+
+    The last norm of W is cubed, as the theorem needs but does not print.
+    """
     half = math.sqrt(q.sigma_k / 2)
     whitener = gaussian_matrix_norm(noise["e4"].std, q.words) / (q.sigma_k * half)
     return m3_norm(q.documents, q.alpha0) * whitener**3 + gaussian_tensor_norm(noise["e3"].std, q.words) / half**3
 
 
 def _unwhitened(q: Quantities, vectors: float, values: float, e8: EdgeNoise) -> float:
-    """(124) with its parts bounded by (134), or by (140) if the noise is on the `vectors` and `values` themselves."""
+    """Bound on the l2 error of an unwhitened topic (124).
+
+    `vectors` and `values` bound the errors of eigenvectors and eigenvalues, and `e8` is the noise of M2. The parts of
+    (124) are bounded by (134), or by (140) if the noise is on the eigenpairs themselves.
+    """
     matrix = gaussian_matrix_norm(e8.std, q.words)
     return topic_scale(q.alpha0) * (
         q.tensor_1 * math.sqrt(q.sigma_1) * (vectors + matrix / q.sigma_k) + math.sqrt(q.sigma_1 + matrix) * values

@@ -13,8 +13,9 @@ core        |y|^2, where y includes the mean direction: 1 + the captured eigenva
 tensor      |y|^3, where |y|^2 is the sum of (eigenvalue + 1 / l) / (eigenvalue used for whitening) over the topics.
 refine      The norm of the document's scaled expected counts.
 
-Noise rotates the directions of a block. With noise n, it captures v^3 / (v^2 + n^2) of an eigenvalue v. Supported
-topics are counted as in a fit, on matrices with these eigenvalues and noise drawn from a public seed.
+Noise rotates the directions of a block. With noise of spectral norm n, the block captures the share v^2 / (v^2 + n^2)
+of an eigenvalue v. Supported topics are counted as in a fit, on matrices with what is captured as eigenvalues and
+noise drawn from a public seed.
 """
 
 from __future__ import annotations

@@ -288,7 +288,7 @@ def decode_line(raw: bytes, encoding: str | None) -> tuple[str, bool] | Defect:
 
 
 def mended(value: Any) -> Any:
-    """`value`, a field of a record that is not UTF-8, with its original bytes decoded by themselves.
+    """`value`, a field of a record read with surrogate escapes because it is not UTF-8, decoded from its own bytes.
 
     Unchanged if it is not a string.
     """

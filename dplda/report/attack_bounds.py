@@ -28,10 +28,11 @@ class StageShare:
 
 
 def belief_at_most(prior: float, epsilon: float, delta: float) -> float:
-    """Upper bound on an attacker's belief, after the release, in a fact whose probability was `prior` before.
+    """Upper bound on an attacker's belief in a fact of prior probability `prior`, after evidence from the release.
 
-    If a test is positive with probability t >= `_RARE` when the unit is in the data, t is at most
-    e^epsilon P(positive | unit absent) + delta. Bayes' rule then gives the bound. `epsilon` is in nats.
+    The evidence must have a probability t of at least `_RARE` (0.01) if the fact holds; for rarer evidence nothing is
+    bounded, as delta covers it. Then t <= e^epsilon P(evidence | unit absent) + delta, and Bayes' rule gives the bound;
+    1 if `delta` >= `_RARE`. `epsilon` is in nats.
     """
     if math.isinf(epsilon) or delta >= _RARE:
         return 1.0

@@ -189,7 +189,7 @@ def _utility(comparison: Comparison, measure: Measure) -> Picture:
 
 
 def _bound(comparison: Comparison) -> Picture | None:
-    """The paper's bound on a topic's error, and the measured error; None if no method has both."""
+    """The bound of `error_bounds` on a topic's error, and the measured error; None if no method has both."""
     both = [
         (method, _points(comparison, method, "error"), _points(comparison, method, "bound"))
         for method in methods(comparison)

@@ -220,7 +220,7 @@ def _settings(parameters: Mapping[str, Any], documents: str = "documents") -> Ta
 
 
 def _edges(parameters: Mapping[str, Any]) -> Table | None:
-    """The noise on each edge of the paper's graph, for a run with the published calibration."""
+    """The noise on each edge of the graph of DeCarolis et al. 2020, for a run with the published calibration."""
     edges = parameters.get("published")
     if not isinstance(edges, dict) or not edges or not all(isinstance(noise, dict) for noise in edges.values()):
         return None

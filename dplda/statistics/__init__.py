@@ -1,7 +1,7 @@
 """The statistics that the curator can release, as sums of bounded contributions of units; one module each.
 
-The numbers are those of docs/privacy.md, section 2. With counts c, length l, scale s, h = s * c, and a
-word's row x of X or w of W:
+The numbers are those of docs/privacy.md, section 2. With counts c, length l, scale s, h = s * c, a word's
+row x of X or w of W, tensor powers y^3 and w^3, and P(R, y) of `coordinates.pairings`:
 
     (i)    first moment            h / l
     (ii)   second moment           (h h' - diag(s^2 c)) / (l (l - 1))
@@ -9,7 +9,7 @@ word's row x of X or w of W:
     (iii') core                    (y y' - sum s^2 c x x') / (l (l - 1))
     (iv)   whitened third moment   (y^3 - P(R, y) + 2 Q) / (l (l - 1) (l - 2)),  y, R, Q: sums of c w, c w w', c w^3
     (iv')  (iv) along u            (y (y'u)^2 - 2 (y'u) R u - (u'R u) y + 2 Q(., u, u)) / (l (l - 1) (l - 2))
-    (v)    projected third moment  (iv) for rows w_i = s_i q_i, clipped by the norm of the whole tensor, w_i = s_i e_i
+    (v)    projected third moment  (iv) for rows w_i = s_i q_i, clipped by a bound on the whole tensor's norm
     (vi)   expected counts         s_i c_i phi_iz from a fixed E-step
 
 `statistic` defines what a statistic must state; `unit_sums` is the loop over units that all statistics share. A unit is

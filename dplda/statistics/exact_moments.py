@@ -1,9 +1,10 @@
-"""Exact moments over all words, without clipping or word scales, for configuration 4.
+"""Exact moments over the words in use, without clipping or word scales, for configuration 4.
 
-Each document contributes its m, E2 and E3(., ., h) (docs/privacy.md, section 2, with s = 1), divided by the number of
-its unit's eligible documents, rounded down to multiples of 2^-32 and summed in integers. Rounding down keeps a unit's
-arrays nonnegative with entries that sum to at most 1, as T6 requires. Integer sums depend neither on order nor on
-threads. They do not overflow below 2^31 units.
+Each document contributes its m, its E2 and its E3 contracted in one mode with the public vector h (n_words,), written
+E3(., ., h). The formulas are those of docs/privacy.md, section 2, with s = 1; h is not the s * c of that section.
+Contributions are divided by the number of the unit's eligible documents, rounded down to multiples of 2^-32 and summed
+in integers. Rounding down keeps a unit's arrays nonnegative with entries that sum to at most 1, as T6 requires. Integer
+sums depend neither on order nor on threads. They do not overflow below 2^31 units.
 """
 
 from __future__ import annotations
@@ -41,9 +42,10 @@ class ExactMoments:
 def exact_moments(
     indptr: np.ndarray, words: np.ndarray, counts: np.ndarray, unit_ptr: np.ndarray, h: np.ndarray
 ) -> ExactMoments:
-    """Exact means over units in the arrays of `dplda.store.units.UnitCounts`; `h` (n_words,) in [0, 1] is public.
+    """Exact means over units in the arrays of `dplda.store.units.UnitCounts`.
 
-    Takes 16 d^2 bytes, and as much again for each core.
+    The third moment is contracted with the public `h` (n_words,), entries in [0, 1]. Takes 16 d^2 bytes, and as much
+    again for each core.
     """
     d = len(h)
     arrays = tuple(map(read_only, (indptr, words, counts, unit_ptr)))

@@ -142,7 +142,7 @@ class GpuSums:
         self._run(units, self._gpu.xp.arange(len(units.unit_ptr) - 1, dtype=self._gpu.xp.int64), None)
 
     def norms(self, units: UnitArrays, chosen: np.ndarray) -> Any:
-        """Exact unclipped norms of the units `chosen` (int64), -1 where no document is eligible; on the GPU."""
+        """The norms by which the units `chosen` (int64) are clipped, as `UnitSums.norms`; on the GPU."""
         norms = self._gpu.xp.empty(len(chosen))
         self._run(units, self._gpu.xp.asarray(chosen), norms)
         return norms

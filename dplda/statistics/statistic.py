@@ -22,11 +22,15 @@ class Layout:
 
     `size(n, row)` is how many numbers the contribution of a unit of `n` words has, if a row has `row` numbers.
     `merge(words, first, last, share, one, row, row_of, slots, used, rows)` adds `share` times the contribution `one` of
-    a document to `rows`, that of its unit, and returns the unit's number of words so far. `add(rows, slots, used, row,
-    n_words, sums)` adds a unit's integers to the flat `sums`. `weights(most)` are the integer weights of the
-    contribution of a unit of `most` words; an empty array means that all weights are 1. `one_row` is true if the
-    contribution has a single row regardless of the unit's words. `columns(n_words)` are the weights of the columns of
-    the sum, if a unit's numbers are ordered differently there.
+    a document, whose entries are first..last-1, to `rows`, that of its unit. A unit's words are numbered in the order
+    of their first occurrence: `slots[i]` is word i, `row_of[w]` (n_words,) is the number of word w or -1, and `used` is
+    how many there are; `merge` keeps both lists and returns the new `used`. With a single row it keeps no list and
+    returns 1.
+
+    `add(rows, slots, used, row, n_words, sums)` adds a unit's integers to the flat `sums`. `weights(most)` are the
+    integer weights of the contribution of a unit of `most` words; an empty array means that all weights are 1.
+    `one_row` is true if the contribution has a single row regardless of the unit's words. `columns(n_words)` are the
+    weights of the columns of the sum, if a unit's numbers are ordered differently there.
     """
 
     one_row: bool
@@ -124,13 +128,13 @@ class CudaTwin:
 class Statistic:
     """A function of one document whose values are averaged over a unit, clipped and summed over units.
 
-    `name` is ``module:ATTRIBUTE``, from which this object can be imported. The compiled function
-    ``contribution(words, counts, first, last, length, scale, matrix, shape, room, out)`` writes the contribution of the
-    document with the entries first..last-1 to `out`, in rows of `row(k, directions)` numbers, in the order of `layout`.
-    It writes all of its rows, and reads only those parts of `room` and `out` that it wrote: they may still hold numbers
-    of another unit.
-    `length` is the document's number of tokens, `scale` (n_words,) and `matrix` (flat, rows of `stride`) belong to the
-    `Contribution`, and `shape` is (k, directions, stride, row, alpha). `room` is scratch space of
+    `name` is ``module:ATTRIBUTE``, from which this object can be imported. The compiled function ``contribution(words,
+    counts, first, last, length, scale, matrix, shape, room, out)`` writes the contribution of the document with the
+    entries first..last-1 to `out`, in rows of `row(k, directions)` numbers, in the order of `layout`. k and
+    `directions` are those of the `Contribution`, and `stride` is the padded length of a row of its matrix. It writes
+    all of its rows, and reads only those parts of `room` and `out` that it wrote: they may still hold numbers of
+    another unit. `length` is the document's number of tokens, `scale` (n_words,) and `matrix` (flat, rows of `stride`)
+    belong to the `Contribution`, and `shape` is (k, directions, stride, row, alpha). `room` is scratch space of
     `room(k, directions, longest)` numbers for documents of at most `longest` entries.
 
     Each document is computed separately, in the order of its own words, so that removing a unit cannot change another
@@ -190,10 +194,10 @@ def _source(name: str) -> str:
 class Contribution:
     """A `statistic` with the public or released arrays that parametrise it; its sum over units is (n_rows, width).
 
-    `scale` (n_words,) is s, all 1 if unused; `matrix` (n_words, k + directions) holds X, W or topics; both are float32.
-    The last `directions` columns of `matrix` are W u for the vectors u of (iv'). `alpha` is the prior of the E-step.
-    `weights` (width,) are the integer multiplicities of symmetric coordinates; with them the norm is the Frobenius norm
-    of the full array (T2).
+    `scale` (n_words,) is s, all 1 if unused; `matrix` (n_words, k + directions) holds the k columns of X, W or the
+    topics; both are float32. The last `directions` columns of `matrix` are W u for the vectors u of (iv'). `alpha` is
+    the prior of the E-step. `weights` (width,) are the integer multiplicities of symmetric coordinates; with them the
+    norm is the Frobenius norm of the full array (T2).
     """
 
     statistic: Statistic

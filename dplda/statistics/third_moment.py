@@ -75,7 +75,13 @@ def _tensor_factors(share, length, matrix, at, k, i, factors):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _assemble(norm, k, stride, n, y, pairs, square, out):
-    """Replace Q in `out` by `norm` times y^3 - P(R, y) + 2 Q; the fifth of the six parts of `pairs` holds R."""
+    """Turn Q in `out` into `norm` * (y^3 - P(R, y) + 2 Q), run by run.
+
+    y, R and Q are the module's sums divided by l, l^2 and l^3, and `norm` is l^2 / ((l - 1) (l - 2)). `pairs` has six
+    parts of length `n`, each laid out as in `multiply_pairs`: the first is overwritten by the pair products of y, the
+    fifth holds R, and the sixth is scratch space, as is `square`, which gets R as a full matrix with rows of `stride`
+    numbers.
+    """
     R, products = np.uint64(4 * n), np.uint64(5 * n)
     at = R
     for b in range(k):

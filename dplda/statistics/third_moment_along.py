@@ -22,8 +22,10 @@ def _room(k, directions, longest):
 def _contribution(words, counts, first, last, length, scale, matrix, shape, room, out):
     """y (y_u^2 - r_u) - 2 y_u R u + 2 Q(., u, u), over l (l - 1) (l - 2), in a run of padded(k) for each u.
 
-    A row of `matrix` is a word's row w of W, followed by its products w_u with the vectors; `diagonals` are the r_u,
-    one per vector. With shares x = c / l, the terms linear in w are the sum of 2 x (w_u / l) (w_u / l - y_u) w.
+    Here y_u = y'u and r_u = u'R u. A row of `matrix` is a word's row w of W, followed by its products w_u = w'u with
+    the vectors u. The code divides y by l, R by l^2 (`diagonals` are the r_u / l^2) and Q by l^3, and multiplies the
+    result by l^2 / ((l - 1) (l - 2)). With shares x = c / l, the last two terms are then the sum over words of 2 x (w_u
+    / l) (w_u / l - y_u / l) w.
     """
     k, directions, stride, _, _ = shape
     y, diagonals = room[:stride], room[stride:]

@@ -1,8 +1,9 @@
 """Clipped sums and norms of a contribution over units, on the CPU, in one pass over the counts.
 
-A unit's contribution is the mean over its eligible documents, formed over the union of their words and then clipped
-(docs/privacy.md, rule 1). The loop over units is written once and compiled for each statistic. Each contribution
-has one more coordinate, its mass, an eighth of the clip; the sum of masses normalises means (`numerics.lattice`).
+A unit's contribution is the mean over its eligible documents, those with at least `MINIMUM_LENGTH` tokens among the
+words in use. It is formed over the union of their words and then clipped (docs/privacy.md, rule 1). The loop over units
+is written once and compiled for each statistic. Each contribution has one more coordinate, its mass, an eighth of the
+clip; the sum of masses normalises means (`numerics.lattice`).
 """
 
 from __future__ import annotations
@@ -48,7 +49,11 @@ class UnitSums:
         return sums[:, self._places], int(mass)
 
     def norms(self, counts: UnitCounts, chosen: np.ndarray) -> np.ndarray:
-        """Exact unclipped norms of the units `chosen` (int64), -1 where no document is eligible."""
+        """The norms by which the units `chosen` (int64) are clipped; -1 where no document is eligible.
+
+        It is the norm of the unclipped contribution, or the mean of its documents' `norm_bound` (see `Statistic`),
+        where the statistic has one and it is larger.
+        """
         norms = np.empty(len(chosen))
         self._run(counts, chosen, 1.0, np.zeros(0, np.int64), norms)
         return norms
@@ -111,8 +116,8 @@ _BOUNDED = _ONE_ROW = False
 def _loop(arrays, units, parameters, shape, clip, sums, norms):
     """Add the clipped lattice contributions of `units` (int64) to the flat, row-major `sums` (int64).
 
-    If `norms` is not empty, nothing is summed; it receives the unclipped norm of each unit, -1 where no document is
-    eligible. Returns the sum of the mass coordinates.
+    If `norms` is not empty, nothing is summed; it receives the result of `UnitSums.norms`. Returns the sum of the mass
+    coordinates.
     """
     indptr, words, counts, unit_ptr = arrays
     scale, matrix, row_weights = parameters

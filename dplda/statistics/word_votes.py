@@ -117,9 +117,9 @@ def count_votes(counts: UnitCounts, threads: int, hashes: np.ndarray, most: int 
     """Each unit picks at most `most` of its words and votes for each with the share of its documents that hold it.
 
     `hashes` (n_words,) are the `word_hashes`. A unit's votes are scaled down to norm B = `BOUND` if they exceed it.
-    Returns the votes (n_words,) int64, whose l2-sensitivity is B, and the sum over units of the vote that a word held
-    by all documents receives, also of sensitivity B. Their quotient is a document frequency in which every unit counts
-    once. Both are private.
+    Returns the votes (n_words,) int64, whose l2-sensitivity is B if a unit is added or removed and sqrt(2) B if one is
+    replaced, and the sum over units of the vote that a word held by all documents receives, of sensitivity B in both
+    cases. Their quotient is a document frequency in which every unit counts once. Both are private.
     """
 
     if len(hashes) != counts.n_words:  # the store has changed; compiled loops check no bounds

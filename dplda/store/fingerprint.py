@@ -118,7 +118,10 @@ def _seal(entry: dict[str, str | None], key: bytes, identity: str) -> str:
 
 
 class _Units:
-    """Sums over each unit of the hashes of its documents, in any order. Memory grows with the number of units."""
+    """Sums over each unit of the hashes of its documents, in any order, one for each lane (see `_word_hashes`).
+
+    Memory grows with the number of units.
+    """
 
     def __init__(self) -> None:
         self._rows = np.zeros((0, 2 + _LANES), np.uint64)  # for each unit its key and its sums
@@ -164,7 +167,10 @@ def _keyed(hashes: _Hashes, secret: bytes) -> _Hashes:
 
 
 def _word_hashes(words: Sequence[str], key: bytes, lane: int) -> _Hashes:
-    """Keyed hash of each word, (n_words,)."""
+    """Keyed 64-bit hash of each word, (n_words,), in one of `_LANES` independent lanes.
+
+    All lanes together make accidental collisions improbable.
+    """
     secret = hmac.new(key, _DOMAIN + bytes([lane]), hashlib.sha256).digest()
     digests = (
         hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8, key=secret).digest() for word in words

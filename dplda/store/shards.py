@@ -105,7 +105,11 @@ def freeze(arrays: Sequence[NDArray[Any]]) -> None:
 
 
 def _sound_ranges(starts: NDArray[np.int32], others: NDArray[np.int32], size: int) -> NDArray[np.bool_]:
-    """Mask of the documents whose range, valid and equal in `starts` and `others`, overlaps no earlier one."""
+    """Mask (n_documents,) of the documents with a sound range of entries.
+
+    `starts` and `others` (n_documents + 1,) are the offsets of the lists of words and of counts. A range is sound if it
+    is the same in both, lies within `size` entries, and begins where all earlier ranges have ended.
+    """
     first, last = starts[:-1], starts[1:]
     same = (first == others[:-1]) & (last == others[1:])
     reached = np.maximum.accumulate(np.concatenate([[0], last[:-1]]))

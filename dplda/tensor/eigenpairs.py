@@ -264,10 +264,12 @@ def private_power_method(
 
 
 def entry_scales(U: Array, contracted: int, change: float = 1.0) -> Array:
-    """Scales (L,) for the unit columns of U (d, L), if T' - T is +-`change` times e_i x e_j x e_k over its six orders.
+    """Noise scales (L,) for the unit columns u of U (d, L), if T' - T is +-`change` e_i x e_j x e_k over its six
+    orders.
 
-    They are 6 change |u|_max^n (max_i sum |a_i|^(2n))^(1/2), where a = u / |u|_max, n = `contracted`, and sums are over
-    the columns (Definition 4.2 of Wang and Anandkumar 2016). The product of one vector changes by at most 6 |u|_max^n,
+    `contracted` is the number n of modes contracted with u: 2 for products T(I, u, u), 3 for values T(u, u, u). The
+    scale of a column is 6 change |u|_max^n (max_i sum |a_i|^(2n))^(1/2), where a = u / |u|_max and the sum is over all
+    columns (Definition 4.2 of Wang and Anandkumar 2016). The product of one vector changes by at most 6 |u|_max^n,
     attained at i = j = k. For a batch, take the squared change of the scaled products, with change 1. If i, j, k are
     different, it is 4 sum (a_j^2 a_k^2 + a_i^2 a_k^2 + a_i^2 a_j^2) <= 4 sum (a_i^4 + a_j^4 + a_k^4). If two indices
     are i and the third is k, it is 4 sum (4 a_i^2 a_k^2 + a_i^4) <= 4 sum (3 a_i^4 + 2 a_k^4). If i = j = k, it is 36
@@ -280,7 +282,9 @@ def entry_scales(U: Array, contracted: int, change: float = 1.0) -> Array:
 
 
 def unit_scales(U: Array, contracted: int, change: float = 1.0) -> Array:
-    """Scales (L,) for the unit columns of U (d, L), if |T' - T|_F <= `change`.
+    """Noise scales (L,) for the unit columns u of U (d, L), if |T' - T|_F <= `change`.
+
+    `contracted` as in `entry_scales`.
 
     Unfold the difference to F (d, d^2) and let K (d^2, L) have the columns u x u. The products change by F K, of norm
     at most |F|_F |K|, and |K|^2 is the largest eigenvalue of the matrix of (u' v)^2 over all pairs of columns; for

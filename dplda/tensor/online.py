@@ -30,9 +30,9 @@ def online_power_method(
     `samples` of them, rank * iterations * samples in all (`itertools.cycle` repeats a stored set). As in the paper, the
     value of a pair is that of the step before its vector.
 
-    Cost: 4 * starts flops for every entry read. Memory: O(d (rank + starts)) and one block with its products,
-    (n, starts). Proposition 3.1; the error falls as sqrt(d / samples) once samples are enough for Theorem 3.1.
-    Raises `InputError` if the stream ends early, changes its width, or holds NaN or infinity.
+    Cost (Proposition 3.1): 4 * starts flops for every entry read. Memory: O(d (rank + starts)) and one block with its
+    products, (n, starts). The error falls as sqrt(d / samples) once samples are enough for Theorem 3.1. Raises
+    `InputError` if the stream ends early, changes its width, or holds NaN or infinity.
     """
     require_counts(samples=samples)
     stream = SampleStream(blocks)

@@ -42,7 +42,10 @@ class WordRule:
     syllables: bool = False
 
     def __call__(self, token: str, lemma: str | None = None) -> str:
-        """The word, or the empty string for a token that does not count. `lemma` is used if the table has none."""
+        """The word that `token` counts as, or the empty string if it does not count.
+
+        `lemma`, the tokenizer's own, is used if `lemmas` has no entry for the token in lower case.
+        """
         lower = token.lower()
         if not self._is_spelled(token) or lower in self.stop_words:
             return ""

@@ -18,8 +18,8 @@ from joblib.externals.loky import ProcessPoolExecutor
 
 from dplda.readers.reading_options import Tokenization
 from dplda.readers.records import CountedDocuments, Defect, TextRecord
+from dplda.tokenize.asian_languages import is_segmented
 from dplda.tokenize.counting import Counts, Tokens, WordCounter
-from dplda.tokenize.segmenters import is_segmented
 
 _CHUNK_DOCUMENTS = 4096
 _CHUNK_CHARACTERS = 1 << 21
@@ -49,9 +49,8 @@ def count_words(
 ) -> Iterator[CountedDocuments]:
     """Chunks of counted documents, in order, of at most `most` (default 4096) documents.
 
-    What is counted depends neither on that nor on the number of `processes` (None: one per core).
-
-    Raises `InputError` if the language is not available.
+    The counts depend neither on `most` nor on the number of `processes` (None: one per core). Raises `InputError` if
+    the language is not available.
     """
     tokens = find_tokens(tokenization)
     chunks = _chunks(records, most or _CHUNK_DOCUMENTS)
@@ -87,7 +86,10 @@ _here: list[WordCounter] = []  # the counter of a worker process
 
 
 def _begin(tokens: Tokens) -> None:
-    """Start a worker. Its parent handles interrupts, and native code that fails may quote text: it says nothing."""
+    """Start a worker that ignores interrupts, which its parent handles, and discards standard error.
+
+    Messages of native code that fails may quote documents.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     _here.append(WordCounter(tokens))

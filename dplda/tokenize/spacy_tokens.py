@@ -20,9 +20,9 @@ from spacy.vocab import Vocab
 
 from dplda.errors import InputError
 from dplda.readers.reading_options import Tokenization
+from dplda.tokenize.asian_languages import SegmentedTokens, finds_lemmas, is_segmented
 from dplda.tokenize.counting import FastTokens, Tokens, WordRule
 from dplda.tokenize.phrases import OrderedTokens, PhraseTokens
-from dplda.tokenize.segmenters import SegmentedTokens, finds_lemmas, is_segmented
 
 _ANALYSED_PIECES = 500_000  # pieces after which spaCy's vocabulary is dropped, to bound memory
 _MAX_PIECE = 200  # maximum characters of a piece; longer ones have no words, because affix rules take cubic time

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dplda.tokenize.languages import guess_language
+from dplda.tokenize.language_guess import guess_language
 
 GERMAN = "Das ist nicht die Lieferung, die ich bei Ihnen bestellt habe, und sie ist auch noch kaputt"
 SECRET = "haemorrhage"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dplda import wordlists
-from dplda.tokenize.languages import _WORDS, mistaken_language
+from dplda.tokenize.language_guess import _WORDS, mistaken_language
 from dplda.tokenize.spacy_tokens import word_rule
 
 wordfreq = pytest.importorskip("wordfreq")

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from dplda.corpus import read_corpus
 from dplda.errors import InputError
 from dplda.readers.reading_options import Tokenization
-from dplda.tokenize import segmenters
+from dplda.tokenize import asian_languages
+from dplda.tokenize.asian_languages import SegmentedTokens, Token
 from dplda.tokenize.counting import Tokens, WordCounter, WordRule
-from dplda.tokenize.segmenters import SegmentedTokens, Token
 from dplda.tokenize.spacy_tokens import find_tokens
 
 TEXTS = {
@@ -113,9 +113,9 @@ def test_long_documents_are_read_in_parts(language: str) -> None:
 
 def test_parts_are_short_and_end_with_a_clause() -> None:
     text = "电影很好看。" * 5000 + "字" * 25_000
-    parts = list(segmenters.parts(text))
+    parts = list(asian_languages.parts(text))
     assert "".join(parts) == text
-    assert max(map(len, parts)) <= segmenters._MAX_PART
+    assert max(map(len, parts)) <= asian_languages._MAX_PART
     assert all(part.endswith("。") for part in parts[:3])
 
 
@@ -145,7 +145,7 @@ def test_a_missing_segmenter_is_refused_before_documents_are_read(
     language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, PACKAGES[language], None)
-    monkeypatch.setattr(segmenters, "_here", segmenters._Here())
+    monkeypatch.setattr(asian_languages, "_here", asian_languages._Here())
     (tmp_path / "a.txt").write_text(TEXTS[language], "utf-8")
     with pytest.raises(InputError, match=rf"'{language}' needs a package .* pip install 'dplda\[[a-z]+\]'$"):
         read_corpus(tmp_path, language=language)
@@ -176,8 +176,10 @@ def test_a_panic_of_a_segmenter_stays_with_its_document(monkeypatch: pytest.Monk
 
         return segment
 
-    monkeypatch.setattr(segmenters, "_SEGMENTERS", {"zh": segmenters._Segmenter("chinese", make, lemmas=False)})
-    monkeypatch.setattr(segmenters, "_here", segmenters._Here())
+    monkeypatch.setattr(
+        asian_languages, "_SEGMENTERS", {"zh": asian_languages._Segmenter("chinese", make, lemmas=False)}
+    )
+    monkeypatch.setattr(asian_languages, "_here", asian_languages._Here())
     by = SegmentedTokens("zh", WordRule((), {}, syllables=True))
     counts = WordCounter(by).count(["茶", "x茶", "书"])
     assert (counts.words, counts.failed, len(made)) == (["茶", "书"], [1], 2)

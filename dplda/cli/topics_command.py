@@ -1,0 +1,116 @@
+"""Topics of a saved run, printed and exported: `dplda topics` and `dplda export`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dplda.cli.console import print_json, say, table, write_file
+from dplda.cli.options import (
+    json_option,
+    ledger_option,
+    open_model,
+)
+from dplda.model import EXPORTERS, TopicModel
+from dplda.model import export as export_model
+from dplda.model.exporters import csv_text, statement_json
+from dplda.model.model_files import refuse_existing
+
+
+@click.command()
+@click.argument("run")
+@click.option("--top", default=10, type=click.IntRange(min=1), help="Number of words shown for each topic.")
+@click.option("--all", "noise", is_flag=True, help="Also list topics that cannot be told from noise.")
+@click.option(
+    "--csv",
+    "csv_file",
+    type=click.Path(path_type=Path),
+    help="Write the topics to this new CSV file, and the privacy statement to a second file next to it.",
+)
+@json_option
+@ledger_option
+def topics(run: str, top: int, noise: bool, csv_file: Path | None, as_json: bool, ledger_path: Path | None) -> None:
+    """Show the topics of RUN: an id or its beginning, a dataset for its latest run, or a model folder."""
+    model = open_model(run, ledger_path)
+    if csv_file is not None:
+        _write_csv(model, top, csv_file)
+    if as_json:
+        run_id = model.parameters.get("run")
+        print_json({"run": run_id, "private": model.privacy.sound, "topics": topics_json(model, top)})
+    else:
+        show_topics(model, top, noise=noise)
+
+
+def topics_json(model: TopicModel, top: int = 10) -> list[dict[str, Any]]:
+    """Topics as JSON objects: number, verdict (null if unknown), prevalence and the `top` most probable words."""
+    verdicts = model.verdicts or (None,) * len(model.topics)
+    numbered = enumerate(zip(verdicts, model.prevalence, model.top_words(top), strict=True))
+    return [
+        {"topic": n, "verdict": verdict, "prevalence": float(share), "words": [list(pair) for pair in words]}
+        for n, (verdict, share, words) in numbered
+    ]
+
+
+def show_topics(model: TopicModel, top: int = 10, *, noise: bool = False) -> None:
+    """Print a table of the topics, those with the verdict noise only if `noise`, and what the verdicts mean."""
+    every = topics_json(model, top)
+    listed = [t for t in every if noise or t["verdict"] != "noise"]
+    rows = (
+        (t["topic"], t["verdict"] or "–", f"{t['prevalence']:.1%}", " ".join(word for word, _ in t["words"]))
+        for t in listed
+    )
+    if listed:
+        table(("topic", "verdict", "share", "words"), rows, wide="words")
+    if not model.verdicts:
+        return
+    say("Verdicts: a clear topic would probably be found without noise, too; a weak one perhaps; noise probably not.")
+    clear, hidden = model.verdicts.count("clear"), len(every) - len(listed)
+    if 2 * clear < len(every):
+        say(
+            f"Only {clear} of {len(every)} topics are clear, from {len(model.vocabulary):,} words. Ask for fewer "
+            "topics, or use more documents or a larger epsilon; `dplda plan` forecasts what that gives.",
+            style="yellow",
+        )
+    if hidden:
+        run = model.parameters.get("run", "RUN")
+        name = shlex.quote(str(run))
+        what = "topic is" if hidden == 1 else "topics are"
+        say(f"{hidden} {what} noise and not listed. To see all {len(every)}: dplda topics {name} --all")
+
+
+def _write_csv(model: TopicModel, top: int, path: Path) -> None:
+    statement = path.with_suffix(".privacy.json")
+    refuse_existing(path, statement)
+    rows = (
+        (t["topic"], t["prevalence"], word, probability, t["verdict"] or "")
+        for t in topics_json(model, top)
+        for word, probability in t["words"]
+    )
+    write_file(path, csv_text(("topic", "prevalence", "word", "probability", "verdict"), rows))
+    write_file(statement, statement_json(model))
+
+
+@click.command()
+@click.argument("run")
+@click.option("--to", "kind", required=True, type=click.Choice(list(EXPORTERS)), help="Tool or format to export to.")
+@click.option(
+    "--out", "-o", required=True, type=click.Path(path_type=Path), help="Path to write; it must not exist yet."
+)
+@json_option
+@ledger_option
+def export(run: str, kind: str, out: Path, as_json: bool, ledger_path: Path | None) -> None:
+    """Write the model of RUN for another tool."""
+    model = open_model(run, ledger_path)
+    files = [str(path) for path in export_model(model, kind, out)]
+    if as_json:
+        print_json({"run": model.parameters.get("run"), "to": kind, "files": files})
+    else:
+        say(f"Wrote {', '.join(files)}.")
+        if kind == "pyldavis":
+            arguments, page = f'**json.load(open({str(out)!r}))["prepare"]', str(out.with_suffix(".html"))
+            say(f"Open it with: import json, pyLDAvis; pyLDAvis.save_html(pyLDAvis.prepare({arguments}), {page!r})")
+        if kind == "gensim":
+            say(f'Open it with: gensim.models.LdaModel.load("{out}")')
