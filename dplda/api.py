@@ -20,7 +20,7 @@ from dplda.corpus import Corpus
 from dplda.errors import DpldaError, InputError, NoisyTopicsWarning, UnsupportedByData
 from dplda.execution.compilation import Wait, compiling
 from dplda.execution.engines import Engine, is_local, running_engine
-from dplda.lda.recovery import modelled_words, most_topics
+from dplda.lda.recovery import frequency_limit, modelled_words, most_topics
 from dplda.lda.verdicts import NOISE
 from dplda.ledger import Ledger, Quote, RunRecord, Status, new_name
 from dplda.mechanisms.curator import Curator, Gate, WordFrequencies
@@ -297,7 +297,7 @@ def _learn(
     )
     try:
         documents = _size(gate, request)
-        words = _words(gate, request)
+        words, facts = _words(gate, request)
         learned = request.placement.learn(gate, documents, words, settings, np.random.default_rng(seed))
     except UnsupportedByData as error:
         raise UnsupportedByData(f"{error} {_spent(request, recorder, charged)}") from None
@@ -312,6 +312,7 @@ def _learn(
             "run": recorder.run,
             "documents": round(learned.documents),
             "alpha": [float(a) for a in settings.model.alpha0 * learned.prevalence],
+            **facts,
             **learned.facts,
         },
     )
@@ -360,14 +361,17 @@ def _size(gate: Gate, request: Request) -> float:
     return documents
 
 
-def _words(gate: Gate, request: Request) -> WordFrequencies:
+def _words(gate: Gate, request: Request) -> tuple[WordFrequencies, dict[str, Any]]:
+    """The words to model, and released facts: the limit on document frequency, and the words left out because of it."""
     if request.settings.vocabulary.words is not None:
-        return gate.word_frequencies()
+        return gate.word_frequencies(), {}
     released = gate.choose_words()
     _refuse_other_language(released, request.corpus.reading)
     modelled = modelled_words(released, request.settings)
     gate.use_words(modelled.words)
-    return modelled
+    limit = frequency_limit(released.frequencies, request.settings)
+    frequent = [word for word, share in zip(released.words, released.frequencies, strict=True) if share > limit]
+    return modelled, {"frequency_limit": limit, "frequent_words": frequent}
 
 
 def _refuse_other_language(released: WordFrequencies, reading: Mapping[str, Any]) -> None:

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 
 LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
 _FEW = 300  # documents from which topics can hardly be learned under any usual budget
+_SMALL = 10_000  # units below which the default settings are seldom a good choice
+_SETTINGS_FOR_FEW = ("--topics", "8", "--epsilon", "4")
+_FEW_UNITS = (
+    f"For fewer than about {_SMALL:,} documents or people, 8 topics at epsilon 4 are a good start; `dplda plan` "
+    "forecasts other settings."
+)
 _STORE = "meta.json"  # the file by whose name a folder is a prepared store
 _UNIT_NAME = re.compile(
     r"(user|author|customer|client|patient|person|people|member|account|employee|student|reviewer|sender|speaker|owner|"
@@ -92,10 +98,11 @@ def _without_names(report: Report) -> Report:
 
 
 def examine(
-    corpus: Sequence[str], options: dict[str, Any], extra: Sequence[str] = (), *, any_unit: bool = True
+    corpus: Sequence[str], options: dict[str, Any], extra: Sequence[str] | None = None, *, any_unit: bool = True
 ) -> Report:
-    """Look at the files named `corpus` with the reading `options`; `extra` are added to the command that is shown.
+    """Look at the files named `corpus` with the reading `options`.
 
+    The command that is shown gets the words `extra`; if None, settings for a small collection where it seems to be one.
     Unless `any_unit`, the unit was chosen, and no other one is suggested.
     """
     if STANDARD_INPUT in corpus:
@@ -103,11 +110,13 @@ def examine(
     chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
     paths = find_paths(list(corpus))
     report = Report()
+    few: Sequence[str] = ()
     if len(paths) == 1 and os.path.isfile(paths[0] / _STORE):
         report.remarks.append("This is a prepared store: its documents were read when it was imported.")
     else:
         _look(paths, chosen, report, any_unit=any_unit)
         chosen = _suggest(chosen, report)
+        few = _SETTINGS_FOR_FEW if _is_small(report, chosen) else ()
     report.options = chosen if report.people is None else chosen | {"unit_field": report.people}
     try:
         read([os.fspath(path) for path in paths], chosen)
@@ -115,7 +124,9 @@ def examine(
         if not report.problems:
             report.problems.append(str(error))
     if not report.problems:
-        report.command = _command(corpus, report.options, extra)
+        report.command = _command(corpus, report.options, few if extra is None else extra)
+        if few and extra is None:
+            report.remarks.append(_FEW_UNITS)
     return report
 
 
@@ -134,6 +145,15 @@ def _look(paths: Sequence[Path], chosen: dict[str, Any], report: Report, *, any_
     if any_unit or chosen.get("unit_field") is not None:
         _look_at_units(chosen, report)
     _look_at_size(report)
+
+
+def _is_small(report: Report, chosen: dict[str, Any]) -> bool:
+    """Whether the corpus seems to have too few units for the default settings."""
+    sample = report.sample
+    records = None if sample is None else sample.estimate if sample.total is None else sample.total
+    unit = report.people or chosen.get("unit_field")
+    distinct = next((column.distinct_share for column in report.columns if column.name == unit), 1.0)
+    return records is not None and records * distinct < _SMALL
 
 
 def _suggest(chosen: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -301,8 +321,9 @@ def _tell(report: Report) -> None:
         say(f"Problem: {line}", style="bold red")
     if report.people:
         say(
-            f"{report.people!r} seems to name people with several documents. With --unit-field, all documents of one "
-            "are protected together; without it, each document by itself. The first run fixes this choice."
+            f"{report.people!r} seems to name people with several documents{_distinct(report)}. With --unit-field, all "
+            "documents of one are protected together; without it, each document by itself. The first run fixes this "
+            "choice."
         )
     elif sample is not None and sample.located.kind == "folder":
         say(
@@ -319,6 +340,12 @@ def _tell(report: Report) -> None:
     if report.command:
         say("Next:")
         say(f"  {report.command}")
+
+
+def _distinct(report: Report) -> str:
+    share = next(column.distinct_share for column in report.columns if column.name == report.people)
+    n = 0 if report.sample is None else len(report.sample.rows)
+    return f" ({round(share * n):,} different values in the first {n:,} records)"
 
 
 def _share(value: float) -> str:

@@ -47,6 +47,7 @@ _SETTINGS = (  # options that are parameters of `FitSettings.of`
     *("epsilon", "delta", "adjacency", "max_vocabulary", "max_document_frequency", "alpha0"),
     *("placement", "calibration", "split", "engine", "scheduler", "device"),
 )
+_SHOWN_WORDS = 10  # of the frequent words that were left out
 _FIT_OPTIONS = ("dataset", "n_topics", *_SETTINGS, "out")  # options that are parameters of `dplda.api.fit`
 
 
@@ -240,6 +241,19 @@ def _record(model: TopicModel, folder: Path, seconds: dict[str, float]) -> dict[
     }
 
 
+def _left_out(model: TopicModel) -> str:
+    """A sentence on the released words that were left out because they are frequent; empty without any."""
+    frequent = model.parameters.get("frequent_words", ())
+    if not frequent:
+        return ""
+    limit = model.parameters["frequency_limit"]
+    shown = ", ".join(frequent[:_SHOWN_WORDS]) + (", ..." if len(frequent) > _SHOWN_WORDS else "")
+    return (
+        f" Left out, being in more than {limit:.0%} of the documents: {len(frequent):,} ({shown}); "
+        "--max-document-frequency sets that limit."
+    )
+
+
 def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     """Print the guarantee, the topics and the remaining budget as readable text."""
     statement = model.privacy
@@ -256,7 +270,8 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
         stamped = reason.startswith(("NOT PRIVATE", "NOT PROVEN PRIVATE"))
         say(reason if stamped else f"NOT PRIVATE: {reason}", style="bold red")
     show_topics(model)
-    say(f"{len(model.vocabulary)} words. The model is in {folder}; look again with: dplda topics {folder}")
+    say(f"{len(model.vocabulary)} words.{_left_out(model)}")
+    say(f"The model is in {folder}; look again with: dplda topics {folder}")
     name = model.parameters.get("dataset")
     if name is not None:
         record = ledger.dataset(str(name))

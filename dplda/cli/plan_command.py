@@ -55,9 +55,16 @@ _SIGNALS = {  # the unit of each stage's noise and signal
 @epsilon_option
 @delta_option
 @adjacency_option
+@click.option("--details", is_flag=True, help="Also show the noise and signal of each stage.")
 @json_option
 def plan(
-    documents: int, vocabulary: str | None, public_vocabulary: bool, n_topics: int | str, as_json: bool, **options: Any
+    documents: int,
+    vocabulary: str | None,
+    public_vocabulary: bool,
+    n_topics: int | str,
+    details: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Forecast noise, signal and surviving topics of `dplda fit` from public numbers alone.
 
@@ -80,7 +87,7 @@ def plan(
     if as_json:
         print_json(_record(inputs, forecasts))
     else:
-        _tell(inputs, forecasts)
+        _tell(inputs, forecasts, details=details)
 
 
 def _record(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> dict[str, Any]:
@@ -121,8 +128,8 @@ def _record(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, F
     }
 
 
-def _tell(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> None:
-    """Print the forecasts as readable text."""
+def _tell(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]], *, details: bool) -> None:
+    """Print the forecasts as readable text, with `details` also the noise of each stage."""
     settings = inputs.settings
     privacy = settings.privacy
     changed = "added or removed" if privacy.adjacency == "add-remove" else "replaced"
@@ -135,10 +142,16 @@ def _tell(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, For
     for kind, expected in forecasts:
         about = f"If the texts are about {kind.name}, as {kind.example}"
         say(f"{about}: {_topics(inputs, expected)}; {_enough(inputs, kind)}.")
+    say(
+        "A topic that survives stands out from the noise, but may still be called weak. Take the lower forecast if in "
+        "doubt; texts that repeat their words, such as forms and form letters, do better than both."
+    )
+    say("One document is taken to be one unit: where people are protected, give their number as --documents.")
+    if not details:
+        return
     columns = ("stage", "budget", "multiplier", *(kind.name for kind, _ in forecasts), "noise / signal, which is")
     table(columns, _rows(inputs, [expected for _, expected in forecasts]), wide=columns[-1])
     say(_rules([expected for _, expected in forecasts]))
-    say("One document is taken to be one unit: where people are protected, give their number as --documents.")
 
 
 def _rows(inputs: ForecastInputs, forecasts: Sequence[Forecast]) -> list[tuple[str, ...]]:

@@ -70,8 +70,9 @@ def show_topics(model: TopicModel, top: int = 10, *, noise: bool = False) -> Non
     clear, hidden = model.verdicts.count("clear"), len(every) - len(listed)
     if 2 * clear < len(every):
         say(
-            f"Only {clear} of {len(every)} topics are clear, from {len(model.vocabulary):,} words. Ask for fewer "
-            "topics, or use more documents or a larger epsilon; `dplda plan` forecasts what that gives.",
+            f"Only {clear} of {len(every)} topics {'is' if clear == 1 else 'are'} clear, from "
+            f"{len(model.vocabulary):,} words. {'Use the clear ones. More' if clear else 'Ask for fewer topics: more'} "
+            "documents or a larger epsilon would show more; `dplda plan` forecasts how much.",
             style="yellow",
         )
     if hidden:

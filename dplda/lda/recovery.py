@@ -21,8 +21,9 @@ from dplda.statistics.lda_moments import coefficients
 from dplda.tensor.eigenpairs import EigenPairs, robust_power_method
 
 _AUTOMATIC_TOPICS = 40  # maximum number of topics that --topics auto can find
-_USUAL_LIMIT = 0.1  # words in a larger share of the documents are left out, unless too few words remain
-_WORDS_PER_TOPIC = 8  # with fewer words for each topic, frequent words are kept
+_USUAL_LIMIT = 0.1  # words in a larger share of the documents are left out, unless few words remain
+_FEW_WORDS, _RAISED_LIMIT = 250, 0.2  # with fewer words, the subjects themselves are often in more than a tenth
+_WORDS_PER_TOPIC = 8  # with fewer words for each topic, words of any frequency are kept
 _STARTS = 5  # random starts of the power method per eigenpair and per topic
 
 
@@ -77,13 +78,18 @@ def chosen_words_needed(settings: FitSettings) -> int:
 def frequency_limit(frequencies: np.ndarray, settings: FitSettings) -> float:
     """The largest document frequency of a modelled word, from noisy `frequencies` (n_words,) of the released words.
 
-    The user's limit; else 0.1, or more if fewer than `_WORDS_PER_TOPIC` words for each topic are below 0.1.
+    The user's limit; else 0.1, raised up to `_RAISED_LIMIT` until `_FEW_WORDS` words are left, and without bound until
+    `_WORDS_PER_TOPIC` words for each topic are.
     """
     limit, topics = settings.vocabulary.max_document_frequency, settings.model.topics
     if limit is not None:
         return limit
-    wanted = _WORDS_PER_TOPIC * (DEFAULTS.model.topics if topics == "auto" else int(topics))
-    return max(_USUAL_LIMIT, float(np.sort(frequencies)[:wanted].max(initial=0.0)))
+    least, rising = (
+        _WORDS_PER_TOPIC * (DEFAULTS.model.topics if topics == "auto" else int(topics)),
+        np.sort(frequencies),
+    )
+    few, fewest = (float(rising[:words].max(initial=0.0)) for words in (_FEW_WORDS, least))
+    return max(_USUAL_LIMIT, min(few, _RAISED_LIMIT), fewest)
 
 
 def modelled_words(released: WordFrequencies, settings: FitSettings) -> WordFrequencies:

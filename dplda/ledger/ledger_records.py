@@ -180,6 +180,12 @@ class Grant:
         """The capacity of the filter."""
         return Cost(math.inf, math.inf) if self.unbounded else _capacity(self.epsilon, self.delta)
 
+    @property
+    def raises(self) -> str:
+        """To what the grant may be raised later, in words; empty if no level is listed."""
+        levels = " or ".join(f"{level:g}" for level in self.listed)
+        return f"the grant may be raised later to epsilon {levels}, as listed" if levels else ""
+
     def __str__(self) -> str:
         return "unbounded" if self.unbounded else f"epsilon {self.epsilon:g}, delta {self.delta:g}"
 
@@ -225,11 +231,13 @@ class Guarantee:
         if str(self) == str(grant):
             return f"the guarantee is the grant's ({self})"
         level = "the level reached of those listed" if self.basis == Basis.LISTED else "the grant"
-        more = (
-            f"; the grant in force ({grant}) was chosen after looking: once more than epsilon {self.epsilon:g} is "
-            "spent, nothing is guaranteed"
-        )
-        return f"the guarantee is that of {level} before the first output ({self}){more if self.allows_more else ''}"
+        beyond = f"once more than epsilon {self.epsilon:g} is spent,"
+        more = ""
+        if self.allows_more:
+            more = f"; the grant in force ({grant}) was chosen after looking: {beyond} nothing is guaranteed"
+        elif grant.epsilon > self.epsilon:
+            more = f"; {beyond} it is that of the level listed then (epsilon {grant.epsilon:g})"
+        return f"the guarantee is that of {level} before the first output ({self}){more}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; null where nothing is guaranteed."""
@@ -291,8 +299,9 @@ class DatasetRecord:
 
     @property
     def remaining(self) -> float:
-        """The share of the capacity that is left, in [0, 1]: of mu^2 or of failure probability, the smaller one."""
-        return 1.0 if self.grant.unbounded else max(0.0, 1.0 - self.spent.share_of(self.grant.capacity))
+        """The share of `capacity` that is left, in [0, 1]: of mu^2 or of failure probability, the smaller one."""
+        unlimited = math.isinf(self.capacity.mu_squared)
+        return 1.0 if unlimited else max(0.0, 1.0 - self.spent.share_of(self.capacity))
 
     @property
     def remaining_text(self) -> str:
@@ -302,9 +311,11 @@ class DatasetRecord:
         delta, left = DEFAULTS.privacy.delta, max(0.0, self.capacity.mu_squared - self.spent.mu_squared)
         epsilon = accountant.gaussian_epsilon(math.sqrt(left), delta * (1 - accountant.FAILURE_SHARE))
         failure = max(0.0, self.capacity.delta - self.spent.delta)
-        scarce = f" and failure probability {failure:.2g}" if failure < accountant.FAILURE_SHARE * delta else ""
+        scarce = ""
+        if failure < accountant.FAILURE_SHARE * delta:
+            scarce = f", if it chooses words with failure probability {failure:.2g} or less"
         return (
-            f"one more run may have up to epsilon {math.floor(1000 * epsilon) / 1000:g}{scarce} at delta {delta:g} "
+            f"one more run may have up to epsilon {math.floor(1000 * epsilon) / 1000:g} at delta {delta:g}{scarce} "
             "(several runs spend less than the sum of their epsilons)"
         )
 

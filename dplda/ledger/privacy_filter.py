@@ -203,10 +203,14 @@ def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord, runs: in
     if runs > 1:
         request = f"these {runs} runs: at delta {run.delta:g} they take, in all,"
     late = ". A larger grant keeps its guarantee only if --then listed it before the first output"
+    larger = f"{command} --epsilon E --delta D"
+    if grant.listed:
+        late = f", or raise the grant to epsilon {grant.listed[0]:g}, which was listed for that"
+        larger = f"{command} --epsilon {grant.listed[0]:g} --delta {grant.delta:g}"
     raise BudgetRefused(
         f"Dataset {_described(name, run.dataset)} cannot pay for {request} epsilon {taken:g}; "
         f"{_epsilon_left(grant, spent, run)} is left "
-        f"(the grant is {grant}). Use less{', or' if spent == NOTHING else late}: {command} --epsilon E --delta D"
+        f"(the grant is {grant}). Use less{late if spent != NOTHING or grant.listed else ', or'}: {larger}"
     )
 
 

@@ -28,7 +28,9 @@ def test_the_columns_the_options_and_the_next_command_are_shown(dplda, home: Pat
     assert "not private" in answer.out.splitlines()[0]
     assert "about 2,000 records (estimated from the first 1,000" in answer.out
     assert "'Kunde' seems to name people with several documents" in answer.out
-    assert answer.out.splitlines()[-1] == "  dplda fit k.csv --text-field Beschwerde --language de --unit-field Kunde"
+    expected = "  dplda fit k.csv --text-field Beschwerde --language de --unit-field Kunde --topics 8 --epsilon 4"
+    assert answer.out.splitlines()[-1] == expected  # for few people
+    assert "different values in the first 1,000 records)" in answer.out
     assert answer.err == ""
     assert sorted(path.name for path in home.iterdir()) == ["k.csv"]  # no ledger, no cache, no log
 
@@ -50,7 +52,10 @@ def test_values_are_shown_on_a_screen_only_and_never_in_the_json(dplda, home: Pa
     assert record["estimated_records"] == pytest.approx(2000, rel=0.05)
     assert [column["name"] for column in record["columns"]] == ["Kunde", "Beschwerde", "Betrag"]
     assert [column["type"] for column in record["columns"]] == ["number", "text", "number"]
-    assert record["command"] == "dplda fit k.csv --unit-field Kunde --text-field Beschwerde --language de"
+    assert (
+        record["command"]
+        == "dplda fit k.csv --unit-field Kunde --text-field Beschwerde --language de --topics 8 --epsilon 4"
+    )
 
 
 def test_names_that_may_be_a_document_are_shown_on_a_screen_only(dplda, home: Path, monkeypatch) -> None:
@@ -105,7 +110,7 @@ def test_a_folder_is_judged_in_a_pipe_too(dplda, home: Path) -> None:
         (home / "de" / f"{number}.txt").write_text(GERMAN)
     record = dplda("check", "de", "--json").json
     assert record["language"] == "de"
-    assert record["command"] == "dplda fit de --language de"
+    assert record["command"] == "dplda fit de --language de --topics 8 --epsilon 4"
     priced = dplda("fit", "de", "--dry-run", "--json").json
     assert "leaves room for about 18 more" in priced["price"]
 

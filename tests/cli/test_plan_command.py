@@ -31,11 +31,15 @@ def test_json_tells_of_each_stage_and_of_what_is_enough(dplda) -> None:
 
 
 def test_people_read_what_is_private_the_table_and_plain_sentences(dplda) -> None:
-    answer = dplda("plan", "--documents", 30_000, "--epsilon", 1, "--topics", 30)
+    asked = ("plan", "--documents", 30_000, "--epsilon", 1, "--topics", 30)
+    answer = dplda(*asked, "--details")
     lines = answer.out.splitlines()
+    plain = dplda(*asked).out.splitlines()
+    assert plain == lines[: len(plain)]
+    assert len(plain) == 6
     assert "for one document, added or removed" in lines[0]
     assert "epsilon 1, delta 1e-06" in lines[0]
-    assert [line.split()[0] for line in lines[5:12]] == [
+    assert [line.split()[0] for line in lines[7:14]] == [
         *("size", "vocabulary", "mean", "subspace", "core", "tensor", "refine")
     ]
     for expected in (

@@ -24,11 +24,14 @@ def test_words_above_the_limit_go_and_the_most_frequent_of_the_rest_stay_in_orde
 
 
 def test_a_limit_of_the_user_is_kept_and_the_usual_one_rises_until_enough_words_are_left():
-    frequencies = np.array([0.9, 0.7, 0.5, 0.3, *np.linspace(0.2, 0.01, 16)])
+    frequencies = np.array([0.9, 0.7, 0.5, 0.3, *np.linspace(0.24, 0.01, 16)])
     assert frequency_limit(frequencies, FitSettings.of(topics=1, max_document_frequency=0.01)) == 0.01
-    assert frequency_limit(frequencies, FitSettings.of(topics=1)) == 0.1  # 8 words and more are below
-    assert frequency_limit(frequencies, FitSettings.of(topics=2)) == pytest.approx(0.2)  # the 16 least frequent
+    assert frequency_limit(frequencies, FitSettings.of(topics=1)) == 0.2  # fewer than 250 words are below
+    assert frequency_limit(frequencies, FitSettings.of(topics=2)) == pytest.approx(0.24)  # the 16 least frequent
     assert frequency_limit(frequencies, FitSettings.of(topics=20)) == 0.9
+    many = np.append(frequencies, np.linspace(0.15, 0.01, 245))
+    assert 0.1 < frequency_limit(many, FitSettings.of(topics=1)) < 0.2  # of the 250 least frequent
+    assert frequency_limit(np.append(many, np.linspace(0.1, 0.01, 250)), FitSettings.of(topics=1)) == 0.1
     assert frequency_limit(np.zeros(0), FitSettings.of(topics=20)) == 0.1
 
 

@@ -72,7 +72,10 @@ def test_remaining_is_the_share_of_the_filter(ledger):
 
 def test_what_is_left_is_an_epsilon_and_a_failure_probability_that_is_scarce(ledger):
     spend(ledger, events=[gaussian(mu_squared=0.1, delta=9.2e-8)])
-    assert "and failure probability 8e-09 at delta 1e-06 (" in ledger.dataset("reviews").remaining_text
+    assert (
+        "at delta 1e-06, if it chooses words with failure probability 8e-09 or less ("
+        in ledger.dataset("reviews").remaining_text
+    )
     ledger.grant("reviews", unbounded=True)
     assert ledger.dataset("reviews").remaining_text == "spending has no limit"
 
@@ -151,9 +154,14 @@ def test_totals_are_listed_before_the_first_output_or_not_at_all(ledger):
 
 def test_a_grant_raised_after_looking_is_said_to_be_so(ledger):
     ledger.grant("reviews", 1.0, 1e-6, listed=[2.0])
+    assert ledger.dataset("reviews").grant.raises == "the grant may be raised later to epsilon 2, as listed"
     spend(ledger, events=[gaussian(mu_squared=0.9999 * capacity(1.0, 1e-6).mu_squared)])
+    with pytest.raises(BudgetRefused, match=r"raise the grant to epsilon 2, which was listed for that: .* --epsilon 2 "):
+        spend(ledger, events=[gaussian(mu_squared=0.01)])
     ledger.grant("reviews", 2.0, 1e-6)
-    assert ledger.dataset("reviews").guarantee.endswith("the grant before the first output (epsilon 1, delta 1e-06)")
+    now = "the grant before the first output (epsilon 1, delta 1e-06)"
+    then = "once more than epsilon 1 is spent, it is that of the level listed then (epsilon 2)"
+    assert ledger.dataset("reviews").guarantee.endswith(f"{now}; {then}")
     spend(ledger, events=[gaussian(mu_squared=0.001)])
     record = ledger.dataset("reviews")
     told = "the guarantee is that of the level reached of those listed before the first output (epsilon 2, delta 2e-06)"
