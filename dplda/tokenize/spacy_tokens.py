@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
+from threading import local
 from typing import Any
 
 import spacy
@@ -43,10 +45,8 @@ class SpacyTokens:
 
     def __init__(self, language: str = "en", lemmas: bool = False, stopwords: Collection[str] = ()) -> None:
         self._arguments = language, lemmas, stopwords
-        self._tokenizer = _tokenizer(language)
+        self._whole = type(_analyser(language).tokenizer) is not Tokenizer  # its tokens may contain white space
         self._word = word_rule(language, lemmas, stopwords)
-        self._whole = type(self._tokenizer) is not Tokenizer  # its tokens may contain white space
-        self._analysed = 0
 
     def __reduce__(self) -> tuple[type[SpacyTokens], tuple[str, bool, Collection[str]]]:
         """Pickle the arguments only; another process makes its own tokenizer."""
@@ -75,14 +75,40 @@ class SpacyTokens:
 
     def _analyse(self, text: str) -> list[str]:
         """The word of each token of `text`; empty for a token that does not count."""
-        if self._analysed >= _ANALYSED_PIECES:
-            self._tokenizer, self._analysed = _tokenizer(self._arguments[0]), 0
-        tokens = self._tokenizer(text)
+        language = self._arguments[0]
+        analyser = _analyser(language)
+        tokens = analyser.tokenizer(text)
         spelled = [token.text for token in tokens]
         if not _faithful(tokens, spelled, text):  # a hash collision with an earlier document
-            spelled = [token.text for token in _with_own_vocabulary(self._tokenizer, self._arguments[0], text)(text)]
-        self._analysed += max(1, len(spelled)) if self._whole else 1
+            spelled = [token.text for token in _with_own_vocabulary(analyser.tokenizer, language, text)(text)]
+        analyser.pieces += max(1, len(spelled)) if self._whole else 1
         return list(map(self._word, spelled))
+
+
+@dataclass
+class _Analyser:
+    """spaCy's tokenizer of a language, and how many `pieces` it has analysed."""
+
+    tokenizer: Any
+    pieces: int = 0
+
+
+class _Here(local):
+    """The analysers of this thread, by language; none must be used by two threads at a time."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, _Analyser] = {}
+
+
+_here = _Here()
+
+
+def _analyser(language: str) -> _Analyser:
+    """The analyser of `language` for this thread; kept, since it takes a tenth of a second to make."""
+    made = _here.made.get(language)
+    if made is None or made.pieces >= _ANALYSED_PIECES:
+        made = _here.made[language] = _Analyser(_tokenizer(language))
+    return made
 
 
 def find_tokens(tokenization: Tokenization) -> Tokens:

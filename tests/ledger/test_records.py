@@ -156,7 +156,7 @@ def test_a_grant_raised_after_looking_is_said_to_be_so(ledger):
     ledger.grant("reviews", 1.0, 1e-6, listed=[2.0])
     assert ledger.dataset("reviews").grant.raises == "the grant may be raised later to epsilon 2, as listed"
     spend(ledger, events=[gaussian(mu_squared=0.9999 * capacity(1.0, 1e-6).mu_squared)])
-    with pytest.raises(BudgetRefused, match=r"raise the grant to epsilon 2, which was listed for that: .* --epsilon 2 "):
+    with pytest.raises(BudgetRefused, match=r"raise the grant to epsilon 2, which was listed .* --epsilon 2 "):
         spend(ledger, events=[gaussian(mu_squared=0.01)])
     ledger.grant("reviews", 2.0, 1e-6)
     now = "the grant before the first output (epsilon 1, delta 1e-06)"

@@ -48,16 +48,17 @@ def test_everyday_text_gives_spacys_own_words() -> None:
 def test_a_fresh_vocabulary_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "_ANALYSED_PIECES", 3)
     forgetful = SpacyTokens("en")
-    first = forgetful._tokenizer
+    first = tokens._analyser("en")
     for text in ("alpha beta gamma delta alpha", "epsilon (beta) gamma.", "alpha alpha beta"):
         assert words_of(text, forgetful) == words_of(text)
-    assert forgetful._tokenizer is not first
+    assert tokens._analyser("en") is not first
 
 
 def test_no_document_can_stand_in_for_a_word_of_another() -> None:
     forged = "ohtnyvqqHrEEcabK"  # constructed to have the same hash in spaCy
     assert hash_string(forged) == hash_string("movie")
     for first, second in ((forged, "movie"), ("movie", forged)):
+        tokens._here.made.clear()
         fresh = SpacyTokens("en")
         assert words_of(first, fresh) == {first.lower(): 1}
         assert words_of(f"a {second}, ({second})", fresh) == {second.lower(): 2}
@@ -95,10 +96,10 @@ def test_a_language_that_joins_across_space_is_read_in_parts_that_end_at_spaces(
 def test_everyday_text_is_never_read_twice() -> None:
     for language in ("en", "de", "fr", "zh"):
         fresh = SpacyTokens(language)
-        before = fresh._tokenizer
+        before = tokens._analyser(language)
         text = "Mr. O'Neill's \u6211\u7231 it's  (10km)\n\tdon't\u00a0e.g. L'\u00e9t\u00e9 :-) http://a.b/c?d=e"
         words_of(text, fresh)
-        assert fresh._tokenizer is before
+        assert tokens._analyser(language) is before
 
 
 def test_an_endless_piece_costs_no_time_and_counts_as_nothing() -> None:
@@ -120,10 +121,11 @@ def test_other_languages_have_their_own_rules() -> None:
     assert words_of("Der Film ist schön", SpacyTokens("de")) == {"film": 1, "schön": 1}
 
 
-def test_a_language_that_joins_across_space_is_taken_whole() -> None:
+def test_a_language_that_joins_across_space_is_taken_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     chinese = SpacyTokens("zh")
     assert words_of("电影 好看", chinese) == {"电": 1, "影": 1}  # spaCy's own: characters, less the stop words
-    chinese._tokenizer = WHOLE.tokenizer  # finds words; spaCy's own need other packages
+    finding = tokens._Analyser(WHOLE.tokenizer)  # finds words; spaCy's own need other packages
+    monkeypatch.setitem(tokens._here.made, "zh", finding)
     chinese._word = TOKENS._word
     assert chinese.pieces("A film, don't; film") == ["film", "film"]
     assert words_of("A film, don't; film", chinese) == {"film": 2}
