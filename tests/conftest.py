@@ -24,7 +24,7 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
-SHARED = {"ran", "killed", "full", "show"}  # fixtures of a module that take seconds
+SHARED = {"ran", "killed", "full", "show", "cluster_address"}  # fixtures of a module that take seconds
 
 
 def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:

@@ -5,24 +5,21 @@ They are computed from documents without noise, so they are not private.
 
 from __future__ import annotations
 
-import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from dplda.errors import InputError
 from dplda.model.topic_model import TopicModel
+from dplda.numerics.fold_in import fold_in
 
 if TYPE_CHECKING:
     from dplda.store.count_store import CountStore
 
-_ITERATIONS = 1000  # maximum iterations; real documents need a few dozen
-_TOLERANCE = 1e-5  # stop when the mean absolute change of a variational parameter, in word counts, is below this
 _CHUNK = 2048  # number of documents in one task of the thread pool
 
 
@@ -38,66 +35,17 @@ def posterior_mean(
     if counts.nnz and not (np.all(np.isfinite(counts.data)) and counts.data.min() >= 0):
         raise InputError("counts must be finite and nonnegative.")
     answer = np.empty((counts.shape[0], len(topics)))
-    by_word = np.ascontiguousarray(topics.T)
+    by_word = np.ascontiguousarray(topics.T, np.float64)
     indptr, words = counts.indptr.astype(np.int64), counts.indices.astype(np.int64)
+    data, prior = counts.data.astype(np.float64), np.asarray(alpha, np.float64)
 
     def fold(start: int) -> None:
         stop = min(start + _CHUNK, len(answer))
-        _fold_in(by_word, alpha, indptr[start : stop + 1], words, counts.data, answer[start:stop])
+        fold_in(by_word, prior, indptr[start : stop + 1], words, data, answer[start:stop])
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         list(pool.map(fold, range(0, len(answer), _CHUNK)))
     return answer
-
-
-@numba.njit(nogil=True)
-def _digamma(x: float) -> float:
-    """The logarithmic derivative of the gamma function for x > 0 (Abramowitz and Stegun 6.3.5, 6.3.18)."""
-    shift = 0.0
-    while x < 6.0:
-        shift -= 1.0 / x
-        x += 1.0
-    y = 1.0 / (x * x)
-    series = y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y * (1 / 240 - y * (1 / 132 - y * 691 / 32760)))))
-    return shift + math.log(x) - 0.5 / x - series
-
-
-@numba.njit(nogil=True)
-def _fold_in(
-    by_word: NDArray[np.float64],
-    alpha: NDArray[np.float64],
-    indptr: NDArray[np.int64],
-    words: NDArray[np.int64],
-    counts: NDArray[np.float64],
-    answer: NDArray[np.float64],
-) -> None:
-    """Fill `answer` with the mean of q(theta) for the documents delimited by `indptr`."""
-    n_topics = len(alpha)
-    gamma, fresh, weight = np.empty(n_topics), np.empty(n_topics), np.empty(n_topics)
-    for n in range(len(answer)):
-        gamma[:] = alpha + counts[indptr[n] : indptr[n + 1]].sum() / n_topics
-        for _ in range(_ITERATIONS):
-            largest = _digamma(gamma.max())
-            for k in range(n_topics):
-                # Relative to the largest topic: the common factor cancels, and the weights cannot all underflow.
-                weight[k] = math.exp(_digamma(gamma[k]) - largest)
-            fresh[:] = alpha
-            for i in range(indptr[n], indptr[n + 1]):
-                row = by_word[words[i]]
-                total = 0.0
-                for k in range(n_topics):
-                    total += weight[k] * row[k]
-                if total > 0.0:  # skip a word that no topic can produce
-                    share = counts[i] / total
-                    for k in range(n_topics):
-                        fresh[k] += share * weight[k] * row[k]
-            change = 0.0
-            for k in range(n_topics):
-                change += abs(fresh[k] - gamma[k])
-                gamma[k] = fresh[k]
-            if change < _TOLERANCE * n_topics:
-                break
-        answer[n] = gamma / gamma.sum()
 
 
 def counts_for(model: TopicModel, store: CountStore) -> tuple[sparse.csr_matrix, list[str], int, int]:

@@ -9,7 +9,8 @@ from scipy import sparse
 from scipy.special import psi
 
 from dplda.errors import InputError
-from dplda.model.inference import _CHUNK, _digamma, posterior_mean
+from dplda.model.inference import _CHUNK, posterior_mean
+from dplda.numerics.fold_in import _digamma
 
 
 @settings(deadline=None)  # the first call compiles
