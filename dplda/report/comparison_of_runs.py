@@ -13,30 +13,35 @@ from scipy.optimize import linear_sum_assignment
 from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.report.pictures import LONGEST, SCALE, Picture, Table, figure, label, rows_axis, shown
+from dplda.report.wording import ShownTopics
 
 _READABLE_CELLS = 12  # maximum number of columns of a heat map that prints its numbers
 _HOW = "Similarity is 1 minus the Hellinger distance: 1 for equal topics, 0 for topics without a word in common."
 
 
-def pictures(models: Sequence[TopicModel], names: Sequence[str]) -> list[Picture]:
-    """Heat maps of matched topics; none for a single run. Raises `InputError` if two runs share no word."""
+def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics]) -> list[Picture]:
+    """Heat maps of matched topics, which show words of `topics`; none for a single run.
+
+    Raises `InputError` if two runs share no word.
+    """
     if len(models) < 2:
         return []
     if len(models) == 2:
-        return [_pair(models[0], models[1], names)]
+        return [_pair(models, names, topics)]
     table = _agreements(models)
     reference = int(table.sum(axis=0).argmax())
-    return [_overview(table, names), _against(models, names, reference)]
+    return [_overview(table, names), _against(models, names, topics, reference)]
 
 
-def _pair(first: TopicModel, second: TopicModel, names: Sequence[str]) -> Picture:
+def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics]) -> Picture:
     """Similarities of all topics of two runs, ordered so that matched topics are on the diagonal."""
+    first, second = models
     matched = _match(first, second)
     order = _order(matched)
-    row_words, column_words = _few_words(first), _few_words(second)
+    row_words, column_words = ([each.few(t) for t in range(len(each.words))] for each in topics)
     drawn = _heat(
         matched.similarity[:, order],
-        rows=_topics(first),
+        rows=_topics(topics[0]),
         columns=[str(topic) for topic in order],
         hover=[
             [f"{label(f'{t} {row_words[t]}')}<br>{label(f'{o} {column_words[o]}')}" for o in order]
@@ -84,23 +89,24 @@ def _overview(table: np.ndarray, names: Sequence[str]) -> Picture:
     )
 
 
-def _against(models: Sequence[TopicModel], names: Sequence[str], reference: int) -> Picture:
+def _against(
+    models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics], reference: int
+) -> Picture:
     """Similarity of each topic of the `reference` run to its match in every other run."""
     base = models[reference]
     others = [i for i in range(len(models)) if i != reference]
     matches = [_match(base, models[i]) for i in others]
     values = np.full((len(base.topics), len(others)), np.nan)
-    labels = _few_words(base)
+    labels = [topics[reference].few(topic) for topic in range(len(base.topics))]
     hover = [["no topic left"] * len(others) for _ in base.topics]
     for column, (i, matched) in enumerate(zip(others, matches, strict=True)):
-        words = _few_words(models[i])
         for topic, partner in enumerate(matched.partner):
             if partner >= 0:
                 values[topic, column] = matched.similarity[topic, partner]
                 hover[topic][column] = (
-                    f"{label(f'{topic} {labels[topic]}')}<br>{label(f'{names[i]}: {partner} {words[partner]}')}"
+                    f"{label(f'{topic} {labels[topic]}')}<br>{label(f'{names[i]}: {partner} {topics[i].few(partner)}')}"
                 )
-    drawn = _heat(values, rows=_topics(base), columns=[str(i + 1) for i in others], hover=hover)
+    drawn = _heat(values, rows=_topics(topics[reference]), columns=[str(i + 1) for i in others], hover=hover)
     rows = [
         (f"{t} {shown(labels[t])}", *("–" if np.isnan(value) else f"{value:.2f}" for value in values[t]))
         for t in range(len(values))
@@ -215,13 +221,8 @@ def _order(matched: _Matched) -> list[int]:
     return partners + [topic for topic in range(matched.similarity.shape[1]) if topic not in partners]
 
 
-def _topics(model: TopicModel) -> list[str]:
-    few = model.top_words(2)
-    return [label(f"{topic} {', '.join(word for word, _ in words)}", LONGEST - 6) for topic, words in enumerate(few)]
-
-
-def _few_words(model: TopicModel) -> list[str]:
-    return [", ".join(word for word, _ in few) for few in model.top_words(3)]
+def _topics(topics: ShownTopics) -> list[str]:
+    return [label(f"{topic} {topics.few(topic, 2)}", LONGEST - 6) for topic in range(len(topics.words))]
 
 
 def _heat(values: np.ndarray, *, rows: list[str], columns: list[str], hover: list[list[str]]) -> go.Figure:

@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const PRINTED = 640; // points: what fits between the margins of a page
-  const config = { displaylogo: false, responsive: true, modeBarButtons: [["toImage"]] };
+  const config = { displayModeBar: false, responsive: true };
   const plots = [...document.querySelectorAll(".plot")];
 
   const shown = (plot) => plot.closest("details:not([open])") === null;
@@ -21,8 +21,15 @@
   }
 
   plots.forEach(draw);
-  for (const run of document.querySelectorAll("details.run")) {
-    run.addEventListener("toggle", () => plots.forEach(draw));
+  // A picture is drawn when all sections around it are open, and takes the width that its place has by then.
+  for (const section of document.querySelectorAll("details.run, details.specialists")) {
+    section.addEventListener("toggle", () => {
+      const inside = plots.filter((plot) => section.contains(plot) && shown(plot));
+      for (const plot of inside) {
+        if (plot.classList.contains("js-plotly-plot")) Plotly.Plots.resize(plot);
+        else draw(plot);
+      }
+    });
   }
 
   addEventListener("beforeprint", () => resize(PRINTED));
