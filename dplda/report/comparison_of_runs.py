@@ -16,7 +16,11 @@ from dplda.report.pictures import LONGEST, SCALE, Picture, Table, figure, label,
 from dplda.report.wording import ShownTopics
 
 _READABLE_CELLS = 12  # maximum number of columns of a heat map that prints its numbers
-_HOW = "Similarity is 1 minus the Hellinger distance: 1 for equal topics, 0 for topics without a word in common."
+_SCALE = "The same topic has similarity 1, topics without a word in common have 0."
+_DEFINITION = (
+    "Similarity is 1 minus the Hellinger distance. A word that only one of two runs has lowers it. Topics are matched "
+    "one to one so that their summed similarity is largest."
+)
 
 
 def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics]) -> list[Picture]:
@@ -60,11 +64,21 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
         title="Topics of the two runs, matched",
         alt=f"Heat map of {len(row_words)} by {len(order)} topics. Matched topics have a mean similarity of "
         f"{matched.agreement:.2f}.",
-        note=f"Rows are topics of {shown(names[0])}, columns those of {shown(names[1])}, matched one to one on the "
-        f"diagonal; mean similarity {matched.agreement:.2f}. {_HOW} Over {shared} shared words; a word that only one "
-        "run has lowers the similarity.",
+        note=f"Rows are topics of {shown(names[0])}, columns those of {shown(names[1])}; the topics that are most "
+        f"alike are matched on the diagonal. {_SCALE} {_in_words(matched)}",
+        definition=f"{_DEFINITION} The runs share {shared} words.",
         figure=drawn,
         table=Table((f"topic of {shown(names[0])}", f"matched topic of {shown(names[1])}", "similarity"), rows),
+    )
+
+
+def _in_words(matched: _Matched) -> str:
+    """How high the agreement of two runs is, against that of topics that do not belong together."""
+    if matched.background is None:
+        return f"The matched topics have {matched.agreement:.2f}."
+    return (
+        f"Matched topics have {matched.agreement:.2f} on average, and topics that do not belong together "
+        f"{matched.background:.2f}: the farther the first number is above the second, the better the runs agree."
     )
 
 
@@ -83,7 +97,8 @@ def _overview(table: np.ndarray, names: Sequence[str]) -> Picture:
         title="How far the runs agree",
         alt=f"Heat map of {len(names)} runs. Similarity of matched topics is between {apart.min():.2f} and "
         f"{apart.max():.2f}.",
-        note=f"Mean similarity of the two runs' topics, matched one to one. {_HOW}",
+        note=f"Mean similarity of the two runs' topics, matched one to one. {_SCALE}",
+        definition=_DEFINITION,
         figure=drawn,
         table=Table(("run", *(str(i + 1) for i in range(len(names)))), rows),
     )
@@ -119,7 +134,8 @@ def _against(
         alt=f"Heat map of {len(values)} topics in {len(others)} other runs. Topic {firm} is found most alike, topic "
         f"{loose} least.",
         note=f"Rows are topics of run {reference + 1}, {shown(names[reference])}, which agrees most with the others; "
-        f"columns are the other runs, by number. {_HOW}",
+        f"columns are the other runs, by number. {_SCALE}",
+        definition=_DEFINITION,
         figure=drawn,
         table=Table(("topic", *(f"run {i + 1}" for i in others)), rows),
     )
@@ -147,8 +163,19 @@ class _Matched:
     @property
     def agreement(self) -> float:
         """Mean similarity of the matched pairs."""
-        matched = self.partner >= 0
-        return float(self.similarity[matched, self.partner[matched]].mean())
+        return float(self.similarity[self._pairs].mean())
+
+    @property
+    def background(self) -> float | None:
+        """Mean similarity of all other pairs; None if there is none."""
+        others = np.ones(self.similarity.shape, dtype=bool)
+        others[self._pairs] = False
+        return float(self.similarity[others].mean()) if others.any() else None
+
+    @property
+    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        rows = np.flatnonzero(self.partner >= 0)
+        return rows, self.partner[rows]
 
 
 def hellinger(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -34,7 +34,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure; `name` is its id on the page, `alt` describes it, and `note` says how to read it."""
+    """A figure; `name` is its id on the page, `alt` describes it, and `note` says how to read it.
+
+    `definition` says for specialists, beside the table, how its numbers are computed.
+    """
 
     name: str
     title: str
@@ -42,6 +45,7 @@ class Picture:
     note: str
     figure: go.Figure
     table: Table
+    definition: str = ""
 
     @property
     def height(self) -> int:

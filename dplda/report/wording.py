@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dplda.errors import InputError
@@ -90,14 +90,16 @@ def _check_names(models: Sequence[TopicModel], wording: Wording) -> None:
 
 def _check_hidden(models: Sequence[TopicModel], wording: Wording) -> None:
     """Raise `InputError` for a hidden word that the page would not show anyway, which is probably a typo."""
+    several = len(models) > 1  # then the pictures that compare them show topics called noise, too
+    listed = [range(len(model.topics)) if several else model.listed_topics for model in models]
     for word in wording.hidden:
         others = [other for other in wording.hidden if other.casefold() != word.casefold()]
-        if not any(_lists(model, others, word) for model in models):
+        if not any(_lists(model, topics, others, word) for model, topics in zip(models, listed, strict=True)):
             raise InputError(
                 f"{shown(word)!r} cannot be hidden: no topic on this page lists it. Give a word as the page shows it."
             )
 
 
-def _lists(model: TopicModel, hidden: Sequence[str], word: str) -> bool:
+def _lists(model: TopicModel, topics: Iterable[int], hidden: Sequence[str], word: str) -> bool:
     words, alone = _words(model, hidden), {word.casefold()}
-    return any(_concealed(listed, alone) for topic in model.listed_topics for listed, _ in words[topic])
+    return any(_concealed(listed, alone) for topic in topics for listed, _ in words[topic])

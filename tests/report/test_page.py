@@ -17,10 +17,13 @@ from report_data import HOSTILE, comparison, full_comparison, outcome, run_model
 import dplda
 from dplda.corpus import synthetic
 from dplda.errors import InputError
+from dplda.ledger.ledger_records import Basis, Guarantee
 from dplda.model import TopicModel
-from dplda.report import write_report
+from dplda.report import AllRuns, attack_bounds, write_report
 from dplda.report.attack_bounds import belief_at_most
-from dplda.report.page import _PRIORS, _render
+from dplda.report.page import _render
+from dplda.report.pictures import percent
+from dplda.report.promise import _PRIORS
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 UNSOUND = {"sound": False, "epsilon": math.inf, "reason": "NOT PRIVATE: simulated noise from a known seed"}
@@ -128,14 +131,15 @@ def test_the_promise_is_told_in_odds_that_are_rounded_upwards() -> None:
     for prior in _PRIORS:
         most = belief_at_most(prior, 1.0, 1e-6)
         assert f"{prior:.0%} {math.ceil(most * 1000) / 10:.1f}%" in text
-    assert "differentially private for one document, added or removed" in text
+    assert "-differentially private for one document, added or removed" in text
     assert "A person with several documents" in text
 
 
 def test_people_and_replacement_are_told_in_their_own_words() -> None:
     text = Page(_render([run_model(unit="customer", adjacency="replace")])).text
     assert "differentially private for one customer, replaced" in text
-    assert "All documents of a customer are protected together" in text
+    assert "Which of two customers is in the data" in text
+    assert "All documents of one customer are protected together" in text
     assert "A person with several documents" not in text
 
 
@@ -209,19 +213,106 @@ def test_what_a_comparison_spent_is_not_told_from_the_runs_that_have_models() ->
     assert "even one without an answer. The guarantee over all of them is shown by: dplda budget show." in text
 
 
-def test_documents_are_called_noisy_where_noise_protects_them() -> None:
-    assert "documents (noisy) 100" in Page(_render([run_model()])).text
+def test_the_number_of_units_is_called_inexact_where_noise_protects_it() -> None:
+    model = run_model()
+    multiplier = next(event.noise_multiplier for event in model.privacy.events if event.stage == "size")
+    text = Page(_render([model])).text
+    assert "found in the text of about 100 documents. The number is inexact on purpose" in text
+    assert f"mostly by less than {math.ceil(2 * multiplier)}." in text
+    assert "number of documents (inexact on purpose) 100" in text
     unsound = Page(_render([run_model(**UNSOUND)])).text
-    assert "documents 100" in unsound
-    assert "(noisy)" not in unsound
+    assert "found in the text of 100 documents." in unsound
+    assert "inexact" not in unsound
+
+
+def of_all(runs: int, epsilon: float = 8.0, basis: Basis = Basis.FIXED) -> dict[str, AllRuns]:
+    return {"toys": AllRuns(runs, Guarantee(epsilon=epsilon, delta=1e-5, basis=basis), "the guarantee is <this>")}
+
+
+def lead(page: Page) -> str:
+    return page.text.split("Topics of toys")[1].split("Report of")[0]
+
+
+def test_with_more_runs_on_record_than_shown_the_first_paragraphs_promise_all_of_them() -> None:
+    model = run_model()
+    first = lead(Page(_render([model], None, of_all(3))))
+    success = percent(attack_bounds.success_under_filter(8.0, 1e-5), upwards=True)
+    assert f"guesses from everything that all 3 runs on these data released is right at most {success}" in first
+    assert "This holds for all 3 runs recorded for toys together, not only for the run on this page" in first
+    assert "epsilon = 8 and delta = 1e-05" in first
+    assert percent(attack_bounds.success_at_most(model.privacy), upwards=True) not in first, "one number"
+    assert not set("εδμ") & set(first)
+
+
+def test_the_only_run_on_record_is_promised_as_such() -> None:
+    first = lead(Page(_render([run_model()], None, of_all(1))))
+    assert "guesses from what this run released" in first
+    assert "It is the only run recorded for toys." in first
+    assert "ledger" not in first
+
+
+def test_without_a_ledger_the_promise_is_of_this_run_and_says_so() -> None:
+    model = run_model()
+    first = lead(Page(_render([model])))
+    assert percent(attack_bounds.success_at_most(model.privacy), upwards=True) in first
+    assert "This is the promise of this run alone" in first
+    assert "No ledger knew the run when this page was made" in first
+    assert "only run" not in first
+
+
+@pytest.mark.parametrize("basis", [Basis.AFTER_LOOKING, Basis.NO_LIMIT])
+def test_runs_whose_limit_was_chosen_after_looking_are_promised_nothing_together(basis: Basis) -> None:
+    first = lead(Page(_render([run_model()], None, of_all(2, basis=basis))))
+    assert first.index("For all 2 runs recorded for toys together, no limit was fixed beforehand") < first.index("%")
+    assert "guesses from what this run released" in first
+    assert "everything that all" not in first
+
+
+def test_the_table_of_beliefs_says_which_runs_it_means_and_covers_all_of_them() -> None:
+    page = Page(_render([run_model()], None, of_all(2)))
+    row = " ".join(percent(belief_at_most(0.5, e, d), upwards=True) for e, d in ((1.0, 1e-6), (8.0, 1e-5)))
+    assert "can believe after this run, at most can believe after all 2 runs, at most 1% " in page.text
+    assert f"50% {row}" in page.text
+    assert "everything that was released" not in page.text
+
+
+def folded(text: str) -> str:
+    """The part of a page of one run that is in the section for specialists."""
+    return text.split('<details class="specialists">')[1].split("</main>")[0]
+
+
+def test_what_only_specialists_read_is_folded_away() -> None:
+    text = _render([run_model()], None, of_all(2))
+    body = text.split("</main>")[0].split("</head>")[1]
+    inside = folded(body + "</main>")
+    outside = body.replace(inside, "")
+    for expert in (
+        "Gaussian",
+        "mu squared",
+        "Eigenvalues",
+        "refine",
+        "calibration",
+        "Hellinger",
+        "The plane",
+        "<code>",
+    ):
+        assert expert in inside or expert == "calibration", expert
+        assert expert not in outside, expert
+    assert outside.count("strong>") == 2, "one number leads"
+    assert "Both hold: the one is how often an attacker guesses right, on average over the noise" in " ".join(
+        inside.split()
+    )
+    assert "believe" not in outside
 
 
 def test_runs_on_one_dataset_are_added_up_and_the_guarantee_is_left_to_the_grant() -> None:
-    text = Page(_render([run_model("a"), run_model("b", seed=1)])).text
+    two = [run_model("a"), run_model("b", seed=1)]
+    text = Page(_render(two)).text
     assert "These 2 runs on toys add up to" in text
-    assert "What is guaranteed of all runs together, dplda budget show tells" in text
-    told = Page(_render([run_model("a"), run_model("b", seed=1)], None, {"toys": "the guarantee is <this>"})).text
-    assert told.count("together, the guarantee is <this>.") == 3  # once for both runs, once for each
+    assert "No ledger knew the runs" in text
+    told = Page(_render(two, None, of_all(2))).text
+    assert told.count("together, the guarantee is <this>.") == 2  # once for each run
+    assert told.count("This holds for all 2 runs recorded for toys together, not only for the runs on this page") == 1
     assert "add up to" not in Page(_render([run_model("a"), run_model("b", seed=1, unit="customer")])).text
 
 
@@ -270,7 +361,7 @@ def test_topics_called_noise_are_counted_and_not_shown() -> None:
     judged = {**vars(model), "parameters": {**model.parameters, "verdicts": ["clear", "noise", "weak"]}}
     page = Page(_render([TopicModel(**judged)]))
     assert "1 clear, 1 weak, 1 noise" in page.text
-    assert "The 1 called noise are not shown" in page.text
+    assert "The 1 topic called noise is not shown" in page.text
     assert [number for number in range(3) if f"Topic {number}" in page.text] == [0, 2]
     all_noise = {**judged, "parameters": {**model.parameters, "verdicts": ["noise"] * 3}}
     assert "Topic 1" in Page(_render([TopicModel(**all_noise)])).text
