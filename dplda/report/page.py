@@ -33,7 +33,7 @@ _SHOWN_ELSEWHERE = ("alpha", "core_eigenvalues", "core_noise_level", "published"
 _SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
 _NOT_PRIVATE, _NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"
 _NO_WORDING = Wording()
-_LANGUAGE = re.compile("[a-z]{2,3}")  # a code that HTML knows
+_LANGUAGE = re.compile("[a-z]{2}")  # a code that HTML knows
 _OPENED = 3  # maximum number of runs whose sections are open at first
 _STAMPED_BY_NAME = 4  # maximum number of runs that a warning label names; more are counted
 

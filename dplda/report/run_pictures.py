@@ -144,9 +144,8 @@ def _budget(privacy: PrivacyStatement, prefix: str) -> Picture | None:
 
 def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str) -> Picture:
     """The share of the words of each topic that is shown."""
-    listed, unit = model.listed_topics, unit_of(model.privacy)
+    listed = model.listed_topics
     n_topics = len(listed)
-    share_of = f"share of an average {unit.one}'s words"
     trace = go.Bar(
         x=model.prevalence[listed].tolist(),
         y=list(range(n_topics)),
@@ -158,7 +157,7 @@ def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str) -> Picture:
     drawn = figure(
         [trace],
         height=70 + 24 * n_topics,
-        x={"title": label(share_of), "tickformat": ".0%"},
+        x={"title": "share of the words", "tickformat": ".0%"},
         y=rows_axis([label(f"{topic} {topics.title(topic)}", LONGEST) for topic in listed]),
     )
     rows = [(str(t), percent(float(model.prevalence[t])), shown(topics.title(t))) for t in listed]

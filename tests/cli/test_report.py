@@ -47,7 +47,7 @@ def test_what_is_guaranteed_of_all_runs_is_on_the_page_where_the_ledger_knows(dp
     assert "It is the only run recorded for <bdi>reviews</bdi>" in text_of(home / "report.html")
     second_run()
     assert dplda("report", home / "m", "--output", home / "two.html").status == 0
-    assert "This holds for all 2 runs recorded for <bdi>reviews</bdi> together" in text_of(home / "two.html")
+    assert "This holds for the 2 runs recorded for <bdi>reviews</bdi> together" in text_of(home / "two.html")
     assert "epsilon = 10 and delta = 1e-05" in text_of(home / "two.html")
     assert dplda("budget", "grant", "reviews", "--epsilon", 20, "--delta", "1e-5").status == 0
     assert dplda("report", home / "m", "--output", home / "again.html").status == 0

@@ -1,70 +1,29 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import hashlib
 import itertools
 import json
 import math
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from handmade import make_model
 from plotly.offline import get_plotlyjs
-from report_data import HOSTILE, comparison, full_comparison, outcome, run_model
+from report_data import HOSTILE, Page, comparison, full_comparison, outcome, run_model
 
 import dplda
 from dplda.corpus import synthetic
 from dplda.errors import InputError
-from dplda.ledger.ledger_records import Basis, Guarantee
 from dplda.model import TopicModel
-from dplda.report import AllRuns, attack_bounds, write_report
+from dplda.report import write_report
 from dplda.report.attack_bounds import belief_at_most
 from dplda.report.page import _render
-from dplda.report.pictures import percent
 from dplda.report.promise import _PRIORS
 
-VOID = {"meta", "link", "br", "img", "input", "hr"}
 UNSOUND = {"sound": False, "epsilon": math.inf, "reason": "NOT PRIVATE: simulated noise from a known seed"}
-
-
-class Page(HTMLParser):
-    """A page taken apart: its elements, its text without scripts, and the text of each script."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.scripts: list[tuple[dict[str, str | None], str]] = []
-        self.visible = ""
-        self.feed(text)
-        self.close()
-        assert self.open == [], "every element is closed"
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "script":
-            self.scripts.append((dict(attrs), ""))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] == "script":
-            self.scripts[-1] = (self.scripts[-1][0], self.scripts[-1][1] + data)
-        elif not self.open or self.open[-1] != "style":
-            self.visible += data
-
-    @property
-    def title(self) -> str:
-        return self.visible.strip().splitlines()[0]
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.visible.split())
 
 
 def pages() -> list[Page]:
@@ -213,107 +172,23 @@ def test_what_a_comparison_spent_is_not_told_from_the_runs_that_have_models() ->
     assert "even one without an answer. The guarantee over all of them is shown by: dplda budget show." in text
 
 
-def test_the_number_of_units_is_called_inexact_where_noise_protects_it() -> None:
+def test_the_page_bears_the_date_of_its_making(tmp_path: Path) -> None:
+    write_report([run_model()], tmp_path / "r.html", date=datetime.date(2026, 3, 7))
+    assert "Report of 7 March 2026." in Page((tmp_path / "r.html").read_text(encoding="utf-8")).text
+
+
+@pytest.mark.parametrize(("language", "attribute"), [("de", "de"), ("none", None), ('"><b>', None)])
+def test_words_are_hyphenated_in_the_language_of_the_run(language: str, attribute: str | None) -> None:
     model = run_model()
-    multiplier = next(event.noise_multiplier for event in model.privacy.events if event.stage == "size")
-    text = Page(_render([model])).text
-    assert "found in the text of about 100 documents. The number is inexact on purpose" in text
-    assert f"mostly by less than {math.ceil(2 * multiplier)}." in text
-    assert "number of documents (inexact on purpose) 100" in text
-    unsound = Page(_render([run_model(**UNSOUND)])).text
-    assert "found in the text of 100 documents." in unsound
-    assert "inexact" not in unsound
+    spoken = TopicModel(**{**vars(model), "parameters": {**model.parameters, "language": language}})
+    words = [attributes for _, attributes in Page(_render([spoken])).elements if attributes.get("class") == "word"]
+    assert words
+    assert {attributes.get("lang") for attributes in words} == {attribute}
 
 
-def of_all(runs: int, epsilon: float = 8.0, basis: Basis = Basis.FIXED) -> dict[str, AllRuns]:
-    return {"toys": AllRuns(runs, Guarantee(epsilon=epsilon, delta=1e-5, basis=basis), "the guarantee is <this>")}
-
-
-def lead(page: Page) -> str:
-    return page.text.split("Topics of toys")[1].split("Report of")[0]
-
-
-def test_with_more_runs_on_record_than_shown_the_first_paragraphs_promise_all_of_them() -> None:
-    model = run_model()
-    first = lead(Page(_render([model], None, of_all(3))))
-    success = percent(attack_bounds.success_under_filter(8.0, 1e-5), upwards=True)
-    assert f"guesses from everything that all 3 runs on these data released is right at most {success}" in first
-    assert "This holds for all 3 runs recorded for toys together, not only for the run on this page" in first
-    assert "epsilon = 8 and delta = 1e-05" in first
-    assert percent(attack_bounds.success_at_most(model.privacy), upwards=True) not in first, "one number"
-    assert not set("εδμ") & set(first)
-
-
-def test_the_only_run_on_record_is_promised_as_such() -> None:
-    first = lead(Page(_render([run_model()], None, of_all(1))))
-    assert "guesses from what this run released" in first
-    assert "It is the only run recorded for toys." in first
-    assert "ledger" not in first
-
-
-def test_without_a_ledger_the_promise_is_of_this_run_and_says_so() -> None:
-    model = run_model()
-    first = lead(Page(_render([model])))
-    assert percent(attack_bounds.success_at_most(model.privacy), upwards=True) in first
-    assert "This is the promise of this run alone" in first
-    assert "No ledger knew the run when this page was made" in first
-    assert "only run" not in first
-
-
-@pytest.mark.parametrize("basis", [Basis.AFTER_LOOKING, Basis.NO_LIMIT])
-def test_runs_whose_limit_was_chosen_after_looking_are_promised_nothing_together(basis: Basis) -> None:
-    first = lead(Page(_render([run_model()], None, of_all(2, basis=basis))))
-    assert first.index("For all 2 runs recorded for toys together, no limit was fixed beforehand") < first.index("%")
-    assert "guesses from what this run released" in first
-    assert "everything that all" not in first
-
-
-def test_the_table_of_beliefs_says_which_runs_it_means_and_covers_all_of_them() -> None:
-    page = Page(_render([run_model()], None, of_all(2)))
-    row = " ".join(percent(belief_at_most(0.5, e, d), upwards=True) for e, d in ((1.0, 1e-6), (8.0, 1e-5)))
-    assert "can believe after this run, at most can believe after all 2 runs, at most 1% " in page.text
-    assert f"50% {row}" in page.text
-    assert "everything that was released" not in page.text
-
-
-def folded(text: str) -> str:
-    """The part of a page of one run that is in the section for specialists."""
-    return text.split('<details class="specialists">')[1].split("</main>")[0]
-
-
-def test_what_only_specialists_read_is_folded_away() -> None:
-    text = _render([run_model()], None, of_all(2))
-    body = text.split("</main>")[0].split("</head>")[1]
-    inside = folded(body + "</main>")
-    outside = body.replace(inside, "")
-    for expert in (
-        "Gaussian",
-        "mu squared",
-        "Eigenvalues",
-        "refine",
-        "calibration",
-        "Hellinger",
-        "The plane",
-        "<code>",
-    ):
-        assert expert in inside or expert == "calibration", expert
-        assert expert not in outside, expert
-    assert outside.count("strong>") == 2, "one number leads"
-    assert "Both hold: the one is how often an attacker guesses right, on average over the noise" in " ".join(
-        inside.split()
-    )
-    assert "believe" not in outside
-
-
-def test_runs_on_one_dataset_are_added_up_and_the_guarantee_is_left_to_the_grant() -> None:
-    two = [run_model("a"), run_model("b", seed=1)]
-    text = Page(_render(two)).text
-    assert "These 2 runs on toys add up to" in text
-    assert "No ledger knew the runs" in text
-    told = Page(_render(two, None, of_all(2))).text
-    assert told.count("together, the guarantee is <this>.") == 2  # once for each run
-    assert told.count("This holds for all 2 runs recorded for toys together, not only for the runs on this page") == 1
-    assert "add up to" not in Page(_render([run_model("a"), run_model("b", seed=1, unit="customer")])).text
+def test_each_card_has_a_scale_of_its_own() -> None:
+    widths = re.findall(r'<ol>\n<li><span class="word">.*?width: ([0-9.]+)%', _render([run_model()]), flags=re.DOTALL)
+    assert widths == ["100.00"] * 3
 
 
 def test_seconds_of_a_private_comparison_are_nowhere() -> None:
@@ -330,9 +205,9 @@ def test_runs_of_a_comparison_are_called_by_their_cell() -> None:
 
 
 def test_the_file_is_written_whole_and_says_the_same_each_time(tmp_path: Path) -> None:
-    write_report([run_model()], tmp_path / "r.html")
+    write_report([run_model()], tmp_path / "r.html", date=datetime.date(2026, 3, 7))
     first = (tmp_path / "r.html").read_bytes()
-    write_report([run_model()], tmp_path / "r.html")
+    write_report([run_model()], tmp_path / "r.html", date=datetime.date(2026, 3, 7))
     assert (tmp_path / "r.html").read_bytes() == first
     assert first.startswith(b"<!DOCTYPE html>")
     assert [path.name for path in tmp_path.iterdir()] == ["r.html"]

@@ -21,15 +21,8 @@
   }
 
   plots.forEach(draw);
-  // A picture is drawn when all sections around it are open, and takes the width that its place has by then.
   for (const section of document.querySelectorAll("details.run, details.specialists")) {
-    section.addEventListener("toggle", () => {
-      const inside = plots.filter((plot) => section.contains(plot) && shown(plot));
-      for (const plot of inside) {
-        if (plot.classList.contains("js-plotly-plot")) Plotly.Plots.resize(plot);
-        else draw(plot);
-      }
-    });
+    section.addEventListener("toggle", () => plots.forEach(draw));
   }
 
   addEventListener("beforeprint", () => resize(PRINTED));
