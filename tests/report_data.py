@@ -1,8 +1,9 @@
-"""Comparisons and models for the tests of the report."""
+"""Comparisons and models for the tests of the report, and its pages taken apart."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from dplda.ledger import Status
 from dplda.ledger.comparisons import Cell, Comparison, ComparisonKind, Outcome
 from dplda.model import TopicModel
 from dplda.placements.default import shares
+
+VOID = {"meta", "link", "br", "img", "input", "hr"}  # elements without an end
 
 # Words that try to become markup, script, templates, or to turn the text around.
 HOSTILE = [
@@ -101,3 +104,41 @@ def full_comparison(kind: str = "planted") -> Comparison:
             ended = {**measured, "seconds": {"read": 0.5, "core": 1.25}}
         outcomes.append(outcome(placement, epsilon, repeat, calibration=calibration, **ended))
     return comparison(*outcomes, kind=kind)
+
+
+class Page(HTMLParser):
+    """A page taken apart: its elements, its text without scripts, and the text of each script."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.visible = ""
+        self.feed(text)
+        self.close()
+        assert self.open == [], "every element is closed"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] = (self.scripts[-1][0], self.scripts[-1][1] + data)
+        elif not self.open or self.open[-1] != "style":
+            self.visible += data
+
+    @property
+    def title(self) -> str:
+        return self.visible.strip().splitlines()[0]
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.visible.split())

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dplda.ledger import RunRecord
+    from dplda.report import AllRuns, Wording
 
 _NOT_PRIVATE = "NOT PRIVATE: these proportions are computed from each document exactly, without noise."
 _OWNER_ONLY = 0o600
@@ -213,15 +214,27 @@ def _npz(ids: list[str], proportions: NDArray[np.float64]) -> bytes:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Path of the new HTML file.",
 )
+@click.option("--title", metavar="TEXT", help="Title of the page, instead of the dataset's name.")
+@click.option("names", "--name", metavar="NUMBER=TEXT", multiple=True, help="Name of a topic; repeat for more topics.")
+@click.option("--hide", metavar="WORD", multiple=True, help="Leave this word out of the page; repeat for more words.")
 @json_option
 @ledger_option
-def report(runs: tuple[str, ...], output: Path, as_json: bool, ledger_path: Path | None) -> None:
+def report(
+    runs: tuple[str, ...],
+    output: Path,
+    title: str | None,
+    names: tuple[str, ...],
+    hide: tuple[str, ...],
+    as_json: bool,
+    ledger_path: Path | None,
+) -> None:
     """Write one HTML report about all the RUNs given, from released numbers only; it opens offline."""
     from dplda.report import write_report
 
     refuse_existing(output)
+    wording = _wording(title, names, hide, len(runs))
     models = [open_model(run, ledger_path) for run in runs]
-    write_report(models, output, guarantees=_guarantees(models, ledger_path))
+    write_report(models, output, guarantees=_guarantees(models, ledger_path), wording=wording)
     if as_json:
         named = [model.parameters.get("run") for model in models]
         print_json({"runs": named, "report": str(output), "private": all(model.privacy.sound for model in models)})
@@ -229,9 +242,28 @@ def report(runs: tuple[str, ...], output: Path, as_json: bool, ledger_path: Path
         say(f"Wrote {output}. Open it in a browser; it needs no network.")
 
 
-def _guarantees(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, str]:
-    """The guarantee over all runs of each dataset of `models` that the ledger, if it exists, has recorded."""
+def _wording(title: str | None, names: Sequence[str], hidden: Sequence[str], n_runs: int) -> Wording:
+    """The options on the words of a report. Raises `click.UsageError` for one that fits no run."""
+    from dplda.report import Wording
+
+    if names and n_runs > 1:
+        raise click.UsageError("--name works for a report of one run. Report each run by itself to name its topics.")
+    if title is not None and not title.strip():
+        raise click.UsageError("--title is empty.")
+    named: dict[int, str] = {}
+    for text in names:
+        number, _, name = text.partition("=")
+        if not (number.strip().isdecimal() and number.strip().isascii()) or not name.strip():
+            raise click.UsageError(f"--name {text!r} is not NUMBER=TEXT. Example: --name 3=Heating")
+        if int(number) in named:
+            raise click.UsageError(f"--name names topic {int(number)} twice.")
+        named[int(number)] = name.strip()
+    return Wording(title=(title or "").strip(), names=named, hidden=hidden)
+
+
+def _guarantees(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, AllRuns]:
+    """What the ledger, if it exists, has recorded of all runs of each dataset of `models`."""
+    from dplda.report import all_runs
+
     ledger = find_ledger(ledger_path)
-    runs = {model.parameters.get("run") for model in models}
-    records = [] if ledger is None else [record for record in ledger.datasets() if runs.intersection(record.runs)]
-    return {record.name: record.guaranteed_alone.described(record.grant) for record in records}
+    return {} if ledger is None else all_runs(ledger.datasets(), models)

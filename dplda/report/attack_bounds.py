@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from dplda.accounting.accountant import NOTHING, cost, gaussian_epsilon
+from dplda.accounting.accountant import NOTHING, capacity, cost, gaussian_epsilon
 from dplda.accounting.events import Event, PrivacyStatement, base_of
 
 _RARE = 0.01  # belief bounds hold for tests that are positive for at least this share of units; delta covers rarer ones
@@ -48,8 +48,23 @@ def success_at_most(statement: PrivacyStatement) -> float:
     """
     if math.isinf(statement.epsilon):
         return 1.0
-    even = 1 - (1 - statement.delta) / (1 + math.exp(min(statement.epsilon, 700.0)))
-    mu, failures = noise(statement)
+    return _success(statement.epsilon, statement.delta, *noise(statement))
+
+
+def success_under_filter(epsilon: float, delta: float) -> float:
+    """`success_at_most` for all runs together that a filter with the capacity of (epsilon, delta) admitted.
+
+    Their events dominate no more than the Gaussian mechanism and the failure probabilities of that capacity
+    (docs/privacy.md, sections 4.3 and 9.5).
+    """
+    if math.isinf(epsilon):
+        return 1.0
+    limit = capacity(epsilon, delta)
+    return _success(epsilon, delta, math.sqrt(limit.mu_squared), limit.delta)
+
+
+def _success(epsilon: float, delta: float, mu: float, failures: float) -> float:
+    even = 1 - (1 - delta) / (1 + math.exp(min(epsilon, 700.0)))
     return float(min(even, norm.cdf(mu / 2) + failures / 2))
 
 

@@ -13,30 +13,39 @@ from scipy.optimize import linear_sum_assignment
 from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.report.pictures import LONGEST, SCALE, Picture, Table, figure, label, rows_axis, shown
+from dplda.report.wording import ShownTopics
 
 _READABLE_CELLS = 12  # maximum number of columns of a heat map that prints its numbers
-_HOW = "Similarity is 1 minus the Hellinger distance: 1 for equal topics, 0 for topics without a word in common."
+_SCALE = "The same topic has similarity 1, topics without a word in common have 0."
+_DEFINITION = (
+    "Similarity is 1 minus the Hellinger distance. A word that only one of two runs has lowers it. Topics are matched "
+    "one to one so that their summed similarity is largest."
+)
 
 
-def pictures(models: Sequence[TopicModel], names: Sequence[str]) -> list[Picture]:
-    """Heat maps of matched topics; none for a single run. Raises `InputError` if two runs share no word."""
+def pictures(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics]) -> list[Picture]:
+    """Heat maps of matched topics, which show words of `topics`; none for a single run.
+
+    Raises `InputError` if two runs share no word.
+    """
     if len(models) < 2:
         return []
     if len(models) == 2:
-        return [_pair(models[0], models[1], names)]
+        return [_pair(models, names, topics)]
     table = _agreements(models)
     reference = int(table.sum(axis=0).argmax())
-    return [_overview(table, names), _against(models, names, reference)]
+    return [_overview(table, names), _against(models, names, topics, reference)]
 
 
-def _pair(first: TopicModel, second: TopicModel, names: Sequence[str]) -> Picture:
+def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics]) -> Picture:
     """Similarities of all topics of two runs, ordered so that matched topics are on the diagonal."""
+    first, second = models
     matched = _match(first, second)
     order = _order(matched)
-    row_words, column_words = _few_words(first), _few_words(second)
+    row_words, column_words = ([each.few(t) for t in range(len(each.words))] for each in topics)
     drawn = _heat(
         matched.similarity[:, order],
-        rows=_topics(first),
+        rows=_topics(topics[0]),
         columns=[str(topic) for topic in order],
         hover=[
             [f"{label(f'{t} {row_words[t]}')}<br>{label(f'{o} {column_words[o]}')}" for o in order]
@@ -55,11 +64,21 @@ def _pair(first: TopicModel, second: TopicModel, names: Sequence[str]) -> Pictur
         title="Topics of the two runs, matched",
         alt=f"Heat map of {len(row_words)} by {len(order)} topics. Matched topics have a mean similarity of "
         f"{matched.agreement:.2f}.",
-        note=f"Rows are topics of {shown(names[0])}, columns those of {shown(names[1])}, matched one to one on the "
-        f"diagonal; mean similarity {matched.agreement:.2f}. {_HOW} Over {shared} shared words; a word that only one "
-        "run has lowers the similarity.",
+        note=f"Rows are topics of {shown(names[0])}, columns those of {shown(names[1])}; the topics that are most "
+        f"alike are matched on the diagonal. {_SCALE} {_in_words(matched)}",
+        definition=f"{_DEFINITION} The runs share {shared} words.",
         figure=drawn,
         table=Table((f"topic of {shown(names[0])}", f"matched topic of {shown(names[1])}", "similarity"), rows),
+    )
+
+
+def _in_words(matched: _Matched) -> str:
+    """How high the agreement of two runs is, against that of topics that do not belong together."""
+    if matched.background is None:
+        return f"The matched topics have {matched.agreement:.2f}."
+    return (
+        f"Matched topics have {matched.agreement:.2f} on average, and topics that do not belong together "
+        f"{matched.background:.2f}: the farther the first number is above the second, the better the runs agree."
     )
 
 
@@ -78,29 +97,31 @@ def _overview(table: np.ndarray, names: Sequence[str]) -> Picture:
         title="How far the runs agree",
         alt=f"Heat map of {len(names)} runs. Similarity of matched topics is between {apart.min():.2f} and "
         f"{apart.max():.2f}.",
-        note=f"Mean similarity of the two runs' topics, matched one to one. {_HOW}",
+        note=f"Mean similarity of the two runs' topics, matched one to one. {_SCALE}",
+        definition=_DEFINITION,
         figure=drawn,
         table=Table(("run", *(str(i + 1) for i in range(len(names)))), rows),
     )
 
 
-def _against(models: Sequence[TopicModel], names: Sequence[str], reference: int) -> Picture:
+def _against(
+    models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[ShownTopics], reference: int
+) -> Picture:
     """Similarity of each topic of the `reference` run to its match in every other run."""
     base = models[reference]
     others = [i for i in range(len(models)) if i != reference]
     matches = [_match(base, models[i]) for i in others]
     values = np.full((len(base.topics), len(others)), np.nan)
-    labels = _few_words(base)
+    labels = [topics[reference].few(topic) for topic in range(len(base.topics))]
     hover = [["no topic left"] * len(others) for _ in base.topics]
     for column, (i, matched) in enumerate(zip(others, matches, strict=True)):
-        words = _few_words(models[i])
         for topic, partner in enumerate(matched.partner):
             if partner >= 0:
                 values[topic, column] = matched.similarity[topic, partner]
                 hover[topic][column] = (
-                    f"{label(f'{topic} {labels[topic]}')}<br>{label(f'{names[i]}: {partner} {words[partner]}')}"
+                    f"{label(f'{topic} {labels[topic]}')}<br>{label(f'{names[i]}: {partner} {topics[i].few(partner)}')}"
                 )
-    drawn = _heat(values, rows=_topics(base), columns=[str(i + 1) for i in others], hover=hover)
+    drawn = _heat(values, rows=_topics(topics[reference]), columns=[str(i + 1) for i in others], hover=hover)
     rows = [
         (f"{t} {shown(labels[t])}", *("–" if np.isnan(value) else f"{value:.2f}" for value in values[t]))
         for t in range(len(values))
@@ -113,7 +134,8 @@ def _against(models: Sequence[TopicModel], names: Sequence[str], reference: int)
         alt=f"Heat map of {len(values)} topics in {len(others)} other runs. Topic {firm} is found most alike, topic "
         f"{loose} least.",
         note=f"Rows are topics of run {reference + 1}, {shown(names[reference])}, which agrees most with the others; "
-        f"columns are the other runs, by number. {_HOW}",
+        f"columns are the other runs, by number. {_SCALE}",
+        definition=_DEFINITION,
         figure=drawn,
         table=Table(("topic", *(f"run {i + 1}" for i in others)), rows),
     )
@@ -141,8 +163,19 @@ class _Matched:
     @property
     def agreement(self) -> float:
         """Mean similarity of the matched pairs."""
-        matched = self.partner >= 0
-        return float(self.similarity[matched, self.partner[matched]].mean())
+        return float(self.similarity[self._pairs].mean())
+
+    @property
+    def background(self) -> float | None:
+        """Mean similarity of all other pairs; None if there is none."""
+        others = np.ones(self.similarity.shape, dtype=bool)
+        others[self._pairs] = False
+        return float(self.similarity[others].mean()) if others.any() else None
+
+    @property
+    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        rows = np.flatnonzero(self.partner >= 0)
+        return rows, self.partner[rows]
 
 
 def hellinger(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -215,13 +248,8 @@ def _order(matched: _Matched) -> list[int]:
     return partners + [topic for topic in range(matched.similarity.shape[1]) if topic not in partners]
 
 
-def _topics(model: TopicModel) -> list[str]:
-    few = model.top_words(2)
-    return [label(f"{topic} {', '.join(word for word, _ in words)}", LONGEST - 6) for topic, words in enumerate(few)]
-
-
-def _few_words(model: TopicModel) -> list[str]:
-    return [", ".join(word for word, _ in few) for few in model.top_words(3)]
+def _topics(topics: ShownTopics) -> list[str]:
+    return [label(f"{topic} {topics.few(topic, 2)}", LONGEST - 6) for topic in range(len(topics.words))]
 
 
 def _heat(values: np.ndarray, *, rows: list[str], columns: list[str], hover: list[list[str]]) -> go.Figure:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -21,15 +23,17 @@ from dplda.ledger.comparisons import Cell, Comparison
 from dplda.model import TopicModel
 from dplda.model.model_files import write_atomically
 from dplda.model.topic_model import VERDICTS
-from dplda.report import attack_bounds, comparison_of_runs, comparison_pictures, run_pictures
+from dplda.report import attack_bounds, comparison_of_runs, comparison_pictures, promise, run_pictures
 from dplda.report.comparison_pictures import Method
 from dplda.report.pictures import Table, number, percent, shown
+from dplda.report.promise import AllRuns, unit_of
+from dplda.report.wording import ShownTopics, Wording, shown_topics
 
-_PRIORS = (0.01, 0.1, 0.5)  # prior beliefs of an attacker that the table of beliefs lists
-_CARD_WORDS = 10
 _SHOWN_ELSEWHERE = ("alpha", "core_eigenvalues", "core_noise_level", "published", "verdicts")
 _SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
 _NOT_PRIVATE, _NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"
+_NO_WORDING = Wording()
+_LANGUAGE = re.compile("[a-z]{2}")  # a code that HTML knows
 _OPENED = 3  # maximum number of runs whose sections are open at first
 _STAMPED_BY_NAME = 4  # maximum number of runs that a warning label names; more are counted
 
@@ -38,28 +42,36 @@ def write_report(
     models: Sequence[TopicModel],
     path: str | Path,
     comparison: Comparison | None = None,
-    guarantees: Mapping[str, str] | None = None,
+    guarantees: Mapping[str, AllRuns] | None = None,
+    wording: Wording | None = None,
+    date: datetime.date | None = None,
 ) -> None:
     """Write one self-contained HTML page about `models`, and `comparison` if given, to `path`.
 
-    `guarantees` maps a dataset to the guarantee over all its runs (`DatasetRecord.guaranteed_alone`). The page
+    `guarantees` maps a dataset to what a ledger recorded of all its runs (`all_runs`); without it, the page says that
+    its promise is of the runs shown alone. `wording` changes words of the page only; `date` is today if None. The page
     holds released numbers only: topics, prevalence, privacy statements, public parameters and the outcomes of a
     comparison, but no seconds if its corpus is private. Raises `InputError` if there is nothing to report, a run occurs
-    twice, two runs have no word in common, or the file cannot be written.
+    twice, two runs have no word in common, the wording does not fit, or the file cannot be written.
     """
     if not models and comparison is None:
         raise InputError("a report needs at least one run. List runs with `dplda runs`.")
     try:
-        write_atomically(Path(path), _render(models, comparison, guarantees).encode())
+        page = _render(models, comparison, guarantees, wording or _NO_WORDING, date or datetime.date.today())
+        write_atomically(Path(path), page.encode())
     except OSError as error:
         raise InputError(f"cannot write the report to {path}: {error.strerror or error}.") from None
 
 
 def _render(
-    models: Sequence[TopicModel], comparison: Comparison | None = None, guarantees: Mapping[str, str] | None = None
+    models: Sequence[TopicModel],
+    comparison: Comparison | None = None,
+    guarantees: Mapping[str, AllRuns] | None = None,
+    wording: Wording = _NO_WORDING,
+    date: datetime.date = datetime.date.min,
 ) -> str:
     """The page as text; parameters and errors are those of `write_report`."""
-    names = _names(models, comparison)
+    names, topics, known = _names(models, comparison), shown_topics(models, wording), guarantees or {}
     scripts = [_text(get_plotlyjs()), _template_text("draw.js")]
     environment = Environment(
         loader=PackageLoader("dplda.report"),
@@ -69,21 +81,27 @@ def _render(
         lstrip_blocks=True,
     )
     return environment.get_template("page.html.j2").render(
-        title=_title(models, comparison),
+        title=_title(models, comparison, wording.title),
+        date=f"{date.day} {date:%B} {date.year}",
+        hidden=len({word.casefold() for word in wording.hidden}),
         stamps=_stamps(models, names, comparison),
         runs=[
-            _run_section(model, name, f"run-{i + 1}") for i, (model, name) in enumerate(zip(models, names, strict=True))
+            _run_section(model, shown_words, known.get(_dataset(model)), name, f"run-{i + 1}")
+            for i, (model, shown_words, name) in enumerate(zip(models, topics, names, strict=True))
         ],
+        groups=_promises(models, known),
         summary=_summary(models, names),
-        together=[] if comparison else _spent_together(models),  # the models are not all runs of a comparison
-        across=comparison_of_runs.pictures(models, names),
+        across=comparison_of_runs.pictures(models, names, topics),
         comparison=_comparison_section(comparison),
-        guarantees={shown(name): text for name, text in (guarantees or {}).items()},
         style=_template_text("page.css"),
         scripts=scripts,
         policy=_policy(scripts),
         opened=_OPENED,
     )
+
+
+def _dataset(model: TopicModel) -> str:
+    return str(model.parameters.get("dataset", ""))
 
 
 def _verdict(privacy: PrivacyStatement) -> str:
@@ -93,33 +111,36 @@ def _verdict(privacy: PrivacyStatement) -> str:
     return _NOT_PRIVATE if privacy.reason.upper().startswith(_NOT_PRIVATE) else _NOT_PROVEN
 
 
-def _run_section(model: TopicModel, name: str, prefix: str) -> dict[str, Any]:
+def _run_section(
+    model: TopicModel, topics: ShownTopics, together: AllRuns | None, name: str, prefix: str
+) -> dict[str, Any]:
     """The template's variables for one run."""
+    privacy = model.privacy
+    size, inexact = promise.size(model)
+    language = str(model.parameters.get("language", ""))
     return {
         "name": name,
-        "dataset": shown(model.parameters.get("dataset", "")),
+        "dataset": shown(_dataset(model)),
         "prefix": prefix,
-        "privacy": model.privacy,
-        "verdict": _verdict(model.privacy),
-        "epsilon": at_least(model.privacy.epsilon) if model.privacy.sound else "unbounded",
-        "unit": shown(model.privacy.unit),
-        "beliefs": _beliefs(model.privacy),
-        "success": percent(attack_bounds.success_at_most(model.privacy), upwards=True),
-        "mu": number(attack_bounds.noise(model.privacy)[0]),
+        "privacy": privacy,
+        "verdict": _verdict(privacy),
+        "epsilon": at_least(privacy.epsilon) if privacy.sound else "unbounded",
+        "unit": unit_of(privacy),
+        "size": size,
+        "inexact": inexact,
+        "language": language if _LANGUAGE.fullmatch(language) else "",
+        "together": together,
+        "beliefs": Table(*promise.beliefs(privacy, together)),
+        "success": percent(attack_bounds.success_at_most(privacy), upwards=True),
+        "mu": number(attack_bounds.noise(privacy)[0]),
         "public_words": model.parameters.get("vocabulary") == "public",
-        "pictures": {p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, prefix)},
-        "topics": _cards(model),
+        "pictures": {p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix)},
+        "topics": _cards(model, topics),
         "edges": _edges(model.parameters),
         "verdicts": _counted(model.verdicts),
         "hidden": len(model.topics) - len(model.listed_topics),
-        "settings": _settings(model.parameters, _units(model.privacy)),
+        "settings": _settings(model.parameters, promise.settings_name(privacy)),
     }
-
-
-def _units(privacy: PrivacyStatement) -> str:
-    """What the released number of units counts."""
-    counted = "documents" if privacy.unit == "document" else f"different values of {shown(privacy.unit)}"
-    return f"{counted} (noisy)" if privacy.sound else counted
 
 
 def _counted(verdicts: Sequence[str]) -> str:
@@ -151,20 +172,30 @@ def _summary(models: Sequence[TopicModel], names: Sequence[str]) -> Table:
     return Table(columns, rows)
 
 
-def _spent_together(models: Sequence[TopicModel]) -> list[dict[str, str]]:
-    """The total spent by the sound runs on each dataset that has several."""
+def _promises(models: Sequence[TopicModel], guarantees: Mapping[str, AllRuns]) -> list[dict[str, Any]]:
+    """The template's variables for what is promised of the sound runs on each dataset."""
     groups: dict[tuple[str, str, str], list[PrivacyStatement]] = {}
     for model in models:
-        privacy, dataset = model.privacy, model.parameters.get("dataset")
-        if privacy.sound and dataset:
-            groups.setdefault((str(dataset), privacy.unit, privacy.adjacency), []).append(privacy)
-    totals = []
-    for (dataset, _, _), statements in groups.items():
-        if len(statements) > 1:
-            epsilon, delta = attack_bounds.spent_together(statements)
-            total = {"epsilon": at_least(epsilon), "delta": number(delta)}
-            totals.append({"dataset": shown(dataset), "runs": str(len(statements)), **total})
-    return totals
+        privacy = model.privacy
+        if privacy.sound:
+            groups.setdefault((_dataset(model), privacy.unit, privacy.adjacency), []).append(privacy)
+    promises = []
+    for (dataset, _, adjacency), statements in groups.items():
+        together = guarantees.get(dataset)
+        promises.append(
+            {
+                "dataset": shown(dataset),
+                "unit": unit_of(statements[0]),
+                "adjacency": adjacency,
+                "shown": len(statements),
+                "recorded": together.runs if together else 0,
+                "all": promise.of_all(together),
+                "broken": together is not None and together.runs > 1 and not together.guarantee.holds,
+                "one": promise.of_each(statements),
+                "spent": promise.spent(statements) if dataset else None,
+            }
+        )
+    return promises
 
 
 def _comparison_section(comparison: Comparison | None) -> dict[str, Any] | None:
@@ -182,34 +213,34 @@ def _comparison_section(comparison: Comparison | None) -> dict[str, Any] | None:
     }
 
 
-def _beliefs(privacy: PrivacyStatement) -> Table:
-    after = (attack_bounds.belief_at_most(prior, privacy.epsilon, privacy.delta) for prior in _PRIORS)
-    rows = [(f"{prior:.0%}", percent(most, upwards=True)) for prior, most in zip(_PRIORS, after, strict=True)]
-    return Table(("believed before", "can believe after, at most"), rows)
+def _cards(model: TopicModel, topics: ShownTopics) -> list[dict[str, Any]]:
+    """The words of each topic shown, with bars for their probability in it and in the whole text.
 
-
-def _cards(model: TopicModel) -> list[dict[str, Any]]:
-    """The most probable words of each topic shown, with bars for their probability in it and in the whole text."""
-    top, listed = model.top_words(_CARD_WORDS), model.listed_topics
-    longest = max(top[topic][0][1] for topic in listed)
+    Each card has a scale of its own: one topic with a very frequent word would make all other bars tiny.
+    """
     overall = dict(zip(model.vocabulary, (model.prevalence @ model.topics).tolist(), strict=True))
-    return [
-        {
-            "number": topic,
-            "prevalence": percent(float(model.prevalence[topic])),
-            "verdict": model.verdicts[topic] if model.verdicts else "",
-            "words": [
-                {
-                    "word": shown(word),
-                    "probability": percent(probability),
-                    "width": f"{100 * probability / longest:.2f}%",
-                    "overall": f"{min(100 * overall[word] / longest, 100):.2f}%",
-                }
-                for word, probability in top[topic]
-            ],
-        }
-        for topic in listed
-    ]
+    cards = []
+    for topic in model.listed_topics:
+        words = topics.words[topic]
+        longest = words[0][1] if words else 1.0
+        cards.append(
+            {
+                "number": topic,
+                "name": shown(topics.names.get(topic, "")),
+                "prevalence": percent(float(model.prevalence[topic])),
+                "verdict": model.verdicts[topic] if model.verdicts else "",
+                "words": [
+                    {
+                        "word": shown(word),
+                        "probability": percent(probability),
+                        "width": f"{100 * probability / longest:.2f}%",
+                        "overall": f"{min(100 * overall[word] / longest, 100):.2f}%",
+                    }
+                    for word, probability in words
+                ],
+            }
+        )
+    return cards
 
 
 def _settings(parameters: Mapping[str, Any], documents: str = "documents") -> Table:
@@ -271,7 +302,8 @@ def _cell_name(cell: Cell) -> str:
     return f"{label}{budget}, repeat {cell.repeat + 1}"
 
 
-def _title(models: Sequence[TopicModel], comparison: Comparison | None) -> str:
+def _title(models: Sequence[TopicModel], comparison: Comparison | None, given: str = "") -> str:
+    """The title of the page, `given` or made of the datasets' names, behind a warning label if one is due."""
     verdicts = {_verdict(model.privacy) for model in models} - {""}
     sound = [model.privacy.sound for model in models] + [o.sound for o in (comparison.outcomes if comparison else ())]
     stamp = ""
@@ -279,6 +311,8 @@ def _title(models: Sequence[TopicModel], comparison: Comparison | None) -> str:
         stamp = f"{_NOT_PRIVATE}: "
     elif not all(sound):
         stamp = f"{'with runs ' if any(sound) else ''}{min(verdicts or {_NOT_PROVEN}, key=len)}: "
+    if given:
+        return shown(f"{stamp}{given}")
     if comparison:
         return shown(f"{stamp}noise placements on {comparison.corpus}")
     datasets = dict.fromkeys(str(model.parameters.get("dataset", "a dataset")) for model in models)

@@ -34,7 +34,10 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure; `name` is its id on the page, `alt` describes it, and `note` says how to read it."""
+    """A figure; `name` is its id on the page, `alt` describes it, and `note` says how to read it.
+
+    `definition` says for specialists, beside the table, how its numbers are computed.
+    """
 
     name: str
     title: str
@@ -42,6 +45,7 @@ class Picture:
     note: str
     figure: go.Figure
     table: Table
+    definition: str = ""
 
     @property
     def height(self) -> int:
@@ -65,11 +69,22 @@ def shown(text: object) -> str:
 
 
 def label(text: object, longest: int | None = None) -> str:
-    """`text` as a plotly label: markup is escaped, and the text is cut to `longest` characters."""
+    """`text` as a plotly label: markup is escaped, and the text is cut to `longest` characters, between words."""
     plain = shown(text)
     if longest is not None and len(plain) > longest:
-        plain = plain[: longest - 1] + "…"
+        plain = _cut(plain, longest)
     return plain.translate(_MARKUP)
+
+
+def _cut(text: str, longest: int) -> str:
+    """`text` cut to `longest` characters: behind its last whole word, or inside a word that takes most of the room."""
+    kept, following = text[: longest - 1], text[longest - 1]
+    space = kept.rfind(" ")
+    whole = kept if following in " ," else kept[:space]
+    if following not in " ," and space < longest // 3:
+        return kept + "…"
+    words = whole.rstrip(" ,")
+    return f"{words} …" if len(words) < longest - 1 else f"{words}…"
 
 
 def percent(value: float, *, upwards: bool = False) -> str:

@@ -29,18 +29,19 @@ from dplda.report.pictures import (
     rows_axis,
     shown,
 )
+from dplda.report.promise import unit_of
+from dplda.report.wording import ShownTopics
 
 _FALSE_ALARMS = (0.0001, 0.001, 0.01, 0.05, 0.1)  # false-alarm rates in the table; the figure starts at the first
-_LABEL_WORDS = 3
 
 
-def pictures(model: TopicModel, prefix: str) -> list[Picture]:
-    """All pictures that the released numbers of `model` allow; `prefix` starts their ids."""
+def pictures(model: TopicModel, topics: ShownTopics, prefix: str) -> list[Picture]:
+    """All pictures that the released numbers of `model` allow, and words of `topics` with them; `prefix` starts ids."""
     drawn = [
         _attack(model.privacy, prefix),
         _budget(model.privacy, prefix),
-        _prevalence(model, prefix),
-        _similarity(model, prefix),
+        _prevalence(model, topics, prefix),
+        _similarity(model, topics, prefix),
         _signal(model, prefix),
     ]
     return [picture for picture in drawn if picture is not None]
@@ -141,45 +142,60 @@ def _budget(privacy: PrivacyStatement, prefix: str) -> Picture | None:
     )
 
 
-def _prevalence(model: TopicModel, prefix: str) -> Picture:
-    """The share of the text of each topic that is shown."""
-    listed, words = model.listed_topics, _few_words(model)
+def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str) -> Picture:
+    """The share of the words of each topic that is shown."""
+    listed = model.listed_topics
     n_topics = len(listed)
     trace = go.Bar(
         x=model.prevalence[listed].tolist(),
         y=list(range(n_topics)),
         orientation="h",
         marker={"color": BLUE},
-        customdata=[label(f"topic {topic}: {', '.join(words[topic])}") for topic in listed],
-        hovertemplate="%{customdata}<br>%{x:.2%} of the text<extra></extra>",
+        customdata=[label(f"topic {topic}: {topics.title(topic)}") for topic in listed],
+        hovertemplate="%{customdata}<br>%{x:.2%} of the words<extra></extra>",
     )
     drawn = figure(
         [trace],
         height=70 + 24 * n_topics,
-        x={"title": "share of the text", "tickformat": ".0%"},
-        y=rows_axis([label(f"{topic} {', '.join(words[topic])}", LONGEST) for topic in listed]),
+        x={"title": "share of the words", "tickformat": ".0%"},
+        y=rows_axis([label(f"{topic} {topics.title(topic)}", LONGEST) for topic in listed]),
     )
-    rows = [(str(t), percent(float(model.prevalence[t])), shown(", ".join(words[t]))) for t in listed]
+    rows = [(str(t), percent(float(model.prevalence[t])), shown(topics.title(t))) for t in listed]
     first, share, _ = rows[int(model.prevalence[listed].argmax())]
     return Picture(
         name=f"{prefix}-prevalence",
         title="How common the topics are",
-        alt=f"Bar chart of {n_topics} topics. The most common is topic {first} with {share} of the text.",
-        note="Estimated from noisy counts: small differences mean nothing.",
+        alt=f"Bar chart of {n_topics} topics. The most common is topic {first} with {share} of the words.",
+        note=_what_shares_are(model.privacy),
         figure=drawn,
         table=Table(("topic", "share", "words"), rows),
     )
 
 
-def _similarity(model: TopicModel, prefix: str) -> Picture | None:
+def _what_shares_are(privacy: PrivacyStatement) -> str:
+    """What the prevalence of a topic is a share of (docs/privacy.md, section 0)."""
+    unit = unit_of(privacy)
+    counted = (
+        "each document counts once"
+        if unit.name == "document"
+        else f"the documents of one {unit.one} are averaged first, so that many documents count no more than one"
+    )
+    long = " Long documents count no more than ordinary ones." if privacy.sound else ""
+    return (
+        f"The share of a topic is the part of an average {unit.one}'s words that belongs to it: {counted}.{long} Only "
+        f"words that the run uses are counted.{' Shares are estimated from noisy counts.' if privacy.sound else ''}"
+    )
+
+
+def _similarity(model: TopicModel, topics: ShownTopics, prefix: str) -> Picture | None:
     """A map of topics, in which topics with similar words are close; None for a single topic."""
     listed = model.listed_topics
     n_topics = len(listed)
     if n_topics < 2:
         return None
-    topics, prevalence, few = model.topics[listed], model.prevalence[listed], _few_words(model)
-    plane, words = topic_map(topics), [few[topic] for topic in listed]
-    distances = hellinger(topics, topics) + np.diag(np.full(n_topics, np.inf))
+    rows_of, prevalence = model.topics[listed], model.prevalence[listed]
+    plane, words = topic_map(rows_of), [topics.title(topic) for topic in listed]
+    distances = hellinger(rows_of, rows_of) + np.diag(np.full(n_topics, np.inf))
     nearest = distances.argmin(axis=1)
     trace = go.Scatter(
         x=plane.points[:, 0].tolist(),
@@ -194,17 +210,17 @@ def _similarity(model: TopicModel, prefix: str) -> Picture | None:
             "line": {"color": "white", "width": 1},
         },
         customdata=[
-            [label(", ".join(words[t])), float(prevalence[t]), listed[nearest[t]], float(distances[t, nearest[t]])]
+            [label(words[t]), float(prevalence[t]), listed[nearest[t]], float(distances[t, nearest[t]])]
             for t in range(n_topics)
         ],
-        hovertemplate="topic %{text}: %{customdata[0]}<br>%{customdata[1]:.1%} of the text<br>nearest: topic "
+        hovertemplate="topic %{text}: %{customdata[0]}<br>%{customdata[1]:.1%} of the words<br>nearest: topic "
         "%{customdata[2]}, at distance %{customdata[3]:.2f}<extra></extra>",
         cliponaxis=False,
     )
     bare = {"showticklabels": False, "showgrid": False, "mirror": True}
     drawn = figure([trace], height=420, x=bare, y={**bare, "scaleanchor": "x"})
     rows = [
-        (str(listed[t]), str(listed[nearest[t]]), f"{distances[t, nearest[t]]:.2f}", shown(", ".join(words[t])))
+        (str(listed[t]), str(listed[nearest[t]]), f"{distances[t, nearest[t]]:.2f}", shown(words[t]))
         for t in range(n_topics)
     ]
     one, other = np.unravel_index(distances.argmin(), distances.shape)
@@ -269,7 +285,3 @@ def _numbers(values: object) -> bool:
     return isinstance(values, list) and all(
         isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in values
     )
-
-
-def _few_words(model: TopicModel) -> list[list[str]]:
-    return [[word for word, _ in words] for words in model.top_words(_LABEL_WORDS)]

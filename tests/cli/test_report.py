@@ -19,19 +19,98 @@ def test_a_run_is_reported_by_its_id_into_the_file_named(dplda, saved: str, home
     assert "1.234" not in page, "the seconds of a run are private"
 
 
+def text_of(page: Path) -> str:
+    return " ".join(page.read_text(encoding="utf-8").split("<header>")[1].split("<footer>")[0].split())
+
+
+def second_run() -> str:
+    """Record another run of `reviews`, which ended without a model."""
+    reservation = Ledger().reserve(
+        dataset="reviews",
+        unit="document",
+        adjacency="add-remove",
+        epsilon=1.0,
+        delta=1e-6,
+        events=make_model().privacy.events,
+        parameters={},
+        sound=True,
+    )
+    reservation.abandon("cancelled", "interrupted")
+    return reservation.run
+
+
 def test_what_is_guaranteed_of_all_runs_is_on_the_page_where_the_ledger_knows(dplda, saved: str, home: Path) -> None:
     model = make_model()
     replace(model, parameters=dict(model.parameters) | {"run": saved, "dataset": "reviews"}).save(home / "m")
     assert dplda("report", home / "m").status == 0
-    assert "the guarantee is the grant&#39;s (epsilon 10, delta 1e-05)" in (home / "report.html").read_text()
+    assert "the guarantee is the grant&#39;s (epsilon 10, delta 1e-05)" in text_of(home / "report.html")
+    assert "It is the only run recorded for <bdi>reviews</bdi>" in text_of(home / "report.html")
+    second_run()
+    assert dplda("report", home / "m", "--output", home / "two.html").status == 0
+    assert "This holds for the 2 runs recorded for <bdi>reviews</bdi> together" in text_of(home / "two.html")
+    assert "epsilon = 10 and delta = 1e-05" in text_of(home / "two.html")
     assert dplda("budget", "grant", "reviews", "--epsilon", 20, "--delta", "1e-5").status == 0
     assert dplda("report", home / "m", "--output", home / "again.html").status == 0
-    assert "was chosen after looking" in (home / "again.html").read_text()
+    assert "was chosen after looking" in text_of(home / "again.html")
     for name in ("ledger.db", "ledger.db.key"):
         (home / name).unlink()
     assert dplda("report", home / "m", "--output", home / "alone.html").status == 0
-    assert "dplda budget show" in (home / "alone.html").read_text()
+    assert "No ledger knew the run when this page was made" in text_of(home / "alone.html")
     assert not (home / "ledger.db").exists()
+
+
+def test_a_run_that_the_ledger_does_not_know_is_not_covered_by_what_it_guarantees(
+    dplda, saved: str, home: Path
+) -> None:
+    second_run()
+    for run in (saved, "reviews-elsewhere"):
+        model = make_model(seed=len(run))
+        named = dict(model.parameters) | {"run": run, "dataset": "reviews"}
+        replace(model, parameters=named).save(home / run)
+    assert dplda("report", home / saved, home / "reviews-elsewhere").status == 0
+    assert "No ledger knew the runs" in text_of(home / "report.html")
+    assert "recorded for" not in text_of(home / "report.html")
+
+
+def test_title_names_and_hidden_words_change_the_page(dplda, saved: str, home: Path) -> None:
+    hidden = make_model().top_words(1)[0][0][0]
+    answer = dplda(
+        "report", saved, "--title", "What <tenants> write", "--name", "1=Heat", "--name=2=a=b", "--hide", hidden
+    )
+    assert answer.status == 0, answer.err
+    page = text_of(home / "report.html")
+    assert "<h1>What &lt;tenants&gt; write</h1>" in page
+    assert "<bdi>Heat</bdi>" in page
+    assert "<bdi>a=b</bdi>" in page
+    assert hidden not in page
+    assert "1 word was hidden by hand" in page
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--name", "3=Heating"), "there is no topic 3 to name"),
+        (("--name", "Heating"), "--name 'Heating' is not NUMBER=TEXT. Example: --name 3=Heating"),
+        (("--name", "1= "), "is not NUMBER=TEXT"),
+        (("--name", "-1=x"), "is not NUMBER=TEXT"),
+        (("--name", "1=a", "--name", "1=b"), "names topic 1 twice"),
+        (("--hide", "w0000"), "'w0000' cannot be hidden"),
+        (("--title", " "), "--title is empty"),
+    ],
+)
+def test_wording_that_fits_nothing_is_one_line_and_writes_nothing(
+    dplda, saved: str, home: Path, options: tuple[str, ...], message: str
+) -> None:
+    answer = dplda("report", saved, *options)
+    assert (answer.status, answer.err.count("\n")) == (2, 1)
+    assert message in answer.err
+    assert not (home / "report.html").exists()
+
+
+def test_names_of_topics_need_a_single_run(dplda, saved: str, home: Path) -> None:
+    answer = dplda("report", saved, home / "models" / "other", "--name", "1=x")
+    assert (answer.status, answer.err.count("\n")) == (2, 1)
+    assert "--name works for a report of one run" in answer.err
 
 
 def test_json_names_runs_and_file(dplda, saved: str, home: Path) -> None:
@@ -56,18 +135,7 @@ def test_an_existing_file_is_kept(dplda, saved: str, home: Path) -> None:
 
 
 def test_a_run_without_a_model_is_one_clear_line(dplda, home: Path) -> None:
-    reservation = Ledger().reserve(
-        dataset="reviews",
-        unit="document",
-        adjacency="add-remove",
-        epsilon=1.0,
-        delta=1e-6,
-        events=make_model().privacy.events,
-        parameters={},
-        sound=True,
-    )
-    reservation.abandon("cancelled", "interrupted")
-    answer = dplda("report", reservation.run)
+    answer = dplda("report", second_run())
     assert (answer.status, answer.err.count("\n")) == (2, 1)
     assert "has no saved model (cancelled: interrupted)" in answer.err
     assert not (home / "report.html").exists()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from dplda.accounting.accountant import run_epsilon
+from dplda.accounting.accountant import capacity, run_epsilon
 from dplda.accounting.events import EXACT, PURE, Event, PrivacyStatement
 from dplda.report import attack_bounds
 
@@ -131,3 +131,14 @@ def test_a_clip_is_counted_to_its_stage_and_all_shares_are_one() -> None:
 def test_exact_events_have_no_shares() -> None:
     assert attack_bounds.stage_shares((Event(stage="size", mechanism=EXACT), gaussian(1.0))) == []
     assert attack_bounds.stage_shares(()) == []
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (8.0, 2e-6), (10.0, 1e-5)])
+def test_a_run_that_uses_a_whole_grant_is_promised_no_more_than_the_grant(epsilon: float, delta: float) -> None:
+    limit = capacity(epsilon, delta)
+    whole = statement(epsilon, delta, gaussian(1 / math.sqrt(limit.mu_squared), delta=limit.delta))
+    together = attack_bounds.success_under_filter(epsilon, delta)
+    assert together == pytest.approx(attack_bounds.success_at_most(whole), abs=1e-9)
+    half = statement(epsilon, delta, gaussian(math.sqrt(2 / limit.mu_squared)))
+    assert attack_bounds.success_at_most(half) < together < math.exp(epsilon) / (1 + math.exp(epsilon)) + delta
+    assert attack_bounds.success_under_filter(math.inf, delta) == 1

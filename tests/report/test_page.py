@@ -1,18 +1,18 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import hashlib
 import itertools
 import json
 import math
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from handmade import make_model
 from plotly.offline import get_plotlyjs
-from report_data import HOSTILE, comparison, full_comparison, outcome, run_model
+from report_data import HOSTILE, Page, comparison, full_comparison, outcome, run_model
 
 import dplda
 from dplda.corpus import synthetic
@@ -20,48 +20,10 @@ from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.report import write_report
 from dplda.report.attack_bounds import belief_at_most
-from dplda.report.page import _PRIORS, _render
+from dplda.report.page import _render
+from dplda.report.promise import _PRIORS
 
-VOID = {"meta", "link", "br", "img", "input", "hr"}
 UNSOUND = {"sound": False, "epsilon": math.inf, "reason": "NOT PRIVATE: simulated noise from a known seed"}
-
-
-class Page(HTMLParser):
-    """A page taken apart: its elements, its text without scripts, and the text of each script."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.scripts: list[tuple[dict[str, str | None], str]] = []
-        self.visible = ""
-        self.feed(text)
-        self.close()
-        assert self.open == [], "every element is closed"
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "script":
-            self.scripts.append((dict(attrs), ""))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] == "script":
-            self.scripts[-1] = (self.scripts[-1][0], self.scripts[-1][1] + data)
-        elif not self.open or self.open[-1] != "style":
-            self.visible += data
-
-    @property
-    def title(self) -> str:
-        return self.visible.strip().splitlines()[0]
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.visible.split())
 
 
 def pages() -> list[Page]:
@@ -128,14 +90,15 @@ def test_the_promise_is_told_in_odds_that_are_rounded_upwards() -> None:
     for prior in _PRIORS:
         most = belief_at_most(prior, 1.0, 1e-6)
         assert f"{prior:.0%} {math.ceil(most * 1000) / 10:.1f}%" in text
-    assert "differentially private for one document, added or removed" in text
+    assert "-differentially private for one document, added or removed" in text
     assert "A person with several documents" in text
 
 
 def test_people_and_replacement_are_told_in_their_own_words() -> None:
     text = Page(_render([run_model(unit="customer", adjacency="replace")])).text
     assert "differentially private for one customer, replaced" in text
-    assert "All documents of a customer are protected together" in text
+    assert "Which of two customers is in the data" in text
+    assert "All documents of one customer are protected together" in text
     assert "A person with several documents" not in text
 
 
@@ -209,20 +172,23 @@ def test_what_a_comparison_spent_is_not_told_from_the_runs_that_have_models() ->
     assert "even one without an answer. The guarantee over all of them is shown by: dplda budget show." in text
 
 
-def test_documents_are_called_noisy_where_noise_protects_them() -> None:
-    assert "documents (noisy) 100" in Page(_render([run_model()])).text
-    unsound = Page(_render([run_model(**UNSOUND)])).text
-    assert "documents 100" in unsound
-    assert "(noisy)" not in unsound
+def test_the_page_bears_the_date_of_its_making(tmp_path: Path) -> None:
+    write_report([run_model()], tmp_path / "r.html", date=datetime.date(2026, 3, 7))
+    assert "Report of 7 March 2026." in Page((tmp_path / "r.html").read_text(encoding="utf-8")).text
 
 
-def test_runs_on_one_dataset_are_added_up_and_the_guarantee_is_left_to_the_grant() -> None:
-    text = Page(_render([run_model("a"), run_model("b", seed=1)])).text
-    assert "These 2 runs on toys add up to" in text
-    assert "What is guaranteed of all runs together, dplda budget show tells" in text
-    told = Page(_render([run_model("a"), run_model("b", seed=1)], None, {"toys": "the guarantee is <this>"})).text
-    assert told.count("together, the guarantee is <this>.") == 3  # once for both runs, once for each
-    assert "add up to" not in Page(_render([run_model("a"), run_model("b", seed=1, unit="customer")])).text
+@pytest.mark.parametrize(("language", "attribute"), [("de", "de"), ("none", None), ('"><b>', None)])
+def test_words_are_hyphenated_in_the_language_of_the_run(language: str, attribute: str | None) -> None:
+    model = run_model()
+    spoken = TopicModel(**{**vars(model), "parameters": {**model.parameters, "language": language}})
+    words = [attributes for _, attributes in Page(_render([spoken])).elements if attributes.get("class") == "word"]
+    assert words
+    assert {attributes.get("lang") for attributes in words} == {attribute}
+
+
+def test_each_card_has_a_scale_of_its_own() -> None:
+    widths = re.findall(r'<ol>\n<li><span class="word">.*?width: ([0-9.]+)%', _render([run_model()]), flags=re.DOTALL)
+    assert widths == ["100.00"] * 3
 
 
 def test_seconds_of_a_private_comparison_are_nowhere() -> None:
@@ -239,9 +205,9 @@ def test_runs_of_a_comparison_are_called_by_their_cell() -> None:
 
 
 def test_the_file_is_written_whole_and_says_the_same_each_time(tmp_path: Path) -> None:
-    write_report([run_model()], tmp_path / "r.html")
+    write_report([run_model()], tmp_path / "r.html", date=datetime.date(2026, 3, 7))
     first = (tmp_path / "r.html").read_bytes()
-    write_report([run_model()], tmp_path / "r.html")
+    write_report([run_model()], tmp_path / "r.html", date=datetime.date(2026, 3, 7))
     assert (tmp_path / "r.html").read_bytes() == first
     assert first.startswith(b"<!DOCTYPE html>")
     assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
@@ -270,7 +236,7 @@ def test_topics_called_noise_are_counted_and_not_shown() -> None:
     judged = {**vars(model), "parameters": {**model.parameters, "verdicts": ["clear", "noise", "weak"]}}
     page = Page(_render([TopicModel(**judged)]))
     assert "1 clear, 1 weak, 1 noise" in page.text
-    assert "The 1 called noise are not shown" in page.text
+    assert "The 1 topic called noise is not shown" in page.text
     assert [number for number in range(3) if f"Topic {number}" in page.text] == [0, 2]
     all_noise = {**judged, "parameters": {**model.parameters, "verdicts": ["noise"] * 3}}
     assert "Topic 1" in Page(_render([TopicModel(**all_noise)])).text

@@ -83,7 +83,7 @@ def drawn(page: Any) -> list[str]:
     return [plot.get_attribute("id") for plot in page.query_selector_all(".plot.js-plotly-plot")]
 
 
-@pytest.mark.parametrize(("name", "pictures"), [("one", 5), ("many", 2), ("comparison", 4)])
+@pytest.mark.parametrize(("name", "pictures"), [("one", 1), ("many", 2), ("comparison", 4)])
 def test_every_picture_in_sight_is_drawn_without_an_error_or_a_request(
     show: Open, files: dict[str, Path], name: str, pictures: int
 ) -> None:
@@ -96,11 +96,43 @@ def test_a_folded_run_is_drawn_when_it_is_opened(show: Open, files: dict[str, Pa
     page = show(files["many"])
     before = drawn(page)
     page.locator("details.run > summary").nth(1).click()
+    page.wait_for_selector("#run-2-prevalence .main-svg")
+    assert drawn(page) == [*before, "run-2-prevalence"]
+    page.locator("details.run[open] details.specialists > summary").click()
     page.wait_for_selector("#run-2-signal .main-svg")
-    opened = ["prevalence", "map", "attack", "budget", "signal"]
+    opened = ["prevalence", "attack", "map", "budget", "signal"]
     assert drawn(page) == [*before, *(f"run-2-{name}" for name in opened)]
     assert page.locator("#run-2-map").bounding_box()["width"] > 800
     assert page.complaints == []
+
+
+WIDTHS = """() => [...document.querySelectorAll("details.specialists .plot")].map(plot =>
+    plot.getBoundingClientRect().width - plot.querySelector(".main-svg").getBoundingClientRect().width)"""
+
+
+def test_pictures_for_specialists_take_their_width_when_opened_and_opened_again(
+    show: Open, files: dict[str, Path]
+) -> None:
+    page = show(files["one"])
+    fold = page.locator("details.specialists > summary")
+    assert page.locator("details.specialists .main-svg").count() == 0
+    fold.click()
+    page.wait_for_selector("#run-1-signal .main-svg")
+    page.wait_for_function(SETTLED)
+    assert page.evaluate(WIDTHS) == pytest.approx([0, 0, 0, 0], abs=1)
+    fold.click()
+    show(files["one"], width=500)
+    fold.click()
+    page.wait_for_function(SETTLED)
+    assert page.evaluate(WIDTHS) == pytest.approx([0, 0, 0, 0], abs=1)
+    assert page.locator("#run-1-map").bounding_box()["width"] < 500
+    assert page.complaints == []
+
+
+def test_no_button_covers_a_picture(show: Open, files: dict[str, Path]) -> None:
+    page = show(files["one"], width=390)
+    page.locator("#run-1-prevalence").hover()
+    assert page.locator(".modebar-btn").count() == 0
 
 
 def hover(page: Any, plot: str, x: float, y: float) -> str:
@@ -122,7 +154,7 @@ def hover(page: Any, plot: str, x: float, y: float) -> str:
 
 def test_hovering_shows_the_value_behind_a_bar(show: Open, files: dict[str, Path]) -> None:
     share = float(run_model().prevalence[1])
-    assert f"{share:.2%} of the text" in hover(show(files["one"]), "run-1-prevalence", share / 2, 1)
+    assert f"{share:.2%} of the words" in hover(show(files["one"]), "run-1-prevalence", share / 2, 1)
 
 
 def test_hovering_shows_the_value_behind_a_point_of_a_comparison(show: Open, files: dict[str, Path]) -> None:
@@ -161,7 +193,7 @@ def test_text_in_pictures_follows_the_theme(show: Open, files: dict[str, Path], 
 
 def test_pictures_shrink_to_the_paper_and_grow_back(show: Open, files: dict[str, Path]) -> None:
     page = show(files["one"])
-    width = "document.querySelector('#run-1-attack .main-svg').getBoundingClientRect().width"
+    width = "document.querySelector('#run-1-prevalence .main-svg').getBoundingClientRect().width"
     before = page.evaluate(width)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate(width) == 640

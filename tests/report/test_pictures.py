@@ -12,18 +12,28 @@ from hypothesis import strategies as st
 from report_data import HOSTILE, comparison, full_comparison, outcome, run_model
 
 from dplda.accounting.events import EXACT, Event
+from dplda.model import TopicModel
 from dplda.report import comparison_of_runs, comparison_pictures, pictures, run_pictures
 from dplda.report.attack_bounds import gaussian_curve
 from dplda.report.pictures import Picture
+from dplda.report.wording import Wording, shown_topics
+
+
+def drawn_of(model: TopicModel, prefix: str) -> list[Picture]:
+    return run_pictures.pictures(model, shown_topics([model], Wording())[0], prefix)
+
+
+def compared(models: list[TopicModel], names: list[str]) -> list[Picture]:
+    return comparison_of_runs.pictures(models, names, shown_topics(models, Wording()))
 
 
 def all_pictures() -> list[Picture]:
     models = [run_model(f"toy-{i}", seed=i, words=HOSTILE) for i in range(3)]
     names = ["one", "two", "three"]
     return [
-        *run_pictures.pictures(models[0], "run-1"),
-        *comparison_of_runs.pictures(models[:2], names[:2]),
-        *comparison_of_runs.pictures(models, names),
+        *drawn_of(models[0], "run-1"),
+        *compared(models[:2], names[:2]),
+        *compared(models, names),
         *comparison_pictures.pictures(full_comparison("planted")),
         *comparison_pictures.pictures(full_comparison("public")),
     ]
@@ -84,6 +94,20 @@ def test_labels_are_cut_before_they_are_escaped() -> None:
     assert pictures.label("short", 5) == "short"
 
 
+def test_labels_are_cut_between_words() -> None:
+    assert pictures.label("2 stört, baustelle, treppenhaus", 24) == "2 stört, baustelle …"
+    assert pictures.label("0 government, state, fact", 20) == "0 government, state…"
+    assert pictures.label("4 nebenkostenabrechnung, verschickt", 24) == "4 nebenkostenabrechnung…"
+    assert pictures.label("4 warmwasserversorgungsleitung, warm", 24) == "4 warmwasserversorgungs…", "one word too long"
+
+
+@given(st.text("ab ,", max_size=40), st.integers(2, 30))
+def test_a_cut_label_is_a_beginning_of_the_text_and_fits(text: str, longest: int) -> None:
+    label = pictures.label(text, longest)
+    assert len(label) <= max(longest, 0)
+    assert text.startswith(label.rstrip("…").rstrip())
+
+
 @given(st.floats(0, 1))
 def test_bounds_in_percent_are_never_less_than_what_holds(value: float) -> None:
     told = float(pictures.percent(value, upwards=True).rstrip("%"))
@@ -92,7 +116,7 @@ def test_bounds_in_percent_are_never_less_than_what_holds(value: float) -> None:
 
 def test_the_attack_picture_draws_the_bound_of_the_promise() -> None:
     model = run_model()
-    picture = of(run_pictures.pictures(model, "run-1"), "run-1-attack")
+    picture = of(drawn_of(model, "run-1"), "run-1-attack")
     drawn = trace(picture, "this run's noise")
     assert drawn["y"] == pytest.approx(gaussian_curve(np.array(drawn["x"]), model.privacy).tolist())
 
@@ -105,18 +129,18 @@ def test_the_attack_picture_draws_the_bound_of_the_promise() -> None:
     ],
 )
 def test_a_run_without_a_promise_has_no_picture_of_one(privacy: dict[str, object], missing: set[str]) -> None:
-    found = {picture.name for picture in run_pictures.pictures(run_model(**privacy), "r")}
+    found = {picture.name for picture in drawn_of(run_model(**privacy), "r")}
     assert found == {f"r-{name}" for name in {"attack", "budget", "prevalence", "map", "signal"} - missing}
 
 
 def test_the_budget_picture_shows_shares_that_add_up_to_all() -> None:
-    drawn = json.loads(of(run_pictures.pictures(run_model(), "r"), "r-budget").json)["data"]
+    drawn = json.loads(of(drawn_of(run_model(), "r"), "r-budget").json)["data"]
     assert sum(sum(bars["x"]) for bars in drawn) == pytest.approx(1)
     assert len({bars["marker"]["pattern"]["shape"] for bars in drawn}) == 2, "told apart without colour"
 
 
 def test_eigenvalues_are_shown_over_the_noise_and_those_above_it_counted() -> None:
-    picture = of(run_pictures.pictures(run_model(), "r"), "r-signal")
+    picture = of(drawn_of(run_model(), "r"), "r-signal")
     assert trace(picture, "above the noise")["y"] == pytest.approx([8.0, 4.0, 2.0])
     assert trace(picture, "not told from noise")["y"] == pytest.approx([0.4])
     assert "3 of 5" in picture.note
@@ -127,22 +151,32 @@ def test_eigenvalues_are_shown_over_the_noise_and_those_above_it_counted() -> No
 def test_a_run_that_did_not_release_its_core_has_no_picture_of_it(facts: dict[str, object]) -> None:
     model = run_model()
     bare = replace(model, parameters=dict(model.parameters) | facts)
-    assert "r-signal" not in {picture.name for picture in run_pictures.pictures(bare, "r")}
+    assert "r-signal" not in {picture.name for picture in drawn_of(bare, "r")}
 
 
 def test_matched_topics_lie_on_the_diagonal() -> None:
     model = run_model()
     order = [2, 0, 1]
     other = replace(model, topics=model.topics[order], prevalence=model.prevalence[order])
-    (picture,) = comparison_of_runs.pictures([model, other], ["a", "b"])
+    (picture,) = compared([model, other], ["a", "b"])
     drawn = json.loads(picture.json)
     assert np.diag(np.array(drawn["data"][0]["z"])) == pytest.approx(1, abs=1e-6)
     assert [int(topic) for topic in drawn["layout"]["xaxis"]["ticktext"]] == [order.index(t) for t in range(3)]
 
 
+def test_the_agreement_of_two_runs_is_told_beside_that_of_unlike_topics() -> None:
+    model = run_model()
+    (picture,) = compared([model, replace(model)], ["a", "b"])
+    z = np.array(json.loads(picture.json)["data"][0]["z"])
+    apart = z[~np.eye(3, dtype=bool)].mean()
+    assert f"Matched topics have 1.00 on average, and topics that do not belong together {apart:.2f}" in picture.note
+    assert "Hellinger" not in picture.note
+    assert "Hellinger" in picture.definition
+
+
 def test_three_runs_are_compared_with_the_one_that_agrees_most() -> None:
     twins = [run_model("a"), run_model("b", seed=1), run_model("c")]
-    overview, topics = comparison_of_runs.pictures(twins, ["a", "b", "c"])
+    overview, topics = compared(twins, ["a", "b", "c"])
     table = np.array(trace(overview)["z"])
     assert table[0, 2] == pytest.approx(1, abs=1e-6)
     assert table[0, 1] < 0.9
@@ -158,9 +192,9 @@ def test_a_run_with_fewer_topics_leaves_cells_empty() -> None:
         prevalence=np.array([0.5, 0.5]),
         parameters=dict(few.parameters) | {"alpha": [0.5, 0.5]},
     )
-    (picture,) = comparison_of_runs.pictures([run_model(), few], ["a", "b"])
+    (picture,) = compared([run_model(), few], ["a", "b"])
     assert sum(row[1] == "–" for row in picture.table.rows) == 1
-    _, topics = comparison_of_runs.pictures([run_model(), run_model(), few], ["a", "b", "c"])
+    _, topics = compared([run_model(), run_model(), few], ["a", "b", "c"])
     assert any(None in row for row in trace(topics)["z"])
 
 

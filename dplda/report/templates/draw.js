@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const PRINTED = 640; // points: what fits between the margins of a page
-  const config = { displaylogo: false, responsive: true, modeBarButtons: [["toImage"]] };
+  const config = { displayModeBar: false, responsive: true };
   const plots = [...document.querySelectorAll(".plot")];
 
   const shown = (plot) => plot.closest("details:not([open])") === null;
@@ -21,8 +21,8 @@
   }
 
   plots.forEach(draw);
-  for (const run of document.querySelectorAll("details.run")) {
-    run.addEventListener("toggle", () => plots.forEach(draw));
+  for (const section of document.querySelectorAll("details.run, details.specialists")) {
+    section.addEventListener("toggle", () => plots.forEach(draw));
   }
 
   addEventListener("beforeprint", () => resize(PRINTED));

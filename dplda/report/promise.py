@@ -1,0 +1,149 @@
+"""What a report promises, in plain words: of one run, and of all recorded runs on a dataset together."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dplda.accounting.events import PrivacyStatement, Stage, at_least
+from dplda.ledger import DatasetRecord
+from dplda.ledger.ledger_records import Guarantee
+from dplda.model import TopicModel
+from dplda.report import attack_bounds
+from dplda.report.pictures import percent, shown
+
+_PRIORS = (0.01, 0.1, 0.5)  # prior beliefs of an attacker that the table of beliefs lists
+_STRENGTHS = (  # what the bound on an attacker's guesses amounts to, by the largest bound for which it is said
+    (0.6, "can hardly be told"),
+    (0.75, "cannot be told with confidence"),
+    (0.9, "remains uncertain"),
+    (0.99, "is protected only weakly"),
+    (1.0, "is hardly protected"),
+)
+_REGULAR = re.compile(  # names of units that are English nouns, with a plural in s
+    "author|client|customer|employee|guest|household|member|owner|patient|resident|reviewer|sender|speaker|student|"
+    "tenant|user|visitor|worker|writer"
+)
+_IRREGULAR = {"company": "companies", "person": "people"}
+
+
+@dataclass(frozen=True)
+class AllRuns:
+    """The `runs` that a ledger has recorded for a dataset, and the `guarantee` for all of them, also in words."""
+
+    runs: int
+    guarantee: Guarantee
+    described: str
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A privacy unit: its `name`, and in prose `one` and `many` of them and what a column's name stands for."""
+
+    name: str
+    one: str
+    many: str
+    defined: str = ""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A bound on guesses about one unit: `strength` in words, `success` in percent, and the epsilon and delta."""
+
+    strength: str
+    success: str
+    epsilon: str
+    delta: str
+
+
+def all_runs(records: Sequence[DatasetRecord], models: Sequence[TopicModel]) -> dict[str, AllRuns]:
+    """What a ledger's `records` say of all runs on each dataset of `models`, if they know all of its models."""
+    shown_runs: dict[str, set[str]] = {}
+    for model in models:
+        shown_runs.setdefault(str(model.parameters.get("dataset", "")), set()).add(str(model.parameters.get("run")))
+    return {
+        record.name: AllRuns(len(record.runs), record.guaranteed_alone, record.guaranteed_alone.described(record.grant))
+        for record in records
+        if shown_runs.get(record.name, set()) & set(record.runs) == shown_runs.get(record.name)
+    }
+
+
+def unit_of(privacy: PrivacyStatement) -> Unit:
+    """The unit of `privacy` in prose. Names other than common nouns are quoted, as they may be in any language."""
+    name = shown(privacy.unit)
+    if name == "document":
+        return Unit(name, "document", "documents")
+    defined = f"all documents with the same value of “{name}”"
+    noun = name.casefold()
+    if noun in _IRREGULAR or _REGULAR.fullmatch(noun):
+        return Unit(name, noun, _IRREGULAR.get(noun, f"{noun}s"), defined)
+    return Unit(name, f"“{name}”", f"different values of “{name}”", defined)
+
+
+def of_each(statements: Sequence[PrivacyStatement]) -> Promise:
+    """The promise that each of these runs keeps by itself."""
+    success = max(attack_bounds.success_at_most(privacy) for privacy in statements)
+    epsilon = max(privacy.epsilon for privacy in statements)
+    delta = max(privacy.delta for privacy in statements)
+    return Promise(_strength(success), percent(success, upwards=True), at_least(epsilon), f"{delta:g}")
+
+
+def spent(statements: Sequence[PrivacyStatement]) -> dict[str, str] | None:
+    """The total that several runs on the same data spent; None for a single run."""
+    if len(statements) < 2:
+        return None
+    epsilon, delta = attack_bounds.spent_together(statements)
+    return {"epsilon": at_least(epsilon), "delta": f"{delta:g}"}
+
+
+def of_all(together: AllRuns | None) -> Promise | None:
+    """The promise of all runs together if several are recorded and a guarantee fixed beforehand holds, else None."""
+    if together is None or together.runs < 2 or not together.guarantee.holds:
+        return None
+    epsilon, delta = together.guarantee.epsilon, together.guarantee.delta
+    success = attack_bounds.success_under_filter(epsilon, delta)
+    return Promise(_strength(success), percent(success, upwards=True), f"{epsilon:g}", f"{delta:g}")
+
+
+def _strength(success: float) -> str:
+    """A verb phrase for how well membership is protected where an attacker's guess is right with `success` at most."""
+    return next(words for most, words in _STRENGTHS if success <= most)
+
+
+def beliefs(privacy: PrivacyStatement, together: AllRuns | None) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Columns and rows of the table of beliefs: after this run, and after all recorded runs if they are several."""
+    bounds = [("this run", privacy.epsilon, privacy.delta)]
+    if together is not None and of_all(together) is not None:
+        bounds.append((f"all {together.runs} runs", together.guarantee.epsilon, together.guarantee.delta))
+    columns = ("believed before", *(f"can believe after {what}, at most" for what, _, _ in bounds))
+    rows = []
+    for prior in _PRIORS:
+        after = (attack_bounds.belief_at_most(prior, epsilon, delta) for _, epsilon, delta in bounds)
+        rows.append((f"{prior:.0%}", *(percent(most, upwards=True) for most in after)))
+    return columns, rows
+
+
+def size(model: TopicModel) -> tuple[str, str]:
+    """How many units a run is about, such as ``about 4,067 customers``, and why the number is inexact; or empty."""
+    documents, unit = model.parameters.get("documents"), unit_of(model.privacy)
+    if not isinstance(documents, int) or isinstance(documents, bool):
+        return "", ""
+    counted = f"{documents:,} {unit.one if documents == 1 else unit.many}"
+    if not model.privacy.sound:
+        return counted, ""
+    stages = {event.stage: event for event in model.privacy.events}
+    if Stage.SIZE_LOWER_BOUND in stages:
+        return f"at least about {counted}", "The number is inexact on purpose."
+    event = stages.get(Stage.SIZE)
+    if event is None or event.noise_multiplier is None:
+        return f"about {counted}", "The number is inexact on purpose."
+    spread = math.ceil(2 * event.noise_multiplier)  # two standard deviations: a unit changes the size by 1 at most
+    return f"about {counted}", f"The number is inexact on purpose, mostly by less than {spread:,}."
+
+
+def settings_name(privacy: PrivacyStatement) -> str:
+    """The name of the released number of units among the settings of a run."""
+    unit = unit_of(privacy)
+    return f"number of {unit.many}" + (" (inexact on purpose)" if privacy.sound else "")

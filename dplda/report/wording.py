@@ -1,0 +1,105 @@
+"""What the maker of a report writes or leaves out: title, names of topics, hidden words. It changes the page only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dplda.errors import InputError
+from dplda.model import TopicModel
+from dplda.report.pictures import shown
+from dplda.tokenize.phrases import JOINER
+
+CARD_WORDS = 10  # maximum number of words listed for a topic
+_LEAST_LIFT = 1 - 1e-9  # a word as probable as in the text as a whole is listed, whatever its rounding
+
+
+@dataclass(frozen=True)
+class Wording:
+    """Text of the user's own for a report, which costs no budget: released numbers are only shown otherwise.
+
+    `title` replaces the page's title; `names` maps numbers of topics to names; `hidden` are words that the page leaves
+    out, with the phrases that contain them.
+    """
+
+    title: str = ""
+    names: Mapping[int, str] = field(default_factory=dict)
+    hidden: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class ShownTopics:
+    """The topics of a run as its page shows them.
+
+    `words` holds for each topic, shown or not, the most probable words that are at least as probable in it as in the
+    text as a whole, with their probabilities; `names` the names that the user gave.
+    """
+
+    words: Sequence[Sequence[tuple[str, float]]]
+    names: Mapping[int, str]
+
+    def few(self, topic: int, n: int = 3) -> str:
+        """The first `n` words of `topic`, separated by commas."""
+        return ", ".join(word for word, _ in self.words[topic][:n])
+
+    def title(self, topic: int, n: int = 3) -> str:
+        """The name of `topic`, or its first `n` words if it has none."""
+        return self.names.get(topic) or self.few(topic, n)
+
+
+def shown_topics(models: Sequence[TopicModel], wording: Wording) -> list[ShownTopics]:
+    """The topics of each of `models` under `wording`. Raises `InputError` if the wording does not fit them."""
+    _check_names(models, wording)
+    _check_hidden(models, wording)
+    return [ShownTopics(_words(model, wording.hidden), wording.names) for model in models]
+
+
+def _words(model: TopicModel, hidden: Sequence[str]) -> list[list[tuple[str, float]]]:
+    left_out = {word.casefold() for word in hidden}
+    overall = dict(zip(model.vocabulary, (model.prevalence @ model.topics).tolist(), strict=True))
+    concealed = {word for word in model.vocabulary if left_out and _concealed(word, left_out)}
+    listed = []
+    for ranked in model.top_words(len(model.vocabulary)):
+        own = [(w, p) for w, p in ranked if p > 0 and p >= overall[w] * _LEAST_LIFT and w not in concealed]
+        listed.append(own[:CARD_WORDS])
+    return listed
+
+
+def _concealed(word: str, left_out: set[str]) -> bool:
+    """Whether `word` is left out, or is a phrase with such a word in it."""
+    folded = word.casefold()
+    padded = f"{JOINER}{folded}{JOINER}"
+    return any(folded == other or f"{JOINER}{other}{JOINER}" in padded for other in left_out)
+
+
+def _check_names(models: Sequence[TopicModel], wording: Wording) -> None:
+    if not wording.names:
+        return
+    if len(models) != 1:
+        raise InputError("names of topics need a report of one run. Report each run by itself to name its topics.")
+    listed = models[0].listed_topics
+    for topic, name in wording.names.items():
+        if not 0 <= topic < len(models[0].topics):
+            last = len(models[0].topics) - 1
+            raise InputError(f"there is no topic {topic} to name: the topics of this run are 0 to {last}.")
+        if topic not in listed:
+            raise InputError(f"topic {topic} cannot be named: it is called noise and not shown.")
+        if not name.strip():
+            raise InputError(f"the name of topic {topic} is empty.")
+
+
+def _check_hidden(models: Sequence[TopicModel], wording: Wording) -> None:
+    """Raise `InputError` for a hidden word that the page would not show anyway, which is probably a typo."""
+    several = len(models) > 1  # then the pictures that compare them show topics called noise, too
+    listed = [range(len(model.topics)) if several else model.listed_topics for model in models]
+    for word in wording.hidden:
+        others = [other for other in wording.hidden if other.casefold() != word.casefold()]
+        if not any(_lists(model, topics, others, word) for model, topics in zip(models, listed, strict=True)):
+            raise InputError(
+                f"{shown(word)!r} cannot be hidden: no topic on this page lists it. Give a word as the page shows it."
+            )
+
+
+def _lists(model: TopicModel, topics: Iterable[int], hidden: Sequence[str], word: str) -> bool:
+    words, alone = _words(model, hidden), {word.casefold()}
+    return any(_concealed(listed, alone) for topic in topics for listed, _ in words[topic])

@@ -1,0 +1,168 @@
+"""What a page promises, of one run and of all recorded runs, and what it leaves to specialists."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from report_data import Page, run_model
+
+from dplda.accounting.budget_plan import calibrate
+from dplda.accounting.events import Event, merged
+from dplda.ledger.ledger_records import Basis, Guarantee
+from dplda.placements.default import shares
+from dplda.report import AllRuns, attack_bounds
+from dplda.report.attack_bounds import belief_at_most
+from dplda.report.page import _render
+from dplda.report.pictures import percent
+
+UNSOUND = {"sound": False, "epsilon": math.inf, "reason": "NOT PRIVATE: simulated noise from a known seed"}
+
+
+def test_the_number_of_units_is_called_inexact_where_noise_protects_it() -> None:
+    model = run_model()
+    multiplier = next(event.noise_multiplier for event in model.privacy.events if event.stage == "size")
+    text = Page(_render([model])).text
+    assert "found in the text of about 100 documents. The number is inexact on purpose" in text
+    assert f"mostly by less than {math.ceil(2 * multiplier)}." in text
+    assert "number of documents (inexact on purpose) 100" in text
+    unsound = Page(_render([run_model(**UNSOUND)])).text
+    assert "found in the text of 100 documents." in unsound
+    assert "inexact" not in unsound
+
+
+def of_all(runs: int, epsilon: float = 8.0, basis: Basis = Basis.FIXED) -> dict[str, AllRuns]:
+    return {"toys": AllRuns(runs, Guarantee(epsilon=epsilon, delta=1e-5, basis=basis), "the guarantee is <this>")}
+
+
+def lead(page: Page) -> str:
+    return page.text.split("Topics of toys")[1].split("Report of")[0]
+
+
+def test_with_more_runs_on_record_than_shown_the_first_paragraphs_promise_all_of_them() -> None:
+    model = run_model()
+    first = lead(Page(_render([model], None, of_all(3))))
+    success = percent(attack_bounds.success_under_filter(8.0, 1e-5), upwards=True)
+    assert f"guesses from everything that the 3 runs on these data released is right at most {success}" in first
+    assert "This holds for the 3 runs recorded for toys together, not only for the run on this page" in first
+    assert "epsilon = 8 and delta = 1e-05" in first
+    assert percent(attack_bounds.success_at_most(model.privacy), upwards=True) not in first, "one number"
+    assert not set("εδμ") & set(first)
+
+
+def test_the_only_run_on_record_is_promised_as_such() -> None:
+    first = lead(Page(_render([run_model()], None, of_all(1))))
+    assert "starts from even odds and guesses from what this run released" in first
+    assert "It is the only run recorded for toys." in first
+    assert "ledger" not in first
+
+
+def test_without_a_ledger_the_promise_is_of_this_run_and_says_so() -> None:
+    model = run_model()
+    first = lead(Page(_render([model])))
+    assert percent(attack_bounds.success_at_most(model.privacy), upwards=True) in first
+    assert "This is the promise of this run alone" in first
+    assert "No ledger knew the run when this page was made" in first
+    assert "only run" not in first
+
+
+@pytest.mark.parametrize("basis", [Basis.AFTER_LOOKING, Basis.NO_LIMIT])
+def test_runs_whose_limit_was_chosen_after_looking_are_promised_nothing_together(basis: Basis) -> None:
+    first = lead(Page(_render([run_model()], None, of_all(2, basis=basis))))
+    assert first.index("For the 2 runs recorded for toys together, no limit was fixed beforehand") < first.index("%")
+    assert "guesses from what this run released" in first
+    assert "everything that the" not in first
+
+
+def test_the_table_of_beliefs_says_which_runs_it_means_and_covers_all_of_them() -> None:
+    page = Page(_render([run_model()], None, of_all(2)))
+    row = " ".join(percent(belief_at_most(0.5, e, d), upwards=True) for e, d in ((1.0, 1e-6), (8.0, 1e-5)))
+    assert "can believe after this run, at most can believe after all 2 runs, at most 1% " in page.text
+    assert f"50% {row}" in page.text
+    assert "everything that was released" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "words"), [(0.3, "can hardly be told"), (3.0, "cannot be told with"), (40.0, "is hardly protected")]
+)
+def test_the_promise_is_in_words_that_fit_the_epsilon(epsilon: float, words: str) -> None:
+    events = merged(calibrate(shares(False, 3), epsilon, 1e-6))
+    first = lead(Page(_render([run_model(epsilon=epsilon, events=events)])))
+    assert f"Whether one particular document is in the data {words}" in first
+
+
+@pytest.mark.parametrize(
+    ("unit", "one", "many"),
+    [
+        ("Customer", "customer", "customers"),
+        ("company", "company", "companies"),
+        ("Mieter", "“Mieter”", "different values of “Mieter”"),
+        ("<b>", "“<b>”", "different values of “<b>”"),
+    ],
+)
+def test_a_unit_is_named_in_prose_and_its_column_as_it_is_written(unit: str, one: str, many: str) -> None:
+    first = lead(Page(_render([run_model(unit=unit)])))
+    assert f"the text of about 100 {many}." in first
+    assert f"Whether one particular {one} is in the data" in first
+    together = f"All documents of one {one} are protected together (all documents with the same value of “{unit}”)."
+    assert together in first
+
+
+def test_a_size_that_is_a_lower_bound_is_told_as_one() -> None:
+    events = (Event(stage="size", noise_multiplier=9.0), Event(stage="size lower bound", noise_multiplier=9.0))
+    first = lead(Page(_render([run_model(events=events)])))
+    assert "the text of at least about 100 documents. The number is inexact on purpose." in first
+
+
+def test_a_share_is_said_to_be_of_an_average_unit() -> None:
+    text = Page(_render([run_model(unit="Customer")])).text
+    assert "the part of an average customer's words that belongs to it" in text
+    assert "the documents of one customer are averaged first, so that many documents count no more than one" in text
+    document = Page(_render([run_model()])).text
+    assert "an average document's words that belongs to it: each document counts once" in document
+    assert "small differences" not in text + document
+
+
+def folded(text: str) -> str:
+    """The part of a page of one run that is in the section for specialists."""
+    return text.split('<details class="specialists">')[1].split("</main>")[0]
+
+
+def test_what_only_specialists_read_is_folded_away() -> None:
+    model = run_model()
+    model = replace(model, parameters={**model.parameters, "calibration": "sound"})
+    text = _render([model], None, of_all(2))
+    body = text.split("</main>")[0].split("</head>")[1]
+    inside = folded(body + "</main>")
+    outside = body.replace(inside, "")
+    for expert in (
+        "Gaussian",
+        "mu squared",
+        "Eigenvalues",
+        "refine",
+        "calibration",
+        "Hellinger",
+        "The plane",
+        "<code>",
+    ):
+        assert expert in inside, expert
+        assert expert not in outside, expert
+    assert outside.count("strong>") == 2, "one number leads"
+    assert "Both hold: the one is how often an attacker guesses right, on average over the noise" in " ".join(
+        inside.split()
+    )
+    assert "believe" not in outside
+
+
+def test_runs_on_one_dataset_are_added_up_and_the_guarantee_is_left_to_the_grant() -> None:
+    two = [run_model("a"), run_model("b", seed=1)]
+    text = Page(_render(two)).text
+    assert "These 2 runs on toys add up to" in text
+    assert "No ledger knew the runs" in text
+    told = Page(_render(two, None, of_all(2))).text
+    assert told.count("together, the guarantee is <this>.") == 2  # once for each run
+    settings = told.index("2 runs: their settings")
+    assert settings < told.index("add up to"), "what was spent is for specialists where a guarantee is known"
+    assert told.count("This holds for the 2 runs recorded for toys together, not only for the runs on this page") == 1
+    assert "add up to" not in Page(_render([run_model("a"), run_model("b", seed=1, unit="customer")])).text

@@ -1,0 +1,135 @@
+"""The user's own words on a page: title, names of topics, hidden words."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from report_data import HOSTILE, run_model
+
+from dplda.errors import InputError
+from dplda.model import TopicModel
+from dplda.report.page import _render
+from dplda.report.wording import CARD_WORDS, Wording, shown_topics
+
+UNSOUND = {"sound": False, "epsilon": float("inf"), "reason": "NOT PRIVATE: simulated"}
+WORDS = ["david", "mike", "david_smith", "Erik", "tenant", "rent", "heating", "water", "leak", "bike", "key", "door"]
+
+
+def model(**changes: object) -> TopicModel:
+    """A model with names among its most probable words."""
+    base = run_model(words=WORDS)
+    topics = np.array(
+        [
+            [9, 8, 7, 6, 5, 4, 3, 2, 1, 1, 1, 1],
+            [1, 1, 1, 1, 1, 2, 9, 9, 9, 2, 1, 1],
+            [1, 1, 2, 3, 9, 9, 1, 1, 1, 3, 4, 5],
+        ],
+        dtype=float,
+    )
+    return replace(base, topics=topics / topics.sum(axis=1, keepdims=True), **changes)
+
+
+def said(page: str) -> str:
+    """The page without its style and scripts of code, but with the data of its pictures."""
+    page = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
+    return html.unescape(re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL))
+
+
+def test_a_title_and_names_are_shown_in_headings_labels_and_tables() -> None:
+    page = said(_render([model()], wording=Wording(title="What tenants write", names={1: "Heating & water"})))
+    assert "<h1>What tenants write</h1>" in page
+    assert "<title>What tenants write (dplda report)" in page
+    assert "<bdi>Heating & water</bdi>" in page
+    assert "topic 1</span>" in page
+    assert page.count("Heating \\u0026amp; water") >= 3, "axis label, hover texts"
+
+
+def test_a_warning_stays_before_a_title_of_ones_own() -> None:
+    assert "<h1>NOT PRIVATE: Fine topics</h1>" in _render([run_model(**UNSOUND)], wording=Wording(title="Fine topics"))
+
+
+def test_markup_in_title_and_names_stays_text() -> None:
+    for text in HOSTILE:
+        if text.strip():
+            page = _render([model()], wording=Wording(title=text, names={0: text}))
+            assert "<img src=x" not in page.split("<header>")[1].split("<footer>")[0]
+            assert page.count("<script") == _render([model()]).count("<script")
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_hidden_words_are_nowhere_on_the_page_nor_phrases_with_them(several: bool) -> None:
+    models = [model(), replace(model(), parameters={**model().parameters, "run": "toy-b"})][: 1 + several]
+    plain = said(_render(models))
+    page = said(_render(models, wording=Wording(hidden=("david", "mike", "ERIK"))))
+    for word in ("david", "mike", "smith", "erik"):
+        assert word in plain.casefold()
+        assert word not in page.casefold()
+    assert "3 words were hidden" in " ".join(page.split())
+    assert "1 word was hidden" in " ".join(said(_render(models, wording=Wording(hidden=("mike",)))).split())
+    assert "hidden" not in plain.split("</header>")[0].split("<h1>")[1]
+
+
+def test_a_word_is_hidden_as_a_whole_and_not_where_it_is_part_of_another() -> None:
+    page = said(_render([model()], wording=Wording(hidden=("key",))))
+    assert "bike" in page
+    page = said(_render([model()], wording=Wording(hidden=("bike",))))
+    assert "key" in page
+
+
+def test_a_topic_all_of_whose_words_are_hidden_says_so() -> None:
+    listed = [word for word, _ in shown_topics([model()], Wording())[0].words[1]]
+    assert "All its words are hidden." in _render([model()], wording=Wording(hidden=listed))
+
+
+@pytest.mark.parametrize(
+    ("wording", "message"),
+    [
+        (Wording(names={3: "x"}), "no topic 3 .* are 0 to 2"),
+        (Wording(names={-1: "x"}), "no topic -1"),
+        (Wording(names={0: " "}), "name of topic 0 is empty"),
+        (Wording(hidden=("davidd",)), "'davidd' cannot be hidden"),
+    ],
+)
+def test_wording_that_fits_nothing_is_one_clear_line(wording: Wording, message: str) -> None:
+    with pytest.raises(InputError, match=message) as refused:
+        _render([model()], wording=wording)
+    assert "\n" not in str(refused.value)
+
+
+def test_topics_that_are_not_shown_can_be_neither_named_nor_hidden() -> None:
+    judged = model(parameters={**model().parameters, "verdicts": ["noise", "clear", "clear"]})
+    with pytest.raises(InputError, match="called noise and not shown"):
+        _render([judged], wording=Wording(names={0: "People"}))
+    with pytest.raises(InputError, match="'mike' cannot be hidden"):
+        _render([judged], wording=Wording(hidden=("mike",)))
+
+
+def test_names_are_refused_for_several_runs_and_a_hidden_word_may_be_in_one_of_them() -> None:
+    two = [model(), run_model("b", words=[*WORDS[:-1], "garden"])]
+    with pytest.raises(InputError, match="report of one run"):
+        _render(two, wording=Wording(names={0: "x"}))
+    only = next(
+        w for w in ("garden", *WORDS) if any(w == a for t in shown_topics(two, Wording())[1].words for a, _ in t)
+    )
+    assert only not in said(_render(two, wording=Wording(hidden=(only,))))
+
+
+def test_words_rarer_in_a_topic_than_in_the_text_are_not_listed_as_its_words() -> None:
+    given = model()
+    overall = dict(zip(given.vocabulary, given.prevalence @ given.topics, strict=True))
+    for topic, words in enumerate(shown_topics([given], Wording())[0].words):
+        row = dict(zip(given.vocabulary, given.topics[topic], strict=True))
+        own = [word for word in row if row[word] >= overall[word]]
+        assert 0 < len(words) < CARD_WORDS
+        assert {word for word, _ in words} == set(own)
+        assert [p for _, p in words] == sorted((p for _, p in words), reverse=True)
+
+
+def test_the_only_topic_of_a_run_lists_its_words() -> None:
+    given = model()
+    one = replace(given, topics=given.topics[:1], prevalence=np.ones(1), parameters={"alpha": [1.0]})
+    assert len(shown_topics([one], Wording())[0].words[0]) == CARD_WORDS
