@@ -150,8 +150,12 @@ def _command(corpus: Sequence[str], chosen: dict[str, Any], extra: Sequence[str]
     words = ["dplda", "fit", *corpus]
     for name, value in chosen.items():
         option = f"--{name.replace('_', '-')}"
-        words += [option] if value is True else [option, str(value)]
+        words += [option] if value is True else _repeated(option, value)
     return shlex.join([*words, *extra])
+
+
+def _repeated(option: str, value: Any) -> list[str]:
+    return [word for item in (value if isinstance(value, tuple) else (value,)) for word in (option, str(item))]
 
 
 def _look_at_text(chosen: dict[str, Any], report: Report) -> None:
@@ -313,6 +317,11 @@ def _tell(report: Report) -> None:
         say(
             "Each document is protected by itself. To protect people with several documents, name their column with "
             f"--unit-field; candidates: {', '.join(report.unit_candidates)}. The first run fixes this choice."
+        )
+    if report.text_field is not None:
+        say(
+            "Names of persons are words like others. Common ones can be left out with --stopwords names (English, "
+            "German, French and Spanish)."
         )
     if report.price:
         say(report.price)

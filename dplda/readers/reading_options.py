@@ -11,6 +11,10 @@ from typing import Any, TypedDict
 from dplda.errors import InputError
 
 
+class ListName(str):
+    """The name of a public list of words, as it is typed: a file, or a list such as ``names:german``."""
+
+
 class Reading(TypedDict, total=False):
     """How to read a corpus. All options are public. None means the default, which is in parentheses if there is one.
 
@@ -18,7 +22,8 @@ class Reading(TypedDict, total=False):
     - `text_field`, `id_field`, `unit_field`: the columns of the text, the document's name and the privacy unit.
     - `language`: a spaCy code (``"en"``); `lemmas`: count lemmas instead of words (False); `tokenizer`: ``"spacy"`` or
       ``"fast"`` (``"spacy"``).
-    - `stopwords`: public words that do not count, besides those of the language; or the path of a file with one a line.
+    - `stopwords`: public words that do not count, besides those of the language. A string is the path of a file with
+      one a line, or ``"names"`` for the names of persons in the language of the text, ``"names:german"`` for others.
     - `ngrams`: count phrases of up to so many adjacent words besides the words, such as ``climate_change`` for 2 (1).
     - `one_line`: each line of a CSV or TSV file is one record, whatever it holds (False).
     - `delimiter`: the character between the fields of a CSV file (a comma, or what its header shows), or ``tab``.
@@ -34,7 +39,7 @@ class Reading(TypedDict, total=False):
     language: str | None
     lemmas: bool | None
     tokenizer: str | None
-    stopwords: Collection[str] | Path | None
+    stopwords: Collection[str | Path] | Path | None
     ngrams: int | None
     one_line: bool | None
     delimiter: str | None
@@ -52,7 +57,7 @@ class Fields(TypedDict, total=False):
     language: str | None
     lemmas: bool | None
     tokenizer: str | None
-    stopwords: Collection[str] | Path | None
+    stopwords: Collection[str | Path] | Path | None
     ngrams: int | None
 
 

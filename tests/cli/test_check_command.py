@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dplda.corpus import read_corpus
 from dplda.tokenize.language_guess import guess_language
 
 GERMAN = "Das ist nicht die Lieferung, die ich bei Ihnen bestellt habe, und sie ist auch noch kaputt"
@@ -252,3 +253,16 @@ def test_a_dry_run_checks_settings_too_and_reserves_nothing(dplda, home: Path) -
     assert "epsilon must be" in refused.err
     assert dplda("fit", "k.csv", "--dry-run", "--text-field", "Betrag").status == 2
     assert sorted(path.name for path in home.iterdir()) == ["k.csv"]
+
+
+def test_names_of_persons_are_mentioned_and_lists_of_stop_words_can_be_repeated(dplda, home: Path) -> None:
+    (home / "a.csv").write_text("text\n" + "the letter of John about the movie and the heating\n" * 3)
+    (home / "more.txt").write_text("movie\n")
+    stopwords = ("--stopwords", "names", "--stopwords", "more.txt")
+    assert "can be left out with --stopwords names" in dplda("check", "a.csv").out
+    assert "--stopwords" not in dplda("check", "a.csv", "--json").json["command"]
+    assert dplda("check", "a.csv", *stopwords, "--json").json["command"].endswith(" ".join(stopwords))
+    assert dplda("corpus", "import", "a.csv", "store", *stopwords, "-q").status == 0
+    assert set(read_corpus("store").open().words.to_pylist()) == {"letter", "heating"}
+    refused = dplda("check", "a.csv", "--stopwords", "names:latin")
+    assert (refused.status, "There is no list of names 'latin'" in refused.out) == (2, True)
