@@ -112,7 +112,12 @@ ledger_option = click.option(
 
 _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.option`
     "format": {"metavar": "NAME", "help": "The format of CORPUS, if its name does not show it."},
-    "text_field": {"metavar": "COLUMN", "help": "The column that holds the text."},
+    "text_field": {
+        "metavar": "COLUMN",
+        "multiple": True,
+        "callback": lambda context, parameter, names: (names if len(names) > 1 else names[0]) if names else None,
+        "help": "The column that holds the text; may be repeated for a text in several columns.",
+    },
     "id_field": {"metavar": "COLUMN", "help": "The column that names the document."},
     "unit_field": {"metavar": "COLUMN", "help": "The column that names the privacy unit, such as a person."},
     "language": {"metavar": "CODE", "help": "The language of the text [en]."},

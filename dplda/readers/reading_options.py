@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -19,7 +19,8 @@ class Reading(TypedDict, total=False):
     """How to read a corpus. All options are public. None means the default, which is in parentheses if there is one.
 
     - `format`: the format of the path, instead of the guess from its name.
-    - `text_field`, `id_field`, `unit_field`: the columns of the text, the document's name and the privacy unit.
+    - `text_field`, `id_field`, `unit_field`: the columns of the text, the document's name and the privacy unit. The
+      text may be in several columns, such as ``["subject", "body"]``.
     - `language`: a spaCy code (``"en"``); `lemmas`: count lemmas instead of words (False); `tokenizer`: ``"spacy"`` or
       ``"fast"`` (``"spacy"``).
     - `stopwords`: public words that do not count, besides those of the language. A string is the path of a file with
@@ -33,7 +34,7 @@ class Reading(TypedDict, total=False):
     """
 
     format: str | None
-    text_field: str | None
+    text_field: str | Sequence[str] | None
     id_field: str | None
     unit_field: str | None
     language: str | None
@@ -51,7 +52,7 @@ class Reading(TypedDict, total=False):
 class Fields(TypedDict, total=False):
     """The options of `Reading` for documents in memory."""
 
-    text_field: str | None
+    text_field: str | Sequence[str] | None
     id_field: str | None
     unit_field: str | None
     language: str | None

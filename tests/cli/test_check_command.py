@@ -266,3 +266,35 @@ def test_names_of_persons_are_mentioned_and_lists_of_stop_words_can_be_repeated(
     assert set(read_corpus("store").open().words.to_pylist()) == {"letter", "heating"}
     refused = dplda("check", "a.csv", "--stopwords", "names:latin")
     assert (refused.status, "There is no list of names 'latin'" in refused.out) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "proposed"),
+    [
+        ("Subject", "printer number {} on fire", "--text-field Subject --text-field Description"),
+        ("Subject", "printer on fire", "--text-field Description"),  # a category
+        ("Title", "{}", "--text-field Description"),  # a number
+        ("Betreff", "T-{}", "--text-field Description"),  # an id
+        ("Remark", "printer number {} on fire", "--text-field Description"),  # no title
+    ],
+)
+def test_a_column_of_titles_is_proposed_as_text(dplda, home: Path, column: str, value: str, proposed: str) -> None:
+    rows = [f"{value.format(n)},the paper does not come out and it is not the ink" for n in range(400)]
+    (home / "t.csv").write_text("\n".join([f"{column},Description", *rows, ""]))
+    assert dplda("check", "t.csv", "--json").json["command"] == f"dplda fit t.csv {proposed}"
+
+
+def test_every_named_column_of_the_text_is_judged(dplda, home: Path) -> None:
+    (home / "t.csv").write_text("Subject,Body,No\n" + "help,the rain in Spain stays,1\n" * 350 + ",,2\n" * 50)
+    both = ("--text-field", "Subject", "--text-field", "Body")
+    record = dplda("check", "t.csv", *both, "--json").json
+    assert record["text_field"] == ["Subject", "Body"]
+    assert (
+        "50 of the first 400 records have no text in 'Subject' and 'Body' and contribute nothing." in record["remarks"]
+    )
+    assert record["command"] == f"dplda fit t.csv {' '.join(both)}"
+    answer = dplda("check", "t.csv", "--text-field", "Body", "--text-field", "No", "--json")
+    assert (answer.status, answer.json["problems"]) == (
+        2,
+        ["Column 'No' holds number, not text. Name another with --text-field."],
+    )
