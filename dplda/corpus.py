@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,15 +19,17 @@ from dplda.readers.columns import ReadOptions
 from dplda.readers.formats import default_name, open_source
 from dplda.readers.in_memory import table_source, texts_source
 from dplda.readers.paths import STANDARD_INPUT, Named, find_paths, spool_standard_input
-from dplda.readers.reading_options import Fields, Reading, Tokenization
+from dplda.readers.reading_options import Fields, ListName, Reading, Tokenization
 from dplda.readers.records import DOCUMENT, Defect, TextSource
 from dplda.readers.word_lists import read_word_list
 from dplda.store.count_store import CountStore, is_partial, is_store
 from dplda.store.from_matrix import store_from_matrix
 from dplda.store.partial_store import Notice, silent
+from dplda.wordlists import names
 
 __all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]
 
+_NAME_LIST = re.compile(r"names(?::([a-z]+))?")
 _TEXT_ONLY = ("stopwords", "ngrams")  # options that are refused for counts and stores
 _Options = TypeVar("_Options", ReadOptions, Tokenization)
 
@@ -172,6 +175,12 @@ class Corpus:
         return isinstance(self._preparation, RawFiles) and bool(self.reading)
 
     @property
+    def stopwords(self) -> tuple[str, ...]:
+        """The public words that do not count, besides those of the language; empty for counts and stores."""
+        tokenization = getattr(self._preparation, "tokenization", None)
+        return tokenization.stopwords if isinstance(tokenization, Tokenization) and self.reading else ()
+
+    @property
     def notes(self) -> list[str]:
         """Local diagnostics (exact, not private, not for publication); empty before `open`."""
         return [] if self._store is None else _describe(self._store)
@@ -227,15 +236,26 @@ def _check_options(where: str, given: Mapping[str, Any], known: type) -> None:
 
 
 def _tokenization(reading: Mapping[str, Any]) -> Tokenization:
-    return _choose(Tokenization, {**reading, "stopwords": _stop_words(reading.get("stopwords"))})
+    language = reading.get("language") or Tokenization.language
+    return _choose(Tokenization, {**reading, "stopwords": _stop_words(reading.get("stopwords"), language)})
 
 
-def _stop_words(given: Collection[str] | Path | None) -> tuple[str, ...]:
-    """The distinct words of `given`, a collection or the path of a file, in lower case and sorted."""
-    words = read_word_list(Path(given)) if isinstance(given, str | Path) else (given or ())
-    if not all(isinstance(word, str) for word in words):
-        raise InputError("stopwords must be words, or the path of a file with one word a line.")
+def _stop_words(given: Collection[str | Path] | Path | None, language: str) -> tuple[str, ...]:
+    """The distinct words of `given`, which may name lists of words, in lower case and sorted."""
+    items = [ListName(given) if isinstance(given, str) else given] if isinstance(given, str | Path) else given or ()
+    words = [word for item in items for word in _listed(item, language)]
     return tuple(sorted({lower for word in words if (lower := word.strip().lower())}))
+
+
+def _listed(item: str | Path, language: str) -> Sequence[str]:
+    """The words of the list that `item` names; `item` itself if it is a word. Raises `InputError` for anything else."""
+    if isinstance(item, ListName) and (named := _NAME_LIST.fullmatch(item)):
+        return names(named[1] or language)
+    if isinstance(item, ListName | Path):
+        return read_word_list(Path(item))
+    if isinstance(item, str):
+        return [item]
+    raise InputError("stopwords must be words, or the path of a file with one word a line.")
 
 
 def _refuse_text_options(reading: Mapping[str, Any], why: str) -> None:

@@ -258,6 +258,7 @@ def _origin(request: dict[str, Any], content: str) -> Origin:
     for package in _READ_WITH:
         with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
+    request = json.loads(json.dumps(request))  # as it is read again
     return Origin(request, {"the corpus": content, "the version of dplda or of what it reads with": versions})
 
 

@@ -1,19 +1,22 @@
-"""Public word lists: the most frequent words of a language, for `dplda.fit(..., vocabulary=...)`.
+"""Public word lists: the most frequent words of a language, and its names of persons.
 
-A public list saves the share of the budget that choosing words from the documents costs. It does not contain the words
-that only your documents use. The lists are made of those of the package `wordfreq`, which count words of Wikipedia,
-books, subtitles, news and the web up to 2021.
+The most frequent words are for `dplda.fit(..., vocabulary=...)`. A public list saves the share of the budget that
+choosing words from the documents costs. It does not contain the words that only your documents use. The lists are made
+of those of the package `wordfreq`, which count words of Wikipedia, books, subtitles, news and the web up to 2021.
+
+The names are for `dplda.read_corpus(..., stopwords=...)`. They are those of `dplda.name_lists`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import islice
 
 from dplda.errors import InputError
+from dplda.name_lists import names_of
 from dplda.readers.reading_options import Tokenization
 
-__all__ = ["english", "french", "frequent_words", "german", "language_code", "spanish"]
+__all__ = ["english", "french", "frequent_words", "german", "language_code", "names", "spanish"]
 
 _CODES = {"english": "en", "german": "de", "french": "fr", "spanish": "es"}
 
@@ -38,33 +41,48 @@ def spanish(count: int, *, lemmas: bool = False) -> list[str]:
     return frequent_words("es", count, lemmas=lemmas)
 
 
-def frequent_words(language: str, count: int, *, lemmas: bool = False) -> list[str]:
+def frequent_words(language: str, count: int, *, lemmas: bool = False, stopwords: Collection[str] = ()) -> list[str]:
     """The `count` most frequent words of `language` (``"en"``, ``"de"``, ``"fr"`` or ``"es"``), most frequent first.
 
     They are spelled as documents are read: in lower case, without stop words, numbers and single letters. Set `lemmas`
-    if the corpus is read with lemmas; then the list consists of lemmas. Raises `InputError` if the package wordfreq is
-    not installed, or has fewer words.
+    if the corpus is read with lemmas; then the list consists of lemmas. Words in `stopwords` are left out. Raises
+    `InputError` if the package wordfreq is not installed, or has fewer words.
     """
     if language not in _CODES.values():
         raise InputError(f"There are word lists for the languages {', '.join(_CODES.values())}, not {language!r}.")
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         raise InputError(f"count must be a positive whole number of words, got {count!r}.")
-    words = list(islice(_words(language, bool(lemmas)), count))
+    words = list(islice(_words(Tokenization(language, bool(lemmas), stopwords=tuple(stopwords))), count))
     if len(words) < count:
         raise InputError(f"The list of language {language!r} has {len(words):,} words. Ask for at most that many.")
     return words
 
 
+def names(language: str) -> list[str]:
+    """First and last names of persons in `language` (``"german"`` or ``"de"``), in lower case and sorted.
+
+    Names that are also common words are left out; `dplda.name_lists` states the rule. Raises `InputError` for another
+    language, and if a package of the extra ``dplda[wordlists]`` is not installed.
+    """
+    return list(names_of(_code(language, "list of names")))
+
+
 def language_code(name: str) -> str:
-    """The code of the language called `name`, such as ``"en"`` for ``"english"``. Raises `InputError`."""
-    if name not in _CODES:
+    """The code of the language called `name`, such as ``"en"`` for ``"english"`` or ``"en"``. Raises `InputError`."""
+    return _code(name, "word list")
+
+
+def _code(name: str, kind: str) -> str:
+    code = _CODES.get(name, name)
+    if code not in _CODES.values():
         raise InputError(
-            f"There is no word list {name!r}. The lists are {', '.join(_CODES)}; a file may have any name."
+            f"There is no {kind} {name!r}. The lists are {', '.join(_CODES)} (or {', '.join(_CODES.values())}); a file "
+            "may have any name."
         )
-    return _CODES[name]
+    return code
 
 
-def _words(language: str, lemmas: bool) -> Iterator[str]:
+def _words(tokenization: Tokenization) -> Iterator[str]:
     """The distinct words of the list, as the tokenizer finds them; what it splits or drops is left out."""
     from dplda.tokenize.pool import find_tokens
 
@@ -72,9 +90,9 @@ def _words(language: str, lemmas: bool) -> Iterator[str]:
         from wordfreq import iter_wordlist
     except ImportError:
         raise InputError("Word lists need a package. Install it with: pip install 'dplda[wordlists]'") from None
-    tokens = find_tokens(Tokenization(language=language, lemmas=lemmas))
+    tokens = find_tokens(tokenization)
     seen = set()
-    for entry in iter_wordlist(language):
+    for entry in iter_wordlist(tokenization.language):
         match list(tokens.words(entry)):
             case [word] if word not in seen:
                 seen.add(word)

@@ -39,19 +39,25 @@ _UNIT_NAME = re.compile(
     r"contact|caller|respondent|participant|email|name|kunde|autor|nutzer|mitglied|absender|mitarbeiter|usuario|auteur)",
     re.IGNORECASE,
 )
+_TITLE_NAME = re.compile(
+    r"(subject|title|headline|heading|summary|betreff|titel|überschrift|kurzbeschreibung|zusammenfassung|objet|titre|sujet|"
+    r"asunto|título|titulo)",
+    re.IGNORECASE,
+)
 
 
 @dataclass
 class Report:
     """What `dplda check` found. `problems` would make a fit fail; `remarks` would not.
 
-    `people` is the column, if there is one, that seems to name people with several documents, and `price` what a run
-    would cost, in words. `options` are those that say how to read the corpus, given or suggested.
+    `text_fields` are the columns of the text. `people` is the column, if there is one, that seems to name people with
+    several documents, and `price` what a run would cost, in words. `options` are those that say how to read the corpus,
+    given or suggested.
     """
 
     sample: Sample | None = None
     columns: list[ColumnFacts] = field(default_factory=list)
-    text_field: str | None = None
+    text_fields: tuple[str, ...] = ()
     unit_candidates: list[str] = field(default_factory=list)
     people: str | None = None
     price: str | None = None
@@ -159,8 +165,8 @@ def _is_small(report: Report, chosen: dict[str, Any]) -> bool:
 def _suggest(chosen: dict[str, Any], report: Report) -> dict[str, Any]:
     """The options to give: those that were given, and the column and language that the sample shows."""
     suggested = dict(chosen)
-    if report.text_field is not None and report.text_field not in ("text", DOCUMENT_TEXT):
-        suggested["text_field"] = report.text_field
+    if report.text_fields and report.text_fields not in (("text",), (DOCUMENT_TEXT,)):
+        suggested["text_field"] = _one_or_more(report.text_fields)
     if "language" not in chosen and report.language not in (None, "en"):
         suggested["language"] = report.language
     return suggested
@@ -170,8 +176,12 @@ def _command(corpus: Sequence[str], chosen: dict[str, Any], extra: Sequence[str]
     words = ["dplda", "fit", *corpus]
     for name, value in chosen.items():
         option = f"--{name.replace('_', '-')}"
-        words += [option] if value is True else [option, str(value)]
+        words += [option] if value is True else _repeated(option, value)
     return shlex.join([*words, *extra])
+
+
+def _repeated(option: str, value: Any) -> list[str]:
+    return [word for item in (value if isinstance(value, tuple) else (value,)) for word in (option, str(item))]
 
 
 def _look_at_text(chosen: dict[str, Any], report: Report) -> None:
@@ -182,35 +192,69 @@ def _look_at_text(chosen: dict[str, Any], report: Report) -> None:
             report.problems.append("None of the first records can be read. Check --format and the file.")
         return
     facts = {column.name: column for column in report.columns}
-    name = chosen.get("text_field") or next((name for name in TEXT_NAMES if name in facts), None)
-    if name is None and report.columns:
-        longest = max(report.columns, key=lambda column: column.text_share * column.mean_words)
-        name = longest.name if longest.text_share * longest.mean_words >= 2 else None
-    report.text_field = name
-    if name is None or name not in facts:
+    report.text_fields = ReadOptions(chosen.get("text_field")).text_fields or _text_columns(report.columns)
+    if not report.text_fields or not facts.keys() >= set(report.text_fields):
         return  # the public checks say so
-    _judge_text(facts[name], report)
-    texts = [row[name] for row in sample.rows if isinstance(row.get(name), str)]
-    _judge_language(texts, chosen, report)
+    _judge_text([facts[name] for name in report.text_fields], report)
+    present = ([row[name] for name in report.text_fields if isinstance(row.get(name), str)] for row in sample.rows)
+    _judge_language(["\n".join(texts) for texts in present if texts], chosen, report)
 
 
-def _judge_text(column: ColumnFacts, report: Report) -> None:
-    assert report.sample is not None
-    if not report.sample.rows:
+def _text_columns(columns: Sequence[ColumnFacts]) -> tuple[str, ...]:
+    """The column that seems to hold the text, and a column of titles beside it, in their order in the file."""
+    longest = max(columns, key=lambda column: column.text_share * column.mean_words, default=None)
+    usual = (column for name in TEXT_NAMES for column in columns if column.name == name)
+    main = next(usual, longest if longest and longest.text_share * longest.mean_words >= 2 else None)
+    if main is None:
+        return ()
+    title = next((column for column in columns if _is_title(column) and column is not main), None)
+    chosen = (main,) if title is None or main.text_share * main.mean_words < 2 else (main, title)
+    return tuple(column.name for column in columns if column in chosen)
+
+
+def _is_title(column: ColumnFacts) -> bool:
+    """Whether a column is called a title and holds text: several words, which seldom repeat, as categories would."""
+    told = _TITLE_NAME.fullmatch(column.name.strip())
+    return bool(told) and column.text_share >= 0.5 and column.mean_words >= 2 and column.distinct_share >= 0.5
+
+
+def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
+    sample = report.sample
+    assert sample is not None
+    if not sample.rows:
         return
-    shown = f"Column {column.name!r}" if column.name in report.sample.names else "The text"
-    if column.null_share == 1:
-        report.problems.append(f"{shown} has no values in the sample. Name another with --text-field.")
-    elif column.text_share == 0:
-        report.problems.append(f"{shown} holds {column.type}, not text. Name another with --text-field.")
-    elif column.text_share < 1:
-        missing = _number(1 - column.text_share, report.sample)
-        report.remarks.append(f"{missing} have no text in {column.name!r} and contribute nothing.")
-    if column.text_share and column.mean_words < 3 and report.language is None:
+    for column in columns:
+        shown = _shown(column, sample)
+        if column.null_share == 1 and len(columns) == 1:
+            report.problems.append(f"{shown} has no values in the sample. Name another with --text-field.")
+        elif column.text_share == 0 and column.null_share < 1:
+            report.problems.append(f"{shown} holds {column.type}, not text. Name another with --text-field.")
+    names = [column.name for column in columns]
+    n_missing = sum(not any(isinstance(text := row.get(name), str) and text for name in names) for row in sample.rows)
+    if n_missing == len(sample.rows) and len(columns) > 1 and not report.problems:
+        report.problems.append(f"{_named(names)} have no values in the sample. Name others with --text-field.")
+    elif 0 < n_missing < len(sample.rows):
+        missing = _number(n_missing / len(sample.rows), sample)
+        report.remarks.append(f"{missing} have no text in {_named(names)} and contribute nothing.")
+    n_words = sum(column.mean_words for column in columns)
+    if any(column.text_share for column in columns) and n_words < 3 and report.language is None:
+        shown = _shown(columns[0], sample) if len(columns) == 1 else "The text"
         report.remarks.append(
-            f"{shown} has {column.mean_words:.1f} words on average. Documents of fewer than three words of the "
+            f"{shown} has {n_words:.1f} words on average. Documents of fewer than three words of the "
             "vocabulary contribute nothing."
         )
+
+
+def _shown(column: ColumnFacts, sample: Sample) -> str:
+    return f"Column {column.name!r}" if column.name in sample.names else "The text"
+
+
+def _named(names: Sequence[str]) -> str:
+    return " and ".join(map(repr, names))
+
+
+def _one_or_more(names: Sequence[str]) -> str | tuple[str, ...]:
+    return names[0] if len(names) == 1 else tuple(names)
 
 
 def _number(share: float, sample: Sample) -> str:
@@ -257,7 +301,7 @@ def _unit_candidates(report: Report) -> Iterator[str]:
     usable = [
         column
         for column in report.columns
-        if column.name != report.text_field
+        if column.name not in report.text_fields
         and column.type in ("text", "number", "string", "large_string", "int64", "int32")
         and column.mean_words <= 4
         and column.null_share < 1
@@ -335,6 +379,11 @@ def _tell(report: Report) -> None:
             "Each document is protected by itself. To protect people with several documents, name their column with "
             f"--unit-field; candidates: {', '.join(report.unit_candidates)}. The first run fixes this choice."
         )
+    if report.text_fields:
+        say(
+            "Names of persons are words like others. Common ones can be left out with --stopwords names (English, "
+            "German, French and Spanish)."
+        )
     if report.price:
         say(report.price)
     if report.command:
@@ -376,7 +425,7 @@ def _record(report: Report) -> dict[str, Any]:
             }
             for column in report.columns
         ],
-        "text_field": report.text_field,
+        "text_field": _one_or_more(report.text_fields) if report.text_fields else None,
         "unit_candidates": report.unit_candidates,
         "people": report.people,
         "price": report.price,

@@ -14,7 +14,7 @@ from dplda.cli.console import say
 from dplda.config import ADJACENCIES, DEFAULTS
 from dplda.errors import InputError
 from dplda.model import TopicModel
-from dplda.readers.reading_options import TOKENIZERS, Reading
+from dplda.readers.reading_options import TOKENIZERS, ListName, Reading
 from dplda.readers.word_lists import read_word_list
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ vocabulary_option = click.option(
     "--vocabulary",
     type=click.Path(path_type=Path),
     metavar="FILE|LANGUAGE:COUNT",
-    help="A public word list, one word per line, or the most frequent words of a language, such as english:20000; "
-    "without it each run chooses its words privately.",
+    help="A public word list, one word per line, or the most frequent words of a language, such as english:20000 or "
+    "de:5000; without it each run chooses its words privately.",
 )
 epsilon_option = click.option("--epsilon", default=DEFAULTS.privacy.epsilon, help="Privacy budget of the run (nats).")
 delta_option = click.option(
@@ -112,15 +112,23 @@ ledger_option = click.option(
 
 _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.option`
     "format": {"metavar": "NAME", "help": "The format of CORPUS, if its name does not show it."},
-    "text_field": {"metavar": "COLUMN", "help": "The column that holds the text."},
+    "text_field": {
+        "metavar": "COLUMN",
+        "multiple": True,
+        "callback": lambda context, parameter, names: (names if len(names) > 1 else names[0]) if names else None,
+        "help": "The column that holds the text; may be repeated for a text in several columns.",
+    },
     "id_field": {"metavar": "COLUMN", "help": "The column that names the document."},
     "unit_field": {"metavar": "COLUMN", "help": "The column that names the privacy unit, such as a person."},
     "language": {"metavar": "CODE", "help": "The language of the text [en]."},
     "lemmas": {"is_flag": True, "default": None, "help": "Reduce words to their lemmas."},
     "tokenizer": {"type": click.Choice(TOKENIZERS), "help": "How text is split into words [spacy]."},
     "stopwords": {
-        "type": click.Path(path_type=Path),
-        "help": "A public list of further stop words, one word per line.",
+        "metavar": "FILE|names[:LANGUAGE]",
+        "multiple": True,
+        "callback": lambda context, parameter, lists: tuple(map(ListName, lists)) or None,
+        "help": "A public list of further stop words, one word per line, or names of persons, those of --language or "
+        "for example names:german; may be repeated.",
     },
     "ngrams": {"type": int, "metavar": "N", "help": "Count phrases of up to N adjacent words besides the words [1]."},
     "one_line": {
@@ -189,7 +197,8 @@ def read(path: str | Sequence[str], options: dict[str, Any], defaults: dict[str,
 def public_words(vocabulary: Path | None, corpus: Corpus | None) -> list[str] | None:
     """The words that ``--vocabulary`` names, a file or ``LANGUAGE:COUNT``; None without it.
 
-    The words of a language are lemmas if `corpus` counts lemmas. Raises `InputError` if it is of another language.
+    The words of a language are lemmas if `corpus` counts lemmas, and none is a stop word of it. Raises `InputError` if
+    the list is of another language.
     """
     named = None if vocabulary is None else re.fullmatch(r"([a-z]+):([0-9]{1,9})", str(vocabulary))
     if vocabulary is None or named is None:
@@ -200,7 +209,8 @@ def public_words(vocabulary: Path | None, corpus: Corpus | None) -> list[str] | 
     language = language_code(named[1])
     if reading.get("language", language) != language:
         raise InputError(f"--vocabulary {vocabulary} is of another language than CORPUS ({reading['language']}).")
-    return frequent_words(language, int(named[2]), lemmas=bool(reading.get("lemmas")))
+    stopwords = () if corpus is None else corpus.stopwords
+    return frequent_words(language, int(named[2]), lemmas=bool(reading.get("lemmas")), stopwords=stopwords)
 
 
 def open_ledger(path: Path | None) -> Ledger:

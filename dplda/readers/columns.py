@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -21,6 +22,8 @@ from dplda.readers.records import (
 )
 
 TEXT_NAMES = ("text", "content", "body", "review", "document", "abstract", "comment", "message")
+_BORDER = "\n\n"
+_NULLS = ("NAType", "NaTType")  # of pandas
 _LISTED = 20  # maximum number of column names shown in a message
 _ID_CHARACTERS = 1000  # maximum characters of a document's name; longer names are cut, because they are only displayed
 _NAME = re.compile(r"[\w./-]{1,40}([ _][\w./-]{1,40}){0,2}")  # a plausible column name: up to three short words
@@ -41,13 +44,32 @@ class Rows(Protocol):
 class ReadOptions:
     """The options of `Reading` that readers use; public."""
 
-    text_field: str | None = None
+    text_field: str | Sequence[str] | None = None
     id_field: str | None = None
     unit_field: str | None = None
     encoding: str | None = None
     pattern: str | None = None
     one_line: bool = False
     delimiter: str | None = None
+
+    def __post_init__(self) -> None:
+        """Keep a single column as a string and several as a tuple. Raises `InputError` for none, or one named twice."""
+        if self.text_field is None or isinstance(self.text_field, str):
+            return
+        names = tuple(self.text_field)
+        if not names or not all(isinstance(name, str) for name in names):
+            raise InputError("text_field must be the name of a column, or several names.")
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError(f"text_field names column {name!r} twice. Name each column once.")
+        object.__setattr__(self, "text_field", names if len(names) > 1 else names[0])
+
+    @property
+    def text_fields(self) -> tuple[str, ...]:
+        """The columns of `text_field`; none if it is None."""
+        if self.text_field is None:
+            return ()
+        return (self.text_field,) if isinstance(self.text_field, str) else tuple(self.text_field)
 
     @property
     def unit(self) -> str:
@@ -59,7 +81,8 @@ class ReadOptions:
 class Columns:
     """The columns to read. Without `id` documents are numbered; without `unit` each document is its own unit.
 
-    The text of a document is in the first of the columns `text` that it has.
+    The text of a document is that of all columns `text`. Without `text`, in formats whose records have fields of their
+    own, it is in the first of the columns `TEXT_NAMES` that the record has.
     """
 
     text: tuple[str, ...]
@@ -69,7 +92,38 @@ class Columns:
     @property
     def names(self) -> tuple[str, ...]:
         """The distinct columns."""
-        return tuple(dict.fromkeys(name for name in (*self.text, self.id, self.unit) if name is not None))
+        return tuple(dict.fromkeys(name for name in self.wanted if name is not None))
+
+    @property
+    def wanted(self) -> tuple[str | None, ...]:
+        """The columns of the text, of the id and of the unit, in the order that `as_row` takes their values."""
+        return (*self.text, self.id, self.unit)
+
+    def row_of(self, fields: Mapping[Any, Any]) -> Row:
+        """The row of a record, which maps names of columns to values and may lack columns."""
+        if self.text:
+            return as_row([None if name is None else fields.get(name) for name in self.wanted])
+        text = next((value for name in TEXT_NAMES if (value := fields.get(name)) is not None), None)
+        return text, self.id and fields.get(self.id), self.unit and fields.get(self.unit)
+
+
+def as_row(values: Sequence[Any]) -> Row:
+    """A row of the `values` of the columns `Columns.wanted`.
+
+    Several texts are joined by an empty line, which no phrase crosses. A missing one counts as empty. A value that is
+    no text makes the record defective, and so do missing texts in all columns.
+    """
+    *texts, name, unit = values
+    if len(texts) == 1:
+        return texts[0], name, unit
+    present = [text for text in texts if not _is_null(text)]
+    wrong = next((text for text in present if not isinstance(text, str)), None)
+    return _BORDER.join(present) if present and wrong is None else wrong, name, unit
+
+
+def _is_null(value: Any) -> bool:
+    """Whether `value` stands for a missing one; pandas has several of them."""
+    return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in _NULLS
 
 
 def rows_after(
@@ -126,10 +180,10 @@ def choose(path: Path | str, names: Sequence[str], options: ReadOptions, *, firs
     Messages show column names of the `first` part only, because the first line of a later part may be a document.
     """
     check_columns(path, names, names if first else None, options)
-    text = options.text_field or next((name for name in TEXT_NAMES if name in names), None)
-    if text is None:
+    text = options.text_fields or tuple([name for name in TEXT_NAMES if name in names][:1])
+    if not text:
         raise no_text_column(path, names)
-    chosen = Columns((text,), options.id_field or ("id" if "id" in names else None), options.unit_field)
+    chosen = Columns(text, options.id_field or ("id" if "id" in names else None), options.unit_field)
     for name in chosen.names:
         if names.count(name) > 1:
             raise InputError(f"{path} has several columns called {name!r}. Rename all but one of them.")
@@ -138,8 +192,8 @@ def choose(path: Path | str, names: Sequence[str], options: ReadOptions, *, firs
 
 def check_columns(path: Path | str, names: Collection[str], shown: Sequence[str] | None, options: ReadOptions) -> None:
     """Raise `InputError`, listing the columns `shown`, if a column that the options name is not among `names`."""
-    named = {"text": options.text_field, "id": options.id_field, "unit": options.unit_field}
-    for use, name in named.items():
+    named = [*(("text", name) for name in options.text_fields), ("id", options.id_field), ("unit", options.unit_field)]
+    for use, name in named:
         if name is not None and name not in names:
             alike = next((other for other in shown or () if other.casefold() == name.casefold()), None)
             meant = "" if alike is None else f"Did you mean {alike!r}? Capital letters count. "
@@ -155,7 +209,7 @@ def no_text_column(path: Path | str, shown: Sequence[str]) -> InputError:
 
 def refuse_columns(path: Path, kind: str, options: ReadOptions) -> None:
     """Raise `InputError` if the options name a column, for a format that has none."""
-    column = options.text_field or options.id_field or options.unit_field
+    column = next(iter(options.text_fields), None) or options.id_field or options.unit_field
     if column is not None:
         raise InputError(
             f"{path} is {kind}, which has no columns: column {column!r} cannot be read from it. Leave "

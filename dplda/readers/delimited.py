@@ -20,7 +20,7 @@ from itertools import dropwhile, islice
 from pathlib import Path
 
 from dplda.errors import InputError
-from dplda.readers.columns import Columns, ReadOptions, Row, choose, rows_after, text_source
+from dplda.readers.columns import Columns, ReadOptions, Row, as_row, choose, rows_after, text_source
 from dplda.readers.files import BLANK, BOM, MAX_BYTES, check_encoding, decode_field, open_bytes, raw_lines
 from dplda.readers.records import Defect, TextSource
 
@@ -110,7 +110,7 @@ def delimited_source(files: Sequence[Path], options: ReadOptions, delimiter: byt
     if not tables:
         raise InputError(f"{files[0]} is empty: its first line must name the columns.")
     chosen = [choose(tables[0].path, tables[0].names, options)]
-    options = replace(options, text_field=chosen[0].text[0])  # the same column in every table
+    options = replace(options, text_field=chosen[0].text)  # the same columns in every table
     chosen += [choose(table.path, table.names, options, first=False) for table in tables[1:]]
     parts = [partial(table.rows, columns) for table, columns in zip(tables, chosen, strict=True)]
     return text_source(files, options, parts)
@@ -201,15 +201,11 @@ class _Table:
     def rows(self, columns: Columns, skip: int) -> Generator[Row | Defect, None, int]:
         """The rows after the first `skip`; see `Rows`."""
         places = sorted(self.names.index(name) for name in columns.names)
-        order = [
-            None if name is None else places.index(self.names.index(name))
-            for name in (columns.text[0], columns.id, columns.unit)
-        ]
+        order = [None if name is None else places.index(self.names.index(name)) for name in columns.wanted]
         value, encoding = self.grammar.value, self.options.encoding
 
         def row(fields: _Fields) -> Row:
-            text, name, unit = [None if at is None else decode_field(value(fields[at]), encoding) for at in order]
-            return text, name, unit
+            return as_row([None if at is None else decode_field(value(fields[at]), encoding) for at in order])
 
         records = self._lines(places) if self.options.one_line else self._records(places)
         return rows_after(skip, islice(records, 1, None), row)  # without the header

@@ -77,14 +77,23 @@ def is_document(file: Path) -> bool:
 
 
 def require_extractors(files: Collection[Path]) -> None:
-    """Raise `InputError` if a library is missing that reads one of `files`, by their names alone."""
-    for ending in sorted({file.suffix.lower() for file in files}):
-        library = _KINDS[ending][1] if ending in _KINDS else ""
-        if library and find_spec(library) is None:
-            raise InputError(
-                f"Reading {ending} files needs the library {library}, which is not installed. Install it: "
-                "pip install 'dplda[documents]'."
-            )
+    """Raise `InputError` if libraries are missing that read some of `files`, by their names alone."""
+    if missing := missing_extractors(files):
+        raise InputError(missing)
+
+
+def missing_extractors(files: Collection[Path]) -> str:
+    """Which libraries are missing that read some of `files`, and how to install them; empty if none is."""
+    libraries = {ending: _KINDS[ending][1] for file in files if (ending := file.suffix.lower()) in _KINDS}
+    lacking = {ending: name for ending, name in sorted(libraries.items()) if name and find_spec(name) is None}
+    if not lacking:
+        return ""
+    names = sorted(set(lacking.values()))
+    one, are, them = ("library", "is", "it") if len(names) == 1 else ("libraries", "are", "them")
+    return (
+        f"Reading {', '.join(lacking)} files needs the {one} {', '.join(names)}, which {are} not installed. Install "
+        f"{them}: pip install 'dplda[documents]'."
+    )
 
 
 def load_libraries() -> None:

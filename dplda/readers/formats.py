@@ -15,7 +15,7 @@ from dplda.readers.archives import archive_source, check_parts, list_members
 from dplda.readers.columns import ReadOptions
 from dplda.readers.counted_files import ldac_source, mtx_source, npz_source, svmlight_source, uci_source
 from dplda.readers.delimited import csv_source, tsv_source
-from dplda.readers.document_text import DOCUMENT_ENDINGS, is_document
+from dplda.readers.document_text import DOCUMENT_ENDINGS, is_document, missing_extractors
 from dplda.readers.files import is_archive, without_compression
 from dplda.readers.folder import PATTERN_SEPARATOR, choose_files, document_source, folder_source, list_files
 from dplda.readers.parquet import parquet_source
@@ -215,10 +215,11 @@ def _refuse_unreadable(folder: Path, files: Sequence[Path]) -> None:
         others = {file.suffix for file in files} - {file.suffix for file in unreadable} - {""}
         pattern = PATTERN_SEPARATOR.join(f"*{ending}" for ending in sorted(others)[:_LISTED_ENDINGS])
         choose = f", or read others, as with --pattern {shlex.quote(pattern)}" if pattern else ""
+        missing = f"{lacking} " if (lacking := missing_extractors(files)) else ""
         raise InputError(
             f"{folder} holds files that are not text and have no reader ({listed}), such as "
             f"{unreadable[0].relative_to(folder)}. Move them out of the folder, or convert them to text, PDF or .docx"
-            f"{choose}. (The counts are exact, not private, not for publication.)"
+            f"{choose}. {missing}(The counts are exact, not private, not for publication.)"
         )
 
 

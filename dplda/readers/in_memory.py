@@ -20,6 +20,7 @@ from dplda.readers.columns import (
     Columns,
     ReadOptions,
     Row,
+    as_row,
     check_columns,
     choose,
     no_text_column,
@@ -68,7 +69,7 @@ def table_source(table: Any, options: ReadOptions) -> TextSource:
         return _pandas_source(table, options)
     names, schema, batches = _hugging_face(table) if hasattr(table, "features") else _stream(table)
     columns = _table_columns(names, options)
-    check_types("the table", columns, schema, null_units=False)
+    check_types("the table", columns, schema)
     total = getattr(table, "num_rows", getattr(table, "height", None))
     return text_source([], options, [partial(_rows, batches, columns)], total if isinstance(total, int) else None)
 
@@ -123,10 +124,9 @@ def _text_columns(first: list[Any], options: ReadOptions) -> Columns:
     if not first:
         raise InputError("There are no documents: the iterable is empty. (An iterator that was used up is empty too.)")
     records = [record for record in first if isinstance(record, Mapping)]
-    text = TEXT_NAMES if options.text_field is None else (options.text_field,)
-    columns = Columns(text, options.id_field or "id", options.unit_field)
+    columns = Columns(options.text_fields, options.id_field or "id", options.unit_field)
     if not records:
-        named = options.text_field or options.id_field or options.unit_field
+        named = next(iter(options.text_fields), None) or options.id_field or options.unit_field
         if named is not None:
             raise InputError(f"These documents are no records, so they have no field {named!r}. Give dictionaries.")
         if not any(isinstance(item, str) for item in first):
@@ -146,8 +146,7 @@ def _text_row(item: Any, columns: Columns) -> Row | Defect:
         return item, None, None
     if not isinstance(item, Mapping):
         return Defect.MALFORMED
-    text = next((value for name in columns.text if (value := item.get(name)) is not None), None)
-    return text, columns.id and item.get(columns.id), columns.unit and item.get(columns.unit)
+    return columns.row_of(item)
 
 
 def _table_columns(names: Iterable[Any], options: ReadOptions) -> Columns:
@@ -201,11 +200,9 @@ def _cells(column: Any) -> list[Any]:
 
 
 def _batch_rows(values: Mapping[str, list[Any]], columns: Columns) -> Iterator[Row]:
-    wanted = (columns.text[0], columns.id, columns.unit)
     length = len(values[columns.text[0]])
-    for row in zip(*(values.get(name or "", repeat(None, length)) for name in wanted), strict=True):
-        text, name, unit = map(decoded, row)
-        yield text, name, unit
+    for row in zip(*(values.get(name or "", repeat(None, length)) for name in columns.wanted), strict=True):
+        yield as_row(list(map(decoded, row)))
 
 
 def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:
@@ -219,7 +216,7 @@ def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:
     schema = _open_stream(frame[typed].iloc[:0]).schema
     for name in set(columns.names) - set(typed):
         schema = schema.append(pa.field(name, pa.string()))
-    check_types("the table", columns, schema, null_units=False)
+    check_types("the table", columns, schema)
 
     def rows(skip: int) -> Generator[Row | Defect, None, int]:
         return rows_after(skip, _pandas_rows(frame, columns, typed), lambda row: row)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dplda.errors import InputError
-from dplda.readers.columns import Columns, ReadOptions, Row, choose, shortened, text_source
+from dplda.readers.columns import Columns, ReadOptions, Row, as_row, choose, shortened, text_source
 from dplda.readers.files import archive_of, check_unpacked, decode_field, open_bytes, reading, without_compression
 from dplda.readers.records import Defect, TextSource
 
@@ -35,15 +35,14 @@ def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
         with _table(path) as table:
             schema, n_rows = table.schema_arrow, table.metadata.num_rows
         columns = choose(path, schema.names, options)
-        options = replace(options, text_field=columns.text[0])  # the same column in every table
+        options = replace(options, text_field=columns.text)  # the same columns in every table
         chosen.append((path, columns, schema))
         strings = [name for name in columns.names if _is_text(_type(schema, name))]
         parts.append(partial(_rows, path, columns, strings))
         total += n_rows
     null = {name: all(_is_null(schema, name) for *_, schema in chosen) for name in chosen[0][1].names}
     for path, columns, schema in chosen:
-        null_units = columns.unit is not None and not null[columns.unit]
-        check_types(path, columns, schema, null_texts=not null[columns.text[0]], null_units=null_units)
+        check_types(path, columns, schema, nullable=[name for name in columns.names if not null.get(name)])
     return text_source(files, options, parts, total)
 
 
@@ -72,29 +71,29 @@ def first_rows(files: Sequence[Path], most: int) -> Iterator[dict[str, Any]]:
                 most -= 1
 
 
-def check_types(
-    path: Path | str, columns: Columns, schema: Any, *, null_texts: bool = False, null_units: bool = False
-) -> None:
+def check_types(path: Path | str, columns: Columns, schema: Any, *, nullable: Collection[str] = ()) -> None:
     """Raise `InputError` if a column of the Arrow `schema` cannot hold texts, or cannot name units.
 
-    `null_texts` and `null_units` allow columns of type null, which have no values.
+    The columns `nullable` may be of type null, which has no values.
     """
-    text, unit = columns.text[0], columns.unit
-    if not (_is_text(_type(schema, text)) or (null_texts and _is_null(schema, text))):
+    for text in columns.text:
+        if _is_text(_type(schema, text)) or (text in nullable and _is_null(schema, text)):
+            continue
         kind = schema.field(text).type
         others = [name for name in schema.names if schema.names.count(name) == 1 and _is_text(_type(schema, name))]
         choice = f"Name a column of text with --text-field: {shortened(others)}." if others else "No column holds text."
         raise InputError(f"Column {text!r} of {path} holds {_called(kind)}, not text. {choice}")
+    unit = columns.unit
     if unit is None:
         return
-    if _is_null(schema, unit) and not null_units:
+    if _is_null(schema, unit) and unit not in nullable:
         raise InputError(
             f"Column {unit!r} of {path} holds no values (its type is null), so no document would belong to a unit. "
             "Name another with --unit-field."
         )
     kind = _type(schema, unit)
     named = (_is_text, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
-    if not (any(names(kind) for names in named) or (null_units and pa.types.is_null(kind))):
+    if not (any(names(kind) for names in named) or (unit in nullable and pa.types.is_null(kind))):
         raise InputError(
             f"Column {unit!r} of {path} holds {_called(kind)}, which cannot name a unit. Write it as text or as whole "
             "numbers."
@@ -144,10 +143,9 @@ def _rows(path: Path, columns: Columns, strings: Sequence[str], skip: int) -> Ge
             return skip - rows
         for batch in _batches(table, list(columns.names), skip):
             values = {name: column_values(batch.column(name)) for name in columns.names}
-            wanted = (columns.text[0], columns.id, columns.unit)
-            for row in zip(*(values.get(name or "", repeat(None, batch.num_rows)) for name in wanted), strict=True):
-                text, name, unit = map(decoded, row)
-                yield text, name, unit
+            cells = (values.get(name or "", repeat(None, batch.num_rows)) for name in columns.wanted)
+            for row in zip(*cells, strict=True):
+                yield as_row(list(map(decoded, row)))
     return 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -11,14 +11,20 @@ from typing import Any, TypedDict
 from dplda.errors import InputError
 
 
+class ListName(str):
+    """The name of a public list of words, as it is typed: a file, or a list such as ``names:german``."""
+
+
 class Reading(TypedDict, total=False):
     """How to read a corpus. All options are public. None means the default, which is in parentheses if there is one.
 
     - `format`: the format of the path, instead of the guess from its name.
-    - `text_field`, `id_field`, `unit_field`: the columns of the text, the document's name and the privacy unit.
+    - `text_field`, `id_field`, `unit_field`: the columns of the text, the document's name and the privacy unit. The
+      text may be in several columns, such as ``["subject", "body"]``.
     - `language`: a spaCy code (``"en"``); `lemmas`: count lemmas instead of words (False); `tokenizer`: ``"spacy"`` or
       ``"fast"`` (``"spacy"``).
-    - `stopwords`: public words that do not count, besides those of the language; or the path of a file with one a line.
+    - `stopwords`: public words that do not count, besides those of the language. A string is the path of a file with
+      one a line, or ``"names"`` for the names of persons in the language of the text, ``"names:german"`` for others.
     - `ngrams`: count phrases of up to so many adjacent words besides the words, such as ``climate_change`` for 2 (1).
     - `one_line`: each line of a CSV or TSV file is one record, whatever it holds (False).
     - `delimiter`: the character between the fields of a CSV file (a comma, or what its header shows), or ``tab``.
@@ -28,13 +34,13 @@ class Reading(TypedDict, total=False):
     """
 
     format: str | None
-    text_field: str | None
+    text_field: str | Sequence[str] | None
     id_field: str | None
     unit_field: str | None
     language: str | None
     lemmas: bool | None
     tokenizer: str | None
-    stopwords: Collection[str] | Path | None
+    stopwords: Collection[str | Path] | Path | None
     ngrams: int | None
     one_line: bool | None
     delimiter: str | None
@@ -46,13 +52,13 @@ class Reading(TypedDict, total=False):
 class Fields(TypedDict, total=False):
     """The options of `Reading` for documents in memory."""
 
-    text_field: str | None
+    text_field: str | Sequence[str] | None
     id_field: str | None
     unit_field: str | None
     language: str | None
     lemmas: bool | None
     tokenizer: str | None
-    stopwords: Collection[str] | Path | None
+    stopwords: Collection[str | Path] | Path | None
     ngrams: int | None
 
 

@@ -161,8 +161,7 @@ def _json_columns(files: Sequence[Path], options: ReadOptions, arrays: frozenset
     check_columns(first, names, common, options)
     if options.text_field is None and names.isdisjoint(TEXT_NAMES):
         raise no_text_column(first, common)
-    text = TEXT_NAMES if options.text_field is None else (options.text_field,)
-    return Columns(text, options.id_field or "id", options.unit_field)
+    return Columns(options.text_fields, options.id_field or "id", options.unit_field)
 
 
 def _raw_objects(files: Sequence[Path], arrays: frozenset[Path]) -> Iterator[bytes]:
@@ -176,8 +175,7 @@ def _json_row(raw: bytes, columns: Columns, encoding: str | None) -> Row | Defec
     fields = _parse(raw, encoding)
     if isinstance(fields, Defect):
         return fields
-    text = next((value for name in columns.text if (value := fields.get(name)) is not None), None)
-    return text, columns.id and fields.get(columns.id), columns.unit and fields.get(columns.unit)
+    return columns.row_of(fields)
 
 
 def _json_line_row(raw: bytes, columns: Columns, encoding: str | None) -> Row | Defect:
@@ -223,4 +221,4 @@ def _mallet_row(raw: bytes, columns: Columns, encoding: str | None) -> Row | Def
     if len(values) != len(_MALLET_COLUMNS):
         return Defect.MALFORMED
     fields = dict(zip(_MALLET_COLUMNS, map(mended, values) if torn else values, strict=True))
-    return fields[columns.text[0]], columns.id and fields[columns.id], columns.unit and fields[columns.unit]
+    return columns.row_of(fields)

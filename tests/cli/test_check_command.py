@@ -9,10 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dplda.corpus import read_corpus
 from dplda.tokenize.language_guess import guess_language
 
 GERMAN = "Das ist nicht die Lieferung, die ich bei Ihnen bestellt habe, und sie ist auch noch kaputt"
 SECRET = "haemorrhage"
+FOR_FEW = "--topics 8 --epsilon 4"  # proposed for fewer than 10,000 documents or people
 
 
 def write_csv(path: Path, n: int = 2000, text: str = GERMAN) -> Path:
@@ -28,7 +30,7 @@ def test_the_columns_the_options_and_the_next_command_are_shown(dplda, home: Pat
     assert "not private" in answer.out.splitlines()[0]
     assert "about 2,000 records (estimated from the first 1,000" in answer.out
     assert "'Kunde' seems to name people with several documents" in answer.out
-    expected = "  dplda fit k.csv --text-field Beschwerde --language de --unit-field Kunde --topics 8 --epsilon 4"
+    expected = f"  dplda fit k.csv --text-field Beschwerde --language de --unit-field Kunde {FOR_FEW}"
     assert answer.out.splitlines()[-1] == expected  # for few people
     assert "different values in the first 1,000 records)" in answer.out
     assert answer.err == ""
@@ -52,10 +54,7 @@ def test_values_are_shown_on_a_screen_only_and_never_in_the_json(dplda, home: Pa
     assert record["estimated_records"] == pytest.approx(2000, rel=0.05)
     assert [column["name"] for column in record["columns"]] == ["Kunde", "Beschwerde", "Betrag"]
     assert [column["type"] for column in record["columns"]] == ["number", "text", "number"]
-    assert (
-        record["command"]
-        == "dplda fit k.csv --unit-field Kunde --text-field Beschwerde --language de --topics 8 --epsilon 4"
-    )
+    assert record["command"] == f"dplda fit k.csv --unit-field Kunde --text-field Beschwerde --language de {FOR_FEW}"
 
 
 def test_names_that_may_be_a_document_are_shown_on_a_screen_only(dplda, home: Path, monkeypatch) -> None:
@@ -110,7 +109,7 @@ def test_a_folder_is_judged_in_a_pipe_too(dplda, home: Path) -> None:
         (home / "de" / f"{number}.txt").write_text(GERMAN)
     record = dplda("check", "de", "--json").json
     assert record["language"] == "de"
-    assert record["command"] == "dplda fit de --language de --topics 8 --epsilon 4"
+    assert record["command"] == f"dplda fit de --language de {FOR_FEW}"
     priced = dplda("fit", "de", "--dry-run", "--json").json
     assert "leaves room for about 18 more" in priced["price"]
 
@@ -257,3 +256,48 @@ def test_a_dry_run_checks_settings_too_and_reserves_nothing(dplda, home: Path) -
     assert "epsilon must be" in refused.err
     assert dplda("fit", "k.csv", "--dry-run", "--text-field", "Betrag").status == 2
     assert sorted(path.name for path in home.iterdir()) == ["k.csv"]
+
+
+def test_names_of_persons_are_mentioned_and_lists_of_stop_words_can_be_repeated(dplda, home: Path) -> None:
+    (home / "a.csv").write_text("text\n" + "the letter of John about the movie and the heating\n" * 3)
+    (home / "more.txt").write_text("movie\n")
+    stopwords = ("--stopwords", "names", "--stopwords", "more.txt")
+    assert "can be left out with --stopwords names" in dplda("check", "a.csv").out
+    assert "--stopwords" not in dplda("check", "a.csv", "--json").json["command"]
+    assert dplda("check", "a.csv", *stopwords, "--json").json["command"].endswith(" ".join((*stopwords, FOR_FEW)))
+    assert dplda("corpus", "import", "a.csv", "store", *stopwords, "-q").status == 0
+    assert set(read_corpus("store").open().words.to_pylist()) == {"letter", "heating"}
+    refused = dplda("check", "a.csv", "--stopwords", "names:latin")
+    assert (refused.status, "There is no list of names 'latin'" in refused.out) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "proposed"),
+    [
+        ("Subject", "printer number {} on fire", "--text-field Subject --text-field Description"),
+        ("Subject", "printer on fire", "--text-field Description"),  # a category
+        ("Title", "{}", "--text-field Description"),  # a number
+        ("Betreff", "T-{}", "--text-field Description"),  # an id
+        ("Remark", "printer number {} on fire", "--text-field Description"),  # no title
+    ],
+)
+def test_a_column_of_titles_is_proposed_as_text(dplda, home: Path, column: str, value: str, proposed: str) -> None:
+    rows = [f"{value.format(n)},the paper does not come out and it is not the ink" for n in range(400)]
+    (home / "t.csv").write_text("\n".join([f"{column},Description", *rows, ""]))
+    assert dplda("check", "t.csv", "--json").json["command"] == f"dplda fit t.csv {proposed} {FOR_FEW}"
+
+
+def test_every_named_column_of_the_text_is_judged(dplda, home: Path) -> None:
+    (home / "t.csv").write_text("Subject,Body,No\n" + "help,the rain in Spain stays,1\n" * 350 + ",,2\n" * 50)
+    both = ("--text-field", "Subject", "--text-field", "Body")
+    record = dplda("check", "t.csv", *both, "--json").json
+    assert record["text_field"] == ["Subject", "Body"]
+    assert (
+        "50 of the first 400 records have no text in 'Subject' and 'Body' and contribute nothing." in record["remarks"]
+    )
+    assert record["command"] == f"dplda fit t.csv {' '.join(both)} {FOR_FEW}"
+    answer = dplda("check", "t.csv", "--text-field", "Body", "--text-field", "No", "--json")
+    assert (answer.status, answer.json["problems"]) == (
+        2,
+        ["Column 'No' holds number, not text. Name another with --text-field."],
+    )

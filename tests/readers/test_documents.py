@@ -337,6 +337,21 @@ def test_a_missing_library_is_named_before_anything_is_read(
         open_source(folder, ReadOptions())
 
 
+def test_missing_libraries_and_files_without_a_reader_are_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document_text, "find_spec", lambda wanted: None)
+    folder = folder_of(tmp_path, {"a.docx": b"", "b.odt": b"", "d.pdf": b"", "e.html": b"", "Foto.jpg": b""})
+    libraries = r"Reading \.docx, \.odt, \.pdf files needs the libraries defusedxml, pypdf, which are not installed\."
+    with pytest.raises(
+        InputError, match=rf"no reader \(1 \.jpg\), such as Foto\.jpg\. .*{libraries} .*'dplda\[documents\]'"
+    ):
+        open_source(folder, ReadOptions())
+    (folder / "Foto.jpg").unlink()
+    with pytest.raises(InputError, match=f"^{libraries}"):
+        open_source(folder, ReadOptions())
+
+
 def test_tables_beside_documents_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="mixes kinds of files"):
         found(tmp_path, {"a.csv": b"text\nx\n", "d.pdf": GOOD["d.pdf"]})
