@@ -37,7 +37,8 @@ _ADDED = {  # lists of mimesis for names that Faker lacks: Nick and Ken, Krüger
     "de": (("de", "surnames"), ("de-at", "surnames")),
 }
 _WRITTEN_SMALL = 0.3
-_MORE_FREQUENT = 2.35
+_MORE_FREQUENT = 2.345  # figures of wordfreq have two decimals
+_RAREST = 1e-9  # frequency of words that a list of wordfreq lacks
 _OTHERS = ("en", "de", "fr", "es", "it", "nl", "pt", "pl", "sv", "da", "fi", "cs", "tr", "hu", "ro")
 _PARTS = re.compile(r"[^\W\d_]{2,}")
 _WITHOUT_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
@@ -86,10 +87,10 @@ def _unaccented(name: str) -> str:
 
 def _word_test(language: str) -> Callable[[str], bool]:
     """A function that tells whether a name is also a common word of `language`."""
-    from wordfreq import zipf_frequency  # a logarithm to the base 10
+    from wordfreq import get_frequency_dict
 
     occurrences = _occurrences(language)
-    others = [other for other in _OTHERS if other != language]
+    here, others = get_frequency_dict(language), [get_frequency_dict(other) for other in _OTHERS if other != language]
 
     def is_word(name: str) -> bool:
         small = name.lower()
@@ -97,8 +98,8 @@ def _word_test(language: str) -> Callable[[str], bool]:
         if n_small and n_small >= _WRITTEN_SMALL * (n_small + n_capital):
             return True
         plain = _unaccented(small)
-        abroad = median(max(zipf_frequency(small, other), zipf_frequency(plain, other)) for other in others)
-        return bool(zipf_frequency(small, language) >= abroad + _MORE_FREQUENT)
+        abroad = median(math.log10(max(other.get(small, 0.0), other.get(plain, 0.0), _RAREST)) for other in others)
+        return math.log10(here.get(small, _RAREST)) >= abroad + _MORE_FREQUENT
 
     return is_word
 
