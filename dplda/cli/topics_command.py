@@ -58,8 +58,9 @@ def show_topics(model: TopicModel, top: int = 10, *, noise: bool = False) -> Non
     """Print a table of the topics, those with the verdict noise only if `noise`, and what the verdicts mean."""
     every = topics_json(model, top)
     listed = [t for t in every if noise or t["verdict"] != "noise"]
+    words = model.relevant_words(top)
     rows = (
-        (t["topic"], t["verdict"] or "–", f"{t['prevalence']:.1%}", " ".join(word for word, _ in t["words"]))
+        (t["topic"], t["verdict"] or "–", f"{t['prevalence']:.1%}", " ".join(word for word, _ in words[t["topic"]]))
         for t in listed
     )
     if listed:

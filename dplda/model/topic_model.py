@@ -14,6 +14,7 @@ from dplda.accounting.events import PrivacyStatement
 from dplda.errors import InputError
 
 _SIMPLEX_TOLERANCE = 1e-6
+_PROBABILITY_WEIGHT = 0.6  # of a word's log probability in its relevance; the rest is that of its lift
 VERDICTS = ("clear", "weak", "noise")
 _LEAST_PRIOR = 1e-9  # minimum of each topic's prior parameter, as a share of their sum
 
@@ -84,10 +85,27 @@ class TopicModel:
 
     def top_words(self, n: int = 10) -> list[list[tuple[str, float]]]:
         """The `n` most probable words of each topic and their probabilities; ties are in alphabetical order."""
+        return self._first_words(self.topics, n)
+
+    def relevant_words(self, n: int = 10) -> list[list[tuple[str, float]]]:
+        """The `n` most relevant words of each topic and their probabilities, as reports and the command line list them.
+
+        Relevance is that of Sievert and Shirley 2014, w log p + (1 - w) log(p / q) with w = 0.6, where p is a word's
+        probability in the topic and q that in the text as a whole. Words with p < q, or p = 0, are left out.
+        """
+        overall = self.prevalence @ self.topics
+        listed = (self.topics > 0) & (self.topics >= overall * (1 - 1e-9))  # whatever the rounding of `overall`
+        with np.errstate(divide="ignore", invalid="ignore"):
+            relevance = np.log(self.topics) - (1 - _PROBABILITY_WEIGHT) * np.log(overall)
+        return self._first_words(np.where(listed, relevance, -np.inf), n)
+
+    def _first_words(self, scores: NDArray[np.float64], n: int) -> list[list[tuple[str, float]]]:
         alphabetical = np.argsort(np.argsort(np.array(self.vocabulary, dtype=object)))
-        chosen = [np.lexsort((alphabetical, -row))[: max(n, 0)] for row in self.topics]
-        rows = zip(self.topics, chosen, strict=True)
-        return [[(self.vocabulary[w], float(row[w])) for w in order] for row, order in rows]
+        chosen = [np.lexsort((alphabetical, -row))[: max(n, 0)] for row in scores]
+        rows = zip(self.topics, scores, chosen, strict=True)
+        return [
+            [(self.vocabulary[w], float(row[w])) for w in order if score[w] > -np.inf] for row, score, order in rows
+        ]
 
     def transform(self, counts: Any) -> NDArray[np.float64]:
         """Topic proportions of documents, ``(n_documents, n_topics)``. The result is NOT private.

@@ -11,7 +11,6 @@ from dplda.report.pictures import shown
 from dplda.tokenize.phrases import JOINER
 
 CARD_WORDS = 10  # maximum number of words listed for a topic
-_LEAST_LIFT = 1 - 1e-9  # a word as probable as in the text as a whole is listed, whatever its rounding
 
 
 @dataclass(frozen=True)
@@ -31,8 +30,8 @@ class Wording:
 class ShownTopics:
     """The topics of a run as its page shows them.
 
-    `words` holds for each topic, shown or not, the most probable words that are at least as probable in it as in the
-    text as a whole, with their probabilities; `names` the names that the user gave.
+    `words` holds for each topic, shown or not, its `TopicModel.relevant_words`, with their probabilities; `names` the
+    names that the user gave.
     """
 
     words: Sequence[Sequence[tuple[str, float]]]
@@ -56,13 +55,9 @@ def shown_topics(models: Sequence[TopicModel], wording: Wording) -> list[ShownTo
 
 def _words(model: TopicModel, hidden: Sequence[str]) -> list[list[tuple[str, float]]]:
     left_out = {word.casefold() for word in hidden}
-    overall = dict(zip(model.vocabulary, (model.prevalence @ model.topics).tolist(), strict=True))
     concealed = {word for word in model.vocabulary if left_out and _concealed(word, left_out)}
-    listed = []
-    for ranked in model.top_words(len(model.vocabulary)):
-        own = [(w, p) for w, p in ranked if p > 0 and p >= overall[w] * _LEAST_LIFT and w not in concealed]
-        listed.append(own[:CARD_WORDS])
-    return listed
+    ranked = model.relevant_words(len(model.vocabulary))
+    return [[pair for pair in words if pair[0] not in concealed][:CARD_WORDS] for words in ranked]
 
 
 def _concealed(word: str, left_out: set[str]) -> bool:

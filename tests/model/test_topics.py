@@ -25,6 +25,15 @@ def test_top_words_are_sorted_by_probability_then_word(model: TopicModel) -> Non
         assert math.isclose(sum(probabilities), 1)
 
 
+def test_relevant_words_are_the_topics_own_and_leave_out_what_is_rarer_in_it(model: TopicModel) -> None:
+    topics = np.array([[0.4, 0.3, 0.2, 0.1, 0.0], [0.4, 0.1, 0.0, 0.2, 0.3]])
+    own = changed(model, topics=topics, prevalence=np.array([0.5, 0.5]), vocabulary=list("abcde"))
+    listed = own.relevant_words()
+    assert [[word for word, _ in words] for words in listed] == [["a", "b", "c"], ["e", "a", "d"]]
+    assert listed[1] == [("e", 0.3), ("a", 0.4), ("d", 0.2)]
+    assert own.relevant_words(1) == [[("a", 0.4)], [("e", 0.3)]]
+
+
 def test_asking_for_more_words_than_there_are_gives_all(model: TopicModel) -> None:
     assert [len(pairs) for pairs in model.top_words(1000)] == [12] * 3
     assert model.top_words(0) == [[], [], []]
