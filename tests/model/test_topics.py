@@ -27,7 +27,13 @@ def test_top_words_are_sorted_by_probability_then_word(model: TopicModel) -> Non
 
 def test_relevant_words_are_the_topics_own_and_leave_out_what_is_rarer_in_it(model: TopicModel) -> None:
     topics = np.array([[0.4, 0.3, 0.2, 0.1, 0.0], [0.4, 0.1, 0.0, 0.2, 0.3]])
-    own = changed(model, topics=topics, prevalence=np.array([0.5, 0.5]), vocabulary=list("abcde"), parameters={})
+    own = changed(
+        model,
+        topics=topics,
+        prevalence=np.array([0.5, 0.5]),
+        vocabulary=list("abcde"),
+        parameters={"alpha": [0.5, 0.5]},
+    )
     listed = own.relevant_words()
     assert [[word for word, _ in words] for words in listed] == [["a", "b", "c"], ["e", "a", "d"]]
     assert listed[1] == [("e", 0.3), ("a", 0.4), ("d", 0.2)]
