@@ -172,7 +172,7 @@ class Store:
                 if not os.path.exists(self._new_key_path):
                     self._place(self._new_key_path, secrets.token_bytes(_KEY_BYTES))
                 connection = session.connection()
-                Base.metadata.create_all(connection)
+                Base.metadata.create_all(connection, checkfirst=False)
                 connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
                 session.add(Chain(self._read_key(self._new_key_path)).begin())

@@ -13,9 +13,10 @@ import hmac
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Label, Table, inspect, literal_column, select
+from sqlalchemy import inspect
 from sqlalchemy.orm import Session
 
 from dplda.errors import LedgerError
@@ -70,8 +71,8 @@ def record(session: Session, chain: Chain, *rows: Base) -> None:
 
     Raises `LedgerError` if the end of the journal was altered.
     """
-    for row in rows:
-        session.add(row)
+    for _, kind in groupby(rows, type):
+        session.add_all(kind)
         session.flush()
     head = session.get(HeadRow, 1)
     if head is None or _head_problems(session, chain, head):
@@ -89,8 +90,8 @@ def _head_problems(session: Session, chain: Chain, head: HeadRow) -> list[str]:
     """Faults at the journal's end, found without reading all of it."""
     if not hmac.compare_digest(str(head.seal).encode(), chain.seal(head.length, head.code).encode()):
         return ["the journal's head was altered"]
-    last = session.scalars(select(JournalRow).order_by(JournalRow.number.desc()).limit(1)).first()
-    end = (last.number, last.code) if last else (0, "")
+    last = session.connection().exec_driver_sql("SELECT number, code FROM journal ORDER BY number DESC LIMIT 1").first()
+    end = (0, "") if last is None else tuple(last)
     if end != (head.length, head.code):
         return [f"the journal ends at row {end[0]}, its head says {head.length}"]
     return []
@@ -123,7 +124,7 @@ def _replay(session: Session, chain: Chain) -> tuple[_State, list[str], int]:
     state: _State = {}
     problems = []
     previous, number, length = "", 0, 0
-    for row in session.scalars(select(JournalRow).order_by(JournalRow.number)):
+    for row in session.connection().exec_driver_sql("SELECT number, change, code FROM journal ORDER BY number"):
         if row.number != number + 1:
             problems.append(f"journal rows {number + 1} to {row.number - 1} were removed")
         if not hmac.compare_digest(str(row.code).encode(), chain.link(previous, row.change).encode()):
@@ -138,11 +139,10 @@ def _replay(session: Session, chain: Chain) -> tuple[_State, list[str], int]:
 def _tables(session: Session) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
     """Every state row as SQLite stores it, without conversions that could hide a change."""
     for kind in STATE:
-        table = kind.__table__
-        assert isinstance(table, Table)
-        columns: list[Label[Any]] = [literal_column(f'"{column.name}"').label(column.name) for column in table.columns]
-        for row in session.execute(select(*columns).select_from(table)).mappings():
-            yield _key(table.name, dict(row)), dict(row)
+        name = kind.__tablename__
+        columns = ", ".join(f'"{column.name}"' for column in Base.metadata.tables[name].columns)
+        for row in session.connection().exec_driver_sql(f"SELECT {columns} FROM {name}").mappings():
+            yield _key(name, dict(row)), dict(row)
 
 
 def _key(table: str, row: dict[str, Any]) -> tuple[str, str]:
