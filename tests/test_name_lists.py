@@ -77,8 +77,8 @@ def test_a_public_list_of_frequent_words_leaves_the_stop_words_out(tmp_path: Pat
         read_corpus(tmp_path / "a.csv", **options)
         for options in ({}, {"stopwords": "names"})  # type: ignore[misc]
     )
-    assert "john" in (public_words(Path("english:500"), plain) or [])
-    words = public_words(Path("en:500"), without)
+    assert "john" in (public_words("english:500", plain) or [])
+    words = public_words("en:500", without)
     assert words is not None
     assert len(words) == 500
     assert not set(words) & set(wordlists.names("en"))

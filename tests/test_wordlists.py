@@ -62,21 +62,21 @@ def corpus_of(folder: Path, **reading: bool | str) -> Corpus:
 
 
 def test_the_command_line_names_a_list_spelled_as_the_corpus_is_read(tmp_path: Path) -> None:
-    assert public_words(Path("english:300"), corpus_of(tmp_path)) == wordlists.english(300)
-    lemmas = public_words(Path("english:300"), corpus_of(tmp_path, lemmas=True))
+    assert public_words("english:300", corpus_of(tmp_path)) == wordlists.english(300)
+    lemmas = public_words("english:300", corpus_of(tmp_path, lemmas=True))
     assert lemmas == wordlists.english(300, lemmas=True) != wordlists.english(300)
     counts = Corpus.from_counts([[1, 2]], ["a", "b"])
-    assert public_words(Path("german:20"), counts) == wordlists.german(20)
+    assert public_words("german:20", counts) == wordlists.german(20)
     with pytest.raises(InputError, match=r"german:20 is of another language than CORPUS \(en\)"):
-        public_words(Path("german:20"), corpus_of(tmp_path))
+        public_words("german:20", corpus_of(tmp_path))
     with pytest.raises(InputError, match=r"no word list 'latin'\. The lists are english, german, french, spanish"):
-        public_words(Path("latin:20"), corpus_of(tmp_path))
+        public_words("latin:20", corpus_of(tmp_path))
 
 
 def test_any_other_name_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("english:300").write_text("one\n")
-    assert public_words(Path.cwd() / "english:300", None) == ["one"]
+    assert public_words("./english:300", None) == public_words(str(Path.cwd() / "english:300"), None) == ["one"]
     assert public_words(None, None) is None
     with pytest.raises(InputError):
-        public_words(Path("english"), None)
+        public_words("english", None)

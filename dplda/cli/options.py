@@ -82,7 +82,6 @@ topics_option = click.option(
 )
 vocabulary_option = click.option(
     "--vocabulary",
-    type=click.Path(path_type=Path),
     metavar="FILE|LANGUAGE:COUNT",
     help="A public word list, one word per line, or the most frequent words of a language, such as english:20000 or "
     "de:5000; without it each run chooses its words privately.",
@@ -194,15 +193,15 @@ def read(path: str | Sequence[str], options: dict[str, Any], defaults: dict[str,
     return read_corpus(named, **(defaults or {}) | chosen)
 
 
-def public_words(vocabulary: Path | None, corpus: Corpus | None) -> list[str] | None:
+def public_words(vocabulary: str | None, corpus: Corpus | None) -> list[str] | None:
     """The words that ``--vocabulary`` names, a file or ``LANGUAGE:COUNT``; None without it.
 
     The words of a language are lemmas if `corpus` counts lemmas, and none is a stop word of it. Raises `InputError` if
     the list is of another language.
     """
-    named = None if vocabulary is None else re.fullmatch(r"([a-z]+):([0-9]{1,9})", str(vocabulary))
+    named = None if vocabulary is None else re.fullmatch(r"([a-z]+):([0-9]{1,9})", vocabulary)
     if vocabulary is None or named is None:
-        return None if vocabulary is None else read_word_list(vocabulary)
+        return None if vocabulary is None else read_word_list(Path(vocabulary))
     from dplda.wordlists import frequent_words, language_code
 
     reading = {} if corpus is None else corpus.reading

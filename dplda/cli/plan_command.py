@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -76,7 +75,7 @@ def plan(
     if vocabulary is not None:
         public_vocabulary = public_vocabulary or not vocabulary.isdecimal()
         options["max_vocabulary"] = (
-            int(vocabulary) if vocabulary.isdecimal() else len(public_words(Path(vocabulary), None) or ())
+            int(vocabulary) if vocabulary.isdecimal() else len(public_words(vocabulary, None) or ())
         )
     settings = FitSettings.of(topics=n_topics, **options)
     from dplda.planning.forecast import ForecastInputs
