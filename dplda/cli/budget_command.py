@@ -36,8 +36,8 @@ def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
         say(f"  {record.guarantee}")
         if not record.grant.unbounded:
             say(f"  {record.remaining_text}")
-        if record.grant.raises:
-            say(f"  {record.grant.raises}")
+        if record.raises:
+            say(f"  {record.raises}")
         if record.unit:
             say(f"  one {record.unit} is protected, adjacency {record.adjacency}")
         for remark in record.remarks:
@@ -85,7 +85,7 @@ def grant(
     if as_json:
         print_json(record.to_json())
     else:
-        raises = f" {_sentence(record.grant.raises)}" if record.grant.raises else ""
+        raises = f" {_sentence(record.raises)}" if record.raises else ""
         say(f"{name} may now spend: {record.grant}.{raises} {_sentence(record.spent_so_far)}")
         say(_sentence(record.guarantee), style=None if record.guaranteed.holds or unbounded else "yellow")
 

@@ -379,15 +379,16 @@ def _tell(report: Report) -> None:
             "Each document is protected by itself. To protect people with several documents, name their column with "
             f"--unit-field; candidates: {', '.join(report.unit_candidates)}. The first run fixes this choice."
         )
-    if report.text_fields:
+    if report.text_fields and "stopwords" not in report.options:
         say(
             "Names of persons are words like others. Common ones can be left out with --stopwords names (English, "
-            "German, French and Spanish)."
+            "German, French and Spanish; pip install 'dplda[wordlists]'), and with them some words that are also "
+            "names, such as christian, israel or winter."
         )
     if report.price:
         say(report.price)
     if report.command:
-        say("Next:")
+        say("Before the first run, `dplda budget grant` sets what all runs together may spend (see its --help). Next:")
         say(f"  {report.command}")
 
 

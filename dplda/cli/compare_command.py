@@ -242,7 +242,8 @@ def _tell_cost(grid: Grid, quote: Quote | None, runs: int) -> None:
     else:
         say(
             f"{runs} runs cost {quote.cost.mu_squared:.4g} (sum of squared GDP parameters), {quote.share:.1%} of the "
-            f"grant ({dataset.grant}); {quote.left:.4g}, {dataset.remaining:.1%} of it, is left.",
+            f"budget ({dataset.grant}, or less where linked datasets have less); {quote.left:.4g}, "
+            f"{dataset.remaining:.1%} of it, is left.",
             error=True,
         )
 

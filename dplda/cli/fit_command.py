@@ -188,9 +188,10 @@ def _price(request: Request, ledger: Ledger) -> str:
     quote = request.quote(ledger)
     if quote.more is None:
         return f"Dataset {request.dataset} may spend without limit."
+    more = f"about {quote.more - 1:,} more like it" if quote.more > 1 else "no other like it"
     return (
         f"This run would take {quote.share:.1%} of the budget of dataset {request.dataset} "
-        f"({quote.dataset.grant}), which leaves room for about {quote.more - 1:,} more like it."
+        f"({quote.dataset.grant}), which leaves room for {more}."
     )
 
 
@@ -249,7 +250,7 @@ def _left_out(model: TopicModel) -> str:
     limit = model.parameters["frequency_limit"]
     shown = ", ".join(frequent[:_SHOWN_WORDS]) + (", ..." if len(frequent) > _SHOWN_WORDS else "")
     return (
-        f" Left out, being in more than {limit:.0%} of the documents: {len(frequent):,} ({shown}); "
+        f" Left out, being too frequent (in more than {limit:.0%} of the texts): {len(frequent):,} ({shown}); "
         "--max-document-frequency sets that limit."
     )
 

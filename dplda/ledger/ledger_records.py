@@ -180,12 +180,6 @@ class Grant:
         """The capacity of the filter."""
         return Cost(math.inf, math.inf) if self.unbounded else _capacity(self.epsilon, self.delta)
 
-    @property
-    def raises(self) -> str:
-        """To what the grant may be raised later, in words; empty if no level is listed."""
-        levels = " or ".join(f"{level:g}" for level in self.listed)
-        return f"the grant may be raised later to epsilon {levels}, as listed" if levels else ""
-
     def __str__(self) -> str:
         return "unbounded" if self.unbounded else f"epsilon {self.epsilon:g}, delta {self.delta:g}"
 
@@ -203,13 +197,16 @@ class Guarantee:
     If `basis` is `LISTED`, `delta` is the sum of the deltas of all levels up to the one reached. With `AFTER_LOOKING`
     or `NO_LIMIT` no guarantee fixed beforehand holds, and `epsilon` is the largest of the grant in force before the
     first output, its listed levels, and all later grants. `allows_more` says that the grant in force, made after
-    outputs had been seen, exceeds all levels listed before them.
+    outputs had been seen, exceeds all levels listed before them. `listed` are the rising epsilons of the grant in force
+    before the dataset's first output and of the levels listed with it, each at `level_delta`.
     """
 
     epsilon: float
     delta: float
     basis: Basis = Basis.FIXED
     allows_more: bool = False
+    listed: tuple[float, ...] = field(default=(), compare=False)
+    level_delta: float = field(default=0.0, compare=False)
 
     @property
     def holds(self) -> bool:
@@ -236,7 +233,9 @@ class Guarantee:
         if self.allows_more:
             more = f"; the grant in force ({grant}) was chosen after looking: {beyond} nothing is guaranteed"
         elif grant.epsilon > self.epsilon:
-            more = f"; {beyond} it is that of the level listed then (epsilon {grant.epsilon:g})"
+            reached = sum(level < grant.epsilon for level in self.listed)
+            level_then = replace(self, epsilon=self.listed[reached], delta=(reached + 1) * self.level_delta)
+            more = f"; {beyond} it is that of a level listed then ({level_then})"
         return f"the guarantee is that of {level} before the first output ({self}){more}"
 
     def to_json(self) -> dict[str, Any]:
@@ -320,6 +319,12 @@ class DatasetRecord:
         )
 
     @property
+    def raises(self) -> str:
+        """To what the grant may be raised with a guarantee, in words; empty if no larger level was listed."""
+        larger = [f"{level:g}" for level in self.guaranteed_alone.listed if level > self.grant.epsilon]
+        return f"the grant may be raised later to epsilon {' or '.join(larger)}, as listed" if larger else ""
+
+    @property
     def guarantee(self) -> str:
         """The guarantee in words: the filter's bound, not what was spent (docs/privacy.md, rules 7 and 17)."""
         return self.guaranteed.described(self.grant)
@@ -373,7 +378,7 @@ class Quote:
 
     @property
     def share(self) -> float:
-        """The share of the filters' whole capacity that `cost` takes; 0 if unbounded."""
+        """The share of what all linked grants allow together that `cost` takes, for the screen only; 0 if unbounded."""
         capacity = self.dataset.capacity
         return 0.0 if math.isinf(capacity.mu_squared) else self.cost.share_of(capacity)
 
@@ -387,7 +392,9 @@ class Quote:
 
         What is left is omitted: it depends on which datasets share documents (docs/privacy.md, rule 4).
         """
-        return {"dataset": self.dataset.name, "mu_squared": _finite(self.cost.mu_squared), "share": self.share}
+        capacity = self.dataset.grant.capacity
+        share = 0.0 if math.isinf(capacity.mu_squared) else self.cost.share_of(capacity)
+        return {"dataset": self.dataset.name, "mu_squared": _finite(self.cost.mu_squared), "share": share}
 
     @property
     def left(self) -> float:

@@ -71,20 +71,31 @@ class LedgerState:
         `dataset` and its limit may have been chosen after those outputs had been seen.
         """
         names = (dataset,) if alone else self.linked(dataset)
-        spent = total(self.charged(names))
+        runs = self.charged(names)
         first = self._first_run(dataset)
-        limits = [self._limit(name, spent) for name in names if name == dataset or self._first_run(name) < first]
+        limits = [self._limit(name, total(runs)) for name in names if name == dataset or self._first_run(name) < first]
+        basis = max((limit.basis for limit in limits), key=list(Basis).index)
+        levels = self.levels(dataset)
         return Guarantee(
             epsilon=max(limit.epsilon for limit in limits),
             delta=max(limit.delta for limit in limits),
-            basis=max((limit.basis for limit in limits), key=list(Basis).index),
-            allows_more=not self.grant(dataset).capacity.fits(self._levels(dataset)[-1].capacity),
+            basis=Basis.NO_LIMIT if self._admitted_unchecked(runs) else basis,
+            allows_more=not self.grant(dataset).capacity.fits(levels[-1].capacity),
+            listed=tuple(level.epsilon for level in levels),
+            level_delta=levels[0].delta,
+        )
+
+    def _admitted_unchecked(self, runs: Sequence[RunRecord]) -> bool:
+        """Whether, of `runs`, a later one was admitted without a limit: its units may be others than those before."""
+        return any(
+            [_FIRST_GRANT, *(g for g in self.grants.get(run.dataset, ()) if g.after_run < run.number)][-1].unbounded
+            for run in runs[1:]
         )
 
     def granted(self, dataset: str) -> list[tuple[Grant, str]]:
         """Every grant, oldest first; a grant made after the first output has a remark on the guarantee."""
         before, since = self._before_and_since(dataset)
-        levels = [level.capacity for level in self._levels(dataset)]
+        levels = [level.capacity for level in self.levels(dataset)]
         remarks = [(grant, "") for grant in before]
         for grant in since:
             if grant.capacity.fits(levels[0]):
@@ -98,7 +109,7 @@ class LedgerState:
 
     def _limit(self, dataset: str, spent: Cost) -> Guarantee:
         """The smallest level, of those listed before the first output, that `spent` fits (docs/privacy.md, rule 17)."""
-        levels = self._levels(dataset)
+        levels = self.levels(dataset)
         for i, level in enumerate(levels):
             if not level.unbounded and spent.fits(level.capacity):
                 basis = Basis.LISTED if i else Basis.FIXED
@@ -107,7 +118,7 @@ class LedgerState:
         largest = max([*levels, *self._before_and_since(dataset)[1]], key=lambda grant: grant.epsilon)
         return Guarantee(epsilon=largest.epsilon, delta=largest.delta, basis=basis)
 
-    def _levels(self, dataset: str) -> tuple[Grant, ...]:
+    def levels(self, dataset: str) -> tuple[Grant, ...]:
         """The grant in force before the first run of `dataset`, followed by the levels listed with it."""
         return self._before_and_since(dataset)[0][-1].levels
 
@@ -139,7 +150,7 @@ def admit(state: LedgerState, run: RunRecord, runs: int = 1, regrouped: Collecti
         _check_pair(earlier, run)
         _check_grouping(earlier, run, regrouped)
     for name in _with_first(run.dataset, linked):
-        _check_budget(name, state.grant(name), total(earlier), run, runs)
+        _check_budget(name, state.grant(name), state.levels(name), total(earlier), run, runs)
 
 
 def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) -> None:
@@ -186,7 +197,8 @@ def _check_grouping(earlier: Sequence[RunRecord], run: RunRecord, regrouped: Col
         )
 
 
-def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord, runs: int) -> None:
+def _check_budget(name: str, grant: Grant, levels: Sequence[Grant], spent: Cost, run: RunRecord, runs: int) -> None:
+    """Raise `BudgetRefused` unless `run` fits `grant`; `levels` were listed before the first output."""
     if (spent + run.cost).fits(grant.capacity):
         return
     command = f"dplda budget grant {shlex.quote(name)}"
@@ -204,13 +216,14 @@ def _check_budget(name: str, grant: Grant, spent: Cost, run: RunRecord, runs: in
         request = f"these {runs} runs: at delta {run.delta:g} they take, in all,"
     late = ". A larger grant keeps its guarantee only if --then listed it before the first output"
     larger = f"{command} --epsilon E --delta D"
-    if grant.listed:
-        late = f", or raise the grant to epsilon {grant.listed[0]:g}, which was listed for that"
-        larger = f"{command} --epsilon {grant.listed[0]:g} --delta {grant.delta:g}"
+    enough = [level for level in levels if (spent + run.cost).fits(level.capacity)]
+    if enough and spent != NOTHING:
+        late = f", or raise the grant to epsilon {enough[0].epsilon:g}, which was listed for that"
+        larger = f"{command} --epsilon {enough[0].epsilon:g} --delta {enough[0].delta:g}"
     raise BudgetRefused(
         f"Dataset {_described(name, run.dataset)} cannot pay for {request} epsilon {taken:g}; "
         f"{_epsilon_left(grant, spent, run)} is left "
-        f"(the grant is {grant}). Use less{late if spent != NOTHING or grant.listed else ', or'}: {larger}"
+        f"(the grant is {grant}). Use less{late if spent != NOTHING else ', or'}: {larger}"
     )
 
 

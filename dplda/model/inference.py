@@ -29,15 +29,19 @@ def posterior_mean(
     """Mean of q(theta) for each document, ``(n_documents, n_topics)``.
 
     `topics` is ``(n_topics, n_words)``, `alpha` the prior ``(n_topics,)``, and `counts` ``(n_documents, n_words)``.
-    Raises `InputError` if `counts` has negative or non-finite entries. Coordinate ascent of Blei, Ng and Jordan (2003),
-    figure 6; documents are independent, so the result does not depend on their grouping.
+    Raises `InputError` if `counts` is malformed or has negative or non-finite entries. Coordinate ascent of Blei, Ng
+    and Jordan (2003), figure 6; documents are independent, so the result does not depend on their grouping.
     """
     if counts.nnz and not (np.all(np.isfinite(counts.data)) and counts.data.min() >= 0):
         raise InputError("counts must be finite and nonnegative.")
+    try:
+        counts.check_format(full_check=True)  # compiled loops check no bounds
+    except ValueError:
+        raise InputError("counts name a column that the model does not have, or are no valid sparse matrix.") from None
     answer = np.empty((counts.shape[0], len(topics)))
-    by_word = np.ascontiguousarray(topics.T, np.float64)
+    by_word = np.array(topics.T, np.float64, order="C")
     indptr, words = counts.indptr.astype(np.int64), counts.indices.astype(np.int64)
-    data, prior = counts.data.astype(np.float64), np.asarray(alpha, np.float64)
+    data, prior = counts.data.astype(np.float64), np.array(alpha, np.float64)
 
     def fold(start: int) -> None:
         stop = min(start + _CHUNK, len(answer))

@@ -29,7 +29,7 @@ from dplda.report.pictures import Table, number, percent, shown
 from dplda.report.promise import AllRuns, unit_of
 from dplda.report.wording import ShownTopics, Wording, shown_topics
 
-_SHOWN_ELSEWHERE = ("alpha", "core_eigenvalues", "core_noise_level", "published", "verdicts")
+_SHOWN_ELSEWHERE = ("alpha", "core_eigenvalues", "core_noise_level", "frequent_words", "published", "verdicts")
 _SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
 _NOT_PRIVATE, _NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"
 _NO_WORDING = Wording()
@@ -190,7 +190,10 @@ def _promises(models: Sequence[TopicModel], guarantees: Mapping[str, AllRuns]) -
                 "shown": len(statements),
                 "recorded": together.runs if together else 0,
                 "all": promise.of_all(together),
-                "broken": together is not None and together.runs > 1 and not together.guarantee.holds,
+                "unknown": together.unknown if together else 0,
+                "broken": together is not None
+                and together.runs + together.unknown > 1
+                and not together.guarantee.holds,
                 "one": promise.of_each(statements),
                 "spent": promise.spent(statements) if dataset else None,
             }
@@ -222,7 +225,7 @@ def _cards(model: TopicModel, topics: ShownTopics) -> list[dict[str, Any]]:
     cards = []
     for topic in model.listed_topics:
         words = topics.words[topic]
-        longest = words[0][1] if words else 1.0
+        longest = max((probability for _, probability in words), default=1.0)
         cards.append(
             {
                 "number": topic,

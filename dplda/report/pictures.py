@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 import plotly.graph_objects as go
@@ -74,6 +75,12 @@ def label(text: object, longest: int | None = None) -> str:
     if longest is not None and len(plain) > longest:
         plain = _cut(plain, longest)
     return plain.translate(_MARKUP)
+
+
+def wrapped(text: object) -> str:
+    """`text` as a plotly label of at most two lines, each of at most `LONGEST` characters."""
+    lines = wrap(shown(text), LONGEST, max_lines=2, placeholder=" …")
+    return "<br>".join(label(line) for line in lines)
 
 
 def _cut(text: str, longest: int) -> str:

@@ -31,11 +31,15 @@ _IRREGULAR = {"company": "companies", "person": "people"}
 
 @dataclass(frozen=True)
 class AllRuns:
-    """The `runs` that a ledger has recorded for a dataset, and the `guarantee` for all of them, also in words."""
+    """The `runs` that a ledger has recorded for a dataset, and the `guarantee` for all of them, also in words.
+
+    Of the runs shown, `unknown` are not among them.
+    """
 
     runs: int
     guarantee: Guarantee
     described: str
+    unknown: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,14 +63,19 @@ class Promise:
 
 
 def all_runs(records: Sequence[DatasetRecord], models: Sequence[TopicModel]) -> dict[str, AllRuns]:
-    """What a ledger's `records` say of all runs on each dataset of `models`, if they know all of its models."""
+    """What a ledger's `records` say of all runs on each dataset of `models`, if they know one of its models."""
     shown_runs: dict[str, set[str]] = {}
     for model in models:
         shown_runs.setdefault(str(model.parameters.get("dataset", "")), set()).add(str(model.parameters.get("run")))
     return {
-        record.name: AllRuns(len(record.runs), record.guaranteed_alone, record.guaranteed_alone.described(record.grant))
+        record.name: AllRuns(
+            len(record.runs),
+            record.guaranteed_alone,
+            record.guaranteed_alone.described(record.grant),
+            unknown=len(shown_runs[record.name] - set(record.runs)),
+        )
         for record in records
-        if shown_runs.get(record.name, set()) & set(record.runs) == shown_runs.get(record.name)
+        if shown_runs.get(record.name, set()) & set(record.runs)
     }
 
 
@@ -100,11 +109,21 @@ def spent(statements: Sequence[PrivacyStatement]) -> dict[str, str] | None:
 
 def of_all(together: AllRuns | None) -> Promise | None:
     """The promise of all runs together if several are recorded and a guarantee fixed beforehand holds, else None."""
-    if together is None or together.runs < 2 or not together.guarantee.holds:
+    if together is None or together.runs < 2 or together.unknown or not together.guarantee.holds:
         return None
-    epsilon, delta = together.guarantee.epsilon, together.guarantee.delta
+    epsilon, delta = _largest_total(together.guarantee)
     success = attack_bounds.success_under_filter(epsilon, delta)
-    return Promise(_strength(success), percent(success, upwards=True), f"{epsilon:g}", f"{delta:g}")
+    return Promise(_strength(success), percent(success, upwards=True), at_least(epsilon), f"{delta:g}")
+
+
+def _largest_total(guarantee: Guarantee) -> tuple[float, float]:
+    """The (epsilon, delta) of the largest total listed before the first output, which no output can have influenced.
+
+    The level reached may depend on the outputs, so that a bound for it alone would not hold for who reads of it.
+    """
+    if not guarantee.listed:
+        return guarantee.epsilon, guarantee.delta
+    return max(guarantee.epsilon, guarantee.listed[-1]), guarantee.level_delta
 
 
 def _strength(success: float) -> str:
@@ -116,7 +135,7 @@ def beliefs(privacy: PrivacyStatement, together: AllRuns | None) -> tuple[tuple[
     """Columns and rows of the table of beliefs: after this run, and after all recorded runs if they are several."""
     bounds = [("this run", privacy.epsilon, privacy.delta)]
     if together is not None and of_all(together) is not None:
-        bounds.append((f"all {together.runs} runs", together.guarantee.epsilon, together.guarantee.delta))
+        bounds.append((f"all {together.runs} runs", *_largest_total(together.guarantee)))
     columns = ("believed before", *(f"can believe after {what}, at most" for what, _, _ in bounds))
     rows = []
     for prior in _PRIORS:

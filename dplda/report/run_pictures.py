@@ -28,6 +28,7 @@ from dplda.report.pictures import (
     percent,
     rows_axis,
     shown,
+    wrapped,
 )
 from dplda.report.promise import unit_of
 from dplda.report.wording import ShownTopics
@@ -158,7 +159,7 @@ def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str) -> Picture:
         [trace],
         height=70 + 24 * n_topics,
         x={"title": "share of the words", "tickformat": ".0%"},
-        y=rows_axis([label(f"{topic} {topics.title(topic)}", LONGEST) for topic in listed]),
+        y=rows_axis([wrapped(f"{topic} {topics.title(topic)}") for topic in listed]),
     )
     rows = [(str(t), percent(float(model.prevalence[t])), shown(topics.title(t))) for t in listed]
     first, share, _ = rows[int(model.prevalence[listed].argmax())]
@@ -181,9 +182,10 @@ def _what_shares_are(privacy: PrivacyStatement) -> str:
         else f"the documents of one {unit.one} are averaged first, so that many documents count no more than one"
     )
     long = " Long documents count no more than ordinary ones." if privacy.sound else ""
+    noisy = " Shares are estimated from noisy counts, so that their order may be chance." if privacy.sound else ""
     return (
         f"The share of a topic is the part of an average {unit.one}'s words that belongs to it: {counted}.{long} Only "
-        f"words that the run uses are counted.{' Shares are estimated from noisy counts.' if privacy.sound else ''}"
+        f"words that the run uses are counted.{noisy}"
     )
 
 

@@ -26,7 +26,7 @@ from dplda.tokenize.asian_languages import SegmentedTokens, finds_lemmas, is_seg
 from dplda.tokenize.counting import FastTokens, Tokens, WordRule
 from dplda.tokenize.phrases import OrderedTokens, PhraseTokens
 
-_ANALYSED_PIECES = 500_000  # pieces after which spaCy's vocabulary is dropped, to bound memory
+_FOUND_TOKENS = 500_000  # after which spaCy's vocabulary is dropped, to bound memory
 _MAX_PIECE = 200  # maximum characters of a piece; longer ones have no words, because affix rules take cubic time
 _MAX_PART = 10_000  # maximum characters of one analysis in a language without white space between words
 _PART = re.compile(rf".{{1,{_MAX_PART - 1}}}(?:\s|\Z)|.{{1,{_MAX_PART}}}", re.DOTALL)
@@ -81,16 +81,16 @@ class SpacyTokens:
         spelled = [token.text for token in tokens]
         if not _faithful(tokens, spelled, text):  # a hash collision with an earlier document
             spelled = [token.text for token in _with_own_vocabulary(analyser.tokenizer, language, text)(text)]
-        analyser.pieces += max(1, len(spelled)) if self._whole else 1
+        analyser.tokens += max(1, len(spelled))
         return list(map(self._word, spelled))
 
 
 @dataclass
 class _Analyser:
-    """spaCy's tokenizer of a language, and how many `pieces` it has analysed."""
+    """spaCy's tokenizer of a language, and how many `tokens` it has found."""
 
     tokenizer: Any
-    pieces: int = 0
+    tokens: int = 0
 
 
 class _Here(local):
@@ -106,7 +106,7 @@ _here = _Here()
 def _analyser(language: str) -> _Analyser:
     """The analyser of `language` for this thread; kept, since it takes a tenth of a second to make."""
     made = _here.made.get(language)
-    if made is None or made.pieces >= _ANALYSED_PIECES:
+    if made is None or made.tokens >= _FOUND_TOKENS:
         made = _here.made[language] = _Analyser(_tokenizer(language))
     return made
 

@@ -2,16 +2,17 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ledger_helpers import a_run, gaussian, reserve, spend
 
-from dplda.accounting.accountant import capacity, gaussian_delta, gaussian_epsilon
+from dplda.accounting.accountant import Cost, capacity, gaussian_delta, gaussian_epsilon
 from dplda.accounting.events import at_least
 from dplda.errors import BudgetRefused, InputError
-from dplda.ledger import PlannedEvent
+from dplda.ledger import PlannedEvent, Quote
 from dplda.ledger.ledger_records import Basis
 from dplda.store.sketches import Fingerprint
 
@@ -152,15 +153,57 @@ def test_totals_are_listed_before_the_first_output_or_not_at_all(ledger):
     assert list(ledger.dataset("reviews").grant.listed) == [3.0]
 
 
+def test_a_grant_between_two_listed_levels_has_the_guarantee_of_the_larger_one(ledger):
+    ledger.grant("reviews", 1.0, 1e-6, listed=[2.0, 4.0])
+    spend(ledger, events=[gaussian(mu_squared=0.001)])
+    ledger.grant("reviews", 3.0, 1e-6)
+    record = ledger.dataset("reviews")
+    assert record.guarantee.endswith("it is that of a level listed then (epsilon 4, delta 3e-06)")
+    assert record.raises == "the grant may be raised later to epsilon 4, as listed"
+    spend(ledger, events=[gaussian(mu_squared=0.99 * (capacity(3.0, 1e-6).mu_squared - 0.001))])
+    assert str(ledger.dataset("reviews").guaranteed) == "epsilon 4, delta 3e-06"
+
+
+def test_a_refusal_names_no_listed_level_that_would_not_help_or_be_lost(ledger):
+    ledger.grant("reviews", 1.0, 1e-6, listed=[2.0, 4.0])
+    large = [gaussian(mu_squared=0.9 * capacity(4.0, 1e-6).mu_squared)]
+    with pytest.raises(BudgetRefused) as first:
+        spend(ledger, events=large)
+    assert "listed" not in str(first.value)  # another grant before the first output would replace the levels
+    spend(ledger, events=[gaussian(mu_squared=0.001)])
+    with pytest.raises(BudgetRefused, match="raise the grant to epsilon 4, which was listed for that"):
+        spend(ledger, events=large)
+    with pytest.raises(BudgetRefused, match="only if --then listed it"):
+        spend(ledger, events=[gaussian(mu_squared=2 * capacity(4.0, 1e-6).mu_squared)])
+
+
+def test_runs_of_other_units_admitted_without_a_limit_share_no_guarantee(ledger):
+    spend(ledger, events=[gaussian(mu_squared=0.001)])
+    ledger.grant("reviews", unbounded=True)
+    assert ledger.dataset("reviews").guaranteed.basis == Basis.FIXED
+    spend(ledger, unit="customer", events=[gaussian(mu_squared=0.001)])
+    assert ledger.dataset("reviews").guaranteed.basis == Basis.NO_LIMIT
+    assert ledger.dataset("reviews").guaranteed_alone.basis == Basis.NO_LIMIT
+
+
+def test_what_a_quote_shares_does_not_depend_on_linked_datasets(ledger):
+    cost = Cost(0.1, 0.0)
+    spend(ledger, events=[gaussian(mu_squared=0.001)])
+    record = ledger.dataset("reviews")
+    less = replace(record, capacity=Cost(0.2, 1e-9))
+    assert Quote(dataset=less, cost=cost).to_json() == Quote(dataset=record, cost=cost).to_json()
+    assert Quote(dataset=less, cost=cost).share > Quote(dataset=record, cost=cost).share
+
+
 def test_a_grant_raised_after_looking_is_said_to_be_so(ledger):
     ledger.grant("reviews", 1.0, 1e-6, listed=[2.0])
-    assert ledger.dataset("reviews").grant.raises == "the grant may be raised later to epsilon 2, as listed"
+    assert ledger.dataset("reviews").raises == "the grant may be raised later to epsilon 2, as listed"
     spend(ledger, events=[gaussian(mu_squared=0.9999 * capacity(1.0, 1e-6).mu_squared)])
     with pytest.raises(BudgetRefused, match=r"raise the grant to epsilon 2, which was listed .* --epsilon 2 "):
         spend(ledger, events=[gaussian(mu_squared=0.01)])
     ledger.grant("reviews", 2.0, 1e-6)
     now = "the grant before the first output (epsilon 1, delta 1e-06)"
-    then = "once more than epsilon 1 is spent, it is that of the level listed then (epsilon 2)"
+    then = "once more than epsilon 1 is spent, it is that of a level listed then (epsilon 2, delta 2e-06)"
     assert ledger.dataset("reviews").guarantee.endswith(f"{now}; {then}")
     spend(ledger, events=[gaussian(mu_squared=0.001)])
     record = ledger.dataset("reviews")

@@ -9,6 +9,7 @@ from scipy import sparse
 from scipy.special import psi
 
 from dplda.errors import InputError
+from dplda.model import TopicModel
 from dplda.model.inference import _CHUNK, posterior_mean
 from dplda.numerics.fold_in import _digamma
 
@@ -86,3 +87,11 @@ def test_counts_that_are_no_counts_are_refused(bad: float) -> None:
 def test_small_weighted_counts_do_not_underflow_into_the_prior() -> None:
     answer = posterior_mean(np.eye(2), np.array([1e-6, 1e-6]), sparse.csr_matrix([[1e-3, 0.0]]))
     np.testing.assert_allclose(answer[0], [1, 0], atol=0.01)
+
+
+def test_words_outside_the_model_are_refused_before_compiled_code_sees_them(model: TopicModel) -> None:
+    forged = sparse.csr_matrix((1, len(model.vocabulary)))
+    forged.data, forged.indices = np.ones(1), np.array([10**6], np.int32)
+    forged.indptr = np.array([0, 1], np.int32)
+    with pytest.raises(InputError, match="column"):
+        model.transform(forged)

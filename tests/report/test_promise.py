@@ -44,17 +44,41 @@ def test_with_more_runs_on_record_than_shown_the_first_paragraphs_promise_all_of
     model = run_model()
     first = lead(Page(_render([model], None, of_all(3))))
     success = percent(attack_bounds.success_under_filter(8.0, 1e-5), upwards=True)
-    assert f"guesses from everything that the 3 runs on these data released is right at most {success}" in first
+    assert f"guesses from everything that the 3 recorded runs released is right at most {success}" in first
     assert "This holds for the 3 runs recorded for toys together, not only for the run on this page" in first
     assert "epsilon = 8 and delta = 1e-05" in first
+    assert "Runs on the same documents under other names are not counted." in first
     assert percent(attack_bounds.success_at_most(model.privacy), upwards=True) not in first, "one number"
     assert not set("εδμ") & set(first)
+
+
+def test_the_promise_is_that_of_the_largest_total_fixed_beforehand_whatever_level_was_reached() -> None:
+    """An attacker who reads the level reached would learn from it: the outputs may have led to it (rule 17)."""
+    pages = []
+    for epsilon, delta, basis in ((4.0, 1e-5, Basis.FIXED), (8.0, 2e-5, Basis.LISTED)):
+        reached = Guarantee(epsilon=epsilon, delta=delta, basis=basis, listed=(4.0, 8.0), level_delta=1e-5)
+        pages.append(lead(Page(_render([run_model()], None, {"toys": AllRuns(3, reached, "")}))))
+    assert pages[0] == pages[1]
+    assert percent(attack_bounds.success_under_filter(8.0, 1e-5), upwards=True) in pages[0]
+    assert "epsilon = 8 and delta = 1e-05, the largest total fixed before the first run" in pages[0]
+
+
+def test_runs_that_the_ledger_does_not_know_hide_no_warning() -> None:
+    known = of_all(2, basis=Basis.AFTER_LOOKING)["toys"]
+    first = lead(Page(_render([run_model()], None, {"toys": replace(known, unknown=1)})))
+    assert "no limit was fixed beforehand" in first
+    assert "The ledger does not know 1 of the 1 runs" in first
+    assert "can hardly be told" not in first
+    fine = replace(of_all(2)["toys"], unknown=1)
+    assert "everything that the" not in lead(Page(_render([run_model()], None, {"toys": fine})))
 
 
 def test_the_only_run_on_record_is_promised_as_such() -> None:
     first = lead(Page(_render([run_model()], None, of_all(1))))
     assert "starts from even odds and guesses from what this run released" in first
-    assert "It is the only run recorded for toys." in first
+    assert (
+        "It is the only run recorded for toys; runs on the same documents under other names are not counted." in first
+    )
     assert "ledger" not in first
 
 

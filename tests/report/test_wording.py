@@ -8,11 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from handmade import make_model
 from report_data import HOSTILE, run_model
 
 from dplda.errors import InputError
 from dplda.model import TopicModel
-from dplda.report.page import _render
+from dplda.report.page import _cards, _render
+from dplda.report.pictures import wrapped
 from dplda.report.wording import CARD_WORDS, Wording, shown_topics
 
 UNSOUND = {"sound": False, "epsilon": float("inf"), "reason": "NOT PRIVATE: simulated"}
@@ -133,3 +135,22 @@ def test_the_only_topic_of_a_run_lists_its_words() -> None:
     given = model()
     one = replace(given, topics=given.topics[:1], prevalence=np.ones(1), parameters={"alpha": [1.0]})
     assert len(shown_topics([one], Wording())[0].words[0]) == CARD_WORDS
+
+
+def test_no_bar_of_a_card_is_longer_than_the_card() -> None:
+    """Words are ordered by relevance, so that the first one need not have the longest bar."""
+    model = replace(
+        make_model(2, 4), topics=np.array([[0.1, 0.5, 0.35, 0.05], [0.0, 0.5, 0.1, 0.4]]), prevalence=np.full(2, 0.5)
+    )
+    assert next(word for word, _ in model.relevant_words()[1]) == "w003"
+    cards = _cards(model, shown_topics([model], Wording())[0])
+    widths = [float(word["width"].rstrip("%")) for card in cards for word in card["words"]]
+    assert max(widths) == 100.0
+    assert cards[1]["words"][0]["word"] == "w003"
+    assert cards[1]["words"][0]["width"] == "80.00%"
+
+
+def test_a_long_name_of_a_topic_takes_two_lines() -> None:
+    assert wrapped("3 Schimmel und Feuchtigkeit") == "3 Schimmel und<br>Feuchtigkeit"
+    assert wrapped("<b> and") == "&lt;b&gt; and"
+    assert wrapped("word " * 40).count("<br>") == 1

@@ -46,7 +46,7 @@ def test_everyday_text_gives_spacys_own_words() -> None:
 
 
 def test_a_fresh_vocabulary_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "_ANALYSED_PIECES", 3)
+    monkeypatch.setattr(tokens, "_FOUND_TOKENS", 3)
     forgetful = SpacyTokens("en")
     first = tokens._analyser("en")
     for text in ("alpha beta gamma delta alpha", "epsilon (beta) gamma.", "alpha alpha beta"):
