@@ -30,7 +30,7 @@ from scipy.stats import norm
 
 from dplda.accounting.accountant import cost, gaussian_budget
 from dplda.accounting.budget_plan import calibrate
-from dplda.accounting.events import Event, Stage, base_of, is_clip
+from dplda.accounting.events import Event, PrivacyStatement, Stage, base_of, is_clip
 from dplda.config import MINIMUM_LENGTH, RANGES, FitSettings, Range
 from dplda.errors import UnsupportedByData
 from dplda.lda.recovery import chosen_words_needed, frequency_limit, most_topics, noise_level, word_scale
@@ -238,8 +238,24 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
 
 def _threshold(noise: _Noise, failure: float) -> float:
     """The sum of votes at which a private word is released."""
-    std = noise.deviation(Stage.VOCABULARY, NONNEGATIVE)
-    return selection_threshold(std * BOUND, failure / (2 if noise.replaces else 1), MOST_WORDS) / BOUND
+    return _votes_needed(noise.multipliers[Stage.VOCABULARY], failure, noise.replaces)
+
+
+def _votes_needed(multiplier: float, failure: float, replaces: bool) -> float:
+    std = multiplier * (NONNEGATIVE if replaces else 1.0)
+    return selection_threshold(std * BOUND, failure / (2 if replaces else 1), MOST_WORDS) / BOUND
+
+
+def units_needed(statement: PrivacyStatement) -> float | None:
+    """About how many units must use a word for a run to release it; None unless it chose its words privately.
+
+    Units are taken to vote as the documents of the reference corpora do.
+    """
+    event = next((event for event in statement.events if event.stage == Stage.VOCABULARY), None)
+    if event is None or event.noise_multiplier is None:
+        return None
+    votes = _votes_needed(event.noise_multiplier, event.delta, statement.adjacency == "replace")
+    return votes / reference_corpora.VOTE
 
 
 def _limited(frequencies: np.ndarray, settings: FitSettings) -> np.ndarray:

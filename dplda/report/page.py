@@ -133,6 +133,7 @@ def _run_section(
         "beliefs": Table(*promise.beliefs(privacy, together)),
         "success": percent(attack_bounds.success_at_most(privacy), upwards=True),
         "mu": number(attack_bounds.noise(privacy)[0]),
+        "rarest": promise.rarest(privacy),
         "public_words": model.parameters.get("vocabulary") == "public",
         "pictures": {p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix)},
         "topics": _cards(model, topics),

@@ -11,6 +11,7 @@ from dplda.accounting.events import PrivacyStatement, Stage, at_least
 from dplda.ledger import DatasetRecord
 from dplda.ledger.ledger_records import Guarantee
 from dplda.model import TopicModel
+from dplda.planning.forecast import units_needed
 from dplda.report import attack_bounds
 from dplda.report.pictures import percent, shown
 
@@ -160,6 +161,12 @@ def size(model: TopicModel) -> tuple[str, str]:
         return f"about {counted}", "The number is inexact on purpose."
     spread = math.ceil(2 * event.noise_multiplier)  # two standard deviations: a unit changes the size by 1 at most
     return f"about {counted}", f"The number is inexact on purpose, mostly by less than {spread:,}."
+
+
+def rarest(privacy: PrivacyStatement) -> str:
+    """About how many units must use a word for it to be on the page, such as ``260 customers``; empty if not known."""
+    needed = units_needed(privacy)
+    return "" if needed is None else f"{float(f'{needed:.2g}'):,.0f} {unit_of(privacy).many}"
 
 
 def settings_name(privacy: PrivacyStatement) -> str:

@@ -10,8 +10,11 @@ from report_data import Page, run_model
 
 from dplda.accounting.budget_plan import calibrate
 from dplda.accounting.events import Event, merged
+from dplda.config import FitSettings
 from dplda.ledger.ledger_records import Basis, Guarantee
 from dplda.placements.default import shares
+from dplda.planning.forecast import ForecastInputs, units_needed
+from dplda.planning.reference_corpora import REFERENCE_CORPORA
 from dplda.report import AllRuns, attack_bounds
 from dplda.report.attack_bounds import belief_at_most
 from dplda.report.page import _render
@@ -146,6 +149,17 @@ def test_a_share_is_said_to_be_of_an_average_unit() -> None:
     document = Page(_render([run_model()])).text
     assert "an average document's words that belongs to it: each document counts once" in document
     assert "small differences" not in text + document
+
+
+def test_how_many_must_use_a_word_is_what_plan_forecasts() -> None:
+    settings = FitSettings.of(topics=8, epsilon=4.0)
+    events = merged(calibrate(shares(False, 8), 4.0, 1e-6))
+    inputs = ForecastInputs(settings, 4000, False)
+    expected = inputs.forecast(next(iter(REFERENCE_CORPORA))).stages[1].noise
+    assert units_needed(replace(run_model().privacy, events=events)) == pytest.approx(expected)
+    text = Page(_render([run_model(unit="Customer", events=events)])).text
+    assert f"at least about {float(f'{expected:.2g}'):,.0f} customers to be among them" in text
+    assert "to be among them" not in Page(_render([run_model(events=events[:1])])).text
 
 
 def folded(text: str) -> str:
