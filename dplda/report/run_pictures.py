@@ -155,11 +155,12 @@ def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str) -> Picture:
         customdata=[label(f"topic {topic}: {topics.title(topic)}") for topic in listed],
         hovertemplate="%{customdata}<br>%{x:.2%} of the words<extra></extra>",
     )
+    labels = [wrapped(f"{topic} {topics.title(topic)}") for topic in listed]
     drawn = figure(
         [trace],
-        height=70 + 24 * n_topics,
+        height=70 + (34 if any("<br>" in line for line in labels) else 24) * n_topics,
         x={"title": "share of the words", "tickformat": ".0%"},
-        y=rows_axis([wrapped(f"{topic} {topics.title(topic)}") for topic in listed]),
+        y=rows_axis(labels),
     )
     rows = [(str(t), percent(float(model.prevalence[t])), shown(topics.title(t))) for t in listed]
     first, share, _ = rows[int(model.prevalence[listed].argmax())]
