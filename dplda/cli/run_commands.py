@@ -229,7 +229,7 @@ def report(
     ledger_path: Path | None,
 ) -> None:
     """Write one HTML report about all the RUNs given, from released numbers only; it opens offline."""
-    from dplda.report import write_report
+    from dplda.report import Wording, write_report
 
     refuse_existing(output)
     wording = _wording(title, names, hide, len(runs))
@@ -240,6 +240,8 @@ def report(
         print_json({"runs": named, "report": str(output), "private": all(model.privacy.sound for model in models)})
     else:
         say(f"Wrote {output}. Open it in a browser; it needs no network.")
+        if wording == Wording():
+            say("--title, --name and --hide give it a title, name topics and leave words out, for free.")
 
 
 def _wording(title: str | None, names: Sequence[str], hidden: Sequence[str], n_runs: int) -> Wording:
