@@ -9,11 +9,7 @@ from typing import Any
 import click
 
 from dplda.cli.console import print_json, say, table, write_file
-from dplda.cli.options import (
-    json_option,
-    ledger_option,
-    open_model,
-)
+from dplda.cli.options import json_option, ledger_option, open_model
 from dplda.model import EXPORTERS, TopicModel
 from dplda.model import export as export_model
 from dplda.model.exporters import csv_text, statement_json

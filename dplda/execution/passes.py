@@ -81,10 +81,9 @@ class Passes(ABC):
         return sum(self._range_sizes())
 
     def clip_histogram(self, contribution: Contribution, sampled: np.ndarray) -> np.ndarray:
-        """The lattice histogram (see `clip_bins`) of the norms (see `UnitSums.norms`) of the units of indices
-        `sampled`.
+        """The lattice histogram (see `clip_bins`) of the norms (see `UnitSums.norms`) of some units.
 
-        `sampled` (n,), int64, is ascending.
+        `sampled` (n,), int64, are their indices, ascending.
         """
         first = np.cumsum([0, *self._range_sizes()])
         cuts = pairwise(np.searchsorted(sampled, first))
@@ -102,8 +101,7 @@ class Passes(ABC):
 
     @abstractmethod
     def exact_moments(self, h: np.ndarray) -> ExactMoments:
-        """The unclipped moments m, E2 and E3(., ., h) over the words in use, from which configuration 4 computes
-        topics.
+        """The unclipped moments m, E2 and E3(., ., h) over the words in use, for configuration 4.
 
         The public `h` (n_words,), entries in [0, 1], is the vector with which the third moment is contracted in one
         mode.

@@ -84,12 +84,10 @@ def frequency_limit(frequencies: np.ndarray, settings: FitSettings) -> float:
     limit, topics = settings.vocabulary.max_document_frequency, settings.model.topics
     if limit is not None:
         return limit
-    least, rising = (
-        _WORDS_PER_TOPIC * (DEFAULTS.model.topics if topics == "auto" else int(topics)),
-        np.sort(frequencies),
-    )
-    few, fewest = (float(rising[:words].max(initial=0.0)) for words in (_FEW_WORDS, least))
-    return max(_USUAL_LIMIT, min(few, _RAISED_LIMIT), fewest)
+    rising = np.sort(frequencies)
+    least = _WORDS_PER_TOPIC * (DEFAULTS.model.topics if topics == "auto" else int(topics))
+    for_few, for_topics = (float(rising[:words].max(initial=0.0)) for words in (_FEW_WORDS, least))
+    return max(_USUAL_LIMIT, min(for_few, _RAISED_LIMIT), for_topics)
 
 
 def modelled_words(released: WordFrequencies, settings: FitSettings) -> WordFrequencies:

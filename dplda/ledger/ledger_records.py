@@ -34,8 +34,8 @@ class Basis(StrEnum):
     """Why a dataset's guarantee holds or does not (docs/privacy.md, rule 17), from the strongest to none.
 
     `FIXED`: spending stays within the grant in force before the first output. `LISTED`: it stays within a level listed
-    with that grant. `AFTER_LOOKING`: more was spent than any of these allows. `NO_LIMIT`: that grant was unbounded, or
-    what was spent is infinite.
+    with that grant. `AFTER_LOOKING`: more was spent than any of these allows. `NO_LIMIT`: that grant was unbounded,
+    what was spent is infinite, or a later run was admitted without a limit.
     """
 
     FIXED = "fixed beforehand"
@@ -184,6 +184,11 @@ class Grant:
         return "unbounded" if self.unbounded else f"epsilon {self.epsilon:g}, delta {self.delta:g}"
 
 
+def _share(cost: Cost, capacity: Cost) -> float:
+    """The share of `capacity` that `cost` takes; 0 if it is infinite."""
+    return 0.0 if math.isinf(capacity.mu_squared) else cost.share_of(capacity)
+
+
 def least_capacity(grants: Sequence[Grant]) -> Cost:
     """What all of the `grants` allow: the least of each sum."""
     capacities = [grant.capacity for grant in grants]
@@ -299,8 +304,7 @@ class DatasetRecord:
     @property
     def remaining(self) -> float:
         """The share of `capacity` that is left, in [0, 1]: of mu^2 or of failure probability, the smaller one."""
-        unlimited = math.isinf(self.capacity.mu_squared)
-        return 1.0 if unlimited else max(0.0, 1.0 - self.spent.share_of(self.capacity))
+        return max(0.0, 1.0 - _share(self.spent, self.capacity))
 
     @property
     def remaining_text(self) -> str:
@@ -379,8 +383,7 @@ class Quote:
     @property
     def share(self) -> float:
         """The share of what all linked grants allow together that `cost` takes, for the screen only; 0 if unbounded."""
-        capacity = self.dataset.capacity
-        return 0.0 if math.isinf(capacity.mu_squared) else self.cost.share_of(capacity)
+        return _share(self.cost, self.dataset.capacity)
 
     @property
     def more(self) -> int | None:
@@ -392,8 +395,7 @@ class Quote:
 
         What is left is omitted: it depends on which datasets share documents (docs/privacy.md, rule 4).
         """
-        capacity = self.dataset.grant.capacity
-        share = 0.0 if math.isinf(capacity.mu_squared) else self.cost.share_of(capacity)
+        share = _share(self.cost, self.dataset.grant.capacity)
         return {"dataset": self.dataset.name, "mu_squared": _finite(self.cost.mu_squared), "share": share}
 
     @property

@@ -238,12 +238,8 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
 
 def _threshold(noise: _Noise, failure: float) -> float:
     """The sum of votes at which a private word is released."""
-    return _votes_needed(noise.multipliers[Stage.VOCABULARY], failure, noise.replaces)
-
-
-def _votes_needed(multiplier: float, failure: float, replaces: bool) -> float:
-    std = multiplier * (NONNEGATIVE if replaces else 1.0)
-    return selection_threshold(std * BOUND, failure / (2 if replaces else 1), MOST_WORDS) / BOUND
+    std = noise.deviation(Stage.VOCABULARY, NONNEGATIVE)
+    return selection_threshold(std * BOUND, failure / (2 if noise.replaces else 1), MOST_WORDS) / BOUND
 
 
 def units_needed(statement: PrivacyStatement) -> float | None:
@@ -254,8 +250,8 @@ def units_needed(statement: PrivacyStatement) -> float | None:
     event = next((event for event in statement.events if event.stage == Stage.VOCABULARY), None)
     if event is None or event.noise_multiplier is None:
         return None
-    votes = _votes_needed(event.noise_multiplier, event.delta, statement.adjacency == "replace")
-    return votes / reference_corpora.VOTE
+    noise = _Noise(1, {Stage.VOCABULARY: event.noise_multiplier}, statement.adjacency == "replace")
+    return _threshold(noise, event.delta) / reference_corpora.VOTE
 
 
 def _limited(frequencies: np.ndarray, settings: FitSettings) -> np.ndarray:
