@@ -11,6 +11,8 @@ import dplda
 
 SCRIPT = Path(__file__).with_name("full_disks.py")
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def full(tmp_path_factory):

@@ -75,6 +75,7 @@ def test_what_cannot_be_told_apart_shows_nothing(runs, seed):
     assert shown.epsilon == shown.mu == shown.gaussian == 0.0
 
 
+@pytest.mark.full
 def test_a_bound_on_mu_exceeds_the_truth_as_seldom_as_it_says():
     random, audits, claim = np.random.default_rng(2), 2000, Claim(4.0, 1e-6, 1.0)
     wrong = sum(show(*ratios(random, 1.0, 200), claim, 0.4).refutes(claim) for _ in range(audits))

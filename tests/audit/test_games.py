@@ -49,6 +49,7 @@ def test_placements_keep_their_claim(placement):
     assert not found(catalogue.placement_game(placement, PrivacySettings(epsilon=8.0)), 40).refuted
 
 
+@pytest.mark.full
 def test_the_evidence_of_a_whole_placement_is_that_of_all_it_spends():
     """Were a canary clipped away anywhere, or a release not weighed, the two means would lie closer together."""
     game = catalogue.placement_game("config2", PrivacySettings(epsilon=8.0))
@@ -73,7 +74,7 @@ def test_broken_variants_are_refuted(broken, game):
 @pytest.mark.parametrize(
     ("placement", "documents", "runs"),
     [
-        ("config2", 300_000, 120),
+        pytest.param("config2", 300_000, 120, marks=pytest.mark.full),
         pytest.param("config3", 1_000_000, 250, marks=pytest.mark.slow),
         ("config4", 200_000, 80),
     ],

@@ -38,6 +38,7 @@ def content(document: dict[str, str]) -> list[str]:
     return [w for w in re.findall("[a-z]+", document["text"].lower()) if w not in STOP_WORDS]
 
 
+@pytest.mark.full
 def test_committed_copy_is_what_the_generator_writes(written: Path) -> None:
     committed = COMMITTED / sample._CORPUS_FILE
     assert gzip.decompress(committed.read_bytes()) == gzip.decompress(written.read_bytes())

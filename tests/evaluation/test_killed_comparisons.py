@@ -15,6 +15,8 @@ from dplda.ledger import Ledger
 BEGINNING = ("ComparisonLog.begin", "Ledger.reserve", "Reservation.bind")
 SCRIPT = Path(__file__).with_name("killed_comparisons.py")
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):

@@ -106,6 +106,7 @@ def test_a_worker_killed_in_mid_run_changes_nothing(tmp_path, cluster_address, m
     np.testing.assert_array_equal(found.topics, expected.topics)
 
 
+@pytest.mark.full
 def test_the_command_line_runs_on_a_cluster(tmp_path, cluster_address):
     dplda.Corpus.from_counts(COUNTS, WORDS, name="c").write(tmp_path / "store")
     (tmp_path / "words").write_text("\n".join(WORDS))

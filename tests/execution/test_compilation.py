@@ -96,6 +96,7 @@ print(sum(loop_over_units(FIRST_MOMENT).stats.cache_misses.values()), "missed")
 """
 
 
+@pytest.mark.full
 def test_a_cold_cache_is_filled_by_other_processes_once(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", COLD], env=environment, capture_output=True, text=True, check=True)

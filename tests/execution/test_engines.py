@@ -96,6 +96,7 @@ def test_no_more_is_read_ahead_than_there_are_threads(monkeypatch):
         assert len(begun) <= expected + 4
 
 
+@pytest.mark.full
 @emulated
 @pytest.mark.parametrize("store", ["people"], indirect=True)
 @pytest.mark.parametrize("placement", ["default", "none", *OTHERS])

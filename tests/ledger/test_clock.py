@@ -36,6 +36,7 @@ def told(path, hours: list[int], monkeypatch) -> object:
     return record.spent, record.guaranteed.epsilon, record.remaining, texts, str(refusal.value)
 
 
+@pytest.mark.full
 @settings(max_examples=8)  # every change is forced to disk
 @given(hours=st.lists(st.integers(-(10**6), 10**6), min_size=12, max_size=12))
 def test_a_clock_moved_back_changes_nothing_but_the_times_shown(tmp_path_factory, hours):

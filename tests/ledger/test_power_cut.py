@@ -97,6 +97,7 @@ def happened(disk: Disk, time: int) -> list[str]:
     return [step.name for step in disk.steps[:time] if step.kind == "mark"]
 
 
+@pytest.mark.full
 def test_no_power_cut_loses_what_was_answered_or_damages_the_record(used, tmp_path):
     before, disk = contents(used.path.parent), Disk()
     with watched(disk):
@@ -113,6 +114,7 @@ def test_the_last_moment_is_what_is_on_the_disk_now(used):
     assert disk.after(len(disk.steps), before, luck=False) == contents(used.path.parent)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("weaker", ["OFF", "FULL"])
 def test_a_ledger_that_did_not_wait_for_the_disk_would_be_caught(used, tmp_path, weaker):
     @event.listens_for(used._store._engine, "before_cursor_execute", retval=True)

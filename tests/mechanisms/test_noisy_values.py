@@ -78,6 +78,7 @@ def test_a_bound_needs_a_failure_probability():
         release_values(gaussian("s"), NoNoise(), np.zeros(1), 1.0).margin()
 
 
+@pytest.mark.full
 def test_the_tests_of_a_decomposition_fail_as_seldom_as_they_say():
     failure, runs, change = 0.1, 3000, 1e-3
     T, theta = unpack(np.random.default_rng(0).standard_normal(10), 3), np.array([0.8, 0.6, 0.0])
@@ -98,6 +99,7 @@ def test_the_tests_of_a_decomposition_fail_as_seldom_as_they_say():
     assert small / runs <= 2 * failure
 
 
+@pytest.mark.full
 def test_the_chain_of_tests_shows_a_smaller_sensitivity_than_the_true_one_as_seldom_as_its_failures_say():
     random = np.random.default_rng(5)
     mu, alpha = random.dirichlet(np.full(5, 0.2), 2).T, np.array([0.5, 0.5])

@@ -184,6 +184,7 @@ def test_the_noise_of_configuration_1_has_the_law_of_the_whole_tensors(adjacency
     assert (A**2).sum() == pytest.approx(of.eta**2 * (t1**3 + 3 * t1 * t2 + 2 * t3) / 6, rel=1e-5)
 
 
+@pytest.mark.full
 def test_twenty_thousand_draws_of_configuration_1_have_the_covariance_of_the_whole_tensors():
     """Exact noise in every coordinate; each of the 378 entries is within five standard errors."""
     of, draws, steps = Contracted(1.0), 20_000, 2.0**20

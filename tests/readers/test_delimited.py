@@ -256,6 +256,7 @@ def test_a_wide_table_is_read(read_text: Any) -> None:
     assert found == [TextRecord("299", unit_key("7"), "299")]
 
 
+@pytest.mark.full
 def test_a_record_of_very_many_fields_takes_no_room_for_them(read_text: Any) -> None:
     content = "text,n\none,1\n" + "," * 100_000 + "\ntwo,2\n"
     for one_line in (False, True):

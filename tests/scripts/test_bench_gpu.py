@@ -25,6 +25,7 @@ def store(tmp_path_factory):
     return path
 
 
+@pytest.mark.full
 @emulated
 def test_every_kernel_is_measured(store, capsys):
     gpu.measure(store, **SMALL, gpu=EmulatedGpu())

@@ -50,6 +50,7 @@ def test_peers_are_told_side_by_side(tmp_path: Path, capfd: pytest.CaptureFixtur
     assert all(0 <= float(row[-1].strip("| ")) <= 2 for row in rows)
 
 
+@pytest.mark.full
 def test_a_stopped_peer_is_said_to_be(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write_store(tmp_path / "store", 20, 10, 2)
     recovery.measure(tmp_path / "store", 30, 10, 0, [20], ["tensorly"], 50, 240)  # more topics than words

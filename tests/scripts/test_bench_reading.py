@@ -7,6 +7,7 @@ import pytest
 from benchmarks import reading
 
 
+@pytest.mark.full
 def test_all_read_the_same_records(capsys: pytest.CaptureFixture[str]) -> None:
     root = Path(reading.__file__).parents[2]
     reading.measure(megabytes=0.3, repeats=1, before=root)

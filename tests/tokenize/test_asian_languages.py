@@ -77,6 +77,7 @@ def test_earlier_documents_change_nothing(language: str, data: st.DataObject) ->
     assert words_of(text, by) == alone
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_new_process_finds_the_same_words_and_writes_nothing(language: str, tmp_path: Path) -> None:
     script = (

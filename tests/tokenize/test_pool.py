@@ -103,6 +103,7 @@ def test_nothing_in_is_nothing_out() -> None:
     assert np.array_equal(chunk.indptr, [0])
 
 
+@pytest.mark.full
 def test_a_script_without_a_main_guard_can_use_processes(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

@@ -111,6 +111,7 @@ def test_lemmas_are_looked_up_and_stop_words_among_them_left_out() -> None:
     assert words_of("Movies were further called mice", lemmas) == {"movie": 1, "mouse": 1}
 
 
+@pytest.mark.full
 def test_another_process_reads_by_the_same_rule() -> None:
     sent = pickle.loads(pickle.dumps(SpacyTokens("de", lemmas=True)))
     assert words_of("Der Film ist schöner", sent) == words_of("Der Film ist schöner", SpacyTokens("de", lemmas=True))

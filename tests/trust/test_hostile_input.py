@@ -63,6 +63,7 @@ def repeated(unit: bytes, times: int) -> bytes:
 # Bombs.
 
 
+@pytest.mark.full
 def test_a_line_that_never_ends_is_one_document_that_contributes_nothing(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl.gz").write_bytes(
         gzip.compress(lines(GOOD)) + repeated(b"a" * 2**22, 64) + gzip.compress(b"\n" + lines(GOOD))
@@ -212,6 +213,7 @@ def test_a_row_of_an_npz_that_names_unknown_words_contributes_nothing_and_stops_
     assert (told["documents"], told["defects"]) == (1, {"BAD_COUNT": 2})
 
 
+@pytest.mark.full
 def test_a_table_of_a_few_kilobytes_that_becomes_gigabytes_takes_bounded_memory(tmp_path: Path) -> None:
     text = pa.array(["a" * 2**22 * 10 + "a"]).dictionary_encode()
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(48, np.int32)), text.dictionary)

@@ -116,6 +116,7 @@ QUICK = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "character"), [pytest.param(*one, marks=() if one in QUICK else pytest.mark.slow) for one in LONG_FIELDS]
 )

@@ -91,7 +91,9 @@ def test_attack_2_a_spoilt_character_before_a_quotation_mark_deletes_nobody(
     assert corpus.open().n_documents == n_units(corpus) == 651
 
 
-@pytest.mark.parametrize("size", [11_000_000, 30_000_000, 70_000_000])
+@pytest.mark.parametrize(
+    "size", [11_000_000, *(pytest.param(size, marks=pytest.mark.full) for size in (30_000_000, 70_000_000))]
+)
 def test_attack_2_a_field_of_any_length_forges_nobody(home: Path, size: int) -> None:
     forged = '\n"' + '"\n"'.join(f'customer {i}"",""forged' for i in range(3000))
     long = ("x" * 1000 + " ") * (size // 1001)
@@ -207,6 +209,7 @@ def test_attack_4_random_state_makes_nothing_silently_public(home: Path) -> None
 # 5. Grants raised after looking.
 
 
+@pytest.mark.full
 def test_attack_5_forty_raises_are_not_quoted_as_if_they_had_been_fixed(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -251,6 +254,7 @@ def test_attack_6_documents_diluted_by_others_of_one_word_are_seen(home: Path) -
                 spent_on(ledger, name, corpus, 0.9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("rows", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_attack_6_random_samples_of_one_corpus_are_charged_together(home: Path, rows: int) -> None:
     ledger, documents = Ledger(), longer(rows, 1)
