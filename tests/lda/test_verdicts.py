@@ -58,13 +58,10 @@ def _fit(n_documents, **options):
     return dplda.fit(corpus, n_topics=5, ledger=False, simulate_seed=0, **options)
 
 
-@pytest.mark.parametrize("placement", ["default", "config1", "config2", "config3", "config4", "tensor-power", "none"])
+# config4 releases nothing of a corpus of this size: its stability tests fail even at the largest epsilon.
+@pytest.mark.parametrize("placement", ["default", "config1", "config2", "config3", "tensor-power", "none"])
 def test_every_placement_gives_a_verdict_on_every_topic(placement):
-    try:
-        model = _fit(20_000, epsilon=100.0, placement=placement)
-    except dplda.errors.UnsupportedByData:
-        pytest.skip("a stability test failed")
-    assert len(model.verdicts) == 5
+    assert len(_fit(20_000, epsilon=100.0, placement=placement).verdicts) == 5
 
 
 def test_many_documents_give_clear_topics_and_few_give_noise_with_a_warning():
