@@ -305,7 +305,7 @@ def _learn(
     model = TopicModel(
         topics=learned.topics,
         prevalence=learned.prevalence,
-        vocabulary=list(words.words),
+        vocabulary=list(learned.words or words.words),
         privacy=request.statement(),
         parameters=request.parameters()
         | {

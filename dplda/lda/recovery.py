@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dplda.config import DEFAULTS, FitSettings
+from dplda.accounting.accountant import gaussian_budget
+from dplda.config import DEFAULTS, NO_NOISE, FitSettings
 from dplda.errors import UnsupportedByData
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.numerics.arrays import to_device, to_numpy
@@ -24,6 +25,7 @@ _AUTOMATIC_TOPICS = 40  # maximum number of topics that --topics auto can find
 _USUAL_LIMIT = 0.1  # words in a larger share of the documents are left out, unless few words remain
 _FEW_WORDS, _RAISED_LIMIT = 250, 0.2  # with fewer words, the subjects themselves are often in more than a tenth
 _WORDS_PER_TOPIC = 8  # with fewer words for each topic, words of any frequency are kept
+_LEAST_PER_TOPIC, _WORDS_PER_SIGNAL = 10, 2.0  # words that are learned for each topic, and for each unit of signal
 _STARTS = 5  # random starts of the power method per eigenpair and per topic
 
 
@@ -111,6 +113,21 @@ def modelled_words(released: WordFrequencies, settings: FitSettings) -> WordFreq
     )
 
 
+def supported_words(words: WordFrequencies, documents: float, settings: FitSettings) -> WordFrequencies:
+    """The most frequent of `words`, as many as stand out from the noise of a run over `documents` units, in order.
+
+    A word in few documents adds noise and no topic: the quality of topics is best with a number of words proportional
+    to documents * mu / topics, for the GDP parameter mu of the run (docs/benchmarks.md). All words without noise.
+    """
+    if settings.model.placement == NO_NOISE:
+        return words
+    topics = DEFAULTS.model.topics if settings.model.topics == "auto" else int(settings.model.topics)
+    signal = documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta) / int(topics)
+    most = math.ceil(max(_LEAST_PER_TOPIC * int(topics), _WORDS_PER_SIGNAL * signal))
+    kept = np.sort(np.argsort(-words.frequencies, kind="stable")[:most])
+    return WordFrequencies(tuple(words.words[i] for i in kept), words.frequencies[kept], words.std)
+
+
 def word_scale(words: WordFrequencies) -> np.ndarray:
     """Word scaling s = 1 / sqrt(frequency + tau), (n_words,), with frequencies normalised to sum to one.
 
@@ -180,13 +197,15 @@ def project_to_simplex(columns: np.ndarray) -> np.ndarray:
 class Learned:
     """Released topics (n_topics, n_words), their prevalence (n_topics,), and released facts about the run.
 
-    `documents` is the released number of units, or a lower bound on it (configuration 4).
+    `documents` is the released number of units, or a lower bound on it (configuration 4). `words` (n_words,) are the
+    words of the topics, if they are not all that were modelled.
     """
 
     topics: np.ndarray
     prevalence: np.ndarray
     documents: float
     facts: Mapping[str, Any] = field(default_factory=dict)
+    words: tuple[str, ...] | None = None
 
 
 def by_prevalence(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_PRIOR = 0.02  # pseudo-count added for every word in every topic
+SMOOTHING = 0.02  # pseudo-count added for every word in every topic
 _GROUPS = 4  # number of groups into which words are divided by signal-to-noise ratio
 _LIFTS = 40  # number of components of the mixture
 _LEAST_LIFT = 0.02
@@ -44,6 +44,7 @@ def variational_rounds(
     rounds: int,
     *,
     memory: float = 0.5,
+    smoothing: float = SMOOTHING,
 ) -> Refined:
     """Word-topic counts after `rounds` noisy M-steps, and how far they stand out from noise.
 
@@ -51,6 +52,7 @@ def variational_rounds(
     standard deviation of their noise (n_words,); `start` are the first topics; `frequencies` (n_words,) sum to one.
     Counts, and so their noise, are averaged over rounds with weights `memory` ** age. The next round starts from
     the posterior mean of the averaged counts. The result is their posterior median, which has the least l1 error.
+    `smoothing` is added to every count.
     """
     topics = previous = start
     total, variance, weight = np.zeros_like(start), np.zeros(len(start)), 0.0
@@ -59,10 +61,10 @@ def variational_rounds(
         total, variance, weight = memory * total + counts, memory**2 * variance + std**2, memory * weight + 1
         mean, median = _posterior(total / weight, np.sqrt(variance) / weight, frequencies)
         if number < rounds:
-            smoothed = mean + _PRIOR
+            smoothed = mean + smoothing
             previous, topics = topics, smoothed / smoothed.sum(axis=0)
     signal = _signal(median, total / weight, np.sqrt(variance) / weight)
-    return Refined(median + _PRIOR, cosines(previous, topics), signal)
+    return Refined(median + smoothing, cosines(previous, topics), signal)
 
 
 def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -18,13 +18,15 @@ subspace nor the refinement.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dplda import statistics
 from dplda.accounting.accountant import gaussian_budget
 from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage, clip_of
-from dplda.config import FitSettings
+from dplda.config import NO_NOISE, FitSettings
 from dplda.lda import verdicts
 from dplda.lda.recovery import (
     Learned,
@@ -36,6 +38,7 @@ from dplda.lda.recovery import (
     leading_eigenvalues,
     most_topics,
     noise_level,
+    supported_words,
     to_topics,
     topic_count,
     word_scale,
@@ -49,6 +52,9 @@ from dplda.statistics.coordinates import unpack, unpack_matrix
 
 POWER_ROUNDS = 3
 REFINE_ROUNDS = 4
+# Without noise, rounds cost nothing but time, and few documents need many. Counts are then smoothed, and not averaged.
+EXACT_ROUNDS, _EXACT_SMOOTHING = 50, 0.1
+_FEW_DOCUMENTS = 500  # for each topic
 OVERSAMPLING = 5  # number of columns in the power rounds beyond the number of topics
 MEAN_QUANTILE, REFINE_QUANTILE = 0.5, 0.3  # quantiles of unit norms: the clipping norms of m and the refinement
 BACKGROUND = 0.005  # weight of the corpus's word frequencies in the topics that the refinement starts from
@@ -56,8 +62,8 @@ _ROW_NOISE = 0.3  # factor on the energy of the noise in the filter of rows; bel
 _WORD_POWER, _WORD_SIGNAL = 1 / 3, 1000.0  # largest exponent of the refinement's word scaling; signal that reaches it
 
 
-def shares(public_vocabulary: bool, topics: int | str) -> tuple[Share, ...]:
-    """The stages of a run with their parts of its mu^2.
+def shares(public_vocabulary: bool, topics: int | str, refine_rounds: int = REFINE_ROUNDS) -> tuple[Share, ...]:
+    """The stages of a run with their parts of its mu^2; at most `refine_rounds` rounds of the refinement.
 
     The noise of the spectral stages grows with the number of topics and that of the refinement does not, so the
     spectral stages get less for fewer than 20 topics.
@@ -72,7 +78,7 @@ def shares(public_vocabulary: bool, topics: int | str) -> tuple[Share, ...]:
         Share(clip_of(Stage.TENSOR), 0.004),
         Share(Stage.TENSOR, 0.20 * spectral),
         Share(clip_of(Stage.REFINE), 0.004),
-        Share(Stage.REFINE, 0.50, REFINE_ROUNDS),
+        Share(Stage.REFINE, 0.50, refine_rounds),
     )
 
 
@@ -81,6 +87,8 @@ def learn(
     gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
 ) -> Learned:
     """Run every stage after the size (`documents`) and the vocabulary; `rng` draws public starting points only."""
+    words = supported_words(words, documents, settings)
+    gate.use_words(words.words)
     alpha0, s, d = settings.model.alpha0, word_scale(words), len(words.words)
     most = most_topics(settings)
     release = StageReleaser(gate, documents)
@@ -104,11 +112,14 @@ def learn(
 
     frequencies = _proportions(m / s)
     start = _started(topics, frequencies)
-    refined = _refine(release, start, alpha0 / k, frequencies, word_power(documents, k, settings))
+    exact = settings.model.placement == NO_NOISE and documents < _FEW_DOCUMENTS * k
+    refined = _refine(
+        release, start, alpha0 / k, frequencies, word_power(documents, k, settings), until_converged=exact
+    )
     counts = refined.counts
     learned, prevalence = counts / counts.sum(axis=0), counts.sum(axis=0) / counts.sum()
     judged = verdicts.of_refinement(learned, start, refined.agreement, refined.signal)
-    return by_prevalence(learned, prevalence, documents, facts, judged)
+    return replace(by_prevalence(learned, prevalence, documents, facts, judged), words=words.words)
 
 
 def _subspace(
@@ -176,8 +187,19 @@ def _started(topics: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
     return np.asarray(start / start.sum(axis=0))
 
 
-def _refine(release: StageReleaser, start: np.ndarray, prior: float, frequencies: np.ndarray, power: float) -> Refined:
-    """Noisy variational rounds from the topics `start` (n_words, k); `prior` is each topic's Dirichlet parameter."""
+def _refine(
+    release: StageReleaser,
+    start: np.ndarray,
+    prior: float,
+    frequencies: np.ndarray,
+    power: float,
+    *,
+    until_converged: bool,
+) -> Refined:
+    """Noisy variational rounds from the topics `start` (n_words, k); `prior` is each topic's Dirichlet parameter.
+
+    `until_converged` is for few documents without noise: as many rounds as ordinary variational inference needs.
+    """
     scale = (frequencies + 1e-5) ** -power
     scale /= scale.mean()
 
@@ -185,4 +207,6 @@ def _refine(release: StageReleaser, start: np.ndarray, prior: float, frequencies
         answer = release(Stage.REFINE, statistics.expected_counts(weights, prior, scale), REFINE_QUANTILE)
         return answer.total / scale[:, None], answer.std / scale
 
+    if until_converged:
+        return variational_rounds(expected, start, frequencies, EXACT_ROUNDS, memory=0.0, smoothing=_EXACT_SMOOTHING)
     return variational_rounds(expected, start, frequencies, REFINE_ROUNDS)

@@ -95,8 +95,11 @@ def _published(name: str) -> Placement:
 
 
 def _default(reason: str = "") -> Placement:
+    rounds = default.EXACT_ROUNDS if reason else default.REFINE_ROUNDS
     return Placement(
-        shares=lambda public_vocabulary, split, settings: default.shares(public_vocabulary, settings.model.topics),
+        shares=lambda public_vocabulary, split, settings: default.shares(
+            public_vocabulary, settings.model.topics, rounds
+        ),
         learn=default.learn,
         statistics=_DEFAULT_STATISTICS,
         reason=reason,

@@ -63,7 +63,7 @@ _FLOOR = 1e-3  # smallest eigenvalue used for whitening, as a share of the large
 
 def word_shares(public_vocabulary: bool) -> tuple[Share, ...]:
     """Shares of the stages after the size in every placement: the words or their frequencies, and the vote total."""
-    words = Share(Stage.FREQUENCY, 0.03) if public_vocabulary else Share(Stage.VOCABULARY, 0.10, selects_words=True)
+    words = Share(Stage.FREQUENCY, 0.06) if public_vocabulary else Share(Stage.VOCABULARY, 0.10, selects_words=True)
     return words, Share(Stage.VOTE_TOTAL, 0.002)
 
 

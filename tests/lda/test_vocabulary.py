@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
+from dplda.accounting.accountant import gaussian_budget
 from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
-from dplda.lda.recovery import frequency_limit, modelled_words, word_scale
+from dplda.lda.recovery import frequency_limit, modelled_words, supported_words, word_scale
 from dplda.mechanisms.curator import WordFrequencies
 
 
@@ -55,3 +58,15 @@ def test_scaling_flattens_frequencies_but_not_noise():
     assert scale[0] < scale[1] < scale[2] == scale[3]
     assert scale[2] == pytest.approx(1 / np.sqrt(0.01 / 0.5))
     assert np.isfinite(word_scale(found(-0.1, 0.0, std=0.0))).all()
+
+
+def test_as_many_words_are_supported_as_the_noise_allows_in_their_order():
+    words = found(*np.tile([0.01, 0.03, 0.02], 1000))
+    few = supported_words(words, 10.0, FitSettings.of(topics=20))
+    assert few.words == tuple(f"w{i}" for i in range(1, 600, 3)), "ten for each topic"
+    assert few.frequencies.tolist() == [0.03] * 200
+    mu = gaussian_budget(1.0, 1e-6)
+    more = supported_words(words, 20_000.0, FitSettings.of(topics=20, epsilon=1.0))
+    assert len(more.words) == math.ceil(2 * 20_000 * mu / 20)
+    assert supported_words(words, 20_000.0, FitSettings.of(topics="auto", epsilon=1.0)) is not words
+    assert supported_words(words, 10.0, FitSettings.of(topics=20, placement="none")) is words

@@ -12,6 +12,7 @@ from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
 from dplda.mechanisms.curator import Release, WordFrequencies
 from dplda.placements import default
+from dplda.placements.registry import find
 
 
 class Listening:
@@ -24,6 +25,9 @@ class Listening:
     def size(self):
         self.asked["size"] += 1
         return 100.0
+
+    def use_words(self, words):
+        assert set(words) <= {f"w{i}" for i in range(12)}
 
     def clip(self, stage, contribution, quantile, share=1.0):
         self.asked[f"{stage} clip"] += 1
@@ -88,3 +92,23 @@ def test_the_baseline_plans_an_exact_event_for_every_sum_and_none_for_clips():
         ["vote total"]
     )
     assert all(event.mechanism == "exact" for event in exact_events(default.shares(False, 20)))
+
+
+def test_without_noise_few_documents_get_the_rounds_that_inference_needs_and_many_the_usual_ones():
+    words = WordFrequencies(tuple(f"w{i}" for i in range(12)), np.linspace(0.01, 0.1, 12), 0.0)
+    settings = FitSettings.of(topics=2, placement="none")
+    for documents, rounds in ((999.0, default.EXACT_ROUNDS), (1000.0, default.REFINE_ROUNDS)):
+        gate = Listening(lambda shape: np.random.default_rng(0).random(shape))
+        default.learn(gate, documents, words, settings, np.random.default_rng(0))
+        assert gate.asked["refine"] == rounds
+    planned = {share.stage: share.count for share in find("none").plan(settings)}
+    assert planned["refine"] == default.EXACT_ROUNDS
+
+
+def test_topics_are_of_the_words_that_noise_supports():
+    gate, n_words = Listening(np.zeros), 400
+    gate.use_words = lambda words: None
+    words = WordFrequencies(tuple(f"w{i}" for i in range(n_words)), np.linspace(0.01, 0.1, n_words), 0.01)
+    learned = default.learn(gate, 100.0, words, FitSettings.of(topics=2, epsilon=1.0), np.random.default_rng(0))
+    assert learned.words == words.words[-20:]
+    assert learned.topics.shape == (2, 20)
