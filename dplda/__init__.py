@@ -14,8 +14,22 @@ if TYPE_CHECKING:
     from dplda.ledger import Ledger
     from dplda.ledger.saved_models import load
     from dplda.model import TopicModel
+    from dplda.prior_topics import PriorTopics
+    from dplda.priors import public_prior, released_prior
 
-__all__ = ["Corpus", "Ledger", "PrivacyStatement", "PrivateLDA", "TopicModel", "fit", "load", "read_corpus"]
+__all__ = [
+    "Corpus",
+    "Ledger",
+    "PriorTopics",
+    "PrivacyStatement",
+    "PrivateLDA",
+    "TopicModel",
+    "fit",
+    "load",
+    "public_prior",
+    "read_corpus",
+    "released_prior",
+]
 
 __getattr__, __dir__ = lazy(
     __name__,
@@ -27,6 +41,9 @@ __getattr__, __dir__ = lazy(
         "TopicModel": "model",
         "fit": "api",
         "load": "ledger.saved_models",
+        "PriorTopics": "prior_topics",
+        "public_prior": "priors",
         "read_corpus": "corpus",
+        "released_prior": "priors",
     },
 )

@@ -20,21 +20,21 @@ from dplda.corpus import Corpus
 from dplda.errors import DpldaError, InputError, NoisyTopicsWarning, UnsupportedByData
 from dplda.execution.compilation import Wait, compiling
 from dplda.execution.engines import Engine, is_local, running_engine
-from dplda.lda.recovery import frequency_limit, modelled_words, most_topics
+from dplda.lda.recovery import most_topics
 from dplda.lda.verdicts import NOISE
 from dplda.ledger import Ledger, Quote, RunRecord, Status, new_name
-from dplda.mechanisms.curator import Curator, Gate, WordFrequencies
+from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.model.model_files import release_space, reserve_space
 from dplda.model.topic_model import TopicModel
 from dplda.placements import registry
-from dplda.planning.forecast import require_documents
+from dplda.prior_topics import PriorTopics
 from dplda.progress import NoProgress, Progress
+from dplda.run_words import find_words
 from dplda.store.fingerprint import fingerprint
 from dplda.store.sketches import Fingerprint
 
-_COMMON = 0.5  # share of the documents from which on a word tells their language
 UNNAMED = "unnamed"  # dataset of corpora without a name; they share one budget, so that none escapes the ledger
 
 
@@ -58,6 +58,7 @@ def fit(
     max_document_frequency: float | None = DEFAULTS.vocabulary.max_document_frequency,
     alpha0: float = DEFAULTS.model.alpha0,
     split: Mapping[str, float] | None = None,
+    prior: PriorTopics | None = None,
     out: str | Path | None = None,
     models: str | Path | None = None,
     progress: Progress | None = None,
@@ -66,6 +67,7 @@ def fit(
     """Learn `n_topics` topics of `corpus` under (epsilon, delta) differential privacy per unit.
 
     `epsilon` is in nats, for the whole run; `vocabulary` is a public word list (None: chosen privately and charged);
+    `prior` holds topics that are public or released, from which the run starts if they explain the documents;
     `split` maps each edge (a place where the placement adds noise, such as ``e8``; docs/placements.md) to its share of
     the budget; `simulate_seed` makes the noise reproducible and the run not private. The model is saved in `out`, or in
     ``models/<run>`` if `models` is set. `seconds` receives the time of each stage; times are private and must stay on
@@ -100,6 +102,7 @@ def fit(
         engine=engine,
         scheduler=scheduler,
         device=device,
+        prior=prior,
     )
     request = Request(corpus, settings, dataset or corpus.name or UNNAMED)
     ledger = Ledger() if ledger is None else ledger
@@ -296,23 +299,30 @@ def _learn(
         engine(store), request.events, charge, noise, adjacency=settings.privacy.adjacency, progress=watch
     )
     try:
-        documents = _size(gate, request)
-        words, facts = _words(gate, request)
-        learned = request.placement.learn(gate, documents, words, settings, np.random.default_rng(seed))
+        found = find_words(
+            gate,
+            settings,
+            request.events,
+            request.corpus.reading,
+            unit=request.corpus.unit,
+            private=not request.placement.reason,
+        )
+        learn = request.placement.learn_from_prior if found.from_prior else request.placement.learn
+        learned = learn(gate, found.documents, found.words, settings, np.random.default_rng(seed))
     except UnsupportedByData as error:
         raise UnsupportedByData(f"{error} {_spent(request, recorder, charged)}") from None
     watch.start("model")
     model = TopicModel(
         topics=learned.topics,
         prevalence=learned.prevalence,
-        vocabulary=list(learned.words or words.words),
+        vocabulary=list(learned.words or found.words.words),
         privacy=request.statement(),
         parameters=request.parameters()
         | {
             "run": recorder.run,
             "documents": round(learned.documents),
             "alpha": [float(a) for a in settings.model.alpha0 * learned.prevalence],
-            **facts,
+            **found.facts,
             **learned.facts,
         },
     )
@@ -348,46 +358,6 @@ def _share_and_promise(request: Request, spent: Cost) -> tuple[str, str]:
     promise = request.statement()
     share = spent.mu_squared / cost(request.events).mu_squared
     return f"{share:.1%}", f"epsilon {at_least(promise.epsilon)} at delta {promise.delta:g}"
-
-
-def _size(gate: Gate, request: Request) -> float:
-    """The noisy number of units. Raises `UnsupportedByData` if it is too small for the run."""
-    public = request.settings.vocabulary.words
-    if public is not None:
-        gate.use_words(public)
-    documents = gate.size()
-    if not request.placement.reason:
-        require_documents(request.settings, request.events, documents, request.corpus.unit)
-    return documents
-
-
-def _words(gate: Gate, request: Request) -> tuple[WordFrequencies, dict[str, Any]]:
-    """The words to model, and released facts: the limit on document frequency, and the words left out because of it."""
-    if request.settings.vocabulary.words is not None:
-        return gate.word_frequencies(), {}
-    released = gate.choose_words()
-    _refuse_other_language(released, request.corpus.reading)
-    modelled = modelled_words(released, request.settings)
-    gate.use_words(modelled.words)
-    limit = frequency_limit(released.frequencies, request.settings)
-    frequent = [word for word, share in zip(released.words, released.frequencies, strict=True) if share > limit]
-    return modelled, {"frequency_limit": limit, "frequent_words": frequent}
-
-
-def _refuse_other_language(released: WordFrequencies, reading: Mapping[str, Any]) -> None:
-    """Raise `UnsupportedByData` if the chosen words show that most documents are in another language."""
-    language = reading.get("language")
-    if language is None:
-        return
-    from dplda.tokenize.language_guess import mistaken_language
-
-    common = [word for word, share in zip(released.words, released.frequencies, strict=True) if share > _COMMON]
-    other = mistaken_language(common, language)
-    if other is not None:
-        raise UnsupportedByData(
-            f"the words in most documents seem to be stop words of language {other!r}, and the documents were read as "
-            f"{language!r}. Read them with --language {other} (`dplda check` guesses the language without charge)."
-        )
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self
 
 from dplda.errors import InputError
+from dplda.prior_topics import PriorTopics
 
 NO_NOISE = "none"  # the placement that adds no noise; its runs do not depend on epsilon
 PLACEMENTS = ("default", "config1", "config2", "config3", "config4", "tensor-power", NO_NOISE)
@@ -145,6 +146,7 @@ class FitSettings:
     vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
     model: ModelSettings = field(default_factory=ModelSettings)
     execution: ExecutionSettings = field(default_factory=ExecutionSettings)
+    prior: PriorTopics | None = None
 
     def __post_init__(self) -> None:
         words, topics = self.vocabulary.words, self.model.topics
@@ -160,9 +162,22 @@ class FitSettings:
             )
         if self.execution.engine == "dask" and self.model.placement == "config4":
             raise InputError("config4 needs the exact moments of all documents in one place: use --engine local.")
+        if self.prior is not None:
+            self._check_prior(self.prior)
+
+    def _check_prior(self, prior: PriorTopics) -> None:
+        if self.model.placement not in (PLACEMENTS[0], NO_NOISE):
+            raise InputError(f"a prior is for the default placement, not for {self.model.placement}. Leave one out.")
+        if self.model.topics == "auto" or int(self.model.topics) > len(prior):
+            raise InputError(
+                f"a prior of {len(prior)} topics needs a number of topics up to {len(prior)}, "
+                f"got topics={self.model.topics}. Ask for fewer topics, or give a larger prior."
+            )
+        if self.execution.device != "cpu":
+            raise InputError("a fit with a prior computes on the CPU: use --device cpu.")
 
     @classmethod
-    def of(cls, **named: Any) -> Self:
+    def of(cls, *, prior: PriorTopics | None = None, **named: Any) -> Self:
         """Settings from field names of any group; the others keep their defaults."""
         groups = (PrivacySettings, VocabularySettings, ModelSettings, ExecutionSettings)
         by_group = [{f.name: named.pop(f.name) for f in fields(group) if f.name in named} for group in groups]
@@ -171,12 +186,13 @@ class FitSettings:
         privacy, vocabulary, model, execution = (
             group(**values) for group, values in zip(groups, by_group, strict=True)
         )
-        return cls(privacy=privacy, vocabulary=vocabulary, model=model, execution=execution)
+        return cls(privacy=privacy, vocabulary=vocabulary, model=model, execution=execution, prior=prior)
 
     def to_json(self) -> dict[str, Any]:
         """The settings that decide what is learned, as plain JSON; those that are None are left out."""
         values = asdict(self.model) | asdict(self.privacy) | asdict(self.vocabulary)
         values["vocabulary"] = "private" if values.pop("words") is None else "public"
+        values["prior"] = self.prior and self.prior.to_json()
         return {name: value for name, value in values.items() if value is not None}
 
 

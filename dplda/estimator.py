@@ -17,6 +17,7 @@ from dplda.config import DEFAULTS
 from dplda.corpus import Corpus
 from dplda.errors import InputError
 from dplda.ledger import Ledger
+from dplda.prior_topics import PriorTopics
 
 
 class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -51,6 +52,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ledger: Ledger | Literal[False] | None = None,
         simulate_seed: int | None = None,
         public_vocabulary: bool | None = None,
+        prior: PriorTopics | None = None,
         **refused: Any,
     ) -> None:
         _refuse(refused)
@@ -64,6 +66,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.ledger = ledger
         self.simulate_seed = simulate_seed
         self.public_vocabulary = public_vocabulary
+        self.prior = prior
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn topics of the counts X (n_documents, n_words), dense or sparse; y is ignored."""
@@ -83,6 +86,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             alpha0=self.alpha0,
             ledger=self.ledger,
             simulate_seed=self.simulate_seed,
+            prior=self.prior,
         )
         self.components_ = np.array(self.model_.topics)
         self.prevalence_ = np.array(self.model_.prevalence)

@@ -24,6 +24,9 @@ class Stage(StrEnum):
     CORE = "core"
     TENSOR = "tensor"
     REFINE = "refine"
+    # a run with prior topics: the test of the prior, then the start from it, or the spectral start
+    PRIOR_GAIN = "prior gain"
+    START = "start"
     # configuration 3: stability tests, then the output that they permit
     MASS = "mass"
     GAP = "gap"

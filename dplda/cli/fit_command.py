@@ -22,10 +22,13 @@ from dplda.cli.options import (
     delta_option,
     epsilon_option,
     find_ledger,
+    find_prior,
     json_option,
     learning_options,
     ledger_option,
     open_ledger,
+    prior_option,
+    public_prior_option,
     public_words,
     quiet_option,
     read,
@@ -36,6 +39,7 @@ from dplda.cli.options import (
 from dplda.cli.topics_command import show_topics, topics_json
 from dplda.config import CALIBRATIONS, DEFAULTS, DEVICES, ENGINES, PLACEMENTS, FitSettings
 from dplda.errors import NoisyTopicsWarning
+from dplda.progress import NoProgress
 
 if TYPE_CHECKING:
     from dplda.api import Request
@@ -95,6 +99,8 @@ def _edge_parts(value: str) -> dict[str, float]:
     help="The privacy unit: `document`, or the column that names it, the same as --unit-field [document].",
 )
 @vocabulary_option
+@prior_option
+@public_prior_option
 @learning_options
 @click.option(
     "--engine",
@@ -144,6 +150,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
                 source,
                 **{name: options[name] for name in _FIT_OPTIONS},
                 vocabulary=words,
+                prior=find_prior(options, words, ledger_path, progress),
                 models=None if options["out"] else MODELS,
                 ledger=ledger,
                 simulate_seed=seed,
@@ -172,6 +179,7 @@ def _dry_run(
         topics=options["n_topics"],
         words=None if words is None else tuple(words),
         simulate_seed=seed,
+        prior=find_prior(options, words, ledger_path, NoProgress()),
     )
     report = examine(corpus, options, _other_words(), any_unit=options["unit"] is None)
     if not report.problems:
@@ -255,6 +263,19 @@ def _left_out(model: TopicModel) -> str:
     )
 
 
+def _about_prior(model: TopicModel) -> str:
+    """A sentence on what became of the prior; empty for a run without one."""
+    prior = model.parameters.get("prior")
+    if prior is None:
+        return ""
+    if not model.parameters["prior_used"]:
+        return f"The prior ({prior['source']}) does not explain these texts: they were fitted without it."
+    return (
+        f"These are the {len(model.topics)} of {prior['topics']} prior topics that the texts hold most (prior: "
+        f"{prior['source']}). Their words are the prior's; which they are, and how common, was learned privately."
+    )
+
+
 def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     """Print the guarantee, the topics and the remaining budget as readable text."""
     statement = model.privacy
@@ -270,6 +291,8 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
         reason = statement.reason or "not proven private"
         stamped = reason.startswith(("NOT PRIVATE", "NOT PROVEN PRIVATE"))
         say(reason if stamped else f"NOT PRIVATE: {reason}", style="bold red")
+    if about := _about_prior(model):
+        say(about)
     show_topics(model)
     say(f"{len(model.vocabulary)} words.{_left_out(model)}")
     say(f"The model is in {folder}; look again with: dplda topics {folder}")

@@ -20,6 +20,8 @@ from dplda.readers.word_lists import read_word_list
 if TYPE_CHECKING:
     from dplda.corpus import Corpus
     from dplda.ledger import Ledger
+    from dplda.prior_topics import PriorTopics
+    from dplda.progress import Progress
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -40,7 +42,9 @@ _DATA, _OTHER, _EXPERT = "Data", "Other options", "Expert options, those of the 
 _GROUPS = (_DATA, "Topics", "Privacy", "Where it runs", "Output", _OTHER, _EXPERT)
 _GROUP_OF = {
     **dict.fromkeys(("synthetic", "public"), _DATA),
-    **dict.fromkeys(("n_topics", "vocabulary", "max_vocabulary", "max_document_frequency"), "Topics"),
+    **dict.fromkeys(
+        ("n_topics", "prior", "public_prior", "vocabulary", "max_vocabulary", "max_document_frequency"), "Topics"
+    ),
     **dict.fromkeys(("epsilon", "epsilons", "delta", "adjacency", "dataset", "unit", "ledger_path", "yes"), "Privacy"),
     **dict.fromkeys(("engine", "scheduler", "device"), "Where it runs"),
     **dict.fromkeys(("out", "output", "models", "as_json", "quiet", "dry_run"), "Output"),
@@ -85,6 +89,14 @@ vocabulary_option = click.option(
     metavar="FILE|LANGUAGE:COUNT",
     help="A public word list, one word per line, or the most frequent words of a language, such as english:20000 or "
     "de:5000; without it each run chooses its words privately.",
+)
+prior_option = click.option(
+    "--prior",
+    metavar="PATH|RUN",
+    help="Known topics to choose from: a corpus of public text about the same things, or a saved model.",
+)
+public_prior_option = click.option(
+    "--public-prior", is_flag=True, help="Declare that what --prior was learned from is public: it is not protected."
 )
 epsilon_option = click.option("--epsilon", default=DEFAULTS.privacy.epsilon, help="Privacy budget of the run (nats).")
 delta_option = click.option(
@@ -153,6 +165,7 @@ _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.op
         "help": "In a folder, read only files that match, for example '*.csv' or '*.pdf|*.eml'; may be repeated.",
     },
 }
+_PRIOR_READING = ("language", "lemmas", "tokenizer", "stopwords", "ngrams")  # reading options that hold for --prior too
 READING_NAMES = tuple(Reading.__annotations__)
 
 
@@ -210,6 +223,36 @@ def public_words(vocabulary: str | None, corpus: Corpus | None) -> list[str] | N
         raise InputError(f"--vocabulary {vocabulary} is of another language than CORPUS ({reading['language']}).")
     stopwords = () if corpus is None else corpus.stopwords
     return frequent_words(language, int(named[2]), lemmas=bool(reading.get("lemmas")), stopwords=stopwords)
+
+
+def find_prior(
+    options: dict[str, Any], vocabulary: Sequence[str] | None, ledger_path: Path | None, progress: Progress
+) -> PriorTopics | None:
+    """The prior that --prior names, None without it; a corpus is read as CORPUS is, except for its columns.
+
+    Raises `InputError` for a prior that is neither public nor released.
+    """
+    name, public = options["prior"], options["public_prior"]
+    if name is None:
+        if public:
+            raise click.UsageError("--public-prior is about --prior, which is not given.")
+        return None
+    from dplda.model.model_files import TEXT_FILE
+    from dplda.priors import public_prior, released_prior
+
+    place = Path(name)
+    if (place / TEXT_FILE).is_file() or not (place.exists() or re.search(r"[*?\[]", name)):
+        from dplda.ledger.saved_models import load
+
+        return released_prior(
+            load(name, ledger=None if ledger_path is None else open_ledger(ledger_path)), public=public
+        )
+    if not public:
+        raise click.UsageError(
+            f"--prior {name} is a corpus, whose text is not protected. If it is public, say so with --public-prior."
+        )
+    reading = {key: options[key] for key in _PRIOR_READING}
+    return public_prior(read(name, reading), vocabulary, progress=progress)
 
 
 def open_ledger(path: Path | None) -> Ledger:

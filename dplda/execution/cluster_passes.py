@@ -115,7 +115,7 @@ class ClusterPasses(Passes):
         self._n_ranges = max(1, min(blocks, max(threads * _RANGES_PER_THREAD, -(-store.n_bytes // RANGE_BYTES))))
         self._counts: list[Future] | None = None
 
-    def use_words(self, words: tuple[str, ...]) -> None:
+    def use_words(self, words: tuple[str, ...] | None) -> None:
         """See `Passes`."""
         super().use_words(words)
         self._counts = None

@@ -34,7 +34,7 @@ class GpuPasses(LocalPasses):
         with _one_line():
             self._room = _HELD_SHARE * gpu.free()
 
-    def use_words(self, words: tuple[str, ...]) -> None:
+    def use_words(self, words: tuple[str, ...] | None) -> None:
         """See `Passes`."""
         self._held, self._room = [], self._room + sum(units.n_bytes for units in self._held)
         super().use_words(words)

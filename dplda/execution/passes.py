@@ -59,8 +59,8 @@ class Passes(ABC):
         """All words of the store."""
         return self._store.dictionary
 
-    def use_words(self, words: tuple[str, ...]) -> None:
-        """Project the counts on `words`. Until this is called, passes use all words of the store."""
+    def use_words(self, words: tuple[str, ...] | None) -> None:
+        """Project the counts on `words`; None, as before the first call, stands for all words of the store."""
         self._words, self._sizes = words, []
 
     def count_votes(self) -> tuple[np.ndarray, int]:
@@ -198,7 +198,7 @@ class LocalPasses(Passes):
         self.n_ranges = n_ranges or (1 if in_memory else -(-store.n_bytes // RANGE_BYTES))
         self._all: UnitCounts | None = None
 
-    def use_words(self, words: tuple[str, ...]) -> None:
+    def use_words(self, words: tuple[str, ...] | None) -> None:
         """See `Passes`."""
         super().use_words(words)
         self._all = None

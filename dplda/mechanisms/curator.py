@@ -73,6 +73,7 @@ class Curator:
         """
         event = self._charge(Stage.VOCABULARY, GAUSSIAN_THRESHOLD)
         total_event = self._charge(Stage.VOTE_TOTAL)
+        self._use_all_words()
         names = self._passes.dictionary
         votes, full = self._passes.count_votes()
         scale = self._scale(event, NONNEGATIVE)
@@ -88,6 +89,11 @@ class Curator:
         """Restrict the counts to public or already released `words` for all later releases."""
         self._names = tuple(words)
         self._passes.use_words(self._names)
+
+    def _use_all_words(self) -> None:
+        """Undo `use_words`."""
+        self._names = None
+        self._passes.use_words(None)
 
     def word_frequencies(self) -> WordFrequencies:
         """Noisy document frequencies of the words in use; the words are known, so no threshold is needed.

@@ -27,6 +27,7 @@ class ExactGate(Curator):
     def choose_words(self) -> WordFrequencies:
         """All words that some unit votes for, by descending document frequency."""
         self._charge(Stage.VOCABULARY, EXACT)
+        self._use_all_words()
         names = self._passes.dictionary
         votes, full = self._passes.count_votes()
         ranked = sorted((-int(votes[index]), names[index]) for index in np.flatnonzero(votes))

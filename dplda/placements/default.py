@@ -19,6 +19,7 @@ subspace nor the refinement.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,6 +47,7 @@ from dplda.lda.recovery import (
 from dplda.lda.refinement import Refined, variational_rounds
 from dplda.mechanisms.curator import Gate, Release, WordFrequencies
 from dplda.numerics.threads import one_blas_thread
+from dplda.placements import prior_start
 from dplda.placements.stages import LOW_QUANTILE, StageReleaser, clip_quantile, first_shares, spectrum_facts
 from dplda.spectral.power_method import noisy_power_method
 from dplda.statistics.coordinates import unpack, unpack_matrix
@@ -54,7 +56,7 @@ POWER_ROUNDS = 3
 REFINE_ROUNDS = 4
 # Without noise, rounds cost nothing but time, and few documents need many. Counts are then smoothed, and not averaged.
 EXACT_ROUNDS, _EXACT_SMOOTHING = 50, 0.1
-_FEW_DOCUMENTS = 500  # for each topic
+_FEW_DOCUMENTS = 40  # for each pair of topics
 OVERSAMPLING = 5  # number of columns in the power rounds beyond the number of topics
 MEAN_QUANTILE, REFINE_QUANTILE = 0.5, 0.3  # quantiles of unit norms: the clipping norms of m and the refinement
 BACKGROUND = 0.005  # weight of the corpus's word frequencies in the topics that the refinement starts from
@@ -62,21 +64,42 @@ _ROW_NOISE = 0.3  # factor on the energy of the noise in the filter of rows; bel
 _WORD_POWER, _WORD_SIGNAL = 1 / 3, 1000.0  # largest exponent of the refinement's word scaling; signal that reaches it
 
 
-def shares(public_vocabulary: bool, topics: int | str, refine_rounds: int = REFINE_ROUNDS) -> tuple[Share, ...]:
+class _SpectralStages(NamedTuple):
+    """The names of the spectral stages."""
+
+    subspace: Stage
+    core: Stage
+    tensor: Stage
+
+
+def _spectral_stages(with_prior: bool) -> _SpectralStages:
+    if with_prior:
+        return _SpectralStages(Stage.START, Stage.START, Stage.START)
+    return _SpectralStages(Stage.SUBSPACE, Stage.CORE, Stage.TENSOR)
+
+
+def shares(
+    public_vocabulary: bool, topics: int | str, refine_rounds: int = REFINE_ROUNDS, *, with_prior: bool = False
+) -> tuple[Share, ...]:
     """The stages of a run with their parts of its mu^2; at most `refine_rounds` rounds of the refinement.
+
+    With a prior, the spectral stages have the common name of what takes their place if the prior explains the documents
+    (`prior_start`).
 
     The noise of the spectral stages grows with the number of topics and that of the refinement does not, so the
     spectral stages get less for fewer than 20 topics.
     """
     spectral = 1.0 if topics == "auto" else min(1.0, int(topics) / 20)
+    stages = _spectral_stages(with_prior)
     return (
         *first_shares(public_vocabulary),
-        Share(clip_of(Stage.SUBSPACE), 0.004),
-        Share(Stage.SUBSPACE, 0.38 * spectral, POWER_ROUNDS),
-        Share(clip_of(Stage.CORE), 0.004),
-        Share(Stage.CORE, 0.07 * spectral),
-        Share(clip_of(Stage.TENSOR), 0.004),
-        Share(Stage.TENSOR, 0.20 * spectral),
+        *(prior_start.shares(public_vocabulary) if with_prior else ()),
+        Share(clip_of(stages.subspace), 0.004),
+        Share(stages.subspace, 0.38 * spectral, POWER_ROUNDS),
+        Share(clip_of(stages.core), 0.004),
+        Share(stages.core, 0.07 * spectral),
+        Share(clip_of(stages.tensor), 0.004),
+        Share(stages.tensor, 0.20 * spectral),
         Share(clip_of(Stage.REFINE), 0.004),
         Share(Stage.REFINE, 0.50, refine_rounds),
     )
@@ -87,6 +110,7 @@ def learn(
     gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
 ) -> Learned:
     """Run every stage after the size (`documents`) and the vocabulary; `rng` draws public starting points only."""
+    stages = _spectral_stages(settings.prior is not None)
     words = supported_words(words, documents, settings)
     gate.use_words(words.words)
     alpha0, s, d = settings.model.alpha0, word_scale(words), len(words.words)
@@ -94,8 +118,8 @@ def learn(
     release = StageReleaser(gate, documents)
     m = release(Stage.MEAN, statistics.first_moment(s), MEAN_QUANTILE).mean[:, 0]
 
-    X, last_round = _subspace(release, words, s, m, min(d - 1, most + OVERSAMPLING), rng)
-    core = release(Stage.CORE, statistics.core(s, X), clip_quantile(*_signal_and_noise(last_round, most)))
+    X, last_round = _subspace(release, stages.subspace, words, s, m, min(d - 1, most + OVERSAMPLING), rng)
+    core = release(stages.core, statistics.core(s, X), clip_quantile(*_signal_and_noise(last_round, most)))
     E2, noise = unpack_matrix(core.mean[0], X.shape[1]), noise_level(core.mean_std, X.shape[1])
     values, vectors = leading_eigenvalues(corrected_second_moment(E2, X.T @ m, alpha0))
     facts = spectrum_facts(values, noise)
@@ -104,7 +128,7 @@ def learn(
     floor = max(noise, 1e-3 * values[0], 1e-12)
     whitening = Whitening(X @ vectors[:, :k], np.maximum(values[:k], floor))
     W = whitening.W
-    tensor = release(Stage.TENSOR, statistics.third_moment(s[:, None] * W), clip_quantile(values[k - 1], noise))
+    tensor = release(stages.tensor, statistics.third_moment(s[:, None] * W), clip_quantile(values[k - 1], noise))
     A = X.T @ W
     T = corrected_third_moment(unpack(tensor.mean[0], k), A.T @ E2 @ A, W.T @ m, alpha0)
     pairs = eigenpairs(T, rng)
@@ -112,7 +136,7 @@ def learn(
 
     frequencies = _proportions(m / s)
     start = _started(topics, frequencies)
-    exact = settings.model.placement == NO_NOISE and documents < _FEW_DOCUMENTS * k
+    exact = settings.model.placement == NO_NOISE and documents < _FEW_DOCUMENTS * k**2
     refined = _refine(
         release, start, alpha0 / k, frequencies, word_power(documents, k, settings), until_converged=exact
     )
@@ -122,8 +146,22 @@ def learn(
     return replace(by_prevalence(learned, prevalence, documents, facts, judged), words=words.words)
 
 
+def learn_from_prior(
+    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
+) -> Learned:
+    """Run the events of `learn` as a choice among the prior topics over `words`, which explain the documents."""
+    stages = (Stage.START,) * (POWER_ROUNDS + 2) + (Stage.REFINE,) * REFINE_ROUNDS
+    return prior_start.choose_topics(gate, documents, words.words, settings, stages)
+
+
 def _subspace(
-    release: StageReleaser, words: WordFrequencies, s: np.ndarray, m: np.ndarray, p: int, rng: np.random.Generator
+    release: StageReleaser,
+    stage: Stage,
+    words: WordFrequencies,
+    s: np.ndarray,
+    m: np.ndarray,
+    p: int,
+    rng: np.random.Generator,
 ) -> tuple[np.ndarray, Release]:
     """Orthonormal X (d, p + 1), and the release of the last round's E2 X (d, p), whose rows are not shrunk.
 
@@ -134,7 +172,7 @@ def _subspace(
     rounds: list[Release] = []
 
     def multiply(X: np.ndarray) -> np.ndarray:
-        rounds.append(release(Stage.SUBSPACE, statistics.second_moment_times(s, X), LOW_QUANTILE))
+        rounds.append(release(stage, statistics.second_moment_times(s, X), LOW_QUANTILE))
         return _shrunk_rows(rounds[-1].mean, rounds[-1].mean_std, energy)
 
     start = rng.standard_normal((len(s), p))

@@ -30,13 +30,17 @@ _MOMENTS = SECOND_MOMENT, FIRST_MOMENT, THIRD_MOMENT
 _DEFAULT_STATISTICS = EXPECTED_COUNTS, FIRST_MOMENT, THIRD_MOMENT, CORE, SECOND_MOMENT_TIMES  # slow to compile first
 
 
+Learn = Callable[[Any, float, WordFrequencies, FitSettings, np.random.Generator], Learned]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Placement:
     """The budget shares and the algorithm of a placement under one calibration.
 
     `shares` maps (whether the vocabulary is public, the split over edges, the settings) to the budget shares of a run.
     `learn` takes the gate, the noisy number of units, the words, the settings and an `rng` for public starting points,
-    and runs every stage after the vocabulary. `split` maps the edges with noise to their default parts of the budget.
+    and runs every stage after the vocabulary; `learn_from_prior` does so if a prior explains the documents.
+    `split` maps the edges with noise to their default parts of the budget.
     `most_words` bounds the vocabulary, and `least_topics` the number of topics; ``auto`` is allowed only if it is 1.
     `reason` says why a run is not private or not proven private; it is empty for a sound placement, and otherwise
     statistics are released without noise, as events of the mechanism ``exact``. `statistics` are those that it
@@ -44,7 +48,8 @@ class Placement:
     """
 
     shares: Callable[[bool, Mapping[str, float], FitSettings], tuple[Share, ...]]
-    learn: Callable[[Any, float, WordFrequencies, FitSettings, np.random.Generator], Learned]
+    learn: Learn
+    learn_from_prior: Learn = default.learn_from_prior
     split: Mapping[str, float] = field(default_factory=dict)
     most_words: int | None = None
     least_topics: int = 1
@@ -98,7 +103,7 @@ def _default(reason: str = "") -> Placement:
     rounds = default.EXACT_ROUNDS if reason else default.REFINE_ROUNDS
     return Placement(
         shares=lambda public_vocabulary, split, settings: default.shares(
-            public_vocabulary, settings.model.topics, rounds
+            public_vocabulary, settings.model.topics, rounds, with_prior=settings.prior is not None
         ),
         learn=default.learn,
         statistics=_DEFAULT_STATISTICS,

@@ -89,25 +89,26 @@ def shares_before_tensor(public_vocabulary: bool, split: Mapping[str, float]) ->
 
 @dataclass
 class StageReleaser:
-    """Releases clipped sums through `gate`, with one clipping norm for each stage.
+    """Releases clipped sums through `gate`, with one clipping norm for each stage and statistic.
 
-    The norm is chosen at the first release of a stage from a sample of about `_CLIP_UNITS` units; `documents` is the
+    The norm is chosen at the first release of its kind from a sample of about `_CLIP_UNITS` units; `documents` is the
     noisy number of all units.
     """
 
     gate: Gate
     documents: float
-    clips: dict[str, float] = field(default_factory=dict)
+    clips: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def __call__(self, stage: str, contribution: Contribution, quantile: float) -> Release:
         return self.gate.release(stage, contribution, self.clip(stage, contribution, quantile))
 
     def clip(self, stage: str, contribution: Contribution, quantile: float) -> float:
         """The clipping norm of `stage`, near the `quantile` of the units' norms."""
-        if stage not in self.clips:
+        key = stage, contribution.statistic.name
+        if key not in self.clips:
             share = min(1.0, _CLIP_UNITS / self.documents)
-            self.clips[stage] = self.gate.clip(stage, contribution, quantile, share)
-        return self.clips[stage]
+            self.clips[key] = self.gate.clip(stage, contribution, quantile, share)
+        return self.clips[key]
 
 
 def spectrum_facts(eigenvalues: np.ndarray, noise: float) -> dict[str, Any]:

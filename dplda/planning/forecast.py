@@ -373,7 +373,8 @@ def require_documents(settings: FitSettings, events: Sequence[Event], documents:
     raise UnsupportedByData(
         f"the corpus has about {max(0, round(documents)):,} {counted} (noisy, standard deviation {std:,.0f}), too few "
         f"at epsilon {settings.privacy.epsilon:g} to choose the words{limited} for {topics} privately. It needs at "
-        f"least {' or '.join([*ways, 'a public word list (--vocabulary)'])}, or fewer topics."
+        f"least {' or '.join([*ways, 'a public word list (--vocabulary)'])}, fewer topics, or "
+        "public text about the same things (--prior)."
     )
 
 

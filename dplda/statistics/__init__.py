@@ -11,6 +11,8 @@ row x of X or w of W, tensor powers y^3 and w^3, and P(R, y) of `coordinates.pai
     (iv')  (iv) along u            (y (y'u)^2 - 2 (y'u) R u - (u'R u) y + 2 Q(., u, u)) / (l (l - 1) (l - 2))
     (v)    projected third moment  (iv) for rows w_i = s_i q_i, clipped by a bound on the whole tensor's norm
     (vi)   expected counts         s_i c_i phi_iz from a fixed E-step
+    (vii)  topic proportions       (gamma_z - alpha) / l from the same E-step
+    (viii) likelihood gain         sum c_i log(p_i / f_i) / l, in [0, 2], from the same E-step
 
 `statistic` defines what a statistic must state; `unit_sums` is the loop over units that all statistics share. A unit is
 clipped and rounded in `quantise` of numerics/lattice.py.
@@ -24,6 +26,7 @@ from dplda.statistics.second_moment_times import second_moment_times
 from dplda.statistics.statistic import NONNEGATIVE, SIGNED, Contribution, Statistic
 from dplda.statistics.third_moment import projected_third_moment, third_moment
 from dplda.statistics.third_moment_along import third_moment_along
+from dplda.statistics.topic_proportions import likelihood_gain, topic_proportions
 
 __all__ = [
     "NONNEGATIVE",
@@ -33,9 +36,11 @@ __all__ = [
     "core",
     "expected_counts",
     "first_moment",
+    "likelihood_gain",
     "projected_third_moment",
     "second_moment",
     "second_moment_times",
     "third_moment",
     "third_moment_along",
+    "topic_proportions",
 ]

@@ -137,7 +137,8 @@ def _exp_digammas(gamma, n, theta, before):
 
 
 @compiled()
-def _room(k, directions, longest):
+def posterior_room(k, directions, longest):
+    """The scratch space of `posterior` for documents of at most `longest` entries."""
     return 3 * padded(k) + (2 + padded(k, 4)) * padded(longest, UNROLLED)
 
 
@@ -166,7 +167,7 @@ EXPECTED_COUNTS = Statistic(
     replace_factor=NONNEGATIVE,
     contribution=_contribution,
     row=lambda k, directions: round_up(k),
-    room=_room,
+    room=posterior_room,
     cuda=CudaTwin("add_expected_counts", vectors=3),
 )
 

@@ -109,6 +109,6 @@ def test_topics_are_of_the_words_that_noise_supports():
     gate, n_words = Listening(np.zeros), 400
     gate.use_words = lambda words: None
     words = WordFrequencies(tuple(f"w{i}" for i in range(n_words)), np.linspace(0.01, 0.1, n_words), 0.01)
-    learned = default.learn(gate, 100.0, words, FitSettings.of(topics=2, epsilon=1.0), np.random.default_rng(0))
+    learned = default.learn(gate, 10.0, words, FitSettings.of(topics=2, epsilon=1.0), np.random.default_rng(0))
     assert learned.words == words.words[-20:]
     assert learned.topics.shape == (2, 20)

@@ -1,0 +1,78 @@
+"""Topics from a prior: whether it explains the documents, and which of its topics they hold.
+
+gain     noisy mean log-likelihood gain of the prior topics over the documents' own word frequencies
+start,   noisy sums of the documents' proportions of the topics that are left; after each sum the fewest held are left
+refine   out, until as many are left as were asked for
+
+The gain is released first. Below `LEAST_GAIN` the prior is about something else: then the default placement spends the
+same events on its own stages. A query may be chosen from earlier releases, and no noise depends on the choice, so both
+ways have the run's guarantee (docs/privacy.md, T12).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dplda import statistics
+from dplda.accounting.budget_plan import Share
+from dplda.accounting.events import Stage
+from dplda.config import FitSettings
+from dplda.lda import verdicts
+from dplda.lda.recovery import Learned, by_prevalence
+from dplda.mechanisms.curator import Gate, WordFrequencies
+from dplda.prior_topics import PriorTopics
+from dplda.statistics.topic_proportions import MOST_GAIN
+
+LEAST_GAIN = 0.6  # nats a token; measured: 1.2 for public text about the same things, below 0.3 for other text
+_SHARE_NORM = 1.0  # largest norm of a document's proportions
+_LEAST_WORDS = 2  # common words for each topic, below which the prior is about something else
+
+
+def shares(public_vocabulary: bool) -> tuple[Share, ...]:
+    """The shares of the test of a prior; without a public vocabulary, also of the frequencies of the prior's words."""
+    frequencies = () if public_vocabulary else (Share(Stage.FREQUENCY, 0.03), Share(Stage.VOTE_TOTAL, 0.002))
+    return *frequencies, Share(Stage.PRIOR_GAIN, 0.01)
+
+
+def likelihood_gain(gate: Gate, words: WordFrequencies, prior: PriorTopics, settings: FitSettings) -> float:
+    """The noisy mean gain over the `words` that the prior knows; 0, without a release, if it knows too few."""
+    known = set(prior.words)
+    common = [index for index, word in enumerate(words.words) if word in known]
+    if len(common) < _LEAST_WORDS * int(settings.model.topics):
+        return 0.0
+    names = tuple(words.words[index] for index in common)
+    frequencies = np.maximum(words.frequencies[common], max(words.std, 1e-9))
+    gate.use_words(names)
+    alpha = settings.model.alpha0 / len(prior)
+    contribution = statistics.likelihood_gain(prior.over(names), alpha, frequencies / frequencies.sum())
+    return float(gate.release(Stage.PRIOR_GAIN, contribution, MOST_GAIN).mean[0, 0])
+
+
+def choose_topics(
+    gate: Gate,
+    documents: float,
+    words: tuple[str, ...],
+    settings: FitSettings,
+    stages: tuple[Stage, ...],
+) -> Learned:
+    """The prior topics that the documents hold most, over `words`, by one noisy sum for each event in `stages`.
+
+    Sums are added with the weights of their precision; the number of topics left falls geometrically.
+    """
+    prior = settings.prior
+    assert prior is not None
+    gate.use_words(words)
+    topics, wanted = prior.over(words), int(settings.model.topics)
+    left, total, precision = np.arange(len(prior)), np.zeros(len(prior)), 0.0
+    for number, stage in enumerate(stages, 1):
+        contribution = statistics.topic_proportions(topics[:, left], settings.model.alpha0 / len(left))
+        answer = gate.release(stage, contribution, _SHARE_NORM)
+        weight = 1 / answer.std**2 if answer.std else 1.0
+        total[left] += weight * answer.total[0]
+        precision += weight
+        keep = round(len(prior) * (wanted / len(prior)) ** (number / len(stages)))
+        left = left[np.argsort(-total[left], kind="stable")[: max(keep, wanted)]]
+    held, std = total[left] / precision, precision**-0.5 if answer.std else 0.0
+    shares = np.maximum(held, max(std, 1e-9))
+    judged = verdicts.of_columns(held[None], std)
+    return by_prevalence(topics[:, left], shares / shares.sum(), documents, verdicts=judged)

@@ -1,0 +1,99 @@
+"""Where prior topics come from: public text, which is fitted without noise once, or a model that was released."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from dplda.api import fit
+from dplda.corpus import Corpus
+from dplda.errors import InputError
+from dplda.model import model_files
+from dplda.model.topic_model import TopicModel
+from dplda.preparation import cache_root
+from dplda.prior_topics import PriorTopics
+from dplda.progress import NoProgress, Progress
+from dplda.store.fingerprint import fingerprint
+
+MOST_TOPICS, DOCUMENTS_PER_TOPIC = 80, 25
+_VERSION = 1  # raised when the same text gives other topics, so that kept ones are not used
+_KEY = hashlib.sha256(b"dplda public prior").digest()  # no secret: the documents are public
+
+
+def public_prior(
+    corpus: Corpus,
+    vocabulary: Sequence[str] | None = None,
+    *,
+    cache: str | Path | None = None,
+    progress: Progress | None = None,
+) -> PriorTopics:
+    """Prior topics from `corpus`, which you declare public: nothing in it is protected.
+
+    It is fitted without noise, with a topic for every 25 documents up to 80. The topics are kept in `cache`, so that
+    the same text is fitted once. `vocabulary` limits the words; None takes the most frequent ones of the corpus.
+    """
+    store = corpus.open(progress, key=_KEY)
+    n_topics = min(MOST_TOPICS, store.n_documents // DOCUMENTS_PER_TOPIC)
+    if n_topics < 2:
+        raise InputError(
+            f"the public corpus has {store.n_documents} documents, and prior topics need {2 * DOCUMENTS_PER_TOPIC}. "
+            "Give more public text, or leave the prior out."
+        )
+    words = tuple(vocabulary) if vocabulary is not None else corpus.public_vocabulary
+    folder = cache_root(cache) / "priors" / _name(fingerprint(store, _KEY).code, words)
+    if not (folder / model_files.TEXT_FILE).is_file():
+        model = fit(
+            corpus,
+            vocabulary=words,
+            n_topics=n_topics,
+            placement="none",
+            ledger=False,
+            progress=progress or NoProgress(),
+        )
+        _keep(model, folder)
+    model = model_files.load(folder)
+    return PriorTopics(model.topics, tuple(model.vocabulary), f"public corpus {corpus.name or 'without a name'}", True)
+
+
+def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
+    """The topics of `model` as prior topics: a private release, or one that you declare `public`.
+
+    Raises `InputError` for a model that is neither.
+    """
+    if not (model.privacy.sound or public):
+        raise InputError(
+            "the prior is a model that is not private, so that it must be public: its topics would carry what they "
+            "were learned from into this run. If that text was public, say so with --public-prior."
+        )
+    source = f"run {model.parameters.get('run', 'without a name')}"
+    return PriorTopics(model.topics, tuple(model.vocabulary), source, not model.privacy.sound)
+
+
+def _name(documents: str, words: Sequence[str] | None) -> str:
+    """The name of a prior's folder, from a code of the `documents` that it is fitted to, the words and `_VERSION`."""
+    text = json.dumps([_VERSION, documents, words, MOST_TOPICS, DOCUMENTS_PER_TOPIC])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _keep(model: TopicModel, folder: Path) -> None:
+    """Save `model` in `folder` whole or not at all; another process may have done so already."""
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    except OSError as error:
+        raise InputError(
+            f"Cannot write to {folder.parent}: {error.strerror}. Set DPLDA_CACHE to another folder."
+        ) from None
+    try:
+        model.save(made)
+        os.replace(made, folder)
+    except OSError:
+        if not (folder / model_files.TEXT_FILE).is_file():
+            raise
+    finally:
+        shutil.rmtree(made, ignore_errors=True)

@@ -1,0 +1,77 @@
+"""The first part of a run: its size, its words (public, the prior's, or chosen privately), and the test of a prior."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dplda.accounting.events import Event
+from dplda.config import FitSettings
+from dplda.errors import UnsupportedByData
+from dplda.lda.recovery import frequency_limit, modelled_words
+from dplda.mechanisms.gate import Gate, WordFrequencies
+from dplda.placements.prior_start import LEAST_GAIN, likelihood_gain
+from dplda.planning.forecast import require_documents
+
+_COMMON = 0.5  # share of the documents from which on a word tells their language
+
+
+@dataclass(frozen=True)
+class RunWords:
+    """The noisy number of units, the words, released facts about them, and whether the prior explains the documents."""
+
+    documents: float
+    words: WordFrequencies
+    facts: Mapping[str, Any]
+    from_prior: bool = False
+
+
+def find_words(
+    gate: Gate, settings: FitSettings, events: Sequence[Event], reading: Mapping[str, Any], *, unit: str, private: bool
+) -> RunWords:
+    """Release the size and the words of a run of `events`; with a prior, test it first on its own words.
+
+    `reading` says how text became words, and `unit` names the privacy unit. Raises `UnsupportedByData` if the run is
+    hopeless, unless it is not `private`.
+    """
+    prior, public = settings.prior, settings.vocabulary.words
+    known = prior.words if prior is not None and public is None else public
+    if known is not None:
+        gate.use_words(known)
+    documents = gate.size()
+    words = None if known is None else gate.word_frequencies()
+    facts = dict[str, Any]()
+    if prior is not None and words is not None:
+        gain = likelihood_gain(gate, words, prior, settings)
+        facts = {"prior_gain": gain, "prior_used": gain >= LEAST_GAIN}
+        if facts["prior_used"]:
+            return RunWords(documents, words, facts, from_prior=True)
+    if public is not None and words is not None:
+        gate.use_words(public)
+        return RunWords(documents, words, facts)
+    if private:
+        require_documents(settings, events, documents, unit)
+    released = gate.choose_words()
+    _refuse_other_language(released, reading)
+    modelled = modelled_words(released, settings)
+    gate.use_words(modelled.words)
+    limit = frequency_limit(released.frequencies, settings)
+    frequent = [word for word, share in zip(released.words, released.frequencies, strict=True) if share > limit]
+    return RunWords(documents, modelled, {**facts, "frequency_limit": limit, "frequent_words": frequent})
+
+
+def _refuse_other_language(released: WordFrequencies, reading: Mapping[str, Any]) -> None:
+    """Raise `UnsupportedByData` if the chosen words show that most documents are in another language."""
+    language = reading.get("language")
+    if language is None:
+        return
+    from dplda.tokenize.language_guess import mistaken_language
+
+    common = [word for word, share in zip(released.words, released.frequencies, strict=True) if share > _COMMON]
+    other = mistaken_language(common, language)
+    if other is not None:
+        raise UnsupportedByData(
+            f"the words in most documents seem to be stop words of language {other!r}, and the documents were read as "
+            f"{language!r}. Read them with --language {other} (`dplda check` guesses the language without charge)."
+        )

@@ -1,0 +1,95 @@
+"""(vii) A document's proportions of given topics, and (viii) how much better they explain it than word frequencies do.
+
+Both are computed with the posterior of `expected_counts`, whose topics are public or released, as is every number here
+besides the document's own counts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dplda.numerics.compiled import compiled
+from dplda.numerics.lattice import FAST
+from dplda.numerics.loops import UNROLLED, clear, padded, round_up, weigh_rows
+from dplda.statistics.expected_counts import LEAST, gather, posterior, posterior_room
+from dplda.statistics.statistic import NONNEGATIVE, ONE_ROW, Contribution, Statistic, as_float32, equal_weights
+
+MOST_GAIN = 2.0  # largest gain of a document, in nats a token; a smaller one than 0 counts as 0
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _fitted(words, counts, first, last, length, matrix, shape, room):
+    """The posterior of a document: the Dirichlet parameters, the gathered topics, the counts, and the table's width."""
+    k, _, stride, _, alpha = shape
+    begin, behind = 3 * stride, 3 * stride + 2 * padded(last - first, UNROLLED)
+    before, theta, gamma = room[:stride], room[stride : 2 * stride], room[2 * stride : begin]
+    amounts, table = room[begin:behind], room[behind:]
+    wide = gather(words, counts, first, last, matrix, stride, padded(k, 4), table, amounts)
+    posterior(table, amounts, wide, length, k, alpha, before, theta, gamma)
+    return gamma, theta, table, amounts, wide
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _proportions(words, counts, first, last, length, scale, matrix, shape, room, out):
+    k, _, _, row, alpha = shape
+    gamma, _, _, _, _ = _fitted(words, counts, first, last, length, matrix, shape, room)
+    clear(out, 0, row)
+    for z in range(np.uint64(k)):
+        out[z] = (gamma[z] - alpha) / np.float32(length)
+
+
+TOPIC_PROPORTIONS = Statistic(
+    name=f"{__name__}:TOPIC_PROPORTIONS",
+    layout=ONE_ROW,
+    replace_factor=NONNEGATIVE,
+    contribution=_proportions,
+    row=lambda k, directions: round_up(k),
+    room=posterior_room,
+)
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _gain(words, counts, first, last, length, scale, matrix, shape, room, out):
+    k, _, _, row, _ = shape
+    gamma, theta, table, amounts, wide = _fitted(words, counts, first, last, length, matrix, shape, room)
+    rows, total = padded(k, 4), np.float32(0.0)
+    for z in range(np.uint64(rows)):
+        theta[z] = gamma[z] if z < k else np.float32(0.0)
+        total += theta[z]
+    weigh_rows(theta, table, rows, wide, amounts, wide, LEAST)
+    at, half, gain = np.uint64(first), np.uint64(wide), np.float32(0.0)
+    for e in range(np.uint64(last - first)):
+        gain += amounts[e] * np.log(amounts[half + e] / (total * scale[np.uint64(words[at + e])]))
+    gain /= np.float32(length)
+    clear(out, 0, row)
+    out[0] = min(max(gain, np.float32(0.0)), np.float32(MOST_GAIN)) if gain == gain else gain
+
+
+LIKELIHOOD_GAIN = Statistic(
+    name=f"{__name__}:LIKELIHOOD_GAIN",
+    layout=ONE_ROW,
+    replace_factor=NONNEGATIVE,
+    contribution=_gain,
+    row=lambda k, directions: round_up(1),
+    room=posterior_room,
+)
+
+
+def topic_proportions(topics: np.ndarray, alpha: float) -> Contribution:
+    """(vii): the share of a unit's tokens that each of the `topics` (n_words, k) explains, sum of shape (1, k).
+
+    The shares are nonnegative and sum to at most one, so that their norm is at most 1. `alpha` is the document prior of
+    each topic.
+    """
+    topics = as_float32(topics)
+    n_words, k = topics.shape
+    return Contribution(TOPIC_PROPORTIONS, np.ones(n_words, np.float32), topics, equal_weights(k), float(alpha))
+
+
+def likelihood_gain(topics: np.ndarray, alpha: float, frequencies: np.ndarray) -> Contribution:
+    """(viii): the mean of log(p_w / frequency_w) over a document's tokens, in [0, `MOST_GAIN`], sum of shape (1, 1).
+
+    p_w is the probability of a word under the posterior mean proportions of the `topics` (n_words, k); `frequencies`
+    (n_words,) are positive and sum to one.
+    """
+    return Contribution(LIKELIHOOD_GAIN, as_float32(frequencies), as_float32(topics), equal_weights(1), float(alpha))
