@@ -159,7 +159,7 @@ def test_a_hopeless_run_ends_after_its_size_and_says_what_would_do(planted, ledg
     said = (
         r"the corpus has about [\d,]+ documents \(noisy, standard deviation \d+\), too few at epsilon 2 to choose the "
         r"words for 4 topics privately\. It needs at least epsilon [\d.]+ or [\d,]+ documents or a public word list "
-        r"\(--vocabulary\), or fewer topics\. Spent: 0\.1% of the run's budget"
+        r"\(--vocabulary\), fewer topics, or public text about the same things \(--prior\)\. Spent: 0\.1% of the run's"
     )
     assert re.match(said, str(refusal.value))
     run = ledger.runs()[0]

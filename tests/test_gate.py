@@ -29,22 +29,23 @@ COUNTS = ("dplda.store", "dplda.corpus", "dplda.preparation")  # where private c
 
 # The modules outside these that may import each. `dplda.api` hands the store on unread; `dplda.model.inference` and the
 # commands that read a corpus say that they are not private, and `dplda.evaluation.public_corpora` reads corpora that
-# were planted or declared public; `dplda.audit` makes its own.
+# were planted or declared public, as does `dplda.priors`; `dplda.audit` makes its own.
 PRIVATE_MODULES = {
     "dplda.corpus": {
         "dplda",
         "dplda.api",
         "dplda.estimator",
+        "dplda.priors",
         "dplda.audit.games",
         "dplda.evaluation.grid",
         "dplda.evaluation.public_corpora",
         "dplda.cli.corpus_command",
         "dplda.cli.options",
     },
-    "dplda.preparation": {"dplda.corpus"},
+    "dplda.preparation": {"dplda.corpus", "dplda.priors"},
     "dplda.store.count_store": {*PASSES, "dplda.model.inference"},
     "dplda.store.units": {*PASSES, *LOOPS},
-    "dplda.store.fingerprint": {"dplda.api", "dplda.evaluation.public_corpora"},
+    "dplda.store.fingerprint": {"dplda.api", "dplda.priors", "dplda.evaluation.public_corpora"},
     "dplda.store.from_matrix": set(),
     "dplda.store.partial_store": set(),
     "dplda.store.shards": set(),
@@ -198,9 +199,9 @@ def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private
     assert opened <= {"dplda.cli.run_commands"}
     for module, tree in outside():
         of_corpora = [c for c in calls(tree, "open") if isinstance(c.func, ast.Attribute) and _is_corpus(c.func.value)]
-        assert len(of_corpora) == (module in {"dplda.api", "dplda.evaluation.public_corpora", "dplda.audit.games"}), (
-            module
-        )
+        assert len(of_corpora) == (
+            module in {"dplda.api", "dplda.priors", "dplda.evaluation.public_corpora", "dplda.audit.games"}
+        ), module
         if module != "dplda.model.inference":
             assert not calls(tree, "blocks"), module
 

@@ -18,6 +18,8 @@ from dplda.datasets.synthetic import synthetic
 from dplda.errors import InputError, UnsupportedByData
 from dplda.placements import registry
 from dplda.placements.stages import word_shares
+from dplda.prior_topics import PriorTopics
+from dplda.run_words import find_words
 from dplda.statistics import Contribution
 from dplda.statistics.clipping_norms import CLIP_GRID
 from dplda.statistics.word_votes import MOST_WORDS
@@ -40,6 +42,7 @@ def mechanism_games(settings: PrivacySettings) -> Iterator[Game]:
     yield _clip(settings)
     for name, (statistic, canary, other) in _statistics().items():
         yield _sum(name, statistic, canary, other, settings)
+    yield _prior_game(settings)
 
 
 def _statistics() -> dict[str, tuple[Contribution, dict[int, int], dict[int, int]]]:
@@ -50,6 +53,8 @@ def _statistics() -> dict[str, tuple[Contribution, dict[int, int], dict[int, int
     The contributions of canary and replaced document are opposite where that is possible, else orthogonal.
     """
     ones, topics = np.ones(len(_WORDS)), np.full((len(_WORDS), 2), 1 / len(_WORDS))
+    separate = np.array([[1e-6, 1e-6], [1, 1e-6], [1e-6, 1]] + 3 * [[1e-6, 1e-6]])
+    first_rare = np.array([0.1, 0.1, 0.5, 0.1, 0.1, 0.1])
     first_heavy = np.where(np.arange(len(_WORDS)) == 0, 1e3, 1.0)
     one, two, balanced = {1: _TOKENS}, {2: _TOKENS}, {1: 1, 2: 1, 5: 1}
     return {
@@ -61,6 +66,8 @@ def _statistics() -> dict[str, tuple[Contribution, dict[int, int], dict[int, int
         "tensor, projected": (statistics.projected_third_moment(ones, _W), one, two),
         "tensor, along a vector": (statistics.third_moment_along(_W, np.array([[1.0], [0.0]])), one, two),
         "refine": (statistics.expected_counts(topics, 0.5), one, two),
+        "start": (statistics.topic_proportions(separate, 0.5), one, two),
+        "prior gain": (statistics.likelihood_gain(separate, 0.5, first_rare), one, two),
     }
 
 
@@ -178,6 +185,28 @@ def placement_game(placement: str, settings: PrivacySettings) -> Game:
             request.placement.learn(attacker, documents, words, fit_settings, np.random.default_rng(0))
 
     return Game(f"placement {placement}", request.events, settings.delta, neighbours, play)
+
+
+def _prior_game(settings: PrivacySettings) -> Game:
+    """A game of a whole run of the default placement with a prior that explains the documents."""
+    neighbours = _planted_neighbours(settings.adjacency)
+    topics = np.random.default_rng(0).dirichlet(np.full(_N_WORDS, 0.5), size=4)
+    prior = PriorTopics(np.vstack([topics, np.eye(_N_WORDS)]), neighbours.words, "audit", True)
+    fit_settings = FitSettings(
+        privacy=settings,
+        vocabulary=VocabularySettings(words=neighbours.words),
+        model=ModelSettings(topics=_N_TOPICS),
+        prior=prior,
+    )
+    request = Request(neighbours.corpora()[0], fit_settings, "audit")
+
+    def play(attacker: Attacker) -> None:
+        found = find_words(attacker, fit_settings, request.events, {}, unit="document", private=True)
+        request.placement.learn_from_prior(
+            attacker, found.documents, found.words, fit_settings, np.random.default_rng()
+        )
+
+    return Game("prior", request.events, settings.delta, neighbours, play)
 
 
 def _planted_neighbours(adjacency: str) -> Neighbours:

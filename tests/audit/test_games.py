@@ -16,7 +16,7 @@ from dplda.errors import InputError
 from dplda.mechanisms.noise import SimulatedNoise
 from dplda.progress import NoProgress
 
-SUMS = ("size", "frequency", "mean", "moment", "subspace", "core", "tensor", "refine")
+SUMS = ("size", "frequency", "mean", "moment", "subspace", "core", "tensor", "refine", "start", "prior gain")
 OTHERS = sorted({game.name for game in mechanism_games(PrivacySettings())} - set(SUMS))
 
 

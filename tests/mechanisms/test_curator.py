@@ -316,6 +316,7 @@ def test_answers_of_the_exact_gate_are_exact_and_unclipped():
     assert mean.std == 0.0
     words = gate.choose_words()
     assert words.words[0] == "w1"
+    gate.use_words(WORDS)
     assert gate.word_frequencies().frequencies[WORDS.index("w1")] == words.frequencies[0]
 
 

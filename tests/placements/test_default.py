@@ -97,7 +97,7 @@ def test_the_baseline_plans_an_exact_event_for_every_sum_and_none_for_clips():
 def test_without_noise_few_documents_get_the_rounds_that_inference_needs_and_many_the_usual_ones():
     words = WordFrequencies(tuple(f"w{i}" for i in range(12)), np.linspace(0.01, 0.1, 12), 0.0)
     settings = FitSettings.of(topics=2, placement="none")
-    for documents, rounds in ((999.0, default.EXACT_ROUNDS), (1000.0, default.REFINE_ROUNDS)):
+    for documents, rounds in ((159.0, default.EXACT_ROUNDS), (160.0, default.REFINE_ROUNDS)):
         gate = Listening(lambda shape: np.random.default_rng(0).random(shape))
         default.learn(gate, documents, words, settings, np.random.default_rng(0))
         assert gate.asked["refine"] == rounds
