@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dplda.api import fit
+from dplda.config import NO_NOISE
 from dplda.corpus import Corpus
-from dplda.errors import InputError
+from dplda.errors import InputError, UnsupportedByData
 from dplda.model import model_files
 from dplda.model.topic_model import TopicModel
 from dplda.preparation import cache_root
@@ -47,17 +48,20 @@ def public_prior(
     words = tuple(vocabulary) if vocabulary is not None else corpus.public_vocabulary
     folder = cache_root(cache) / "priors" / _name(fingerprint(store, _KEY).code, words)
     if not (folder / model_files.TEXT_FILE).is_file():
-        model = fit(
-            corpus,
-            vocabulary=words,
-            n_topics=n_topics,
-            placement="none",
-            ledger=False,
-            progress=progress or NoProgress(),
-        )
-        _keep(model, folder)
+        _keep(_fitted(corpus, words, n_topics, progress or NoProgress()), folder)
     model = model_files.load(folder)
     return PriorTopics(model.topics, tuple(model.vocabulary), f"public corpus {corpus.name or 'without a name'}", True)
+
+
+def _fitted(corpus: Corpus, words: Sequence[str] | None, n_topics: int, progress: Progress) -> TopicModel:
+    """Topics of the public `corpus` without noise."""
+    try:
+        return fit(corpus, vocabulary=words, n_topics=n_topics, placement=NO_NOISE, ledger=False, progress=progress)
+    except UnsupportedByData:
+        raise InputError(
+            f"no {n_topics} prior topics can be learned from public corpus {corpus.name}: its documents share too few "
+            "words. Give more public text, or leave the prior out."
+        ) from None
 
 
 def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:

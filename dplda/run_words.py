@@ -11,7 +11,7 @@ from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
 from dplda.lda.recovery import frequency_limit, modelled_words
 from dplda.mechanisms.gate import Gate, WordFrequencies
-from dplda.placements.prior_start import LEAST_GAIN, likelihood_gain
+from dplda.placements.prior_start import explains
 from dplda.planning.forecast import require_documents
 
 _COMMON = 0.5  # share of the documents from which on a word tells their language
@@ -36,22 +36,21 @@ def find_words(
     hopeless, unless it is not `private`.
     """
     prior, public = settings.prior, settings.vocabulary.words
-    known = prior.words if prior is not None and public is None else public
-    if known is not None:
-        gate.use_words(known)
+    if public is not None:
+        gate.use_words(public)
     documents = gate.size()
-    words = None if known is None else gate.word_frequencies()
-    facts = dict[str, Any]()
-    if prior is not None and words is not None:
-        gain = likelihood_gain(gate, words, prior, settings)
-        facts = {"prior_gain": gain, "prior_used": gain >= LEAST_GAIN}
-        if facts["prior_used"]:
-            return RunWords(documents, words, facts, from_prior=True)
+    if prior is not None and public is None:
+        gate.use_words(prior.words)
+    words = None if prior is None and public is None else gate.word_frequencies()
+    from_prior = prior is not None and words is not None and explains(gate, words, prior, settings)
+    facts = {} if prior is None else {"prior_used": from_prior}
+    if from_prior and words is not None:
+        return RunWords(documents, words, facts, from_prior=True)
     if public is not None and words is not None:
         gate.use_words(public)
         return RunWords(documents, words, facts)
     if private:
-        require_documents(settings, events, documents, unit)
+        _require_documents(settings, events, documents, unit)
     released = gate.choose_words()
     _refuse_other_language(released, reading)
     modelled = modelled_words(released, settings)
@@ -59,6 +58,16 @@ def find_words(
     limit = frequency_limit(released.frequencies, settings)
     frequent = [word for word, share in zip(released.words, released.frequencies, strict=True) if share > limit]
     return RunWords(documents, modelled, {**facts, "frequency_limit": limit, "frequent_words": frequent})
+
+
+def _require_documents(settings: FitSettings, events: Sequence[Event], documents: float, unit: str) -> None:
+    """See `require_documents`; the error also says that a prior was not used."""
+    try:
+        require_documents(settings, events, documents, unit)
+    except UnsupportedByData as error:
+        if settings.prior is None:
+            raise
+        raise UnsupportedByData(f"the prior does not explain the documents, and without it {error}") from None
 
 
 def _refuse_other_language(released: WordFrequencies, reading: Mapping[str, Any]) -> None:

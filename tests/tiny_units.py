@@ -111,8 +111,8 @@ def contribution_of(contribution: Contribution, entries: Document) -> np.ndarray
     if statistic is SECOND_MOMENT:
         return pack_offsets(_dense(words, out, n_words))
     if statistic.layout.one_row:
-        assert statistic.places
-        return out[statistic.places(k, directions)][None].astype(np.float64)
+        places = slice(f.shape[1]) if statistic.places is None else statistic.places(k, directions)
+        return out[places][None].astype(np.float64)
     sums = np.zeros((n_words, row))
     np.add.at(sums, words, out.reshape(-1, row)[: len(words)])
     return sums[:, : f.shape[1]]

@@ -1,10 +1,10 @@
 """Topics from a prior: whether it explains the documents, and which of its topics they hold.
 
-gain     noisy mean log-likelihood gain of the prior topics over the documents' own word frequencies
+gain     noisy sum of the documents' log-likelihood gains of the prior topics over their own word frequencies
 start,   noisy sums of the documents' proportions of the topics that are left; after each sum the fewest held are left
 refine   out, until as many are left as were asked for
 
-The gain is released first. Below `LEAST_GAIN` the prior is about something else: then the default placement spends the
+The gain is released first. If it is too small, the prior is about something else: then the default placement spends the
 same events on its own stages. A query may be chosen from earlier releases, and no noise depends on the choice, so both
 ways have the run's guarantee (docs/privacy.md, T12).
 """
@@ -23,7 +23,9 @@ from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.prior_topics import PriorTopics
 from dplda.statistics.topic_proportions import MOST_GAIN
 
-LEAST_GAIN = 0.6  # nats a token; measured: 1.2 for public text about the same things, below 0.3 for other text
+# Least gain, in nats a token over the logarithm of the number of topics. Measured: 0.15 to 0.29 for 5 to 80 topics of
+# public text about the same things, at most 0.09 for other text (docs/benchmarks.md).
+_LEAST_GAIN = 0.14
 _SHARE_NORM = 1.0  # largest norm of a document's proportions
 _LEAST_WORDS = 2  # common words for each topic, below which the prior is about something else
 
@@ -34,18 +36,21 @@ def shares(public_vocabulary: bool) -> tuple[Share, ...]:
     return *frequencies, Share(Stage.PRIOR_GAIN, 0.01)
 
 
-def likelihood_gain(gate: Gate, words: WordFrequencies, prior: PriorTopics, settings: FitSettings) -> float:
-    """The noisy mean gain over the `words` that the prior knows; 0, without a release, if it knows too few."""
+def explains(gate: Gate, words: WordFrequencies, prior: PriorTopics, settings: FitSettings) -> bool:
+    """Whether the topics of `prior` explain the documents; False, without a release, if it knows too few `words`.
+
+    One noisy sum decides by its sign: that of the documents' gains less the least gain.
+    """
     known = set(prior.words)
     common = [index for index, word in enumerate(words.words) if word in known]
     if len(common) < _LEAST_WORDS * int(settings.model.topics):
-        return 0.0
+        return False
     names = tuple(words.words[index] for index in common)
     frequencies = np.maximum(words.frequencies[common], max(words.std, 1e-9))
+    reference = frequencies / frequencies.sum() * len(prior) ** _LEAST_GAIN
     gate.use_words(names)
-    alpha = settings.model.alpha0 / len(prior)
-    contribution = statistics.likelihood_gain(prior.over(names), alpha, frequencies / frequencies.sum())
-    return float(gate.release(Stage.PRIOR_GAIN, contribution, MOST_GAIN).mean[0, 0])
+    contribution = statistics.likelihood_gain(prior.over(names), settings.model.alpha0 / len(prior), reference)
+    return float(gate.release(Stage.PRIOR_GAIN, contribution, MOST_GAIN).total[0, 0]) > 0
 
 
 def choose_topics(

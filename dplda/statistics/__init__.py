@@ -12,7 +12,7 @@ row x of X or w of W, tensor powers y^3 and w^3, and P(R, y) of `coordinates.pai
     (v)    projected third moment  (iv) for rows w_i = s_i q_i, clipped by a bound on the whole tensor's norm
     (vi)   expected counts         s_i c_i phi_iz from a fixed E-step
     (vii)  topic proportions       (gamma_z - alpha) / l from the same E-step
-    (viii) likelihood gain         sum c_i log(p_i / f_i) / l, in [0, 2], from the same E-step
+    (viii) likelihood gain         sum c_i log(p_i / r_i) / l, clipped to 1/2, from the same E-step
 
 `statistic` defines what a statistic must state; `unit_sums` is the loop over units that all statistics share. A unit is
 clipped and rounded in `quantise` of numerics/lattice.py.

@@ -12,9 +12,9 @@ from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import FAST
 from dplda.numerics.loops import UNROLLED, clear, padded, round_up, weigh_rows
 from dplda.statistics.expected_counts import LEAST, gather, posterior, posterior_room
-from dplda.statistics.statistic import NONNEGATIVE, ONE_ROW, Contribution, Statistic, as_float32, equal_weights
+from dplda.statistics.statistic import NONNEGATIVE, ONE_ROW, SIGNED, Contribution, Statistic, as_float32, equal_weights
 
-MOST_GAIN = 2.0  # largest gain of a document, in nats a token; a smaller one than 0 counts as 0
+MOST_GAIN = 0.5  # largest absolute value of a document's gain, in nats a token
 
 
 @compiled(fastmath=FAST, error_model="numpy")
@@ -62,13 +62,13 @@ def _gain(words, counts, first, last, length, scale, matrix, shape, room, out):
         gain += amounts[e] * np.log(amounts[half + e] / (total * scale[np.uint64(words[at + e])]))
     gain /= np.float32(length)
     clear(out, 0, row)
-    out[0] = min(max(gain, np.float32(0.0)), np.float32(MOST_GAIN)) if gain == gain else gain
+    out[0] = min(max(gain, np.float32(-MOST_GAIN)), np.float32(MOST_GAIN)) if gain == gain else gain
 
 
 LIKELIHOOD_GAIN = Statistic(
     name=f"{__name__}:LIKELIHOOD_GAIN",
     layout=ONE_ROW,
-    replace_factor=NONNEGATIVE,
+    replace_factor=SIGNED,
     contribution=_gain,
     row=lambda k, directions: round_up(1),
     room=posterior_room,
@@ -86,10 +86,10 @@ def topic_proportions(topics: np.ndarray, alpha: float) -> Contribution:
     return Contribution(TOPIC_PROPORTIONS, np.ones(n_words, np.float32), topics, equal_weights(k), float(alpha))
 
 
-def likelihood_gain(topics: np.ndarray, alpha: float, frequencies: np.ndarray) -> Contribution:
-    """(viii): the mean of log(p_w / frequency_w) over a document's tokens, in [0, `MOST_GAIN`], sum of shape (1, 1).
+def likelihood_gain(topics: np.ndarray, alpha: float, reference: np.ndarray) -> Contribution:
+    """(viii): the mean of log(p_w / reference_w) over a document's tokens, clipped to +-`MOST_GAIN`, sum (1, 1).
 
-    p_w is the probability of a word under the posterior mean proportions of the `topics` (n_words, k); `frequencies`
-    (n_words,) are positive and sum to one.
+    p_w is the probability of a word under the posterior mean proportions of the `topics` (n_words, k); `reference`
+    (n_words,) is positive.
     """
-    return Contribution(LIKELIHOOD_GAIN, as_float32(frequencies), as_float32(topics), equal_weights(1), float(alpha))
+    return Contribution(LIKELIHOOD_GAIN, as_float32(reference), as_float32(topics), equal_weights(1), float(alpha))

@@ -11,7 +11,7 @@ from tiny_units import as_document, contribution_of, lattice_sum, make_units
 
 from dplda.corpus import synthetic
 from dplda.numerics.loops import UNROLLED, aligned, padded
-from dplda.statistics import expected_counts
+from dplda.statistics import expected_counts, topic_proportions
 from dplda.statistics.expected_counts import E_STEPS, LEAST, TOLERANCE, exp_digamma, gather, posterior
 from dplda.statistics.unit_sums import flat_rows
 
@@ -137,3 +137,11 @@ def test_expected_counts_of_words_that_no_topic_has_are_finite_and_no_larger_tha
     found = contribution_of(expected_counts(np.zeros((4, 3)), 0.1), [(0, 2), (3, 5)])
     assert np.isfinite(found).all()
     assert (found.sum(axis=1) <= [2, 0, 0, 5]).all()
+
+
+def test_topic_proportions_are_those_of_the_reference_posterior():
+    words, counts, topics = some_document(3, 4, 9)
+    document = list(zip(words.tolist(), counts.tolist(), strict=True))
+    found = contribution_of(topic_proportions(topics, 0.05), document)[0]
+    gamma = reference(counts, topics[words], 0.05, E_STEPS)
+    np.testing.assert_allclose(found, (gamma - 0.05) / counts.sum(), atol=2e-3)

@@ -1,0 +1,87 @@
+"""`dplda fit --prior` through the command line, with nothing replaced."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from dplda.ledger import Ledger
+
+FIT = ("--topics", 4, "--epsilon", 1, "--tokenizer", "fast", "--max-document-frequency", 0.3, "--quiet")
+
+
+@pytest.fixture
+def texts(dplda, home: Path) -> tuple[Path, Path]:
+    """Few private texts, and public ones about the same things."""
+    assert dplda("corpus", "sample", "s", "--documents", 1500).status == 0
+    with gzip.open("s/sample.jsonl.gz", "rt") as file:
+        lines = file.readlines()
+    (home / "private.jsonl").write_text("".join(lines[:400]))
+    (home / "public.jsonl").write_text("".join(lines[400:]))
+    return home / "private.jsonl", home / "public.jsonl"
+
+
+def test_public_text_gives_topics_of_few_documents(dplda, texts: tuple[Path, Path], home: Path) -> None:
+    private, public = texts
+    refused = dplda("fit", private, *FIT)
+    assert refused.status == 4
+    assert "public text about the same things (--prior)" in refused.err
+    given = ("--prior", public, "--public-prior")
+    answer = dplda("fit", private, *FIT, *given)
+    assert answer.status == 0, answer.err
+    assert "differentially private for one document" in answer.out
+    assert "These are the 4 of 44 prior topics that the texts hold most (prior: public corpus public)." in answer.out
+    kept = list((home / "cache" / "priors").iterdir())
+    assert len(kept) == 1
+    assert dplda("fit", private, *FIT, *given).status == 0
+    assert list((home / "cache" / "priors").iterdir()) == kept, "fitted once"
+    assert dplda("fit", private, *FIT, *given, "--unit", "document", "--dry-run").status == 0
+    assert dplda("fit", private, "--topics", 8, *FIT[2:], *given).status == 0
+    run = next(run for run in Ledger().runs() if run.parameters["topics"] == 8)
+    released = dplda("fit", private, *FIT, "--prior", run.id)
+    assert f"(prior: run {run.id})" in released.out
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--prior", "public.jsonl"], "is a corpus, whose text is not protected. If it is public, say so with"),
+        (["--public-prior"], "--public-prior is about --prior, which is not given"),
+        (["--prior", "absent.jsonl", "--public-prior"], "absent.jsonl"),
+        (
+            ["--prior", "public.jsonl", "--public-prior", "--placement", "config2"],
+            "a prior is for the default placement",
+        ),
+        (["--prior", "public.jsonl", "--public-prior", "--topics", "auto"], "got topics=auto"),
+    ],
+)
+def test_what_cannot_be_a_prior_is_refused_before_anything_is_spent(
+    dplda, texts: tuple[Path, Path], given: list[str], message: str
+) -> None:
+    answer = dplda("fit", "private.jsonl", *FIT, *given)
+    assert answer.status == 2
+    assert message in answer.err
+    assert answer.out == ""
+    assert Ledger().runs() == []
+
+
+def test_a_model_that_is_not_private_is_no_prior(dplda, texts: tuple[Path, Path]) -> None:
+    dplda("budget", "grant", "other", "--unbounded")
+    simulated = dplda("fit", "public.jsonl", "--simulate", *FIT, "--epsilon", 20, "--out", "m", "--dataset", "other")
+    assert simulated.status == 0, simulated.err
+    answer = dplda("fit", "private.jsonl", *FIT, "--prior", "m", "--topics", 2)
+    assert answer.status == 2
+    assert "a model that is not private" in answer.err
+
+
+def test_a_prior_that_does_not_explain_the_texts_is_said_to_be(dplda, texts: tuple[Path, Path]) -> None:
+    words = [f"{a}{b}word" for a in "abcdefghij" for b in "klmnopqrst"]
+    strange = "".join(f'{{"text": "{" ".join(words[(7 * i + j) % 100] for j in range(9))}"}}\n' for i in range(400))
+    Path("strange.jsonl").write_text(strange)
+    given = ("--prior", "strange.jsonl", "--public-prior", "--epsilon", 20)
+    dplda("budget", "grant", "public", "--epsilon", 100, "--delta", 1e-5)
+    answer = dplda("fit", "public.jsonl", *FIT, *given)
+    assert answer.status == 0, answer.err
+    assert "The prior (public corpus strange) does not explain these texts: they were fitted without it." in answer.out
