@@ -26,6 +26,7 @@ from dplda.statistics.topic_proportions import MOST_GAIN
 # Least gain, in nats a token over the logarithm of the number of topics. Measured: 0.15 to 0.29 for 5 to 80 topics of
 # public text about the same things, at most 0.09 for other text (docs/benchmarks.md).
 _LEAST_GAIN = 0.14
+_DEVIATIONS = 3.0  # standard deviations of the noise by which the sum must exceed 0
 _SHARE_NORM = 1.0  # largest norm of a document's proportions
 _LEAST_WORDS = 2  # common words for each topic, below which the prior is about something else
 
@@ -39,7 +40,8 @@ def shares(public_vocabulary: bool) -> tuple[Share, ...]:
 def explains(gate: Gate, words: WordFrequencies, prior: PriorTopics, settings: FitSettings) -> bool:
     """Whether the topics of `prior` explain the documents; False, without a release, if it knows too few `words`.
 
-    One noisy sum decides by its sign: that of the documents' gains less the least gain.
+    One noisy sum decides, that of the documents' gains less the least gain: it must be above 0 by more than its noise,
+    because it is all noise if the documents hold none of the words.
     """
     known = set(prior.words)
     common = [index for index, word in enumerate(words.words) if word in known]
@@ -50,7 +52,8 @@ def explains(gate: Gate, words: WordFrequencies, prior: PriorTopics, settings: F
     reference = frequencies / frequencies.sum() * len(prior) ** _LEAST_GAIN
     gate.use_words(names)
     contribution = statistics.likelihood_gain(prior.over(names), settings.model.alpha0 / len(prior), reference)
-    return float(gate.release(Stage.PRIOR_GAIN, contribution, MOST_GAIN).total[0, 0]) > 0
+    answer = gate.release(Stage.PRIOR_GAIN, contribution, MOST_GAIN)
+    return float(answer.total[0, 0]) > _DEVIATIONS * answer.std
 
 
 def choose_topics(
