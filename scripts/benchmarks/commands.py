@@ -23,6 +23,7 @@ CORPORA = ("imdb", "news", "medical", "synthetic")
 SYSTEMS = ("dplda", "variational", "tomotopy", "gensim", "random")
 PEERS = ("dplda", "dplda-exposed", "tomotopy", "tensorly")
 ATTACKED = ("tomotopy", "dplda, no noise", "dplda, epsilon 8", "dplda, epsilon 1")
+PRIOR_CASES = ("few-posts", "medical", "posts", "reviews")
 AUDITED = ("mechanisms", "placements", "broken", "published")
 
 
@@ -152,6 +153,23 @@ def utility(results: Path, draw: Path | None, **options: Any) -> None:
     files = {name: options.pop(name) for name in CORPORA if name != "synthetic"}
     options["corpora"] = options["corpora"] or [name for name in CORPORA if files.get(name, True)]
     module.measure(results, module.Options(**options, files=files))
+
+
+@cli.command()
+@file_option("--imdb", "Film reviews (.jsonl.gz with a `text`).", required=True)
+@file_option("--news", "20 newsgroups (tar archive).", required=True)
+@file_option("--medical", "Medical abstracts (.jsonl.gz with a `text`).", required=True)
+@choices("--case", "cases", PRIOR_CASES, "Private text and the public text of its prior.")
+@list_option("--epsilons", "0.5,1,2,4,8,none", epsilon_or_none, "Budgets; 'none' is no noise.")
+@option("--seeds", 5, "Runs of each.")
+def prior(cases: tuple[str, ...], epsilons: list[float | None], seeds: int, **files: Path) -> None:
+    """Topic quality with prior topics and without, on small and large text, beside tomotopy.
+
+    Noise is simulated. About ten minutes for all.
+    """
+    from benchmarks.prior import Files, measure
+
+    measure(Files(**files), cases, epsilons, seeds)
 
 
 @cli.command()

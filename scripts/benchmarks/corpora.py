@@ -7,6 +7,7 @@ none of scikit-learn's English stop words, in at most a tenth of the documents; 
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import sys
 import tarfile
@@ -48,19 +49,25 @@ def lines(path: Path, half: str = "all") -> Case:
 
     The even documents are for tuning, the odd ones for reporting; the words are those of all documents.
     """
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        counts, words = count_words(json.loads(line)["text"] for line in file)
+    counts, words = count_words(texts(path))
     rows = {"tune": slice(0, None, 2), "report": slice(1, None, 2), "all": slice(None)}[half]
     return Case(counts[rows], words, n_topics=20)
 
 
+def texts(path: Path, most: int | None = None) -> list[str]:
+    """The texts of compressed JSON lines, the first `most` of them."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return [json.loads(line)["text"] for line in itertools.islice(file, most)]
+
+
 def newsgroups(path: Path) -> Case:
     """20 newsgroups from its tar archive, one message a file, without the messages' headers."""
-    counts, words = count_words(_messages(path))
+    counts, words = count_words(messages(path))
     return Case(counts, words, n_topics=20)
 
 
-def _messages(path: Path) -> Iterator[str]:
+def messages(path: Path) -> Iterator[str]:
+    """The messages of 20 newsgroups without their headers."""
     with tarfile.open(path) as archive:
         for member in archive:
             if (file := archive.extractfile(member)) is not None:

@@ -1,0 +1,138 @@
+"""What prior topics from public text do for private text: NPMI with them and without, beside Gibbs sampling."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
+
+import dplda
+from benchmarks import corpora, systems
+from benchmarks.tables import Table
+from benchmarks.utility import DELTA
+from dplda.errors import NoisyTopicsWarning
+from dplda.evaluation.topic_quality import diversity, npmi, on_words
+from dplda.prior_topics import PriorTopics
+
+PUBLIC_REVIEWS = 20_000  # reviews among the public text
+
+
+@dataclass(frozen=True)
+class Files:
+    """The raw files of the real corpora."""
+
+    news: Path
+    imdb: Path
+    medical: Path
+
+
+@dataclass(frozen=True, eq=False)
+class PriorCase:
+    """Private and public counts (n_documents, n_words) over the same words, and the number of topics."""
+
+    private: sparse.csr_matrix
+    public: sparse.csr_matrix
+    words: list[str]
+    n_topics: int
+
+
+def few_posts(files: Files) -> PriorCase:
+    """2,000 posts of 20 newsgroups; public: the other posts, and reviews."""
+    posts = _posts(files)
+    return _case(posts[:2000], [*posts[2000:], *corpora.texts(files.imdb, PUBLIC_REVIEWS)], 20)
+
+
+def abstracts(files: Files) -> PriorCase:
+    """Medical abstracts; public: posts and reviews, which are about something else."""
+    return _case(corpora.texts(files.medical), [*_posts(files), *corpora.texts(files.imdb, PUBLIC_REVIEWS)], 10)
+
+
+def posts(files: Files) -> PriorCase:
+    """All posts of 20 newsgroups; public: reviews, which are about something else."""
+    return _case(_posts(files), corpora.texts(files.imdb), 20)
+
+
+def reviews(files: Files) -> PriorCase:
+    """Film reviews; public: posts, which are about something else."""
+    return _case(corpora.texts(files.imdb), _posts(files), 20)
+
+
+CASES: dict[str, Callable[[Files], PriorCase]] = {
+    "few-posts": few_posts,
+    "medical": abstracts,
+    "posts": posts,
+    "reviews": reviews,
+}
+
+
+def measure(files: Files, cases: Sequence[str], epsilons: Sequence[float | None], seeds: int) -> None:
+    """Print a row for each case and epsilon, means over `seeds` fits with simulated noise."""
+    columns = ("corpus", "epsilon", "with prior", "diversity", "used", "seconds", "without", "diversity", "seconds")
+    table = Table(*columns)
+    for name in cases:
+        case = CASES[name](files)
+        corpus = dplda.Corpus.from_counts(case.private, case.words, public_vocabulary=True)
+        public = dplda.Corpus.from_counts(case.public, case.words, public_vocabulary=True, name="public")
+        start = time.perf_counter()
+        prior = dplda.public_prior(public)
+        prepared = time.perf_counter() - start
+        for epsilon in epsilons:
+            cells = [
+                np.mean([_one(corpus, case, epsilon, seed, chosen) for seed in range(seeds)], axis=0)
+                for chosen in (prior, None)
+            ]
+            (npmi_with, diversity_with, used, seconds_with), (npmi_without, diversity_without, _, seconds) = cells
+            table.row(
+                name,
+                "none" if epsilon is None else f"{epsilon:g}",
+                f"{npmi_with:.3f}",
+                f"{diversity_with:.2f}",
+                f"{used:.0%}",
+                f"{seconds_with:.2f}",
+                f"{npmi_without:.3f}",
+                f"{diversity_without:.2f}",
+                f"{seconds:.2f}",
+            )
+        gibbs = systems.tomotopy_topics(case.private, case.n_topics, 0)
+        print(
+            f"\n{name}: {case.private.shape[0]} private and {case.public.shape[0]} public documents; tomotopy, not "
+            f"private: {npmi(gibbs, case.private).mean():.3f}; {len(prior)} prior topics in {prepared:.0f} s.\n"
+        )
+
+
+def _one(
+    corpus: dplda.Corpus, case: PriorCase, epsilon: float | None, seed: int, prior: PriorTopics | None
+) -> tuple[float, float, bool, float]:
+    """NPMI, diversity, whether the prior was used, and the seconds of one fit."""
+    settings = {"placement": "none"} if epsilon is None else {"epsilon": epsilon, "delta": DELTA}
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoisyTopicsWarning)
+        model = dplda.fit(corpus, n_topics=case.n_topics, ledger=False, simulate_seed=seed, prior=prior, **settings)
+    seconds = time.perf_counter() - start
+    topics = on_words(model.topics, model.vocabulary, case.words)
+    used = bool(model.parameters.get("prior_used", False))
+    return float(npmi(topics, case.private).mean()), diversity(topics), used, seconds
+
+
+def _posts(files: Files) -> list[str]:
+    """The posts in an order that does not depend on their group."""
+    found = list(corpora.messages(files.news))
+    return [found[index] for index in np.random.default_rng(5).permutation(len(found))]
+
+
+def _case(private: Sequence[str], public: Sequence[str], n_topics: int) -> PriorCase:
+    """Counts of the 2,000 most frequent words in at least five private documents and in at most a tenth of them."""
+    rule = {"token_pattern": corpora.LETTERS}
+    vectorizer = CountVectorizer(
+        stop_words="english", min_df=5, max_df=corpora.MOST_DOCUMENTS, max_features=corpora.N_WORDS, **rule
+    )
+    counts = vectorizer.fit_transform(private).tocsr()
+    words = [str(word) for word in vectorizer.get_feature_names_out()]
+    return PriorCase(counts, CountVectorizer(vocabulary=words, **rule).transform(public).tocsr(), words, n_topics)
