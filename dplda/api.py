@@ -59,6 +59,7 @@ def fit(
     alpha0: float = DEFAULTS.model.alpha0,
     split: Mapping[str, float] | None = None,
     prior: PriorTopics | None = None,
+    seed_words: Mapping[str, Sequence[str]] | None = None,
     out: str | Path | None = None,
     models: str | Path | None = None,
     progress: Progress | None = None,
@@ -68,6 +69,7 @@ def fit(
 
     `epsilon` is in nats, for the whole run; `vocabulary` is a public word list (None: chosen privately and charged);
     `prior` holds topics that are public or released, from which the run starts if they explain the documents;
+    `seed_words` maps names of topics to public words that guide them;
     `split` maps each edge (a place where the placement adds noise, such as ``e8``; docs/placements.md) to its share of
     the budget; `simulate_seed` makes the noise reproducible and the run not private. The model is saved in `out`, or in
     ``models/<run>`` if `models` is set. `seconds` receives the time of each stage; times are private and must stay on
@@ -103,6 +105,7 @@ def fit(
         scheduler=scheduler,
         device=device,
         prior=prior,
+        seed_words=None if seed_words is None else {name: tuple(words) for name, words in seed_words.items()},
     )
     request = Request(corpus, settings, dataset or corpus.name or UNNAMED)
     ledger = Ledger() if ledger is None else ledger

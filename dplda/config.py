@@ -96,7 +96,8 @@ class ModelSettings:
     `topics` is a number or ``"auto"`` (chosen from released eigenvalues alone); `alpha0` is the sum of the LDA prior's
     parameters; `split` maps each edge (a place where the placement adds noise, such as ``e8``) to its share of the
     budget (positive, summing to one; None: the placement's default); `calibration` is ``"sound"`` (proven noise) or
-    ``"published"`` (the noise that DeCarolis et al. 2020 print, which is not proven private).
+    ``"published"`` (the noise that DeCarolis et al. 2020 print, which is not proven private); `seed_words` maps names
+    of topics to public words that guide them (docs/guided-topics.md).
     """
 
     topics: int | Literal["auto"] = 20
@@ -104,6 +105,7 @@ class ModelSettings:
     placement: str = PLACEMENTS[0]
     calibration: str = SOUND
     split: Mapping[str, float] | None = None
+    seed_words: Mapping[str, tuple[str, ...]] | None = None
 
     def __post_init__(self) -> None:
         _check_ranges(self, topics="auto")
@@ -111,6 +113,27 @@ class ModelSettings:
         check_choice("calibration", self.calibration, CALIBRATIONS)
         if self.split is not None:
             _check_split(self.split)
+        if self.seed_words is not None:
+            self._check_seed_words(self.seed_words)
+
+    def _check_seed_words(self, seed_words: Mapping[str, tuple[str, ...]]) -> None:
+        if self.placement not in (PLACEMENTS[0], NO_NOISE):
+            raise InputError(f"seed words are for the default placement, not for {self.placement}. Leave one out.")
+        if self.topics == "auto" or int(self.topics) < len(seed_words):
+            raise InputError(
+                f"seed words for {len(seed_words)} topics need a number of topics of at least {len(seed_words)}, "
+                f"got topics={self.topics}."
+            )
+        listed = [word for words in seed_words.values() for word in words]
+        if not all(seed_words.values()) or not all(seed_words):
+            raise InputError("seed words must be a name and at least one word for each topic.")
+        if twice := sorted({word for word in listed if listed.count(word) > 1}):
+            raise InputError(f"the seed word {twice[0]!r} is listed twice. Give each word to one topic, once.")
+
+    @property
+    def guiding_words(self) -> tuple[str, ...]:
+        """All seed words."""
+        return tuple(word for words in (self.seed_words or {}).values() for word in words)
 
     @property
     def least_words(self) -> int:

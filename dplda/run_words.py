@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dplda.accounting.events import Event
 from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
@@ -53,11 +55,18 @@ def find_words(
         _require_documents(settings, events, documents, unit)
     released = gate.choose_words()
     _refuse_other_language(released, reading)
-    modelled = modelled_words(released, settings)
+    modelled = _with_seed_words(modelled_words(released, settings), released, settings)
     gate.use_words(modelled.words)
     limit = frequency_limit(released.frequencies, settings)
     frequent = [word for word, share in zip(released.words, released.frequencies, strict=True) if share > limit]
     return RunWords(documents, modelled, {**facts, "frequency_limit": limit, "frequent_words": frequent})
+
+
+def _with_seed_words(modelled: WordFrequencies, released: WordFrequencies, settings: FitSettings) -> WordFrequencies:
+    """The `modelled` words and the public seed words that were not released; their frequency is taken as the noise."""
+    more = [word for word in settings.model.guiding_words if word not in set(released.words)]
+    frequencies = np.concatenate([modelled.frequencies, np.full(len(more), released.std)])
+    return WordFrequencies((*modelled.words, *more), frequencies, modelled.std)
 
 
 def _require_documents(settings: FitSettings, events: Sequence[Event], documents: float, unit: str) -> None:

@@ -33,6 +33,7 @@ from dplda.cli.options import (
     quiet_option,
     read,
     reading_options,
+    seed_words_option,
     topics_option,
     vocabulary_option,
 )
@@ -40,6 +41,7 @@ from dplda.cli.topics_command import show_topics, topics_json
 from dplda.config import CALIBRATIONS, DEFAULTS, DEVICES, ENGINES, PLACEMENTS, FitSettings
 from dplda.errors import NoisyTopicsWarning
 from dplda.progress import NoProgress
+from dplda.readers.word_lists import read_seed_words
 
 if TYPE_CHECKING:
     from dplda.api import Request
@@ -101,6 +103,7 @@ def _edge_parts(value: str) -> dict[str, float]:
 @vocabulary_option
 @prior_option
 @public_prior_option
+@seed_words_option
 @learning_options
 @click.option(
     "--engine",
@@ -150,6 +153,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
                 source,
                 **{name: options[name] for name in _FIT_OPTIONS},
                 vocabulary=words,
+                seed_words=_seed_words(options),
                 prior=find_prior(options, words, ledger_path, progress),
                 models=None if options["out"] else MODELS,
                 ledger=ledger,
@@ -179,6 +183,7 @@ def _dry_run(
         topics=options["n_topics"],
         words=None if words is None else tuple(words),
         simulate_seed=seed,
+        seed_words=_seed_words(options),
         prior=find_prior(options, words, ledger_path, NoProgress()),
     )
     report = examine(corpus, options, _other_words(), any_unit=options["unit"] is None)
@@ -216,6 +221,11 @@ def _other_words() -> list[str]:
         text = ",".join(f"{edge}={part}" for edge, part in value.items()) if isinstance(value, dict) else str(value)
         words += [parameter.opts[0]] if value is True else [parameter.opts[0], text]
     return words
+
+
+def _seed_words(options: dict[str, Any]) -> dict[str, tuple[str, ...]] | None:
+    file = options["seed_words"]
+    return None if file is None else read_seed_words(file)
 
 
 def _seed(options: dict[str, Any]) -> int | None:

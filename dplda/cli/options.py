@@ -43,7 +43,8 @@ _GROUPS = (_DATA, "Topics", "Privacy", "Where it runs", "Output", _OTHER, _EXPER
 _GROUP_OF = {
     **dict.fromkeys(("synthetic", "public"), _DATA),
     **dict.fromkeys(
-        ("n_topics", "prior", "public_prior", "vocabulary", "max_vocabulary", "max_document_frequency"), "Topics"
+        ("n_topics", "prior", "public_prior", "seed_words", "vocabulary", "max_vocabulary", "max_document_frequency"),
+        "Topics",
     ),
     **dict.fromkeys(("epsilon", "epsilons", "delta", "adjacency", "dataset", "unit", "ledger_path", "yes"), "Privacy"),
     **dict.fromkeys(("engine", "scheduler", "device"), "Where it runs"),
@@ -94,6 +95,12 @@ prior_option = click.option(
     "--prior",
     metavar="PATH|RUN",
     help="Known topics to choose from: a corpus of public text about the same things, or a saved model.",
+)
+seed_words_option = click.option(
+    "--seed-words",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Words that guide topics: YAML or JSON that maps a name to a list of words.",
 )
 public_prior_option = click.option(
     "--public-prior", is_flag=True, help="Declare that what --prior was learned from is public: it is not protected."

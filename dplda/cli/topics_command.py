@@ -46,6 +46,7 @@ def topics_json(model: TopicModel, top: int = 10) -> list[dict[str, Any]]:
     numbered = enumerate(zip(verdicts, model.prevalence, model.top_words(top), strict=True))
     return [
         {"topic": n, "verdict": verdict, "prevalence": float(share), "words": [list(pair) for pair in words]}
+        | ({"name": model.topic_names[n]} if n in model.topic_names else {})
         for n, (verdict, share, words) in numbered
     ]
 
@@ -56,7 +57,12 @@ def show_topics(model: TopicModel, top: int = 10, *, noise: bool = False) -> Non
     listed = [t for t in every if noise or t["verdict"] != "noise"]
     words = model.relevant_words(top)
     rows = (
-        (t["topic"], t["verdict"] or "–", f"{t['prevalence']:.1%}", " ".join(word for word, _ in words[t["topic"]]))
+        (
+            f"{t['topic']} {model.topic_names.get(t['topic'], '')}".strip(),
+            t["verdict"] or "–",
+            f"{t['prevalence']:.1%}",
+            " ".join(word for word, _ in words[t["topic"]]),
+        )
         for t in listed
     )
     if listed:

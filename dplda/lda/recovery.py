@@ -117,14 +117,17 @@ def supported_words(words: WordFrequencies, documents: float, settings: FitSetti
     """The most frequent of `words`, as many as stand out from the noise of a run over `documents` units, in order.
 
     A word in few documents adds noise and no topic: the quality of topics is best with a number of words proportional
-    to documents * mu / topics, for the GDP parameter mu of the run (docs/benchmarks.md). All words without noise.
+    to documents * mu / topics, for the GDP parameter mu of the run (docs/benchmarks.md). All words without noise, and
+    always the seed words.
     """
     if settings.model.placement == NO_NOISE:
         return words
     topics = DEFAULTS.model.topics if settings.model.topics == "auto" else int(settings.model.topics)
     signal = documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta) / int(topics)
     most = math.ceil(max(_LEAST_PER_TOPIC * int(topics), _WORDS_PER_SIGNAL * signal))
-    kept = np.sort(np.argsort(-words.frequencies, kind="stable")[:most])
+    guiding = set(settings.model.guiding_words)
+    always = [index for index, word in enumerate(words.words) if word in guiding]
+    kept = np.union1d(np.argsort(-words.frequencies, kind="stable")[:most], always).astype(np.int64)
     return WordFrequencies(tuple(words.words[i] for i in kept), words.frequencies[kept], words.std)
 
 
@@ -214,12 +217,14 @@ def by_prevalence(
     documents: float,
     facts: Mapping[str, Any] | None = None,
     verdicts: Sequence[str] = (),
+    names: Sequence[str] = (),
 ) -> Learned:
     """Topics given as columns (n_words, k) on the simplex, in descending order of `prevalence` (k,).
 
-    `documents` is the released number of units, or a lower bound on it. `verdicts` (k,) are reordered with the topics
-    and added to the `facts`; empty if there are none.
+    `documents` is the released number of units, or a lower bound on it. `verdicts` (k,) and
+    `names` (k,) are reordered with the topics and added to the `facts`; empty if there are none.
     """
     order = np.argsort(-prevalence, kind="stable")
-    ordered = {"verdicts": [verdicts[topic] for topic in order]} if verdicts else {}
+    listed = {"verdicts": verdicts, "topic_names": names}
+    ordered = {fact: [values[topic] for topic in order] for fact, values in listed.items() if values}
     return Learned(topics.T[order], prevalence[order], documents, {**(facts or {}), **ordered})

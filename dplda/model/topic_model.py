@@ -78,6 +78,14 @@ class TopicModel:
         return tuple(given)
 
     @property
+    def topic_names(self) -> dict[int, str]:
+        """The names of guided topics, by their number; empty if the run was given no seed words."""
+        given = self.parameters.get("topic_names")
+        if not isinstance(given, list) or len(given) != len(self.topics):
+            return {}
+        return {topic: name for topic, name in enumerate(given) if isinstance(name, str) and name}
+
+    @property
     def listed_topics(self) -> list[int]:
         """The numbers of the topics to show: those whose verdict is not ``"noise"``, or all if there is no other."""
         kept = [topic for topic, verdict in enumerate(self.verdicts) if verdict != "noise"]

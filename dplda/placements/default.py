@@ -29,6 +29,7 @@ from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage, clip_of
 from dplda.config import NO_NOISE, FitSettings
 from dplda.lda import verdicts
+from dplda.lda.guided import Guide, guide
 from dplda.lda.recovery import (
     Learned,
     Whitening,
@@ -136,14 +137,18 @@ def learn(
 
     frequencies = _proportions(m / s)
     start = _started(topics, frequencies)
+    guided = guide(settings.model.seed_words or {}, words.words, frequencies, start)
+    start = guided.started(start)
     exact = settings.model.placement == NO_NOISE and documents < _FEW_DOCUMENTS * k**2
-    refined = _refine(
-        release, start, alpha0 / k, frequencies, word_power(documents, k, settings), until_converged=exact
+    power = word_power(documents, k, settings)
+    refined = _refine(release, start, alpha0 / k, frequencies, power, guided, until_converged=exact)
+    judged = verdicts.of_refinement(
+        refined.counts / refined.counts.sum(axis=0), start, refined.agreement, refined.signal
     )
-    counts = refined.counts
-    learned, prevalence = counts / counts.sum(axis=0), counts.sum(axis=0) / counts.sum()
-    judged = verdicts.of_refinement(learned, start, refined.agreement, refined.signal)
-    return replace(by_prevalence(learned, prevalence, documents, facts, judged), words=words.words)
+    counts = guided.counts(refined.counts)
+    sizes, names = counts.sum(axis=0), guided.names(tuple(settings.model.seed_words or ()), k)
+    learned = by_prevalence(counts / sizes, sizes / sizes.sum(), documents, facts, judged, names)
+    return replace(learned, words=words.words)
 
 
 def learn_from_prior(
@@ -231,6 +236,7 @@ def _refine(
     prior: float,
     frequencies: np.ndarray,
     power: float,
+    guided: Guide,
     *,
     until_converged: bool,
 ) -> Refined:
@@ -241,10 +247,11 @@ def _refine(
     scale = (frequencies + 1e-5) ** -power
     scale /= scale.mean()
 
-    def expected(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def unguided(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         answer = release(Stage.REFINE, statistics.expected_counts(weights, prior, scale), REFINE_QUANTILE)
         return answer.total / scale[:, None], answer.std / scale
 
+    expected = guided.pulled(unguided)
     if until_converged:
         return variational_rounds(expected, start, frequencies, EXACT_ROUNDS, memory=0.0, smoothing=_EXACT_SMOOTHING)
     return variational_rounds(expected, start, frequencies, REFINE_ROUNDS)

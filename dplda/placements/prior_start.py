@@ -11,6 +11,8 @@ ways have the run's guarantee (docs/privacy.md, T12).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from dplda import statistics
@@ -18,6 +20,7 @@ from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage
 from dplda.config import FitSettings
 from dplda.lda import verdicts
+from dplda.lda.guided import PULL, seed_distributions
 from dplda.lda.recovery import Learned, by_prevalence
 from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.prior_topics import PriorTopics
@@ -71,16 +74,33 @@ def choose_topics(
     assert prior is not None
     gate.use_words(words)
     topics, wanted = prior.over(words), int(settings.model.topics)
-    left, total, precision = np.arange(len(prior)), np.zeros(len(prior)), 0.0
+    seed_words = settings.model.seed_words or {}
+    topics = np.column_stack([_guided_topics(topics, seed_words, words), topics])
+    left, total, precision = np.arange(topics.shape[1]), np.zeros(topics.shape[1]), 0.0
     for number, stage in enumerate(stages, 1):
         contribution = statistics.topic_proportions(topics[:, left], settings.model.alpha0 / len(left))
         answer = gate.release(stage, contribution, _SHARE_NORM)
         weight = 1 / answer.std**2 if answer.std else 1.0
         total[left] += weight * answer.total[0]
         precision += weight
-        keep = round(len(prior) * (wanted / len(prior)) ** (number / len(stages)))
-        left = left[np.argsort(-total[left], kind="stable")[: max(keep, wanted)]]
+        keep = round(len(total) * (wanted / len(total)) ** (number / len(stages)))
+        ranked = np.where(left < len(seed_words), np.inf, total[left])  # guided topics stay
+        left = np.sort(left[np.argsort(-ranked, kind="stable")[: max(keep, wanted)]])
     held, std = total[left] / precision, precision**-0.5 if answer.std else 0.0
     shares = np.maximum(held, max(std, 1e-9))
-    judged = verdicts.of_columns(held[None], std)
-    return by_prevalence(topics[:, left], shares / shares.sum(), documents, verdicts=judged)
+    judged, given = verdicts.of_columns(held[None], std), list(seed_words)
+    names = [given[topic] if topic < len(given) else "" for topic in left] if given else []
+    return by_prevalence(topics[:, left], shares / shares.sum(), documents, verdicts=judged, names=names)
+
+
+def _guided_topics(topics: np.ndarray, seed_words: Mapping[str, Sequence[str]], words: tuple[str, ...]) -> np.ndarray:
+    """A topic for each list of seed words, (n_words, n_guided): prior `topics` (n_words, a) mixed, and the words.
+
+    A prior topic weighs as the square of the mean lift that it gives to the words of the list.
+    """
+    frequencies = topics.mean(axis=1)
+    seeds = seed_distributions(seed_words, words, frequencies)
+    held = seeds > 0
+    weights = (held.T @ (topics / frequencies[:, None]) / np.maximum(held.sum(axis=0), 1)[:, None]) ** 2
+    mixtures = topics @ (weights / weights.sum(axis=1, keepdims=True)).T
+    return np.asarray((1 - PULL) * mixtures + PULL * seeds)

@@ -10,6 +10,9 @@ from dplda.errors import InputError
 from dplda.readers.files import COMPRESSIONS, text_lines, without_compression
 from dplda.readers.records import Defect
 
+_LARGEST = 1 << 20  # characters of a file of seed words
+_SEED_WORDS = "Write a line for each topic, such as: space: [orbit, launch, satellite]"
+
 
 def read_word_list(path: Path) -> list[str]:
     """The words of `path`, one per line; blank lines and surrounding space are ignored. Raises `InputError`."""
@@ -21,6 +24,26 @@ def read_word_list(path: Path) -> list[str]:
     if not words:
         raise InputError(f"{path} holds no words. Write one word a line.")
     return words
+
+
+def read_seed_words(path: Path) -> dict[str, tuple[str, ...]]:
+    """The words of each named topic in a YAML or JSON file, such as ``space: [orbit, launch]``.
+
+    Words and names lose surrounding space, and words become lower-case. Raises `InputError` for anything else.
+    """
+    import yaml  # slow to import
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = yaml.safe_load(file.read(_LARGEST))
+    except OSError as error:
+        raise InputError(f"cannot read the seed words in {path}: {error.strerror}.") from None
+    except (UnicodeDecodeError, yaml.YAMLError, RecursionError):
+        raise InputError(f"{path} is not YAML or JSON. {_SEED_WORDS}") from None
+    valid = isinstance(found, dict) and found and all(isinstance(words, list) and words for words in found.values())
+    if not valid or not all(isinstance(word, str) for words in found.values() for word in words):
+        raise InputError(f"{path} does not map names of topics to lists of words. {_SEED_WORDS}")
+    return {str(name).strip(): tuple(word.strip().lower() for word in words) for name, words in found.items()}
 
 
 def find_word_list(path: Path) -> Path | None:

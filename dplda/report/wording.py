@@ -31,7 +31,7 @@ class ShownTopics:
     """The topics of a run as its page shows them.
 
     `words` holds for each topic, shown or not, its `TopicModel.relevant_words`, with their probabilities; `names` the
-    names that the user gave.
+    names of guided topics, and those that the user gave.
     """
 
     words: Sequence[Sequence[tuple[str, float]]]
@@ -50,7 +50,7 @@ def shown_topics(models: Sequence[TopicModel], wording: Wording) -> list[ShownTo
     """The topics of each of `models` under `wording`. Raises `InputError` if the wording does not fit them."""
     _check_names(models, wording)
     _check_hidden(models, wording)
-    return [ShownTopics(_words(model, wording.hidden), wording.names) for model in models]
+    return [ShownTopics(_words(model, wording.hidden), {**model.topic_names, **wording.names}) for model in models]
 
 
 def _words(model: TopicModel, hidden: Sequence[str]) -> list[list[tuple[str, float]]]:
