@@ -28,10 +28,11 @@ from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.model.model_files import release_space, reserve_space
 from dplda.model.topic_model import TopicModel
-from dplda.placements import registry
+from dplda.placements import prior_start, registry
 from dplda.prior_topics import PriorTopics
 from dplda.progress import NoProgress, Progress
 from dplda.run_words import find_words
+from dplda.statistics import Statistic
 from dplda.store.fingerprint import fingerprint
 from dplda.store.sketches import Fingerprint
 
@@ -118,7 +119,7 @@ def fit(
         recorder = request.reserve(ledger, run)
         with (
             _abandoned_on_failure(request, recorder, ledger),
-            compiling(request.placement.statistics, here=is_local(running)) as wait_for_kernels,
+            compiling(request.statistics, here=is_local(running)) as wait_for_kernels,
         ):
             model = _learn(request, recorder, ledger, watch, running, wait_for_kernels)
             if folder is not None:
@@ -141,6 +142,11 @@ class Request:
 
     def __post_init__(self) -> None:
         model, privacy = self.settings.model, self.settings.privacy
+        if self.settings.prior is not None and self.settings.prior.places & self.corpus.places:
+            raise InputError(
+                "the prior was learned without noise from files of CORPUS: its topics would give them away. Give other "
+                "text that is public as the prior."
+            )
         placement = registry.find(model.placement, model.calibration)
         shares = placement.plan(self.settings)
         planned = exact_events(shares) if placement.reason else calibrate(shares, privacy.epsilon, privacy.delta)
@@ -152,6 +158,11 @@ class Request:
         """Why the run is not private; empty if it is."""
         simulated = f"{registry.NOT_PRIVATE}: simulated noise from a known seed"
         return self.placement.reason or (simulated if self.settings.privacy.simulate_seed is not None else "")
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The statistics that the run may release."""
+        return self.placement.statistics + (() if self.settings.prior is None else prior_start.STATISTICS)
 
     @property
     def model_bytes(self) -> int:

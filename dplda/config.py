@@ -189,6 +189,11 @@ class FitSettings:
             self._check_prior(self.prior)
 
     def _check_prior(self, prior: PriorTopics) -> None:
+        if not isinstance(prior, PriorTopics):
+            raise InputError(
+                f"prior must be PriorTopics, got {type(prior).__name__}. Make them: dplda.public_prior(corpus) from "
+                "public text, dplda.released_prior(model) from a private model."
+            )
         if self.model.placement not in (PLACEMENTS[0], NO_NOISE):
             raise InputError(f"a prior is for the default placement, not for {self.model.placement}. Leave one out.")
         if self.model.topics == "auto" or int(self.model.topics) > len(prior):

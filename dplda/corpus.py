@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import weakref
@@ -173,6 +174,17 @@ class Corpus:
     def is_text(self) -> bool:
         """Whether the documents are text, which the options about words apply to, and not counts or a store."""
         return isinstance(self._preparation, RawFiles) and bool(self.reading)
+
+    @property
+    def places(self) -> frozenset[str]:
+        """The real paths of the files and folders that hold the documents; empty for documents in memory. Public."""
+        found = [
+            *getattr(self._preparation, "paths", ()),
+            *getattr(getattr(self._preparation, "source", None), "files", ()),
+        ]
+        store = getattr(self._preparation, "store", None)
+        found += [store.path] if isinstance(store, CountStore) and store.path is not None else []
+        return frozenset(os.path.realpath(place) for place in found)
 
     @property
     def stopwords(self) -> tuple[str, ...]:

@@ -35,8 +35,9 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     documents whose budget is bounded; `ledger=False` uses no ledger.
 
     The parameters are those of `dplda.fit`; `n_components` is its `n_topics`. After fitting, `components_`
-    (n_components, n_features) holds the topics, one probability distribution over words per row; `prevalence_`
-    (n_components,) the share of each topic; `privacy_` the `PrivacyStatement`; and `model_` the `TopicModel`.
+    (n_components, n_features) holds the topics, one probability distribution over words per row, with 0 for words too
+    rare to be learned; `prevalence_` (n_components,) the share of each topic; `privacy_` the `PrivacyStatement`; and
+    `model_` the `TopicModel`.
     """
 
     def __init__(
@@ -88,7 +89,9 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             simulate_seed=self.simulate_seed,
             prior=self.prior,
         )
-        self.components_ = np.array(self.model_.topics)
+        self._learned = [words.index(word) for word in self.model_.vocabulary]
+        self.components_ = np.zeros((len(self.model_.topics), len(words)))
+        self.components_[:, self._learned] = self.model_.topics
         self.prevalence_ = np.array(self.model_.prevalence)
         self.privacy_ = self.model_.privacy
         return self
@@ -118,7 +121,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         bad = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[~(np.isfinite(rows.data) & (rows.data >= 0))]
         kept = np.repeat(~np.isin(np.arange(rows.shape[0]), bad), np.diff(rows.indptr))
         counted = sparse.csr_matrix((np.where(kept, rows.data, 0.0), rows.indices, rows.indptr), rows.shape)
-        return self.model_.transform(counted)
+        return self.model_.transform(counted[:, self._learned])
 
     @property
     def _n_features_out(self) -> int:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from dplda.errors import InputError
+
 _UNKNOWN = 1e-6  # probability, before normalisation, of a word that a prior topic lacks
+_TOLERANCE = 1e-6  # within which the probabilities of a topic sum to 1
+_MOST_TOPICS = 500  # as many as a run may have
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,13 +21,32 @@ class PriorTopics:
     """Known `topics` (n_topics, n_words) over `words`, each on the simplex; none is a function of private documents.
 
     `source` names where they come from: a public corpus, or the run that released them. `declared_public` is true if
-    only the user's word makes them public.
+    only the user's word makes them, or what they were chosen from, public. `guarantee` is that of the run that released
+    them, as JSON, and `places` are the real paths of the public files. Raises `InputError` for anything that is no
+    topics.
     """
 
     topics: np.ndarray
     words: tuple[str, ...]
     source: str
     declared_public: bool
+    guarantee: Mapping[str, Any] | None = None
+    places: frozenset[str] = field(default_factory=frozenset)
+
+    def __post_init__(self) -> None:
+        topics, words = np.array(self.topics, np.float64), tuple(self.words)
+        topics.flags.writeable = False
+        object.__setattr__(self, "topics", topics)
+        object.__setattr__(self, "words", words)
+        if not all(isinstance(word, str) and word for word in words) or len(set(words)) != len(words):
+            raise InputError("the words of a prior must be distinct, non-empty words.")
+        if topics.ndim != 2 or not 1 <= len(topics) <= _MOST_TOPICS or topics.shape[1] != len(words):
+            raise InputError(
+                f"a prior must have 1 to {_MOST_TOPICS} topics with a probability for each word, got an array of shape "
+                f"{topics.shape} for {len(words)} words."
+            )
+        if not (np.isfinite(topics).all() and (topics >= 0).all()) or np.abs(topics.sum(1) - 1).max() > _TOLERANCE:
+            raise InputError("the topics of a prior must be finite, nonnegative and sum to 1.")
 
     def __len__(self) -> int:
         return len(self.topics)
@@ -36,7 +60,7 @@ class PriorTopics:
 
     def to_json(self) -> dict[str, Any]:
         """What a run records about its prior; `digest` is a hash of the topics and their words."""
-        digest = hashlib.sha256(np.ascontiguousarray(self.topics, np.float64).tobytes())
+        digest = hashlib.sha256(self.topics.tobytes())
         digest.update("\n".join(self.words).encode())
         return {
             "source": self.source,
@@ -44,4 +68,5 @@ class PriorTopics:
             "words": len(self.words),
             "declared_public": self.declared_public,
             "digest": digest.hexdigest()[:16],
+            **({} if self.guarantee is None else {"guarantee": dict(self.guarantee)}),
         }

@@ -8,6 +8,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from dplda.api import fit
@@ -46,17 +48,29 @@ def public_prior(
             "Give more public text, or leave the prior out."
         )
     words = tuple(vocabulary) if vocabulary is not None else corpus.public_vocabulary
-    folder = cache_root(cache) / "priors" / _name(fingerprint(store, _KEY).code, words)
-    if not (folder / model_files.TEXT_FILE).is_file():
-        _keep(_fitted(corpus, words, n_topics, progress or NoProgress()), folder)
-    model = model_files.load(folder)
-    return PriorTopics(model.topics, tuple(model.vocabulary), f"public corpus {corpus.name or 'without a name'}", True)
+    name = _name(fingerprint(store, _KEY).code, words)
+    folder = cache_root(cache) / "priors" / name
+    model = _kept(folder, name)
+    if model is None:
+        model = _fitted(corpus, words, n_topics, progress or NoProgress())
+        model = replace(model, parameters=dict(model.parameters) | {"prior_cache": name})
+        _keep(model, folder)
+    source = f"public corpus {corpus.name or 'without a name'}"
+    return PriorTopics(model.topics, tuple(model.vocabulary), source, True, places=corpus.places)
 
 
 def _fitted(corpus: Corpus, words: Sequence[str] | None, n_topics: int, progress: Progress) -> TopicModel:
     """Topics of the public `corpus` without noise."""
     try:
-        return fit(corpus, vocabulary=words, n_topics=n_topics, placement=NO_NOISE, ledger=False, progress=progress)
+        return fit(
+            corpus,
+            vocabulary=words,
+            n_topics=n_topics,
+            placement=NO_NOISE,
+            ledger=False,
+            simulate_seed=0,
+            progress=progress,
+        )
     except UnsupportedByData:
         raise InputError(
             f"no {n_topics} prior topics can be learned from public corpus {corpus.name}: its documents share too few "
@@ -74,14 +88,34 @@ def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
             "the prior is a model that is not private, so that it must be public: its topics would carry what they "
             "were learned from into this run. If that text was public, say so with --public-prior."
         )
-    source = f"run {model.parameters.get('run', 'without a name')}"
-    return PriorTopics(model.topics, tuple(model.vocabulary), source, not model.privacy.sound)
+    run, earlier = model.parameters.get("run", "without a name"), model.parameters.get("prior") or {}
+    declared = bool(earlier.get("declared_public"))
+    chosen = f", from {earlier.get('source')}" if declared else ""
+    return PriorTopics(
+        model.topics,
+        tuple(model.vocabulary),
+        f"run {run}{chosen}",
+        declared or not model.privacy.sound,
+        guarantee={name: value for name, value in model.privacy.to_json().items() if name != "events"},
+    )
 
 
 def _name(documents: str, words: Sequence[str] | None) -> str:
     """The name of a prior's folder, from a code of the `documents` that it is fitted to, the words and `_VERSION`."""
     text = json.dumps([_VERSION, documents, words, MOST_TOPICS, DOCUMENTS_PER_TOPIC])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _kept(folder: Path, name: str) -> TopicModel | None:
+    """The model in `folder`; None if there is none, or none that is whole and of this `name`, which is then removed."""
+    try:
+        model = model_files.load(folder)
+    except InputError:
+        model = None
+    if model is not None and model.parameters.get("prior_cache") == name:
+        return model
+    shutil.rmtree(folder, ignore_errors=True)
+    return None
 
 
 def _keep(model: TopicModel, folder: Path) -> None:
@@ -95,9 +129,7 @@ def _keep(model: TopicModel, folder: Path) -> None:
         ) from None
     try:
         model.save(made)
-        os.replace(made, folder)
-    except OSError:
-        if not (folder / model_files.TEXT_FILE).is_file():
-            raise
+        with suppress(OSError):
+            os.replace(made, folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)

@@ -152,3 +152,14 @@ def test_few_rows_that_are_no_counts_do_not_stop_a_run():
     with pytest.raises(InputError, match="Most rows"):
         Corpus.from_counts(counts, list("abcd"))
     assert Corpus.from_counts(counts, list("abcd"), refuse_weights=False).open().defects == {"BAD_COUNT": 6}
+
+
+def test_words_too_rare_to_be_learned_have_no_share_in_any_topic():
+    counts, *_ = synthetic(200, 300, 3, mean_length=40, seed=0)
+    found = PrivateLDA(3, epsilon=1.0, simulate_seed=0, ledger=False).fit(counts)
+    learned = found.components_.sum(axis=0) > 0
+    assert found.components_.shape == (3, 300)
+    assert learned.sum() == len(found.model_.vocabulary) < 300
+    np.testing.assert_allclose(found.components_.sum(axis=1), 1)
+    shares = found.transform(counts)
+    np.testing.assert_allclose(shares, found.model_.transform(counts[:, learned]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -67,4 +69,48 @@ def test_a_private_release_is_a_prior_and_a_model_that_is_not_private_must_be_pu
     prior = dplda.released_prior(released)
     assert not prior.declared_public
     assert prior.source == f"run {model.parameters['run']}"
+    assert prior.to_json()["guarantee"]["epsilon"] == 2.0
     assert np.array_equal(prior.topics, model.topics)
+
+
+def test_a_declaration_is_passed_on_from_prior_to_prior(tmp_path):
+    prior = dplda.public_prior(corpus(), WORDS, cache=tmp_path)
+    model = dplda.fit(corpus(), n_topics=4, epsilon=4.0, simulate_seed=0, ledger=False, prior=prior)
+    released = replace(model, privacy=replace(model.privacy, sound=True, epsilon=4.0, reason=""))
+    again = dplda.released_prior(released)
+    assert again.declared_public
+    assert again.source.endswith(", from public corpus public text")
+
+
+@pytest.mark.parametrize("damage", ["model.json removed", "model.json cut", "another prior"])
+def test_a_damaged_cache_is_made_again(tmp_path, damage):
+    first = dplda.public_prior(corpus(), WORDS, cache=tmp_path)
+    (folder,) = (tmp_path / "priors").iterdir()
+    file = folder / "model.json"
+    match damage:
+        case "model.json removed":
+            file.unlink()
+        case "model.json cut":
+            file.write_bytes(file.read_bytes()[:100])
+        case _:
+            other = dplda.fit(corpus(), vocabulary=WORDS, n_topics=2, placement="none", ledger=False)
+            shutil.rmtree(folder)
+            other.save(folder)
+    assert dplda.public_prior(corpus(), WORDS, cache=tmp_path).to_json() == first.to_json()
+    assert len(list((tmp_path / "priors").iterdir())) == 1
+
+
+def test_files_of_the_corpus_cannot_be_its_public_prior(tmp_path, monkeypatch):
+    monkeypatch.setenv("DPLDA_CACHE", str(tmp_path / "cache"))
+    lines = [" ".join(f"word{chr(97 + w % 26)}{chr(97 + w // 26)}" for w in row.indices) for row in COUNTS]
+    (tmp_path / "private").mkdir()
+    for n in range(60):
+        (tmp_path / "private" / f"{n}.txt").write_text(lines[n])
+    (tmp_path / "one").symlink_to(tmp_path / "private" / "7.txt")
+    read = {"tokenizer": "fast"}
+    private = dplda.read_corpus(tmp_path / "private", **read)
+    prior = dplda.public_prior(dplda.read_corpus(tmp_path / "private", **read))
+    with pytest.raises(InputError, match="learned without noise from files of CORPUS"):
+        dplda.fit(private, n_topics=2, simulate_seed=0, ledger=False, prior=prior)
+    assert os.path.realpath(tmp_path / "one") in prior.places
+    assert dplda.Corpus.from_counts(COUNTS, WORDS).places == frozenset()

@@ -289,12 +289,15 @@ def _about_prior(model: TopicModel) -> str:
 def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     """Print the guarantee, the topics and the remaining budget as readable text."""
     statement = model.privacy
-    vocabulary = "; the word list is assumed to be public" if model.parameters.get("vocabulary") == "public" else ""
+    assumed = ["the word list"] if model.parameters.get("vocabulary") == "public" else []
+    assumed += ["the prior"] if (model.parameters.get("prior") or {}).get("declared_public") else []
+    are = "is" if len(assumed) == 1 else "are"
+    public = f"; {' and '.join(assumed)} {are} assumed to be public" if assumed else ""
     changed = "added or removed" if statement.adjacency == "add-remove" else "replaced"
     if statement.sound:
         say(
             f"These topics are (epsilon {at_least(statement.epsilon)}, delta {statement.delta:g})-differentially "
-            f"private for one {statement.unit}, {changed}{vocabulary}.",
+            f"private for one {statement.unit}, {changed}{public}.",
             style="green",
         )
     else:

@@ -24,7 +24,9 @@ from dplda.lda.guided import PULL, seed_distributions
 from dplda.lda.recovery import Learned, by_prevalence
 from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.prior_topics import PriorTopics
-from dplda.statistics.topic_proportions import MOST_GAIN
+from dplda.statistics.topic_proportions import LIKELIHOOD_GAIN, MOST_GAIN, TOPIC_PROPORTIONS
+
+STATISTICS = LIKELIHOOD_GAIN, TOPIC_PROPORTIONS
 
 # Least gain, in nats a token over the logarithm of the number of topics. Measured: 0.15 to 0.29 for 5 to 80 topics of
 # public text about the same things, at most 0.09 for other text (docs/benchmarks.md).

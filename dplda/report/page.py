@@ -135,12 +135,24 @@ def _run_section(
         "mu": number(attack_bounds.noise(privacy)[0]),
         "rarest": promise.rarest(privacy),
         "public_words": model.parameters.get("vocabulary") == "public",
+        "prior": _prior(model.parameters),
         "pictures": {p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix)},
         "topics": _cards(model, topics),
         "edges": _edges(model.parameters),
         "verdicts": _counted(model.verdicts),
         "hidden": len(model.topics) - len(model.listed_topics),
         "settings": _settings(model.parameters, promise.settings_name(privacy)),
+    }
+
+
+def _prior(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The source of the run's prior topics, whether they are its topics, and who protects them; no source without."""
+    prior = parameters.get("prior")
+    prior = prior if isinstance(prior, dict) else {}
+    return {
+        "source": shown(str(prior.get("source", ""))),
+        "used": parameters.get("prior_used") is True,
+        "public": prior.get("declared_public") is True,
     }
 
 

@@ -35,7 +35,8 @@ def _proportions(words, counts, first, last, length, scale, matrix, shape, room,
     gamma, _, _, _, _ = _fitted(words, counts, first, last, length, matrix, shape, room)
     clear(out, 0, row)
     for z in range(np.uint64(k)):
-        out[z] = (gamma[z] - alpha) / np.float32(length)
+        share = (gamma[z] - alpha) / np.float32(length)
+        out[z] = np.float32(0.0) if share < 0 else share  # nan stays nan
 
 
 TOPIC_PROPORTIONS = Statistic(
@@ -78,8 +79,8 @@ LIKELIHOOD_GAIN = Statistic(
 def topic_proportions(topics: np.ndarray, alpha: float) -> Contribution:
     """(vii): the share of a unit's tokens that each of the `topics` (n_words, k) explains, sum of shape (1, k).
 
-    The shares are nonnegative and sum to at most one, so that their norm is at most 1. `alpha` is the document prior of
-    each topic.
+    The shares are nonnegative whatever the topics are, and sum to one, so that their norm is at most 1. `alpha` is the
+    document prior of each topic.
     """
     topics = as_float32(topics)
     n_words, k = topics.shape

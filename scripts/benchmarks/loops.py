@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.corpora import read_counts
 from benchmarks.measuring import in_turns, median_cores
-from benchmarks.systems import dplda_model
+from benchmarks.systems import dplda_topics
 from benchmarks.tables import Table
 from dplda.numerics.lattice import FAST
 from dplda.numerics.loops import UNROLLED, aligned, padded
@@ -37,7 +37,7 @@ def measure(source: Path, topics: int, repeats: int) -> None:
     matrix = read_counts(source)
     indptr, words, counts = matrix.indptr.astype(np.int64), matrix.indices, matrix.data
     table = Table("kernel", "shape", "bare loop, seconds", "kernel, seconds", "speed over the bare loop's")
-    for name, f, _ in kernels(dplda_model(matrix, topics, simulate_seed=0).topics):
+    for name, f, _ in kernels(dplda_topics(matrix, topics, simulate_seed=0)):
         if f is None or f.statistic not in LOOPS:
             continue
         steps = steps_taken(f, indptr, words, counts) if f.statistic is EXPECTED_COUNTS else None

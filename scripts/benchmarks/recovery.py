@@ -19,7 +19,7 @@ from scipy import sparse
 
 from benchmarks.corpora import planted_topics, stored_counts
 from benchmarks.measuring import Stopped, alone, core_seconds, peak_memory
-from benchmarks.systems import dplda_model, tensorly_topics, tomotopy_sweeps
+from benchmarks.systems import dplda_model, dplda_topics, tensorly_topics, tomotopy_sweeps
 from benchmarks.tables import Table
 from dplda.evaluation.topic_quality import matched_error
 
@@ -43,7 +43,7 @@ class Recovery(NamedTuple):
 
 def by_dplda(counts: sparse.csr_matrix, n_topics: int, placement: str) -> Fits:
     """A fit with exact noise and a ledger; a small one before has compiled."""
-    yield 0, dplda_model(counts, n_topics, epsilon=EPSILON, placement=placement).topics
+    yield 0, dplda_topics(counts, n_topics, epsilon=EPSILON, placement=placement)
 
 
 def by_tomotopy(counts: sparse.csr_matrix, n_topics: int) -> Fits:

@@ -20,6 +20,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 import dplda
 from benchmarks.corpora import names
+from dplda.evaluation.topic_quality import on_words
 from dplda.lda.recovery import Whitening, corrected_third_moment, to_topics
 from dplda.model import TopicModel
 from dplda.statistics.lda_moments import coefficients
@@ -44,6 +45,13 @@ def dplda_model(
         ledger = dplda.Ledger(Path(folder) / "ledger.db")
         ledger.grant("benchmark", unbounded=True)
         return dplda.fit(corpus, "benchmark", n_topics, ledger=ledger, **settings)
+
+
+def dplda_topics(counts: sparse.csr_matrix, n_topics: int, *given: Any, **settings: Any) -> np.ndarray:
+    """The topics of `dplda_model` over all columns of `counts`; a run learns the words that its noise supports."""
+    model = dplda_model(counts, n_topics, *given, **settings)
+    words = settings.get("words") or (given[0] if given else None) or names(counts.shape[1])
+    return on_words(model.topics, model.vocabulary, words)
 
 
 def random_words(n_topics: int, n_words: int, seed: int) -> np.ndarray:

@@ -25,7 +25,7 @@ import dplda
 from benchmarks import corpora, results, systems, variational
 from benchmarks.corpora import Case
 from benchmarks.results import Record
-from dplda.evaluation.topic_quality import diversity, matched_error, npmi, on_words
+from dplda.evaluation.topic_quality import diversity, matched_error, npmi
 
 DELTA = 1e-6
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, None)  # None: no noise
@@ -109,8 +109,7 @@ def fit_dplda(case: Case, epsilon: float | None, seed: int, options: Options) ->
     """Topics of the whole pipeline over the case's words; no noise at all for epsilon None."""
     settings: dict[str, Any] = {"placement": "none"} if epsilon is None else {"epsilon": epsilon, "delta": DELTA}
     simulate_seed = None if options.exact and epsilon is not None else seed
-    model = systems.dplda_model(case.counts, case.n_topics, case.words, simulate_seed, **settings)
-    return on_words(model.topics, model.vocabulary, case.words)
+    return systems.dplda_topics(case.counts, case.n_topics, case.words, simulate_seed, **settings)
 
 
 def dplda_settings(options: Options) -> str:

@@ -41,7 +41,8 @@ def test_public_text_gives_topics_of_few_documents(dplda, texts: tuple[Path, Pat
     assert dplda("fit", private, "--topics", 8, *FIT[2:], *given).status == 0
     run = next(run for run in Ledger().runs() if run.parameters["topics"] == 8)
     released = dplda("fit", private, *FIT, "--prior", run.id)
-    assert f"(prior: run {run.id})" in released.out
+    assert f"(prior: run {run.id}, from public corpus public)" in released.out
+    assert "added or removed; the prior is assumed to be public." in released.out
 
 
 @pytest.mark.parametrize(

@@ -123,3 +123,24 @@ def test_topics_over_other_words_are_positive_and_keep_their_shares():
     assert found[2] / found[0] == pytest.approx(2.0, rel=1e-4)
     assert 0 < found[1] < 1e-5
     assert prior_of(np.array([[0.5, 0.5, 0.0]]), ["a", "b", "c"]).to_json()["digest"] != prior.to_json()["digest"]
+
+
+@pytest.mark.parametrize(
+    ("topics", "words", "message"),
+    [
+        ([[0.5, 0.6, -0.1]], "abc", "finite, nonnegative and sum to 1"),
+        ([[0.5, 0.5, np.nan]], "abc", "finite, nonnegative and sum to 1"),
+        ([[0.5, 0.5]], "abc", r"an array of shape \(1, 2\) for 3 words"),
+        ([0.5, 0.5], "ab", "1 to 500 topics"),
+        (np.full((501, 2), 0.5), "ab", "1 to 500 topics"),
+        ([[0.5, 0.5]], "aa", "distinct, non-empty words"),
+    ],
+)
+def test_what_are_no_topics_is_no_prior(topics, words, message):
+    with pytest.raises(InputError, match=message):
+        prior_of(np.array(topics), words)
+
+
+def test_anything_else_is_no_prior():
+    with pytest.raises(InputError, match="prior must be PriorTopics, got str"):
+        FitSettings.of(prior="public.jsonl")

@@ -12,13 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.stats import norm
 
+import dplda
 from benchmarks import results
-from benchmarks.systems import dplda_model, tomotopy_topics
+from benchmarks.corpora import names
+from benchmarks.systems import dplda_topics, tomotopy_topics
 from dplda.accounting.accountant import gaussian_budget
 from dplda.corpus import synthetic
 
@@ -41,11 +44,20 @@ def documents() -> sparse.csr_matrix:
     return sparse.csr_matrix(sparse.vstack([own, rest]))
 
 
-def fit_dplda(counts: sparse.csr_matrix, seed: int, placement: str, epsilon: float) -> np.ndarray:
+def fit_dplda(counts: sparse.csr_matrix, seed: int, placement: str, epsilon: float, **more: Any) -> np.ndarray:
     """Topics by dplda with simulated noise."""
-    return dplda_model(
-        counts, TOPICS, simulate_seed=seed, placement=placement, epsilon=epsilon, delta=DELTA, alpha0=ALPHA0
-    ).topics
+    return dplda_topics(
+        counts, TOPICS, simulate_seed=seed, placement=placement, epsilon=epsilon, delta=DELTA, alpha0=ALPHA0, **more
+    )
+
+
+def fit_from_prior(counts: sparse.csr_matrix, seed: int, epsilon: float) -> np.ndarray:
+    """Topics by dplda from a prior that explains the documents: their planted topics, and as many others."""
+    planted = synthetic(2, WORDS, TOPICS, alpha0=ALPHA0, mean_length=LENGTH)[1]
+    others = np.random.default_rng(0).permuted(planted, axis=1)
+    topics = np.hstack([np.vstack([planted, others]), np.zeros((2 * TOPICS, CANARIES))])
+    prior = dplda.PriorTopics(topics, tuple(names(WORDS + CANARIES)), "planted", declared_public=True)
+    return fit_dplda(counts, seed, "default", epsilon, prior=prior)
 
 
 SYSTEMS: dict[str, Topics] = {
@@ -53,8 +65,9 @@ SYSTEMS: dict[str, Topics] = {
     "dplda, no noise": partial(fit_dplda, placement="none", epsilon=8.0),
     "dplda, epsilon 8": partial(fit_dplda, placement="default", epsilon=8.0),
     "dplda, epsilon 1": partial(fit_dplda, placement="default", epsilon=1.0),
+    "dplda with a prior, epsilon 8": partial(fit_from_prior, epsilon=8.0),
 }
-BUDGETS = {"dplda, epsilon 8": 8.0, "dplda, epsilon 1": 1.0}
+BUDGETS = {"dplda, epsilon 8": 8.0, "dplda, epsilon 1": 1.0, "dplda with a prior, epsilon 8": 8.0}
 
 
 def measure(path: Path, models: int, systems: Sequence[str]) -> None:
