@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,6 +23,7 @@ from dplda.config import PLACEMENTS, FitSettings
 
 if TYPE_CHECKING:
     from dplda.planning.forecast import Forecast, ForecastInputs
+    from dplda.planning.prior_forecast import PriorForecast
     from dplda.planning.reference_corpora import ReferenceCorpus
 
 _SIGNALS = {  # the unit of each stage's noise and signal
@@ -54,6 +56,7 @@ _SIGNALS = {  # the unit of each stage's noise and signal
 @epsilon_option
 @delta_option
 @adjacency_option
+@click.option("--prior", is_flag=True, help="Also tell what public text about the same things would give.")
 @click.option("--details", is_flag=True, help="Also show the noise and signal of each stage.")
 @json_option
 def plan(
@@ -61,6 +64,7 @@ def plan(
     vocabulary: str | None,
     public_vocabulary: bool,
     n_topics: int | str,
+    prior: bool,
     details: bool,
     as_json: bool,
     **options: Any,
@@ -84,9 +88,17 @@ def plan(
     inputs = ForecastInputs(settings, documents, public_vocabulary)
     forecasts = [(kind, inputs.forecast(kind)) for kind in REFERENCE_CORPORA]
     if as_json:
-        print_json(_record(inputs, forecasts))
+        print_json(_record(inputs, forecasts) | ({"prior": asdict(_prior(inputs))} if prior else {}))
     else:
-        _tell(inputs, forecasts, details=details)
+        _tell(inputs, forecasts, details=details, prior=_prior(inputs) if prior else None)
+
+
+def _prior(inputs: ForecastInputs) -> PriorForecast:
+    from dplda.planning.prior_forecast import forecast_prior
+
+    if inputs.settings.model.topics == "auto":
+        raise click.UsageError("--prior needs a number of topics. Give --topics a number.")
+    return forecast_prior(inputs.settings, inputs.documents, public_vocabulary=inputs.public_vocabulary)
 
 
 def _record(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> dict[str, Any]:
@@ -127,7 +139,13 @@ def _record(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, F
     }
 
 
-def _tell(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]], *, details: bool) -> None:
+def _tell(
+    inputs: ForecastInputs,
+    forecasts: Sequence[tuple[ReferenceCorpus, Forecast]],
+    *,
+    details: bool,
+    prior: PriorForecast | None,
+) -> None:
     """Print the forecasts as readable text, with `details` also the noise of each stage."""
     settings = inputs.settings
     privacy = settings.privacy
@@ -141,6 +159,8 @@ def _tell(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, For
     for kind, expected in forecasts:
         about = f"If the texts are about {kind.name}, as {kind.example}"
         say(f"{about}: {_topics(inputs, expected)}; {_enough(inputs, kind)}.")
+    if prior is not None:
+        say(_with_prior(inputs, forecasts, prior))
     say(
         "A topic that survives stands out from the noise, but may still be called weak. Take the lower forecast if in "
         "doubt; texts that repeat their words, such as forms and form letters, do better than both."
@@ -151,6 +171,28 @@ def _tell(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, For
     columns = ("stage", "budget", "multiplier", *(kind.name for kind, _ in forecasts), "noise / signal, which is")
     table(columns, _rows(inputs, [expected for _, expected in forecasts]), wide=columns[-1])
     say(_rules([expected for _, expected in forecasts]))
+
+
+def _with_prior(
+    inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]], prior: PriorForecast
+) -> str:
+    """What a prior would give, and whether to look for one."""
+    if inputs.documents < prior.least_documents:
+        return (
+            "With public text about the same things (--prior of fit): too few documents for the test whether it is. "
+            f"About {prior.least_documents:,} are enough."
+        )
+    needed = min(expected.supported for _, expected in forecasts) < inputs.most_topics
+    advice = "Recommended" if needed else "Not needed, but it would cost little"
+    clear = (
+        "all topics would be clear"
+        if prior.least_share < 1 / (4 * inputs.most_topics)
+        else (f"topics that hold at least {prior.least_share:.1%} of the text would be clear")
+    )
+    return (
+        f"With public text about the same things (--prior of fit): {clear}, with the words of the public text, and no "
+        f"word list is needed. {advice}; if the text is about something else, it costs 1 to 3% of the budget."
+    )
 
 
 def _rows(inputs: ForecastInputs, forecasts: Sequence[Forecast]) -> list[tuple[str, ...]]:
@@ -174,6 +216,9 @@ def _short(value: float) -> str:
 
 def _words(inputs: ForecastInputs, expected: Forecast) -> str:
     if inputs.public_vocabulary:
+        listed = inputs.settings.vocabulary.max_vocabulary
+        if expected.words < listed:
+            return f"Words: of the {listed:,} on the public list, the {expected.words:,} most frequent."
         return f"Words: all {expected.words:,}, from the public list."
     return (
         f"Words: chosen privately. A word must be in about {_short(expected.stages[1].noise)} documents, as about "

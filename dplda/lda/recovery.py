@@ -113,21 +113,25 @@ def modelled_words(released: WordFrequencies, settings: FitSettings) -> WordFreq
     )
 
 
-def supported_words(words: WordFrequencies, documents: float, settings: FitSettings) -> WordFrequencies:
-    """The most frequent of `words`, as many as stand out from the noise of a run over `documents` units, in order.
+def most_words(documents: float, settings: FitSettings) -> int:
+    """How many words stand out from the noise of a run over `documents` units.
 
     A word in few documents adds noise and no topic: the quality of topics is best with a number of words proportional
-    to documents * mu / topics, for the GDP parameter mu of the run (docs/benchmarks.md). All words without noise, and
-    always the seed words.
+    to documents * mu / topics, for the GDP parameter mu of the run (docs/benchmarks.md).
     """
+    topics = DEFAULTS.model.topics if settings.model.topics == "auto" else settings.model.topics
+    signal = documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta) / int(topics)
+    return math.ceil(max(_LEAST_PER_TOPIC * int(topics), _WORDS_PER_SIGNAL * signal))
+
+
+def supported_words(words: WordFrequencies, documents: float, settings: FitSettings) -> WordFrequencies:
+    """The most frequent of `words`, at most `most_words`, and the seed words, in order; all words without noise."""
     if settings.model.placement == NO_NOISE:
         return words
-    topics = DEFAULTS.model.topics if settings.model.topics == "auto" else int(settings.model.topics)
-    signal = documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta) / int(topics)
-    most = math.ceil(max(_LEAST_PER_TOPIC * int(topics), _WORDS_PER_SIGNAL * signal))
     guiding = set(settings.model.guiding_words)
     always = [index for index, word in enumerate(words.words) if word in guiding]
-    kept = np.union1d(np.argsort(-words.frequencies, kind="stable")[:most], always).astype(np.int64)
+    frequent = np.argsort(-words.frequencies, kind="stable")[: most_words(documents, settings)]
+    kept = np.union1d(frequent, always).astype(np.int64)
     return WordFrequencies(tuple(words.words[i] for i in kept), words.frequencies[kept], words.std)
 
 

@@ -33,7 +33,7 @@ from dplda.accounting.budget_plan import calibrate
 from dplda.accounting.events import Event, PrivacyStatement, Stage, base_of, is_clip
 from dplda.config import MINIMUM_LENGTH, RANGES, FitSettings, Range
 from dplda.errors import UnsupportedByData
-from dplda.lda.recovery import chosen_words_needed, frequency_limit, most_topics, noise_level, word_scale
+from dplda.lda.recovery import chosen_words_needed, frequency_limit, most_topics, most_words, noise_level, word_scale
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.numerics.lattice import BOUND
@@ -231,6 +231,7 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
         picked, needed = reference_corpora.PICKED, _threshold(noise, failure)
         least = needed / (reference_corpora.VOTE * noise.documents)
         kept = _limited(reference_corpora.word_frequencies(most + _FREQUENT, least), inputs.settings)
+    kept = kept[: most_words(noise.documents, inputs.settings)]
     words = WordFrequencies((), kept, std * math.sqrt(picked) / noise.documents)
     signal = float(wanted[-1] if len(wanted) else 0.0) * noise.documents
     return words, StageForecast(stage, noise.multipliers[stage], needed / reference_corpora.VOTE, signal)

@@ -26,7 +26,7 @@ def test_json_tells_of_each_stage_and_of_what_is_enough(dplda) -> None:
         ]
         assert set(stages[0]) == {"stage", "share", "noise_multiplier", "noise", "signal"}
         assert sum(stage["share"] for stage in stages) == pytest.approx(1)
-        assert forecast["words"] == 2000
+        assert forecast["words"] == 1183  # as many as the noise supports
         assert set(forecast["enough"]) == {"epsilon", "documents"}
 
 
@@ -90,3 +90,29 @@ def test_bad_numbers_are_refused_in_one_line(dplda, given: list[object], message
     assert answer.status == 2
     assert message in answer.err
     assert (answer.out, answer.err.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize(
+    ("documents", "said"),
+    [
+        (100, "too few documents for the test whether it is. About 327 are enough."),
+        (400, "topics that hold at least 3.4% of the text would be clear"),
+        (
+            2000,
+            "all topics would be clear, with the words of the public text, and no word list is needed. Recommended;",
+        ),
+        (200_000, "Not needed, but it would cost little;"),
+    ],
+)
+def test_what_a_prior_would_give_and_whether_to_look_for_one(dplda, documents, said):
+    given = ("plan", "--documents", documents, "--epsilon", 1)
+    assert said in dplda(*given, "--prior").out
+    assert "--prior" not in dplda(*given).out
+    assert dplda(*given, "--prior", "--json").json["prior"]["least_documents"] == 327
+    assert "prior" not in dplda(*given, "--json").json
+
+
+def test_a_forecast_with_a_prior_needs_a_number_of_topics(dplda):
+    answer = dplda("plan", "--documents", 2000, "--topics", "auto", "--prior")
+    assert (answer.status, answer.out) == (2, "")
+    assert "--prior needs a number of topics" in answer.err

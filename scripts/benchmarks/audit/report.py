@@ -22,6 +22,7 @@ CURVES = {
     "dplda, no noise": ("#882E72", "-"),
     "dplda, epsilon 8": ("#0072B2", "-"),
     "dplda, epsilon 1": ("#117733", "-"),
+    "dplda with a prior, epsilon 8": ("#E69F00", "-"),
 }
 PEOPLE = {
     "ordinary documents": slice(attack.CANARIES, None),
@@ -145,7 +146,8 @@ def _rate(system: str, people: str, positives: np.ndarray, hits: np.ndarray) -> 
 def _axes(ax: Axes, people: str) -> None:
     grid = np.geomspace(1e-4, 1, 200)
     ax.plot(grid, grid, color="#999999", linewidth=0.8, label="guessing")
-    for system, epsilon in attack.BUDGETS.items():
+    for epsilon in sorted(set(attack.BUDGETS.values())):
+        system = next(name for name, budget in attack.BUDGETS.items() if budget == epsilon)
         ax.plot(
             grid, attack.allowed(epsilon, grid), color=CURVES[system][0], linestyle=":", linewidth=1.2,
             label=f"most that epsilon {epsilon:g} allows",
