@@ -1,0 +1,40 @@
+"""What a page says of a run with prior topics: where its topics come from, and who protects that text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from handmade import make_model
+
+from dplda.model import TopicModel
+from dplda.report import write_report
+
+PRIOR = {"source": "public corpus forum", "topics": 80, "words": 2000, "declared_public": True, "digest": "0" * 16}
+
+
+def page(tmp_path: Path, **parameters: object) -> str:
+    model: TopicModel = make_model()
+    model.parameters.update(parameters)  # type: ignore[attr-defined]
+    write_report([model], tmp_path / "r.html")
+    return " ".join((tmp_path / "r.html").read_text(encoding="utf-8").split())
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_topics_of_a_prior_are_said_to_be(tmp_path: Path, public: bool) -> None:
+    said = page(tmp_path, prior=PRIOR | {"declared_public": public}, prior_used=True)
+    assert "The topics and their words were known before, from public corpus forum." in said
+    assert "the topics on this page are some of them, with their words." in said
+    assert ("was given as public, and nothing in it is protected" in said) == public
+    assert ("is protected by the run that released them, and by that alone" in said) != public
+    assert "subjects of fewer do not appear" not in said
+
+
+def test_a_prior_that_was_not_used_is_said_to_be(tmp_path: Path) -> None:
+    said = page(tmp_path, prior=PRIOR, prior_used=False)
+    assert "they did not explain the documents and were not used." in said
+    assert "were known before" not in said
+
+
+def test_without_a_prior_nothing_is_said_of_one(tmp_path: Path) -> None:
+    assert "Prior topics" not in page(tmp_path)
