@@ -196,13 +196,23 @@ class FitSettings:
             )
         if self.model.placement not in (PLACEMENTS[0], NO_NOISE):
             raise InputError(f"a prior is for the default placement, not for {self.model.placement}. Leave one out.")
-        if self.model.topics == "auto" or int(self.model.topics) > len(prior):
+        if self.model.topics == "auto":
+            raise InputError(f"a fit with a prior needs a number of topics, such as --topics {min(12, len(prior))}.")
+        if int(self.model.topics) > len(prior):
             raise InputError(
                 f"a prior of {len(prior)} topics needs a number of topics up to {len(prior)}, "
                 f"got topics={self.model.topics}. Ask for fewer topics, or give a larger prior."
             )
         if self.execution.device != "cpu":
             raise InputError("a fit with a prior computes on the CPU: use --device cpu.")
+        known = set(prior.words)
+        for name, words in (self.model.seed_words or {}).items():
+            unknown = [word for word in words if word not in known]
+            if 2 * len(unknown) > len(words):
+                raise InputError(
+                    f"the prior knows {len(words) - len(unknown)} of the {len(words)} seed words of topic {name!r}, "
+                    f"and needs to know half of them; unknown: {', '.join(unknown)}. Give other words, or no prior."
+                )
 
     @classmethod
     def of(cls, *, prior: PriorTopics | None = None, **named: Any) -> Self:

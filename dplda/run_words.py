@@ -51,15 +51,34 @@ def find_words(
     if public is not None and words is not None:
         gate.use_words(public)
         return RunWords(documents, words, facts)
+    try:
+        return RunWords(documents, *_choose_words(gate, settings, events, reading, documents, facts, unit, private))
+    except UnsupportedByData as error:
+        if prior is None:
+            raise
+        raise UnsupportedByData(f"the prior does not explain the documents, and without it {error}") from None
+
+
+def _choose_words(
+    gate: Gate,
+    settings: FitSettings,
+    events: Sequence[Event],
+    reading: Mapping[str, Any],
+    documents: float,
+    facts: Mapping[str, Any],
+    unit: str,
+    private: bool,
+) -> tuple[WordFrequencies, dict[str, Any]]:
+    """Words that are chosen privately, and released facts about them with the earlier `facts`."""
     if private:
-        _require_documents(settings, events, documents, unit)
+        require_documents(settings, events, documents, unit)
     released = gate.choose_words()
     _refuse_other_language(released, reading)
     modelled = _with_seed_words(modelled_words(released, settings), released, settings)
     gate.use_words(modelled.words)
     limit = frequency_limit(released.frequencies, settings)
     frequent = [word for word, share in zip(released.words, released.frequencies, strict=True) if share > limit]
-    return RunWords(documents, modelled, {**facts, "frequency_limit": limit, "frequent_words": frequent})
+    return modelled, {**facts, "frequency_limit": limit, "frequent_words": frequent}
 
 
 def _with_seed_words(modelled: WordFrequencies, released: WordFrequencies, settings: FitSettings) -> WordFrequencies:
@@ -67,16 +86,6 @@ def _with_seed_words(modelled: WordFrequencies, released: WordFrequencies, setti
     more = [word for word in settings.model.guiding_words if word not in set(released.words)]
     frequencies = np.concatenate([modelled.frequencies, np.full(len(more), released.std)])
     return WordFrequencies((*modelled.words, *more), frequencies, modelled.std)
-
-
-def _require_documents(settings: FitSettings, events: Sequence[Event], documents: float, unit: str) -> None:
-    """See `require_documents`; the error also says that a prior was not used."""
-    try:
-        require_documents(settings, events, documents, unit)
-    except UnsupportedByData as error:
-        if settings.prior is None:
-            raise
-        raise UnsupportedByData(f"the prior does not explain the documents, and without it {error}") from None
 
 
 def _refuse_other_language(released: WordFrequencies, reading: Mapping[str, Any]) -> None:

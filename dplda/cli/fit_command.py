@@ -280,9 +280,11 @@ def _about_prior(model: TopicModel) -> str:
         return ""
     if not model.parameters["prior_used"]:
         return f"The prior ({prior['source']}) does not explain these texts: they were fitted without it."
+    share = model.parameters["prior_share"]
     return (
         f"These are the {len(model.topics)} of {prior['topics']} prior topics that the texts hold most (prior: "
-        f"{prior['source']}). Their words are the prior's; which they are, and how common, was learned privately."
+        f"{prior['source']}): {share:.0%} of the text is about them, and the shares below are among them. Their words "
+        "are the prior's; which they are, and how common, was learned privately."
     )
 
 

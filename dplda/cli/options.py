@@ -251,6 +251,8 @@ def find_prior(
     if (place / TEXT_FILE).is_file() or not (place.exists() or re.search(r"[*?\[]", name)):
         from dplda.ledger.saved_models import load
 
+        if "." in name and not place.is_dir():  # the id of a run has none
+            raise InputError(f"--prior: there is no file {name}.")
         return released_prior(
             load(name, ledger=None if ledger_path is None else open_ledger(ledger_path)), public=public
         )

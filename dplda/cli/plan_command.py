@@ -185,9 +185,9 @@ def _with_prior(
     needed = min(expected.supported for _, expected in forecasts) < inputs.most_topics
     advice = "Recommended" if needed else "Not needed, but it would cost little"
     clear = (
-        "all topics would be clear"
+        "all topics would stand out from the noise"
         if prior.least_share < 1 / (4 * inputs.most_topics)
-        else (f"topics that hold at least {prior.least_share:.1%} of the text would be clear")
+        else (f"topics that hold at least {prior.least_share:.1%} of the text would stand out from the noise")
     )
     return (
         f"With public text about the same things (--prior of fit): {clear}, with the words of the public text, and no "

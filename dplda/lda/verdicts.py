@@ -19,6 +19,7 @@ _INTERCEPT = -3.9
 _AGREEMENT, _START, _SIGNAL, _DUPLICATE = 0.58, 4.1, 0.33, -1.8
 _CERTAIN = math.log(4)  # log odds of a clear topic: a probability of at least 0.8; at most 0.2 for noise
 _LEAST = 1e-6  # bound on logarithms
+_LIKELY = 0.84  # standard deviations that a normal variable exceeds with a probability of 0.2
 _COPY = 0.9  # cosine from which on two topics count as one
 
 
@@ -57,6 +58,20 @@ def of_columns(columns: np.ndarray, std: float) -> list[str]:
     noise = std * math.sqrt(len(columns))
     ratios = np.linalg.norm(columns, axis=0) / noise if noise > 0 else np.full(columns.shape[1], np.inf)
     return [CLEAR if ratio >= 3 else WEAK if ratio >= 1.5 else NOISE for ratio in ratios]
+
+
+def of_choice(chosen: np.ndarray, others: np.ndarray, std: float) -> list[str]:
+    """Verdicts of topics chosen because their noisy sums `chosen` (k,) exceed those of the `others` (r,).
+
+    A topic is clear if its sum exceeds the place where the choice ends by so much that it is probably right, else weak.
+    With no others to choose from, the sum itself must stand out.
+    """
+    if not len(others):
+        return of_columns(chosen[None], std)
+    if std == 0 or not len(chosen):
+        return [CLEAR] * len(chosen)
+    end = (chosen.min() + others.max()) / 2
+    return [CLEAR if held - end >= _LIKELY * std else WEAK for held in chosen]
 
 
 def _unit(columns: np.ndarray) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Topics from a prior: whether it explains the documents, and which of its topics they hold.
 
 gain     noisy sum of the documents' log-likelihood gains of the prior topics over their own word frequencies
-start,   noisy sums of the documents' proportions of the topics that are left; after each sum the fewest held are left
-refine   out, until as many are left as were asked for
+start,   noisy sums of the documents' proportions of all prior topics; the topics that they hold most are chosen
+refine
 
 The gain is released first. If it is too small, the prior is about something else: then the default placement spends the
 same events on its own stages. A query may be chosen from earlier releases, and no noise depends on the choice, so both
@@ -11,6 +11,7 @@ ways have the run's guarantee (docs/privacy.md, T12).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -28,9 +29,10 @@ from dplda.statistics.topic_proportions import LIKELIHOOD_GAIN, MOST_GAIN, TOPIC
 
 STATISTICS = LIKELIHOOD_GAIN, TOPIC_PROPORTIONS
 
-# Least gain, in nats a token over the logarithm of the number of topics. Measured: 0.15 to 0.29 for 5 to 80 topics of
-# public text about the same things, at most 0.09 for other text (docs/benchmarks.md).
-_LEAST_GAIN = 0.14
+# Least gain of k prior topics, in nats a token: slope * log(k) + intercept, or the minimum. It is midway between text
+# about the same things (0.24, 0.76, 1.25 for 5, 20, 80 topics) and other text (-0.6, -0.3, 0.2; docs/benchmarks.md).
+_GAIN_SLOPE, _GAIN_INTERCEPT, _LEAST_GAIN = 0.25, -0.45, 0.05
+_SAME = 0.5  # weight in a guided topic from which on a prior topic is taken to be the same
 _DEVIATIONS = 3.0  # standard deviations of the noise by which the sum must exceed 0
 _SHARE_NORM = 1.0  # largest norm of a document's proportions
 _LEAST_WORDS = 2  # common words for each topic, below which the prior is about something else
@@ -54,7 +56,8 @@ def explains(gate: Gate, words: WordFrequencies, prior: PriorTopics, settings: F
         return False
     names = tuple(words.words[index] for index in common)
     frequencies = np.maximum(words.frequencies[common], max(words.std, 1e-9))
-    reference = frequencies / frequencies.sum() * len(prior) ** _LEAST_GAIN
+    least = max(_LEAST_GAIN, _GAIN_SLOPE * math.log(len(prior)) + _GAIN_INTERCEPT)
+    reference = frequencies / frequencies.sum() * math.exp(least)
     gate.use_words(names)
     contribution = statistics.likelihood_gain(prior.over(names), settings.model.alpha0 / len(prior), reference)
     answer = gate.release(Stage.PRIOR_GAIN, contribution, MOST_GAIN)
@@ -68,41 +71,46 @@ def choose_topics(
     settings: FitSettings,
     stages: tuple[Stage, ...],
 ) -> Learned:
-    """The prior topics that the documents hold most, over `words`, by one noisy sum for each event in `stages`.
+    """The prior topics that the documents hold most, over `words`, by a noisy sum for each event in `stages`.
 
-    Sums are added with the weights of their precision; the number of topics left falls geometrically.
+    Every sum is of the documents' proportions of all prior topics, so that text about another topic does not count for
+    those that are chosen. The sums are averaged with the weights of their precision.
     """
-    prior = settings.prior
+    prior, seed_words = settings.prior, settings.model.seed_words or {}
     assert prior is not None
     gate.use_words(words)
-    topics, wanted = prior.over(words), int(settings.model.topics)
-    seed_words = settings.model.seed_words or {}
-    topics = np.column_stack([_guided_topics(topics, seed_words, words), topics])
-    left, total, precision = np.arange(topics.shape[1]), np.zeros(topics.shape[1]), 0.0
-    for number, stage in enumerate(stages, 1):
-        contribution = statistics.topic_proportions(topics[:, left], settings.model.alpha0 / len(left))
-        answer = gate.release(stage, contribution, _SHARE_NORM)
-        weight = 1 / answer.std**2 if answer.std else 1.0
-        total[left] += weight * answer.total[0]
-        precision += weight
-        keep = round(len(total) * (wanted / len(total)) ** (number / len(stages)))
-        ranked = np.where(left < len(seed_words), np.inf, total[left])  # guided topics stay
-        left = np.sort(left[np.argsort(-ranked, kind="stable")[: max(keep, wanted)]])
-    held, std = total[left] / precision, precision**-0.5 if answer.std else 0.0
+    topics = _with_guided(prior.over(words), seed_words, words)
+    contribution = statistics.topic_proportions(topics, settings.model.alpha0 / topics.shape[1])
+    answers = [gate.release(stage, contribution, _SHARE_NORM) for stage in stages]
+    weights = np.array([1 / answer.std**2 if answer.std else 1.0 for answer in answers])
+    held = np.average([answer.total[0] for answer in answers], axis=0, weights=weights)
+    std = float(weights.sum() ** -0.5) if answers[0].std else 0.0
+
+    guided, wanted = len(seed_words), int(settings.model.topics)
+    order = np.argsort(np.where(np.arange(len(held)) < guided, -np.inf, -held), kind="stable")
+    left = np.sort(order[:wanted])
     shares = np.maximum(held, max(std, 1e-9))
-    judged, given = verdicts.of_columns(held[None], std), list(seed_words)
-    names = [given[topic] if topic < len(given) else "" for topic in left] if given else []
-    return by_prevalence(topics[:, left], shares / shares.sum(), documents, verdicts=judged, names=names)
+    judged = [
+        *verdicts.of_columns(held[None, :guided], std),
+        *verdicts.of_choice(held[left[left >= guided]], held[order[wanted:]], std),
+    ]
+    names = [*seed_words, *[""] * (wanted - guided)] if guided else []
+    facts = {"prior_share": float(min(1.0, shares[left].sum() / np.maximum(held, 0.0).sum()))}
+    return by_prevalence(topics[:, left], shares[left] / shares[left].sum(), documents, facts, judged, names)
 
 
-def _guided_topics(topics: np.ndarray, seed_words: Mapping[str, Sequence[str]], words: tuple[str, ...]) -> np.ndarray:
-    """A topic for each list of seed words, (n_words, n_guided): prior `topics` (n_words, a) mixed, and the words.
+def _with_guided(topics: np.ndarray, seed_words: Mapping[str, Sequence[str]], words: tuple[str, ...]) -> np.ndarray:
+    """A topic for each list of seed words, then the prior `topics` (n_words, a), without those that a guided one is.
 
-    A prior topic weighs as the square of the mean lift that it gives to the words of the list.
+    A guided topic mixes the prior topics, with the square of the mean lift that each gives to the words of the list as
+    its weight, and the words themselves. A prior topic with more than half of the weight is replaced by it.
     """
+    if not seed_words:
+        return topics
     frequencies = topics.mean(axis=1)
     seeds = seed_distributions(seed_words, words, frequencies)
     held = seeds > 0
-    weights = (held.T @ (topics / frequencies[:, None]) / np.maximum(held.sum(axis=0), 1)[:, None]) ** 2
-    mixtures = topics @ (weights / weights.sum(axis=1, keepdims=True)).T
-    return np.asarray((1 - PULL) * mixtures + PULL * seeds)
+    weights = (held.T @ (topics / frequencies[:, None]) / held.sum(axis=0)[:, None]) ** 2
+    weights /= weights.sum(axis=1, keepdims=True)
+    mixtures = (1 - PULL) * (topics @ weights.T) + PULL * seeds
+    return np.column_stack([mixtures, topics[:, (weights <= _SAME).all(axis=0)]])

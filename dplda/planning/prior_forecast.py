@@ -12,7 +12,7 @@ from dplda.placements import default
 from dplda.statistics import NONNEGATIVE, SIGNED
 from dplda.statistics.topic_proportions import MOST_GAIN
 
-_CLEAR = 3.0  # standard deviations above 0 from which on a topic is called clear
+_STANDS_OUT = 3.0  # standard deviations above 0 from which on a sum stands out from its noise
 _GAIN = 0.3  # a document's mean gain less the least one, for public text about the same things (docs/benchmarks.md)
 _DEVIATIONS = 4.0  # of the noise of the test, above which it succeeds nearly always
 
@@ -21,7 +21,7 @@ _DEVIATIONS = 4.0  # of the noise of the test, above which it succeeds nearly al
 class PriorForecast:
     """The expected result if the prior explains the documents.
 
-    `least_share` is the share of the text, among the chosen topics, from which on a topic is called clear, and
+    `least_share` is the share of the text from which on a topic stands out from the noise, and
     `least_documents` the number of documents from which on the test of the prior succeeds nearly always.
     """
 
@@ -39,4 +39,4 @@ def forecast_prior(settings: FitSettings, documents: int, *, public_vocabulary: 
     std = precision**-0.5 * (NONNEGATIVE if replace else 1.0)
     (test,) = (event for event in events if event.stage == Stage.PRIOR_GAIN)
     noise = (test.noise_multiplier or 0.0) * MOST_GAIN * (SIGNED if replace else 1.0)
-    return PriorForecast(min(1.0, _CLEAR * std / documents), math.ceil(_DEVIATIONS * noise / _GAIN))
+    return PriorForecast(min(1.0, _STANDS_OUT * std / documents), math.ceil(_DEVIATIONS * noise / _GAIN))

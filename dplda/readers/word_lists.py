@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from dplda.errors import InputError
 from dplda.readers.files import COMPRESSIONS, text_lines, without_compression
@@ -33,17 +34,39 @@ def read_seed_words(path: Path) -> dict[str, tuple[str, ...]]:
     """
     import yaml  # slow to import
 
+    class Loader(yaml.SafeLoader):
+        """Refuses a name that is given twice, of which YAML would silently keep the last."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            names = [key.value for key, _ in node.value]
+            if twice := [name for name in names if names.count(name) > 1]:
+                raise InputError(f"{path} lists topic {str(twice[0])!r} twice. Give each topic one list of words.")
+            return super().construct_mapping(node, deep)
+
     try:
         with open(path, encoding="utf-8") as file:
-            found = yaml.safe_load(file.read(_LARGEST))
+            found = yaml.load(file.read(_LARGEST), Loader)
     except OSError as error:
         raise InputError(f"cannot read the seed words in {path}: {error.strerror}.") from None
+    except yaml.MarkedYAMLError as error:
+        line = "" if error.problem_mark is None else f" (line {error.problem_mark.line + 1})"
+        raise InputError(f"{path} is not YAML or JSON{line}. {_SEED_WORDS}") from None
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError):
         raise InputError(f"{path} is not YAML or JSON. {_SEED_WORDS}") from None
-    valid = isinstance(found, dict) and found and all(isinstance(words, list) and words for words in found.values())
-    if not valid or not all(isinstance(word, str) for words in found.values() for word in words):
+    if not isinstance(found, dict) or not found:
         raise InputError(f"{path} does not map names of topics to lists of words. {_SEED_WORDS}")
-    return {str(name).strip(): tuple(word.strip().lower() for word in words) for name, words in found.items()}
+    return {str(name).strip(): _topic_words(path, str(name), words) for name, words in found.items()}
+
+
+def _topic_words(path: Path, name: str, words: Any) -> tuple[str, ...]:
+    if not isinstance(words, list) or not words:
+        raise InputError(f"{path} has no list of words for topic {name!r}. {_SEED_WORDS}")
+    for word in words:
+        if not isinstance(word, str):
+            raise InputError(f"{path}: {word!r} of topic {name!r} is no word to YAML. Put it in quotation marks.")
+        if len(word.split()) != 1:
+            raise InputError(f"{path}: {word!r} of topic {name!r} is not one word. Give its words one by one.")
+    return tuple(word.strip().lower() for word in words)
 
 
 def find_word_list(path: Path) -> Path | None:

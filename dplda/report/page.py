@@ -136,6 +136,7 @@ def _run_section(
         "rarest": promise.rarest(privacy),
         "public_words": model.parameters.get("vocabulary") == "public",
         "prior": _prior(model.parameters),
+        "guided": _guided(model.parameters),
         "pictures": {p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix)},
         "topics": _cards(model, topics),
         "edges": _edges(model.parameters),
@@ -153,7 +154,18 @@ def _prior(parameters: Mapping[str, Any]) -> dict[str, Any]:
         "source": shown(str(prior.get("source", ""))),
         "used": parameters.get("prior_used") is True,
         "public": prior.get("declared_public") is True,
+        "share": percent(share) if isinstance(share := parameters.get("prior_share"), float) else "",
     }
+
+
+def _guided(parameters: Mapping[str, Any]) -> str:
+    """The seed words of the run's guided topics, by topic; empty without any."""
+    given = parameters.get("seed_words")
+    if not isinstance(given, dict):
+        return ""
+    return "; ".join(
+        f"{shown(str(name))} ({', '.join(shown(str(word)) for word in words)})" for name, words in given.items()
+    )
 
 
 def _counted(verdicts: Sequence[str]) -> str:

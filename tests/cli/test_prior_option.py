@@ -32,7 +32,8 @@ def test_public_text_gives_topics_of_few_documents(dplda, texts: tuple[Path, Pat
     answer = dplda("fit", private, *FIT, *given)
     assert answer.status == 0, answer.err
     assert "differentially private for one document" in answer.out
-    assert "These are the 4 of 44 prior topics that the texts hold most (prior: public corpus public)." in answer.out
+    assert "These are the 4 of 44 prior topics that the texts hold most (prior: public corpus public): " in answer.out
+    assert "% of the text is about them" in answer.out
     kept = list((home / "cache" / "priors").iterdir())
     assert len(kept) == 1
     assert dplda("fit", private, *FIT, *given).status == 0
@@ -41,7 +42,7 @@ def test_public_text_gives_topics_of_few_documents(dplda, texts: tuple[Path, Pat
     assert dplda("fit", private, "--topics", 8, *FIT[2:], *given).status == 0
     run = next(run for run in Ledger().runs() if run.parameters["topics"] == 8)
     released = dplda("fit", private, *FIT, "--prior", run.id)
-    assert f"(prior: run {run.id}, from public corpus public)" in released.out
+    assert f"(prior: run {run.id}, from public corpus public): " in released.out
     assert "added or removed; the prior is assumed to be public." in released.out
 
 
@@ -50,12 +51,15 @@ def test_public_text_gives_topics_of_few_documents(dplda, texts: tuple[Path, Pat
     [
         (["--prior", "public.jsonl"], "is a corpus, whose text is not protected. If it is public, say so with"),
         (["--public-prior"], "--public-prior is about --prior, which is not given"),
-        (["--prior", "absent.jsonl", "--public-prior"], "absent.jsonl"),
+        (["--prior", "absent.jsonl", "--public-prior"], "there is no file absent.jsonl"),
         (
             ["--prior", "public.jsonl", "--public-prior", "--placement", "config2"],
             "a prior is for the default placement",
         ),
-        (["--prior", "public.jsonl", "--public-prior", "--topics", "auto"], "got topics=auto"),
+        (
+            ["--prior", "public.jsonl", "--public-prior", "--topics", "auto"],
+            "needs a number of topics, such as --topics 12",
+        ),
     ],
 )
 def test_what_cannot_be_a_prior_is_refused_before_anything_is_spent(

@@ -97,6 +97,7 @@ def test_guided_topics_of_a_prior_are_never_left_out():
     assert set(model.topic_names.values()) == {"first", "fourth", "unheard"}
     shares = {name: model.prevalence[topic] for topic, name in model.topic_names.items()}
     assert shares["unheard"] < min(shares["first"], shares["fourth"])
+    assert model.verdicts[next(topic for topic, name in model.topic_names.items() if name == "first")] == "clear"
 
 
 @pytest.mark.parametrize(

@@ -72,3 +72,11 @@ def test_many_documents_give_clear_topics_and_few_give_noise_with_a_warning():
         model = _fit(40, epsilon=0.5)
     assert "noise" in model.verdicts
     assert caught[0].filename == __file__
+
+
+def test_chosen_topics_are_clear_if_they_stand_out_from_those_that_were_not_chosen():
+    chosen, others = np.array([10.0, 6.0, 5.2]), np.array([5.0, 1.0])
+    assert verdicts.of_choice(chosen, others, 1.0) == ["clear", "clear", "weak"]
+    assert verdicts.of_choice(chosen, others, 0.0) == ["clear"] * 3
+    assert verdicts.of_choice(np.array([4.0, 2.0, 1.0]), np.zeros(0), 1.0) == ["clear", "weak", "noise"]
+    assert verdicts.of_choice(np.zeros(0), others, 1.0) == []

@@ -43,6 +43,7 @@ def test_planted_topics_are_chosen_from_a_prior_that_holds_them(epsilon, public)
     assert matched_error(topics, PLANTED).max() < 0.01
     assert set(model.verdicts) == {"clear"}
     assert model.parameters["prior"]["topics"] == 20
+    assert model.parameters["prior_share"] == pytest.approx(1.0, abs=0.2 / epsilon)
 
 
 def test_a_prior_about_something_else_is_not_used_and_its_test_is_all_that_it_costs():
@@ -107,8 +108,9 @@ def test_the_exact_gate_chooses_without_noise():
     [
         ({"placement": "config2"}, "a prior is for the default placement, not for config2"),
         ({"topics": 21}, "a prior of 20 topics needs a number of topics up to 20, got topics=21"),
-        ({"topics": "auto"}, "got topics=auto"),
+        ({"topics": "auto"}, "needs a number of topics, such as --topics 12"),
         ({"device": "cuda"}, "use --device cpu"),
+        ({"seed_words": {"a": ("w1", "x", "y")}}, "knows 1 of the 3 seed words of topic 'a'.*unknown: x, y"),
     ],
 )
 def test_settings_that_a_prior_does_not_go_with_are_refused(settings, message):
@@ -144,3 +146,12 @@ def test_what_are_no_topics_is_no_prior(topics, words, message):
 def test_anything_else_is_no_prior():
     with pytest.raises(InputError, match="prior must be PriorTopics, got str"):
         FitSettings.of(prior="public.jsonl")
+
+
+def test_text_about_other_topics_does_not_count_for_those_that_are_chosen():
+    model = fitted(KNOWN, n_topics=2, placement="none")
+    everything = fitted(KNOWN, placement="none")
+    two = np.sort(everything.prevalence)[-2:].sum()
+    assert model.parameters["prior_share"] == pytest.approx(two, abs=0.01)
+    ratio = everything.prevalence[0] / everything.prevalence[1]
+    assert model.prevalence[0] / model.prevalence[1] == pytest.approx(ratio, rel=0.01)
