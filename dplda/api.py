@@ -31,7 +31,7 @@ from dplda.model.topic_model import TopicModel
 from dplda.placements import prior_start, registry
 from dplda.prior_topics import PriorTopics
 from dplda.progress import NoProgress, Progress
-from dplda.run_words import find_words
+from dplda.run_words import PublicFacts, find_words
 from dplda.statistics import Statistic
 from dplda.store.fingerprint import fingerprint
 from dplda.store.sketches import Fingerprint
@@ -158,6 +158,17 @@ class Request:
         """Why the run is not private; empty if it is."""
         simulated = f"{registry.NOT_PRIVATE}: simulated noise from a known seed"
         return self.placement.reason or (simulated if self.settings.privacy.simulate_seed is not None else "")
+
+    @property
+    def public_facts(self) -> PublicFacts:
+        """What is known before the first query."""
+        return PublicFacts(
+            settings=self.settings,
+            events=self.events,
+            reading=self.corpus.reading,
+            unit=self.corpus.unit,
+            private=not self.placement.reason,
+        )
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -313,14 +324,7 @@ def _learn(
         engine(store), request.events, charge, noise, adjacency=settings.privacy.adjacency, progress=watch
     )
     try:
-        found = find_words(
-            gate,
-            settings,
-            request.events,
-            request.corpus.reading,
-            unit=request.corpus.unit,
-            private=not request.placement.reason,
-        )
+        found = find_words(gate, request.public_facts)
         learn = request.placement.learn_from_prior if found.from_prior else request.placement.learn
         learned = learn(gate, found.documents, found.words, settings, np.random.default_rng(seed))
     except UnsupportedByData as error:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from dplda.errors import InputError
-from dplda.prior_topics import PriorTopics
+
+if TYPE_CHECKING:
+    from dplda.prior_topics import PriorTopics
 
 NO_NOISE = "none"  # the placement that adds no noise; its runs do not depend on epsilon
 PLACEMENTS = ("default", "config1", "config2", "config3", "config4", "tensor-power", NO_NOISE)
@@ -189,6 +191,8 @@ class FitSettings:
             self._check_prior(self.prior)
 
     def _check_prior(self, prior: PriorTopics) -> None:
+        from dplda.prior_topics import PriorTopics  # imported here, as numpy is, so that the command line starts fast
+
         if not isinstance(prior, PriorTopics):
             raise InputError(
                 f"prior must be PriorTopics, got {type(prior).__name__}. Make them: dplda.public_prior(corpus) from "

@@ -19,6 +19,19 @@ from dplda.planning.forecast import require_documents
 _COMMON = 0.5  # share of the documents from which on a word tells their language
 
 
+@dataclass(frozen=True, kw_only=True)
+class PublicFacts:
+    """What a run knows before it asks: its `settings` and planned `events`, how text became words (`reading`), the
+    privacy `unit`, and whether the run is `private`.
+    """
+
+    settings: FitSettings
+    events: Sequence[Event]
+    reading: Mapping[str, Any]
+    unit: str
+    private: bool
+
+
 @dataclass(frozen=True)
 class RunWords:
     """The noisy number of units, the words, released facts about them, and whether the prior explains the documents."""
@@ -29,56 +42,46 @@ class RunWords:
     from_prior: bool = False
 
 
-def find_words(
-    gate: Gate, settings: FitSettings, events: Sequence[Event], reading: Mapping[str, Any], *, unit: str, private: bool
-) -> RunWords:
-    """Release the size and the words of a run of `events`; with a prior, test it first on its own words.
+def find_words(gate: Gate, run: PublicFacts) -> RunWords:
+    """Release the size and the words of `run`; with a prior, test it first, on its own words if none are public.
 
-    `reading` says how text became words, and `unit` names the privacy unit. Raises `UnsupportedByData` if the run is
-    hopeless, unless it is not `private`.
+    Raises `UnsupportedByData` if the run is hopeless, unless it is not private.
     """
-    prior, public = settings.prior, settings.vocabulary.words
+    prior, public = run.settings.prior, run.settings.vocabulary.words
     if public is not None:
         gate.use_words(public)
     documents = gate.size()
-    if prior is not None and public is None:
+    if prior is None:
+        found = _chosen_words(gate, run, documents) if public is None else (gate.word_frequencies(), {})
+        return RunWords(documents, *found)
+    if public is None:
         gate.use_words(prior.words)
-    words = None if prior is None and public is None else gate.word_frequencies()
-    from_prior = prior is not None and words is not None and explains(gate, words, prior, settings)
-    facts = {} if prior is None else {"prior_used": from_prior}
-    if from_prior and words is not None:
-        return RunWords(documents, words, facts, from_prior=True)
-    if public is not None and words is not None:
+    words = gate.word_frequencies()
+    if explains(gate, words, prior, run.settings):
+        return RunWords(documents, words, {"prior_used": True}, from_prior=True)
+    facts = {"prior_used": False}
+    if public is not None:
         gate.use_words(public)
         return RunWords(documents, words, facts)
     try:
-        return RunWords(documents, *_choose_words(gate, settings, events, reading, documents, facts, unit, private))
+        chosen, more = _chosen_words(gate, run, documents)
     except UnsupportedByData as error:
-        if prior is None:
-            raise
         raise UnsupportedByData(f"the prior does not explain the documents, and without it {error}") from None
+    return RunWords(documents, chosen, facts | more)
 
 
-def _choose_words(
-    gate: Gate,
-    settings: FitSettings,
-    events: Sequence[Event],
-    reading: Mapping[str, Any],
-    documents: float,
-    facts: Mapping[str, Any],
-    unit: str,
-    private: bool,
-) -> tuple[WordFrequencies, dict[str, Any]]:
-    """Words that are chosen privately, and released facts about them with the earlier `facts`."""
-    if private:
-        require_documents(settings, events, documents, unit)
+def _chosen_words(gate: Gate, run: PublicFacts, documents: float) -> tuple[WordFrequencies, dict[str, Any]]:
+    """Words that are chosen privately, and released facts: the limit on document frequency, and the words above it."""
+    settings = run.settings
+    if run.private:
+        require_documents(settings, run.events, documents, run.unit)
     released = gate.choose_words()
-    _refuse_other_language(released, reading)
+    _refuse_other_language(released, run.reading)
     modelled = _with_seed_words(modelled_words(released, settings), released, settings)
     gate.use_words(modelled.words)
     limit = frequency_limit(released.frequencies, settings)
     frequent = [word for word, share in zip(released.words, released.frequencies, strict=True) if share > limit]
-    return modelled, {**facts, "frequency_limit": limit, "frequent_words": frequent}
+    return modelled, {"frequency_limit": limit, "frequent_words": frequent}
 
 
 def _with_seed_words(modelled: WordFrequencies, released: WordFrequencies, settings: FitSettings) -> WordFrequencies:

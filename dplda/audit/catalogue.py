@@ -201,7 +201,7 @@ def _prior_game(settings: PrivacySettings) -> Game:
     request = Request(neighbours.corpora()[0], fit_settings, "audit")
 
     def play(attacker: Attacker) -> None:
-        found = find_words(attacker, fit_settings, request.events, {}, unit="document", private=True)
+        found = find_words(attacker, request.public_facts)
         request.placement.learn_from_prior(
             attacker, found.documents, found.words, fit_settings, np.random.default_rng()
         )

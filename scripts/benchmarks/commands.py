@@ -163,9 +163,9 @@ def utility(results: Path, draw: Path | None, **options: Any) -> None:
 @list_option("--epsilons", "0.5,1,2,4,8,none", epsilon_or_none, "Budgets; 'none' is no noise.")
 @option("--seeds", 5, "Runs of each.")
 def prior(cases: tuple[str, ...], epsilons: list[float | None], seeds: int, **files: Path) -> None:
-    """Topic quality with prior topics and without, on small and large text, beside tomotopy.
+    """Topic quality with prior topics and without.
 
-    Noise is simulated. About ten minutes for all.
+    On small and large text, beside tomotopy. Noise is simulated. Takes about ten minutes for all.
     """
     from benchmarks.prior import Files, measure
 

@@ -272,7 +272,7 @@ def test_rule_9_a_word_of_one_unit_passes_the_threshold_as_seldom_as_planned_und
             return {}
 
     monkeypatch.setattr("dplda.api.SimulatedNoise", Listening)
-    monkeypatch.setattr("dplda.api.require_documents", lambda *_: None)  # so few documents end a run before
+    monkeypatch.setattr("dplda.run_words.require_documents", lambda *_: None)  # so few documents end a run before
     source = read(tmp_path / "c", "c.jsonl", lines(["private private private", *texts(20)]))
     with pytest.raises(UnsupportedByData):
         dplda.fit(source, n_topics=2, epsilon=epsilon, ledger=False, simulate_seed=0)
