@@ -190,6 +190,15 @@ class FitSettings:
         if self.prior is not None:
             self._check_prior(self.prior)
 
+    def check_prior_possible(self) -> None:
+        """Raise `InputError` if the settings do not go with any prior."""
+        if self.model.placement not in (PLACEMENTS[0], NO_NOISE):
+            raise InputError(f"a prior is for the default placement, not for {self.model.placement}. Leave one out.")
+        if self.model.topics == "auto":
+            raise InputError("a fit with a prior needs a number of topics, such as --topics 12.")
+        if self.execution.device != "cpu":
+            raise InputError("a fit with a prior computes on the CPU: use --device cpu.")
+
     def _check_prior(self, prior: PriorTopics) -> None:
         from dplda.prior_topics import PriorTopics  # imported here, as numpy is, so that the command line starts fast
 
@@ -198,17 +207,12 @@ class FitSettings:
                 f"prior must be PriorTopics, got {type(prior).__name__}. Make them: dplda.public_prior(corpus) from "
                 "public text, dplda.released_prior(model) from a private model."
             )
-        if self.model.placement not in (PLACEMENTS[0], NO_NOISE):
-            raise InputError(f"a prior is for the default placement, not for {self.model.placement}. Leave one out.")
-        if self.model.topics == "auto":
-            raise InputError(f"a fit with a prior needs a number of topics, such as --topics {min(12, len(prior))}.")
+        self.check_prior_possible()
         if int(self.model.topics) > len(prior):
             raise InputError(
                 f"a prior of {len(prior)} topics needs a number of topics up to {len(prior)}, "
                 f"got topics={self.model.topics}. Ask for fewer topics, or give a larger prior."
             )
-        if self.execution.device != "cpu":
-            raise InputError("a fit with a prior computes on the CPU: use --device cpu.")
         known = set(prior.words)
         for name, words in (self.model.seed_words or {}).items():
             unknown = [word for word in words if word not in known]

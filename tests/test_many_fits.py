@@ -13,6 +13,7 @@ from dplda.accounting.accountant import capacity, cost
 SCRIPT = Path(__file__).with_name("many_fits.py")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("fits", "names"),
     [(2, "reviews"), *(pytest.param(20, names, marks=pytest.mark.slow) for names in ("reviews", "a,b,c,d,e"))],

@@ -15,7 +15,7 @@ from dplda.tokenize.spacy_tokens import find_tokens, word_rule
 LISTS = {"en": wordlists.english, "de": wordlists.german, "fr": wordlists.french, "es": wordlists.spanish}
 
 
-@pytest.mark.parametrize("lemmas", [False, True])
+@pytest.mark.parametrize("lemmas", [pytest.param(False, marks=pytest.mark.full), True])
 @pytest.mark.parametrize("language", LISTS)
 def test_every_word_is_found_as_it_is_spelled(language: str, lemmas: bool) -> None:
     words = LISTS[language](1000, lemmas=lemmas)

@@ -142,6 +142,8 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
         return
     source = read(corpus, reading)
     words = public_words(options["vocabulary"], source)
+    if options["prior"] is not None:  # before it is learned
+        FitSettings.of(**{name: options[name] for name in _SETTINGS}, topics=options["n_topics"]).check_prior_possible()
     ledger = open_ledger(ledger_path)
     seconds: dict[str, float] = {}
     from dplda.api import fit as learn

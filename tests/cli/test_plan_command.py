@@ -103,11 +103,13 @@ def test_bad_numbers_are_refused_in_one_line(dplda, given: list[object], message
     ],
 )
 def test_what_a_prior_would_give_and_whether_to_look_for_one(dplda, documents, said):
-    given = ("plan", "--documents", documents, "--epsilon", 1)
-    assert said in dplda(*given, "--prior").out
-    assert "--prior" not in dplda(*given).out
-    assert dplda(*given, "--prior", "--json").json["prior"]["least_documents"] == 327
-    assert "prior" not in dplda(*given, "--json").json
+    assert said in dplda("plan", "--documents", documents, "--epsilon", 1, "--prior").out
+
+
+def test_json_tells_of_a_prior_only_if_asked(dplda):
+    given = ("plan", "--documents", 400, "--epsilon", 1, "--json")
+    assert dplda(*given, "--prior").json["prior"]["least_documents"] == 327
+    assert "prior" not in dplda(*given).json
 
 
 def test_a_forecast_with_a_prior_needs_a_number_of_topics(dplda):

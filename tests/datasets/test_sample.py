@@ -46,6 +46,7 @@ def test_committed_copy_is_what_the_generator_writes(written: Path) -> None:
     assert committed.stat().st_size <= 3_000_000
 
 
+@pytest.mark.full
 def test_gzip_header_carries_no_name_and_no_time(written: Path) -> None:
     header = written.read_bytes()[:10]
     assert header[3] == 0, "flags: no file name"

@@ -211,6 +211,7 @@ def test_hostile_words_do_nothing(show: Open, files: dict[str, Path]) -> None:
     assert page.complaints == []
 
 
+@pytest.mark.full
 def test_the_policy_stops_what_would_run(show: Open, files: dict[str, Path], tmp_path: Path) -> None:
     text = files["one"].read_text(encoding="utf-8")
     attacked = tmp_path / "attacked.html"

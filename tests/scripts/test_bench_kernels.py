@@ -279,6 +279,7 @@ def test_memory_is_that_of_the_arrays(name: str) -> None:
     assert cost.memory == counts.words.nbytes + counts.counts.nbytes + pointers + matrix.nbytes + sums
 
 
+@pytest.mark.full
 def test_table_of_a_tiny_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

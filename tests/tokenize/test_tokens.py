@@ -65,6 +65,7 @@ def test_no_document_can_stand_in_for_a_word_of_another() -> None:
         assert words_of(f"{first}, {second}!", fresh) == {first.lower(): 1, second.lower(): 1}
 
 
+@pytest.mark.full
 @settings(max_examples=30, deadline=None)
 @given(
     language=st.sampled_from(["en", "de", "fr"]),

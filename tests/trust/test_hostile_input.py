@@ -358,6 +358,7 @@ def test_arrays_that_unpack_to_gigabytes_are_refused_unread(model: TopicModel, t
         load(tmp_path / "m")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("forged", ["words", "documents"])
 def test_a_store_that_unpacks_to_gigabytes_is_refused_before_it_is_unpacked(tmp_path: Path, forged: str) -> None:
     (tmp_path / "c.jsonl").write_bytes(lines(GOOD))

@@ -39,7 +39,10 @@ STATUS = {"interrupted": {130}, "full": {1, 2, 4}, "killed": {-9}, "disk full": 
 ASKED_FOR = {"p.csv", "store"}  # what a user asks to be written, exact and private, and is for the owner only
 
 
-@pytest.fixture(scope="module", params=["some", pytest.param("everywhere", marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param("some", marks=pytest.mark.full), pytest.param("everywhere", marks=pytest.mark.slow)],
+)
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
     folder = tmp_path_factory.mktemp("leaky")
     paths = os.pathsep.join([str(SCRIPT.parents[1]), os.environ.get("PYTHONPATH", "")])
