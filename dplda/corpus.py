@@ -178,13 +178,7 @@ class Corpus:
     @property
     def places(self) -> frozenset[str]:
         """The real paths of the files and folders that hold the documents; empty for documents in memory. Public."""
-        found = [
-            *getattr(self._preparation, "paths", ()),
-            *getattr(getattr(self._preparation, "source", None), "files", ()),
-        ]
-        store = getattr(self._preparation, "store", None)
-        found += [store.path] if isinstance(store, CountStore) and store.path is not None else []
-        return frozenset(os.path.realpath(place) for place in found)
+        return frozenset(os.path.realpath(place) for place in self._preparation.places)
 
     @property
     def stopwords(self) -> tuple[str, ...]:

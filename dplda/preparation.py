@@ -46,6 +46,10 @@ class Preparation(Protocol):
     def reading(self) -> dict[str, Any]:
         """How text becomes words; empty for counts. Public."""
 
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """The files and folders that hold the documents; empty for documents in memory. Public."""
+
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """Return the store; write it first if it does not exist."""
 
@@ -64,6 +68,11 @@ class Prepared:
     def reading(self) -> dict[str, Any]:
         """See `Preparation`."""
         return self.store.reading
+
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """See `Preparation`."""
+        return () if self.store.path is None else (self.store.path,)
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """See `Preparation`."""
@@ -111,6 +120,11 @@ class RawFiles:
         """See `Preparation`."""
         return self.tokenization.facts() if isinstance(self.source, TextSource) else {}
 
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """See `Preparation`."""
+        return *self.paths, *self.source.files
+
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """See `Preparation`."""
         prepared = _cache_folder(self.cache) / _source_key(self.paths, self.source.files, self.options | self.reading)
@@ -151,6 +165,11 @@ class InMemory:
     def reading(self) -> dict[str, Any]:
         """See `Preparation`."""
         return self.tokenization.facts()
+
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """See `Preparation`."""
+        return ()
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """See `Preparation`."""

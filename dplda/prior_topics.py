@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from dplda.distributions import check_simplex, check_words, frozen
 from dplda.errors import InputError
 
 _UNKNOWN = 1e-6  # probability, before normalisation, of a word that a prior topic lacks
-_TOLERANCE = 1e-6  # within which the probabilities of a topic sum to 1
 _MOST_TOPICS = 500  # as many as a run may have
 
 
@@ -34,19 +34,16 @@ class PriorTopics:
     places: frozenset[str] = field(default_factory=frozenset)
 
     def __post_init__(self) -> None:
-        topics, words = np.array(self.topics, np.float64), tuple(self.words)
-        topics.flags.writeable = False
+        topics, words = frozen(self.topics), tuple(self.words)
         object.__setattr__(self, "topics", topics)
         object.__setattr__(self, "words", words)
-        if not all(isinstance(word, str) and word for word in words) or len(set(words)) != len(words):
-            raise InputError("the words of a prior must be distinct, non-empty words.")
+        check_words("the words of a prior", words)
         if topics.ndim != 2 or not 1 <= len(topics) <= _MOST_TOPICS or topics.shape[1] != len(words):
             raise InputError(
                 f"a prior must have 1 to {_MOST_TOPICS} topics with a probability for each word, got an array of shape "
                 f"{topics.shape} for {len(words)} words."
             )
-        if not (np.isfinite(topics).all() and (topics >= 0).all()) or np.abs(topics.sum(1) - 1).max() > _TOLERANCE:
-            raise InputError("the topics of a prior must be finite, nonnegative and sum to 1.")
+        check_simplex("the topics of a prior", topics)
 
     def __len__(self) -> int:
         return len(self.topics)

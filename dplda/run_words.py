@@ -34,12 +34,16 @@ class PublicFacts:
 
 @dataclass(frozen=True)
 class RunWords:
-    """The noisy number of units, the words, released facts about them, and whether the prior explains the documents."""
+    """The noisy number of units, the words, and released facts about them and about the prior."""
 
     documents: float
     words: WordFrequencies
     facts: Mapping[str, Any]
-    from_prior: bool = False
+
+    @property
+    def from_prior(self) -> bool:
+        """Whether there is a prior, and it explains the documents."""
+        return bool(self.facts.get("prior_used", False))
 
 
 def find_words(gate: Gate, run: PublicFacts) -> RunWords:
@@ -57,11 +61,10 @@ def find_words(gate: Gate, run: PublicFacts) -> RunWords:
     if public is None:
         gate.use_words(prior.words)
     words = gate.word_frequencies()
-    if explains(gate, words, prior, run.settings):
-        return RunWords(documents, words, {"prior_used": True}, from_prior=True)
-    facts = {"prior_used": False}
+    facts = {"prior_used": explains(gate, words, prior, run.settings)}
     if public is not None:
         gate.use_words(public)
+    if public is not None or facts["prior_used"]:
         return RunWords(documents, words, facts)
     try:
         chosen, more = _chosen_words(gate, run, documents)
@@ -86,7 +89,8 @@ def _chosen_words(gate: Gate, run: PublicFacts, documents: float) -> tuple[WordF
 
 def _with_seed_words(modelled: WordFrequencies, released: WordFrequencies, settings: FitSettings) -> WordFrequencies:
     """The `modelled` words and the public seed words that were not released; their frequency is taken as the noise."""
-    more = [word for word in settings.model.guiding_words if word not in set(released.words)]
+    chosen = set(released.words)
+    more = [word for word in settings.model.guiding_words if word not in chosen]
     frequencies = np.concatenate([modelled.frequencies, np.full(len(more), released.std)])
     return WordFrequencies((*modelled.words, *more), frequencies, modelled.std)
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dplda.accounting.events import PrivacyStatement
+from dplda.distributions import check_simplex, check_words, frozen
 from dplda.errors import InputError
 
-_SIMPLEX_TOLERANCE = 1e-6
 _PROBABILITY_WEIGHT = 0.6  # of a word's log probability in its relevance; the rest is that of its lift
 VERDICTS = ("clear", "weak", "noise")
 _LEAST_PRIOR = 1e-9  # minimum of each topic's prior parameter, as a share of their sum
@@ -36,16 +36,16 @@ class TopicModel:
     parameters: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        topics = _frozen(self.topics)
-        prevalence = _frozen(self.prevalence)
+        topics = frozen(self.topics)
+        prevalence = frozen(self.prevalence)
         words = list(self.vocabulary)
-        _check_vocabulary(words)
+        check_words("vocabulary", words)
         if topics.ndim != 2 or topics.shape[1] != len(words) or not topics.size:
             raise InputError(f"topics must have one column per word, got {topics.shape} for {len(words)} words.")
-        _check_simplex("topics", topics)
+        check_simplex("topics", topics)
         if prevalence.shape != (len(topics),):
             raise InputError(f"prevalence must have shape ({len(topics)},), got {prevalence.shape}.")
-        _check_simplex("prevalence", prevalence)
+        check_simplex("prevalence", prevalence)
         _check_alpha(self.parameters, len(topics))
         object.__setattr__(self, "topics", topics)
         object.__setattr__(self, "prevalence", prevalence)
@@ -140,25 +140,6 @@ class TopicModel:
         from dplda.model.model_files import save
 
         save(self, directory)
-
-
-def _frozen(values: Any) -> NDArray[np.float64]:
-    """A read-only float64 copy."""
-    array = np.array(values, dtype=np.float64)
-    array.flags.writeable = False
-    return array
-
-
-def _check_simplex(name: str, values: NDArray[np.float64]) -> None:
-    """Raise `InputError` unless every row is a distribution to `_SIMPLEX_TOLERANCE`."""
-    sums = values.sum(axis=-1)
-    if not np.all(np.isfinite(values)) or values.min() < 0 or np.any(np.abs(sums - 1) > _SIMPLEX_TOLERANCE):
-        raise InputError(f"{name} must be finite, nonnegative and sum to 1.")
-
-
-def _check_vocabulary(words: list[Any]) -> None:
-    if not all(isinstance(word, str) and word for word in words) or len(set(words)) != len(words):
-        raise InputError("vocabulary must be distinct, non-empty words.")
 
 
 def _check_alpha(parameters: Mapping[str, Any], n_topics: int) -> None:

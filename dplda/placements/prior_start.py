@@ -95,8 +95,9 @@ def choose_topics(
         *verdicts.of_choice(held[left[left >= guided]], held[order[wanted:]], std),
     ]
     names = [*seed_words, *[""] * (wanted - guided)] if guided else []
-    facts = {"prior_share": float(min(1.0, shares[left].sum() / np.maximum(held, 0.0).sum()))}
-    return by_prevalence(topics[:, left], shares[left] / shares[left].sum(), documents, facts, judged, names)
+    chosen = float(shares[left].sum())
+    facts = {"prior_share": chosen / max(chosen, float(np.maximum(held, 0.0).sum()))}
+    return by_prevalence(topics[:, left], shares[left] / chosen, documents, facts, judged, names)
 
 
 def _with_guided(topics: np.ndarray, seed_words: Mapping[str, Sequence[str]], words: tuple[str, ...]) -> np.ndarray:

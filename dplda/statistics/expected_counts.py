@@ -143,14 +143,25 @@ def posterior_room(k, directions, longest):
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _contribution(words, counts, first, last, length, scale, matrix, shape, room, out):
-    """One row per entry: its scale times its count, distributed over topics."""
+def fitted(words, counts, first, last, length, matrix, shape, room):
+    """`gather` and `posterior` of one document in `room` (`posterior_room`).
+
+    Returns `theta` and `gamma` (stride,), the `table` and `amounts`, and the length of their rows.
+    """
     k, _, stride, _, alpha = shape
     begin, behind = 3 * stride, 3 * stride + 2 * padded(last - first, UNROLLED)
     before, theta, gamma = room[:stride], room[stride : 2 * stride], room[2 * stride : begin]
     amounts, table = room[begin:behind], room[behind:]
     wide = gather(words, counts, first, last, matrix, stride, padded(k, 4), table, amounts)
     posterior(table, amounts, wide, length, k, alpha, before, theta, gamma)
+    return theta, gamma, table, amounts, wide
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _contribution(words, counts, first, last, length, scale, matrix, shape, room, out):
+    """One row per entry: its scale times its count, distributed over topics."""
+    k, _, stride, _, _ = shape
+    theta, _, table, amounts, wide = fitted(words, counts, first, last, length, matrix, shape, room)
     weigh_rows(theta, table, padded(k, 4), wide, amounts, wide, LEAST)
     start, half = np.uint64(first), np.uint64(wide)
     for e in range(np.uint64(last - first)):

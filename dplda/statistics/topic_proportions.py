@@ -10,29 +10,17 @@ import numpy as np
 
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import FAST
-from dplda.numerics.loops import UNROLLED, clear, padded, round_up, weigh_rows
-from dplda.statistics.expected_counts import LEAST, gather, posterior, posterior_room
+from dplda.numerics.loops import clear, padded, round_up, weigh_rows
+from dplda.statistics.expected_counts import LEAST, fitted, posterior_room
 from dplda.statistics.statistic import NONNEGATIVE, ONE_ROW, SIGNED, Contribution, Statistic, as_float32, equal_weights
 
 MOST_GAIN = 0.5  # largest absolute value of a document's gain, in nats a token
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _fitted(words, counts, first, last, length, matrix, shape, room):
-    """The posterior of a document: the Dirichlet parameters, the gathered topics, the counts, and the table's width."""
-    k, _, stride, _, alpha = shape
-    begin, behind = 3 * stride, 3 * stride + 2 * padded(last - first, UNROLLED)
-    before, theta, gamma = room[:stride], room[stride : 2 * stride], room[2 * stride : begin]
-    amounts, table = room[begin:behind], room[behind:]
-    wide = gather(words, counts, first, last, matrix, stride, padded(k, 4), table, amounts)
-    posterior(table, amounts, wide, length, k, alpha, before, theta, gamma)
-    return gamma, theta, table, amounts, wide
-
-
-@compiled(fastmath=FAST, error_model="numpy")
 def _proportions(words, counts, first, last, length, scale, matrix, shape, room, out):
     k, _, _, row, alpha = shape
-    gamma, _, _, _, _ = _fitted(words, counts, first, last, length, matrix, shape, room)
+    _, gamma, _, _, _ = fitted(words, counts, first, last, length, matrix, shape, room)
     clear(out, 0, row)
     for z in range(np.uint64(k)):
         share = (gamma[z] - alpha) / np.float32(length)
@@ -52,7 +40,7 @@ TOPIC_PROPORTIONS = Statistic(
 @compiled(fastmath=FAST, error_model="numpy")
 def _gain(words, counts, first, last, length, scale, matrix, shape, room, out):
     k, _, _, row, _ = shape
-    gamma, theta, table, amounts, wide = _fitted(words, counts, first, last, length, matrix, shape, room)
+    theta, gamma, table, amounts, wide = fitted(words, counts, first, last, length, matrix, shape, room)
     rows, total = padded(k, 4), np.float32(0.0)
     for z in range(np.uint64(rows)):
         theta[z] = gamma[z] if z < k else np.float32(0.0)

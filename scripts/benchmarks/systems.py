@@ -47,11 +47,16 @@ def dplda_model(
         return dplda.fit(corpus, "benchmark", n_topics, ledger=ledger, **settings)
 
 
-def dplda_topics(counts: sparse.csr_matrix, n_topics: int, *given: Any, **settings: Any) -> np.ndarray:
+def dplda_topics(
+    counts: sparse.csr_matrix,
+    n_topics: int,
+    words: Sequence[str] | None = None,
+    simulate_seed: int | None = None,
+    **settings: Any,
+) -> np.ndarray:
     """The topics of `dplda_model` over all columns of `counts`; a run learns the words that its noise supports."""
-    model = dplda_model(counts, n_topics, *given, **settings)
-    words = settings.get("words") or (given[0] if given else None) or names(counts.shape[1])
-    return on_words(model.topics, model.vocabulary, words)
+    model = dplda_model(counts, n_topics, words, simulate_seed, **settings)
+    return on_words(model.topics, model.vocabulary, words or names(counts.shape[1]))
 
 
 def random_words(n_topics: int, n_words: int, seed: int) -> np.ndarray:
