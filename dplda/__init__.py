@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from dplda.ledger.saved_models import load
     from dplda.model import TopicModel
     from dplda.prior_topics import PriorTopics
-    from dplda.priors import public_prior, released_prior
+    from dplda.priors import public_prior
+    from dplda.series import released_prior
 
 __all__ = [
     "Corpus",
@@ -44,6 +45,6 @@ __getattr__, __dir__ = lazy(
         "PriorTopics": "prior_topics",
         "public_prior": "priors",
         "read_corpus": "corpus",
-        "released_prior": "priors",
+        "released_prior": "series",
     },
 )

@@ -6,37 +6,33 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
-from dplda.accounting.accountant import Cost, cost, run_epsilon
-from dplda.accounting.budget_plan import calibrate, exact_events
-from dplda.accounting.events import Event, PrivacyStatement, at_least, base_of, merged
-from dplda.config import DEFAULTS, FitSettings
+from dplda.accounting.accountant import Cost, cost
+from dplda.accounting.events import Event, at_least, base_of
+from dplda.config import DEFAULTS
 from dplda.corpus import Corpus
 from dplda.errors import DpldaError, InputError, NoisyTopicsWarning, UnsupportedByData
 from dplda.execution.compilation import Wait, compiling
 from dplda.execution.engines import Engine, is_local, running_engine
-from dplda.lda.recovery import most_topics
 from dplda.lda.verdicts import NOISE
-from dplda.ledger import Ledger, Quote, RunRecord, Status, new_name
+from dplda.ledger import Ledger, RunRecord, Status, new_name
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.model.model_files import release_space, reserve_space
 from dplda.model.topic_model import TopicModel
-from dplda.placements import prior_start, registry
 from dplda.prior_topics import PriorTopics
 from dplda.progress import NoProgress, Progress
-from dplda.run_words import PublicFacts, find_words
-from dplda.statistics import Statistic
+from dplda.request import Request, requested
+from dplda.run_words import find_words
+from dplda.series import numbered
 from dplda.store.fingerprint import fingerprint
 from dplda.store.sketches import Fingerprint
-
-UNNAMED = "unnamed"  # dataset of corpora without a name; they share one budget, so that none escapes the ledger
 
 
 def fit(
@@ -61,6 +57,8 @@ def fit(
     split: Mapping[str, float] | None = None,
     prior: PriorTopics | None = None,
     seed_words: Mapping[str, Sequence[str]] | None = None,
+    series: str | None = None,
+    batch: str | None = None,
     out: str | Path | None = None,
     models: str | Path | None = None,
     progress: Progress | None = None,
@@ -71,6 +69,8 @@ def fit(
     `epsilon` is in nats, for the whole run; `vocabulary` is a public word list (None: chosen privately and charged);
     `prior` holds topics that are public or released, from which the run starts if they explain the documents;
     `seed_words` maps names of topics to public words that guide them;
+    `series` names a dataset that comes in batches, of which `corpus` is the `batch` (None: its name): the run goes on
+    from the batch before, or from `prior`, with its topics (docs/every-week.md);
     `split` maps each edge (a place where the placement adds noise, such as ``e8``; docs/placements.md) to its share of
     the budget; `simulate_seed` makes the noise reproducible and the run not private. The model is saved in `out`, or in
     ``models/<run>`` if `models` is set. `seconds` receives the time of each stage; times are private and must stay on
@@ -88,16 +88,22 @@ def fit(
             f"corpus must be a Corpus, got {type(corpus).__name__}. Make one: read_corpus(path), "
             "Corpus.from_texts(texts), Corpus.from_table(table) or Corpus.from_counts(counts, words)."
         )
-    words = vocabulary if vocabulary is not None else corpus.public_vocabulary
-    settings = FitSettings.of(
+    ledger = Ledger() if ledger is None else ledger
+    request = requested(
+        corpus,
+        ledger,
+        dataset=dataset,
+        series=series,
+        batch=batch,
+        prior=prior,
+        topics=n_topics,
+        words=vocabulary,
         epsilon=epsilon,
         delta=delta,
         adjacency=adjacency,
         simulate_seed=simulate_seed,
-        words=None if words is None else tuple(words),
         max_vocabulary=max_vocabulary,
         max_document_frequency=max_document_frequency,
-        topics=n_topics,
         alpha0=alpha0,
         placement=placement,
         calibration=calibration,
@@ -105,18 +111,15 @@ def fit(
         engine=engine,
         scheduler=scheduler,
         device=device,
-        prior=prior,
         seed_words=None if seed_words is None else {name: tuple(words) for name, words in seed_words.items()},
     )
-    request = Request(corpus, settings, dataset or corpus.name or UNNAMED)
-    ledger = Ledger() if ledger is None else ledger
     run = new_name(request.dataset)
     folder = Path(out) if out is not None else Path(models) / run if models else None
     if folder is not None:
         reserve_space(folder, request.model_bytes)
     watch = _Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
-    with _released_on_failure(folder), running_engine(settings.execution) as running:
-        recorder = request.reserve(ledger, run)
+    with _released_on_failure(folder), running_engine(request.settings.execution) as running:
+        recorder = request.reserve(ledger, run) or _Unrecorded(run)
         with (
             _abandoned_on_failure(request, recorder, ledger),
             compiling(request.statistics, here=is_local(running)) as wait_for_kernels,
@@ -128,106 +131,6 @@ def fit(
             watch.stop()
             recorder.finish(model=str(folder.resolve()) if folder else None, seconds=watch.seconds)
     return model
-
-
-@dataclass(frozen=True)
-class Request:
-    """A requested run: its settings, its `placement` and its planned `events`. All of it is public."""
-
-    corpus: Corpus
-    settings: FitSettings
-    dataset: str
-    placement: registry.Placement = field(init=False)
-    events: tuple[Event, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        model, privacy = self.settings.model, self.settings.privacy
-        if self.settings.prior is not None and self.settings.prior.places & self.corpus.places:
-            raise InputError(
-                "the prior was learned without noise from files of CORPUS: its topics would give them away. Give other "
-                "text that is public as the prior."
-            )
-        placement = registry.find(model.placement, model.calibration)
-        shares = placement.plan(self.settings)
-        planned = exact_events(shares) if placement.reason else calibrate(shares, privacy.epsilon, privacy.delta)
-        object.__setattr__(self, "placement", placement)
-        object.__setattr__(self, "events", planned)
-
-    @property
-    def reason(self) -> str:
-        """Why the run is not private; empty if it is."""
-        simulated = f"{registry.NOT_PRIVATE}: simulated noise from a known seed"
-        return self.placement.reason or (simulated if self.settings.privacy.simulate_seed is not None else "")
-
-    @property
-    def public_facts(self) -> PublicFacts:
-        """What is known before the first query."""
-        return PublicFacts(
-            settings=self.settings,
-            events=self.events,
-            reading=self.corpus.reading,
-            unit=self.corpus.unit,
-            private=not self.placement.reason,
-        )
-
-    @property
-    def statistics(self) -> tuple[Statistic, ...]:
-        """The statistics that the run may release."""
-        return self.placement.statistics + (() if self.settings.prior is None else prior_start.STATISTICS)
-
-    @property
-    def model_bytes(self) -> int:
-        """An upper estimate of the model's size on disk."""
-        vocabulary = self.settings.vocabulary
-        words = vocabulary.max_vocabulary if vocabulary.words is None else len(vocabulary.words)
-        return (1 << 20) + 8 * most_topics(self.settings) * (words + 1) + 400 * words
-
-    def parameters(self) -> dict[str, Any]:
-        """Public settings, for the ledger and the model."""
-        return self.corpus.reading | self.settings.to_json() | {"dataset": self.dataset}
-
-    def reserve(self, ledger: Ledger | Literal[False], run: str) -> Recorder:
-        """Reserve the budget of the run with id `run`, on disk before anything private is read."""
-        if ledger is False:
-            if not self.reason:
-                raise InputError("ledger=False is for runs that are not private: give simulate_seed, or use a ledger.")
-            return _Unrecorded(run)
-        return ledger.reserve(
-            run=run,
-            dataset=self.dataset,
-            unit=self.corpus.unit,
-            adjacency=self.settings.privacy.adjacency,
-            epsilon=self.settings.privacy.epsilon,
-            delta=self.settings.privacy.delta,
-            events=self.events,
-            parameters=self.parameters(),
-            sound=not self.reason,
-        )
-
-    def quote(self, ledger: Ledger) -> Quote:
-        """What the run would cost. Raises `BudgetRefused` if the budget does not allow it."""
-        privacy = self.settings.privacy
-        return ledger.quote(
-            dataset=self.dataset,
-            unit=self.corpus.unit,
-            adjacency=privacy.adjacency,
-            delta=privacy.delta,
-            plans=[self.events],
-            sound=not self.reason,
-        )
-
-    def statement(self) -> PrivacyStatement:
-        """The run's guarantee."""
-        s = self.settings.privacy
-        return PrivacyStatement(
-            epsilon=float("inf") if self.reason else run_epsilon(self.events, s.delta),
-            delta=s.delta,
-            unit=self.corpus.unit,
-            adjacency=s.adjacency,
-            sound=not self.reason,
-            events=merged(self.events),
-            reason=self.reason,
-        )
 
 
 class Recorder(Protocol):
@@ -325,15 +228,18 @@ def _learn(
     )
     try:
         found = find_words(gate, request.public_facts)
-        learn = request.placement.learn_from_prior if found.from_prior else request.placement.learn
+        learn = request.placement.learner(settings, found.from_prior)
         learned = learn(gate, found.documents, found.words, settings, np.random.default_rng(seed))
     except UnsupportedByData as error:
         raise UnsupportedByData(f"{error} {_spent(request, recorder, charged)}") from None
     watch.start("model")
+    words = learned.words or found.words.words
+    if request.earlier is not None and not settings.goes_on:
+        learned = numbered(learned, words, request.earlier)
     model = TopicModel(
         topics=learned.topics,
         prevalence=learned.prevalence,
-        vocabulary=list(learned.words or found.words.words),
+        vocabulary=list(words),
         privacy=request.statement(),
         parameters=request.parameters()
         | {
@@ -343,6 +249,7 @@ def _learn(
             **found.facts,
             **learned.facts,
         },
+        counts=learned.counts,
     )
     _warn_of_noise(model)
     return model

@@ -165,13 +165,18 @@ class ExecutionSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class FitSettings:
-    """A user's settings for `fit`. All of them are public."""
+    """A user's settings for `fit`. All of them are public.
+
+    `series` and `batch` name a series and the batch of it to which the documents belong.
+    """
 
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
     vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
     model: ModelSettings = field(default_factory=ModelSettings)
     execution: ExecutionSettings = field(default_factory=ExecutionSettings)
     prior: PriorTopics | None = None
+    series: str | None = None
+    batch: str | None = None
 
     def __post_init__(self) -> None:
         words, topics = self.vocabulary.words, self.model.topics
@@ -187,8 +192,17 @@ class FitSettings:
             )
         if self.execution.engine == "dask" and self.model.placement == "config4":
             raise InputError("config4 needs the exact moments of all documents in one place: use --engine local.")
+        if (self.series is None) != (self.batch is None):
+            raise InputError("a batch belongs to a series, and a series has batches: give both names, or neither.")
+        if self.series is not None and self.privacy.adjacency != ADJACENCIES[0]:
+            raise InputError("a series needs adjacency add-remove: a document that is replaced may leave its batch.")
         if self.prior is not None:
             self._check_prior(self.prior)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the run goes on from the batch before, whose released counts the prior holds."""
+        return self.series is not None and self.prior is not None and self.prior.counts is not None
 
     def check_prior_possible(self) -> None:
         """Raise `InputError` if the settings do not go with any prior."""
@@ -196,7 +210,7 @@ class FitSettings:
             raise InputError(f"a prior is for the default placement, not for {self.model.placement}. Leave one out.")
         if self.model.topics == "auto":
             raise InputError("a fit with a prior needs a number of topics, such as --topics 12.")
-        if self.execution.device != "cpu":
+        if self.execution.device != "cpu" and not self.goes_on:
             raise InputError("a fit with a prior computes on the CPU: use --device cpu.")
 
     def _check_prior(self, prior: PriorTopics) -> None:
@@ -214,7 +228,7 @@ class FitSettings:
                 f"got topics={self.model.topics}. Ask for fewer topics, or give a larger prior."
             )
         known = set(prior.words)
-        for name, words in (self.model.seed_words or {}).items():
+        for name, words in (self.model.seed_words or {}).items() if not self.goes_on else ():
             unknown = [word for word in words if word not in known]
             if 2 * len(unknown) > len(words):
                 raise InputError(
@@ -223,7 +237,9 @@ class FitSettings:
                 )
 
     @classmethod
-    def of(cls, *, prior: PriorTopics | None = None, **named: Any) -> Self:
+    def of(
+        cls, *, prior: PriorTopics | None = None, series: str | None = None, batch: str | None = None, **named: Any
+    ) -> Self:
         """Settings from field names of any group; the others keep their defaults."""
         groups = (PrivacySettings, VocabularySettings, ModelSettings, ExecutionSettings)
         by_group = [{f.name: named.pop(f.name) for f in fields(group) if f.name in named} for group in groups]
@@ -232,13 +248,21 @@ class FitSettings:
         privacy, vocabulary, model, execution = (
             group(**values) for group, values in zip(groups, by_group, strict=True)
         )
-        return cls(privacy=privacy, vocabulary=vocabulary, model=model, execution=execution, prior=prior)
+        return cls(
+            privacy=privacy,
+            vocabulary=vocabulary,
+            model=model,
+            execution=execution,
+            prior=prior,
+            series=series,
+            batch=batch,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The settings that decide what is learned, as plain JSON; those that are None are left out."""
         values = asdict(self.model) | asdict(self.privacy) | asdict(self.vocabulary)
         values["vocabulary"] = "private" if values.pop("words") is None else "public"
-        values["prior"] = self.prior and self.prior.to_json()
+        values |= {"prior": self.prior and self.prior.to_json(), "series": self.series, "batch": self.batch}
         return {name: value for name, value in values.items() if value is not None}
 
 

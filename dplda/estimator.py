@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -54,6 +55,9 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         simulate_seed: int | None = None,
         public_vocabulary: bool | None = None,
         prior: PriorTopics | None = None,
+        seed_words: Mapping[str, Sequence[str]] | None = None,
+        series: str | None = None,
+        batch: str | None = None,
         **refused: Any,
     ) -> None:
         _refuse(refused)
@@ -68,6 +72,9 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.simulate_seed = simulate_seed
         self.public_vocabulary = public_vocabulary
         self.prior = prior
+        self.seed_words = seed_words
+        self.series = series
+        self.batch = batch
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn topics of the counts X (n_documents, n_words), dense or sparse; y is ignored."""
@@ -88,6 +95,9 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             ledger=self.ledger,
             simulate_seed=self.simulate_seed,
             prior=self.prior,
+            seed_words=self.seed_words,
+            series=self.series,
+            batch=self.batch,
         )
         self._learned = [words.index(word) for word in self.model_.vocabulary]
         self.components_ = np.zeros((len(self.model_.topics), len(words)))

@@ -11,6 +11,7 @@ import numpy as np
 
 from dplda.distributions import check_simplex, check_words, frozen
 from dplda.errors import InputError
+from dplda.released_counts import ReleasedCounts
 
 _UNKNOWN = 1e-6  # probability, before normalisation, of a word that a prior topic lacks
 _MOST_TOPICS = 500  # as many as a run may have
@@ -24,6 +25,9 @@ class PriorTopics:
     only the user's word makes them, or what they were chosen from, public. `guarantee` is that of the run that released
     them, as JSON, and `places` are the real paths of the public files. Raises `InputError` for anything that is no
     topics.
+
+    `counts` are the counts that the run released, `names` and `verdicts` those of its topics, and `series` the name of
+    its series: with them, the next batch goes on.
     """
 
     topics: np.ndarray
@@ -32,6 +36,10 @@ class PriorTopics:
     declared_public: bool
     guarantee: Mapping[str, Any] | None = None
     places: frozenset[str] = field(default_factory=frozenset)
+    counts: ReleasedCounts | None = None
+    names: Mapping[int, str] = field(default_factory=dict)
+    verdicts: tuple[str, ...] = ()
+    series: str | None = None
 
     def __post_init__(self) -> None:
         topics, words = frozen(self.topics), tuple(self.words)
@@ -44,6 +52,10 @@ class PriorTopics:
                 f"{topics.shape} for {len(words)} words."
             )
         check_simplex("the topics of a prior", topics)
+        if self.counts is not None and self.counts.sums.total.T.shape != topics.shape:
+            raise InputError(
+                "the released counts of a prior must have a row for each word and a column for each topic."
+            )
 
     def __len__(self) -> int:
         return len(self.topics)

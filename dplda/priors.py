@@ -1,4 +1,4 @@
-"""Where prior topics come from: public text, which is fitted without noise once, or a model that was released."""
+"""Prior topics from public text, which is fitted without noise once and kept."""
 
 from __future__ import annotations
 
@@ -76,28 +76,6 @@ def _fitted(corpus: Corpus, words: Sequence[str] | None, n_topics: int, progress
             f"no {n_topics} prior topics can be learned from public corpus {corpus.name}: its documents share too few "
             "words. Give more public text, or leave the prior out."
         ) from None
-
-
-def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
-    """The topics of `model` as prior topics: a private release, or one that you declare `public`.
-
-    Raises `InputError` for a model that is neither.
-    """
-    if not (model.privacy.sound or public):
-        raise InputError(
-            "the prior is a model that is not private, so that it must be public: its topics would carry what they "
-            "were learned from into this run. If that text was public, say so with --public-prior."
-        )
-    run, earlier = model.parameters.get("run", "without a name"), model.parameters.get("prior") or {}
-    declared = bool(earlier.get("declared_public"))
-    chosen = f", from {earlier.get('source')}" if declared else ""
-    return PriorTopics(
-        model.topics,
-        tuple(model.vocabulary),
-        f"run {run}{chosen}",
-        declared or not model.privacy.sound,
-        guarantee={name: value for name, value in model.privacy.to_json().items() if name != "events"},
-    )
 
 
 def _name(documents: str, words: Sequence[str] | None) -> str:

@@ -51,7 +51,8 @@ def find_words(gate: Gate, run: PublicFacts) -> RunWords:
 
     Raises `UnsupportedByData` if the run is hopeless, unless it is not private.
     """
-    prior, public = run.settings.prior, run.settings.vocabulary.words
+    settings = run.settings
+    prior, public = None if settings.goes_on else settings.prior, settings.vocabulary.words
     if public is not None:
         gate.use_words(public)
     documents = gate.size()
@@ -61,7 +62,7 @@ def find_words(gate: Gate, run: PublicFacts) -> RunWords:
     if public is None:
         gate.use_words(prior.words)
     words = gate.word_frequencies()
-    facts = {"prior_used": explains(gate, words, prior, run.settings)}
+    facts = {"prior_used": explains(gate, words, prior, settings)}
     if public is not None:
         gate.use_words(public)
     if public is not None or facts["prior_used"]:
@@ -76,22 +77,30 @@ def find_words(gate: Gate, run: PublicFacts) -> RunWords:
 def _chosen_words(gate: Gate, run: PublicFacts, documents: float) -> tuple[WordFrequencies, dict[str, Any]]:
     """Words that are chosen privately, and released facts: the limit on document frequency, and the words above it."""
     settings = run.settings
-    if run.private:
+    if run.private and not settings.goes_on:
         require_documents(settings, run.events, documents, run.unit)
     released = gate.choose_words()
     _refuse_other_language(released, run.reading)
-    modelled = _with_seed_words(modelled_words(released, settings), released, settings)
+    modelled = _with_known_words(released, settings)
     gate.use_words(modelled.words)
     limit = frequency_limit(released.frequencies, settings)
     frequent = [word for word, share in zip(released.words, released.frequencies, strict=True) if share > limit]
     return modelled, {"frequency_limit": limit, "frequent_words": frequent}
 
 
-def _with_seed_words(modelled: WordFrequencies, released: WordFrequencies, settings: FitSettings) -> WordFrequencies:
-    """The `modelled` words and the public seed words that were not released; their frequency is taken as the noise."""
-    chosen = set(released.words)
-    more = [word for word in settings.model.guiding_words if word not in chosen]
-    frequencies = np.concatenate([modelled.frequencies, np.full(len(more), released.std)])
+def _with_known_words(released: WordFrequencies, settings: FitSettings) -> WordFrequencies:
+    """The modelled words: of the `released` ones, those of the series, and the seed words.
+
+    The frequency of a seed word that was not released is taken as the noise, and that of a word of the series as that
+    of the batches before.
+    """
+    known = dict.fromkeys(settings.model.guiding_words, released.std)
+    if settings.goes_on and settings.prior is not None and settings.prior.counts is not None:
+        before = settings.prior.counts.frequencies
+        known |= dict(zip(settings.prior.words, before.tolist(), strict=True))
+    modelled, chosen = modelled_words(released, settings), set(released.words)
+    more = [word for word in known if word not in chosen]
+    frequencies = np.concatenate([modelled.frequencies, np.array([known[word] for word in more])])
     return WordFrequencies((*modelled.words, *more), frequencies, modelled.std)
 
 

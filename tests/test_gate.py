@@ -34,6 +34,8 @@ PRIVATE_MODULES = {
     "dplda.corpus": {
         "dplda",
         "dplda.api",
+        "dplda.request",
+        "dplda.series",
         "dplda.estimator",
         "dplda.priors",
         "dplda.audit.games",
@@ -226,7 +228,7 @@ def test_fitting_hands_the_store_to_the_curator_and_the_keyed_fingerprint_unread
 
 def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
     allowed = {"open", "unit", "name", "places", "public_vocabulary", "reading", "corpus"}
-    for module in ("dplda.api", "dplda.api", "dplda.estimator", "dplda.evaluation.grid"):
+    for module in ("dplda.api", "dplda.request", "dplda.series", "dplda.estimator", "dplda.evaluation.grid"):
         for node in ast.walk(MODULES[module]):
             if isinstance(node, ast.Attribute) and _is_corpus(node.value):
                 assert node.attr in allowed, module

@@ -11,7 +11,6 @@ import numpy as np
 from dplda import statistics
 from dplda.accounting.budget_plan import Share, calibrate
 from dplda.accounting.events import Stage, clip_of
-from dplda.api import Request
 from dplda.audit.games import Attacker, Game, Neighbours
 from dplda.config import PLACEMENTS, FitSettings, ModelSettings, PrivacySettings, VocabularySettings
 from dplda.datasets.synthetic import synthetic
@@ -19,6 +18,7 @@ from dplda.errors import InputError, UnsupportedByData
 from dplda.placements import registry
 from dplda.placements.stages import word_shares
 from dplda.prior_topics import PriorTopics
+from dplda.request import Request
 from dplda.run_words import find_words
 from dplda.statistics import Contribution
 from dplda.statistics.clipping_norms import CLIP_GRID

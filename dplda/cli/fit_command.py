@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from dplda.cli.options import (
     READING_NAMES,
     GroupedCommand,
     adjacency_option,
+    batch_option,
     corpus_argument,
     dataset_option,
     delta_option,
@@ -34,6 +36,7 @@ from dplda.cli.options import (
     read,
     reading_options,
     seed_words_option,
+    series_option,
     topics_option,
     vocabulary_option,
 )
@@ -44,9 +47,9 @@ from dplda.progress import NoProgress
 from dplda.readers.word_lists import read_seed_words
 
 if TYPE_CHECKING:
-    from dplda.api import Request
     from dplda.ledger import Ledger
     from dplda.model import TopicModel
+    from dplda.request import Request
 
 
 _SETTINGS = (  # options that are parameters of `FitSettings.of`
@@ -54,7 +57,14 @@ _SETTINGS = (  # options that are parameters of `FitSettings.of`
     *("placement", "calibration", "split", "engine", "scheduler", "device"),
 )
 _SHOWN_WORDS = 10  # of the frequent words that were left out
-_FIT_OPTIONS = ("dataset", "n_topics", *_SETTINGS, "out")  # options that are parameters of `dplda.api.fit`
+_FIT_OPTIONS = (
+    "dataset",
+    "series",
+    "batch",
+    "n_topics",
+    *_SETTINGS,
+    "out",
+)  # options that are parameters of `dplda.api.fit`
 
 
 def _edge_parts(value: str) -> dict[str, float]:
@@ -95,6 +105,8 @@ def _edge_parts(value: str) -> dict[str, float]:
 )
 @adjacency_option
 @dataset_option
+@series_option
+@batch_option
 @click.option(
     "--unit",
     metavar="document|COLUMN",
@@ -176,25 +188,26 @@ def _dry_run(
     corpus: tuple[str, ...], options: dict[str, Any], seed: int | None, ledger_path: Path | None, *, as_json: bool
 ) -> None:
     """Check the settings of the run, look at CORPUS and price the run. Raises `InputError` and `BudgetRefused`."""
-    from dplda.api import UNNAMED, Request
     from dplda.cli.check_command import examine, show
+    from dplda.request import requested
 
     words = public_words(options["vocabulary"], None)
-    settings = FitSettings.of(
-        **{name: options[name] for name in _SETTINGS},
-        topics=options["n_topics"],
-        words=None if words is None else tuple(words),
-        simulate_seed=seed,
-        seed_words=_seed_words(options),
-        prior=find_prior(options, words, ledger_path, NoProgress()),
-    )
+    named = {name: options[name] for name in _SETTINGS} | {
+        "topics": options["n_topics"],
+        "words": None if words is None else tuple(words),
+        "simulate_seed": seed,
+        "seed_words": _seed_words(options),
+        "prior": find_prior(options, words, ledger_path, NoProgress()),
+    }
+    FitSettings.of(**named)
     report = examine(corpus, options, _other_words(), any_unit=options["unit"] is None)
     if not report.problems:
         source = read(corpus, report.options)
         public_words(options["vocabulary"], source)  # refuses a list of another language
-        request = Request(source, settings, options["dataset"] or source.name or UNNAMED)
         with TemporaryDirectory() as empty:
-            report.price = _price(request, find_ledger(ledger_path) or open_ledger(Path(empty, "ledger.db")))
+            ledger = find_ledger(ledger_path) or open_ledger(Path(empty, "ledger.db"))
+            names = {name: options[name] for name in ("dataset", "series", "batch")}
+            report.price = _price(requested(source, ledger, **names, **named), ledger)
     show(report, as_json=as_json)
 
 
@@ -276,10 +289,18 @@ def _left_out(model: TopicModel) -> str:
 
 
 def _about_prior(model: TopicModel) -> str:
-    """A sentence on what became of the prior; empty for a run without one."""
-    prior = model.parameters.get("prior")
+    """A sentence on what became of the prior, or of the topics of a series; empty for a run without either."""
+    prior, series = model.parameters.get("prior"), model.parameters.get("series")
     if prior is None:
         return ""
+    if "prior_used" not in model.parameters:
+        new = ", ".join(map(str, model.parameters["new_topics"])) or "none"
+        faded = ", ".join(map(str, model.parameters["faded_topics"])) or "none"
+        return (
+            f"Batch {model.parameters['batch']} of series {series} goes on from {prior['source']}: topics keep their "
+            f"numbers; new: {new}; faded: {faded}. Topics over all batches: "
+            f"dplda topics --series {shlex.quote(str(series))}"
+        )
     if not model.parameters["prior_used"]:
         return f"The prior ({prior['source']}) does not explain these texts: they were fitted without it."
     share = model.parameters["prior_share"]

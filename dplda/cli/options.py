@@ -46,7 +46,10 @@ _GROUP_OF = {
         ("n_topics", "prior", "public_prior", "seed_words", "vocabulary", "max_vocabulary", "max_document_frequency"),
         "Topics",
     ),
-    **dict.fromkeys(("epsilon", "epsilons", "delta", "adjacency", "dataset", "unit", "ledger_path", "yes"), "Privacy"),
+    **dict.fromkeys(
+        ("epsilon", "epsilons", "delta", "adjacency", "dataset", "series", "batch", "unit", "ledger_path", "yes"),
+        "Privacy",
+    ),
     **dict.fromkeys(("engine", "scheduler", "device"), "Where it runs"),
     **dict.fromkeys(("out", "output", "models", "as_json", "quiet", "dry_run"), "Output"),
     **dict.fromkeys(("placement", "calibration", "split", "alpha0", "simulate", "seed"), _EXPERT),
@@ -118,6 +121,12 @@ adjacency_option = click.option(
 dataset_option = click.option(
     "--dataset", metavar="NAME", help="Name of the dataset whose budget is charged [the name of CORPUS]."
 )
+series_option = click.option(
+    "--series",
+    metavar="NAME",
+    help="A dataset that comes in batches, such as a week each: go on from the topics of the batch before.",
+)
+batch_option = click.option("--batch", metavar="NAME", help="Which batch of --series CORPUS is [the name of CORPUS].")
 corpus_argument = click.argument("corpus", nargs=-1, required=True)
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
@@ -245,7 +254,8 @@ def find_prior(
             raise click.UsageError("--public-prior is about --prior, which is not given.")
         return None
     from dplda.model.model_files import TEXT_FILE
-    from dplda.priors import public_prior, released_prior
+    from dplda.priors import public_prior
+    from dplda.series import released_prior
 
     place = Path(name)
     if (place / TEXT_FILE).is_file() or not (place.exists() or re.search(r"[*?\[]", name)):

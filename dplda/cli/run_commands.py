@@ -234,7 +234,13 @@ def report(
     refuse_existing(output)
     wording = _wording(title, names, hide, len(runs))
     models = [open_model(run, ledger_path) for run in runs]
-    write_report(models, output, guarantees=_guarantees(models, ledger_path), wording=wording)
+    write_report(
+        models,
+        output,
+        guarantees=_guarantees(models, ledger_path),
+        wording=wording,
+        batches=_batches(models, ledger_path),
+    )
     if as_json:
         named = [model.parameters.get("run") for model in models]
         print_json({"runs": named, "report": str(output), "private": all(model.privacy.sound for model in models)})
@@ -261,6 +267,19 @@ def _wording(title: str | None, names: Sequence[str], hidden: Sequence[str], n_r
             raise click.UsageError(f"--name names topic {int(number)} twice.")
         named[int(number)] = name.strip()
     return Wording(title=(title or "").strip(), names=named, hidden=hidden)
+
+
+def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, TopicModel]:
+    """The batches of the series that a single model is of, up to its own, as far as the ledger knows their models."""
+    from dplda.series import history
+
+    ledger, parameters = find_ledger(ledger_path), models[0].parameters
+    if len(models) > 1 or ledger is None or "series" not in parameters:
+        return {}
+    found = history(ledger, str(parameters["series"]))
+    names = list(found)
+    upto = names.index(parameters["batch"]) + 1 if parameters["batch"] in names else 0
+    return {name: found[name] for name in names[:upto]}
 
 
 def _guarantees(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, AllRuns]:

@@ -9,15 +9,18 @@ from typing import Any
 import click
 
 from dplda.cli.console import print_json, say, table, write_file
-from dplda.cli.options import json_option, ledger_option, open_model
+from dplda.cli.options import json_option, ledger_option, open_ledger, open_model
 from dplda.model import EXPORTERS, TopicModel
 from dplda.model import export as export_model
 from dplda.model.exporters import csv_text, statement_json
 from dplda.model.model_files import refuse_existing
 
+_SHOWN_BATCHES = 6
+
 
 @click.command()
-@click.argument("run")
+@click.argument("run", required=False)
+@click.option("--series", metavar="NAME", help="Show the topics of a series and their shares in each batch.")
 @click.option("--top", default=10, type=click.IntRange(min=1), help="Number of words shown for each topic.")
 @click.option("--all", "noise", is_flag=True, help="Also list topics that cannot be told from noise.")
 @click.option(
@@ -28,8 +31,24 @@ from dplda.model.model_files import refuse_existing
 )
 @json_option
 @ledger_option
-def topics(run: str, top: int, noise: bool, csv_file: Path | None, as_json: bool, ledger_path: Path | None) -> None:
+def topics(
+    run: str | None,
+    series: str | None,
+    top: int,
+    noise: bool,
+    csv_file: Path | None,
+    as_json: bool,
+    ledger_path: Path | None,
+) -> None:
     """Show the topics of RUN: an id or its beginning, a dataset for its latest run, or a model folder."""
+    if (run is None) == (series is None):
+        raise click.UsageError("give RUN or --series NAME.")
+    if series is not None:
+        from dplda.series import history
+
+        _show_series(series, history(open_ledger(ledger_path), series), top, csv_file, noise=noise, as_json=as_json)
+        return
+    assert run is not None
     model = open_model(run, ledger_path)
     if csv_file is not None:
         _write_csv(model, top, csv_file)
@@ -38,6 +57,51 @@ def topics(run: str, top: int, noise: bool, csv_file: Path | None, as_json: bool
         print_json({"run": run_id, "private": model.privacy.sound, "topics": topics_json(model, top)})
     else:
         show_topics(model, top, noise=noise)
+
+
+def _show_series(
+    series: str, models: dict[str, TopicModel], top: int, csv_file: Path | None, *, noise: bool, as_json: bool
+) -> None:
+    """Print the topics of `series` and their shares in the batches, whose `models` are in order."""
+    from dplda.series import share_of
+
+    last, names = list(models.values())[-1], list(models)
+    if csv_file is not None:
+        rows = [
+            (name, topic, share, model.parameters.get("share_std"), share_of(model, topic).split(" ")[0])
+            for name, model in models.items()
+            for topic, share in enumerate(model.prevalence.tolist())
+        ]
+        refuse_existing(csv_file)
+        write_file(csv_file, csv_text(("batch", "topic", "share", "share_std", "state"), rows))
+    if as_json:
+        listed = [
+            topic | {"shares": [float(m.prevalence[n]) if n < len(m.topics) else None for m in models.values()]}
+            for n, topic in enumerate(topics_json(last, top))
+        ]
+        stds = [model.parameters.get("share_std") for model in models.values()]
+        private = all(model.privacy.sound for model in models.values())
+        print_json({"series": series, "private": private, "batches": names, "share_std": stds, "topics": listed})
+        return
+    shown = range(len(last.topics)) if noise else last.listed_topics
+    recent = dict(list(models.items())[-_SHOWN_BATCHES:])
+    words = last.relevant_words(min(top, 5))
+    lines = [
+        (
+            f"{n} {last.topic_names.get(n, '')}".strip(),
+            " ".join(word for word, _ in words[n]),
+            *(share_of(model, n) for model in recent.values()),
+        )
+        for n in shown
+    ]
+    count = f"{len(names)} batches" if len(names) > 1 else "1 batch"
+    say(f"Series {series}: {count}, the last one {names[-1]}. Each column holds the topics' shares in a batch.")
+    table(("topic", "words", *recent), lines, wide="words")
+    std = last.parameters.get("share_std")
+    if std:
+        say(f"The noise moves a share of {names[-1]} by {2 * std:.1%} or less, 19 times out of 20.")
+    if len(names) > _SHOWN_BATCHES:
+        say(f"Earlier batches: dplda topics --series {shlex.quote(series)} --json")
 
 
 def topics_json(model: TopicModel, top: int = 10) -> list[dict[str, Any]]:

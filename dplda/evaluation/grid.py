@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-from dplda.api import Request, fit
+from dplda.api import fit
 from dplda.config import CALIBRATIONS, NO_NOISE, PLACEMENTS, RANGES, FitSettings, Range, check_choice
 from dplda.corpus import Corpus
 from dplda.errors import InputError, UnsupportedByData
@@ -23,6 +23,7 @@ from dplda.ledger.comparisons import Cell, Comparison, ComparisonKind, Outcome
 from dplda.ledger.integrity import canonical
 from dplda.placements import registry
 from dplda.progress import Progress
+from dplda.request import Request
 
 _REPEATS = Range(low=1, high=1000, unit="runs of each cell", integer=True)
 

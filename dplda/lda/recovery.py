@@ -17,6 +17,7 @@ from dplda.config import DEFAULTS, NO_NOISE, FitSettings
 from dplda.errors import UnsupportedByData
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.numerics.arrays import to_device, to_numpy
+from dplda.released_counts import ReleasedCounts
 from dplda.statistics.coordinates import pairings
 from dplda.statistics.lda_moments import coefficients
 from dplda.tensor.eigenpairs import EigenPairs, robust_power_method
@@ -95,11 +96,12 @@ def frequency_limit(frequencies: np.ndarray, settings: FitSettings) -> float:
 def modelled_words(released: WordFrequencies, settings: FitSettings) -> WordFrequencies:
     """The most frequent of the `released` words within the limits of `settings`.
 
-    Raises `UnsupportedByData` if they are too few for the topics; the message depends on releases alone.
+    Raises `UnsupportedByData` if they are too few for the topics, unless a series goes on, whose words are known; the
+    message depends on releases alone.
     """
     limit, needed = frequency_limit(released.frequencies, settings), chosen_words_needed(settings)
     kept = np.flatnonzero(released.frequencies <= limit)[: settings.vocabulary.max_vocabulary]
-    if len(kept) >= needed:
+    if len(kept) >= needed or settings.goes_on:
         return WordFrequencies(tuple(released.words[i] for i in kept), released.frequencies[kept], released.std)
     if len(released.words) < needed:
         raise UnsupportedByData(
@@ -205,7 +207,8 @@ class Learned:
     """Released topics (n_topics, n_words), their prevalence (n_topics,), and released facts about the run.
 
     `documents` is the released number of units, or a lower bound on it (configuration 4). `words` (n_words,) are the
-    words of the topics, if they are not all that were modelled.
+    words of the topics, if they are not all that were modelled. `counts` are the counts from which topics were
+    estimated, if any were released.
     """
 
     topics: np.ndarray
@@ -213,6 +216,7 @@ class Learned:
     documents: float
     facts: Mapping[str, Any] = field(default_factory=dict)
     words: tuple[str, ...] | None = None
+    counts: ReleasedCounts | None = None
 
 
 def by_prevalence(

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dplda.released_counts import CountSums
+
 SMOOTHING = 0.02  # pseudo-count added for every word in every topic
 _GROUPS = 4  # number of groups into which words are divided by signal-to-noise ratio
 _LIFTS = 40  # number of components of the mixture
@@ -26,13 +28,14 @@ _SAMPLE = 4000  # number of counts of a group from which these weights are estim
 
 @dataclass(frozen=True)
 class Refined:
-    """Positive word-topic `counts` (n_words, k), and two numbers for each topic from which its verdict follows.
+    """Positive word-topic `counts` (n_words, k), the released `sums` that they estimate, and numbers for the verdicts.
 
     `agreement` (k,) is the cosine of the topics with which the last two rounds started, and `signal` (k,) the mean
     quotient of the noisy counts of a topic's ten top words and the standard deviation of their noise.
     """
 
     counts: np.ndarray
+    sums: CountSums
     agreement: np.ndarray
     signal: np.ndarray
 
@@ -45,6 +48,7 @@ def variational_rounds(
     *,
     memory: float = 0.5,
     smoothing: float = SMOOTHING,
+    earlier: CountSums | None = None,
 ) -> Refined:
     """Word-topic counts after `rounds` noisy M-steps, and how far they stand out from noise.
 
@@ -52,19 +56,27 @@ def variational_rounds(
     standard deviation of their noise (n_words,); `start` are the first topics; `frequencies` (n_words,) sum to one.
     Counts, and so their noise, are averaged over rounds with weights `memory` ** age. The next round starts from
     the posterior mean of the averaged counts. The result is their posterior median, which has the least l1 error.
-    `smoothing` is added to every count.
+    `smoothing` is added to every count. `earlier` are the sums of rounds before these.
     """
     topics = previous = start
-    total, variance, weight = np.zeros_like(start), np.zeros(len(start)), 0.0
+    sums = earlier or CountSums(np.zeros_like(start), np.zeros(len(start)), 0.0)
     for number in range(1, rounds + 1):
-        counts, std = expected_counts(topics)
-        total, variance, weight = memory * total + counts, memory**2 * variance + std**2, memory * weight + 1
-        mean, median = _posterior(total / weight, np.sqrt(variance) / weight, frequencies)
+        sums = sums.with_round(*expected_counts(topics), memory)
+        mean, median = _posterior(sums.counts, sums.std, frequencies)
         if number < rounds:
-            smoothed = mean + smoothing
-            previous, topics = topics, smoothed / smoothed.sum(axis=0)
-    signal = _signal(median, total / weight, np.sqrt(variance) / weight)
-    return Refined(median + smoothing, cosines(previous, topics), signal)
+            previous, topics = topics, smoothed_topics(mean, smoothing)
+    return Refined(median + smoothing, sums, cosines(previous, topics), _signal(median, sums.counts, sums.std))
+
+
+def estimated_topics(sums: CountSums, frequencies: np.ndarray) -> np.ndarray:
+    """Topics (n_words, k) by the posterior mean of the counts; `frequencies` (n_words,) sum to one."""
+    return smoothed_topics(_posterior(sums.counts, sums.std, frequencies)[0], SMOOTHING)
+
+
+def smoothed_topics(counts: np.ndarray, smoothing: float) -> np.ndarray:
+    """Topics (n_words, k) that are proportional to `counts` plus `smoothing`."""
+    smoothed = counts + smoothing
+    return np.asarray(smoothed / smoothed.sum(axis=0))
 
 
 def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:

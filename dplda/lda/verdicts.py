@@ -9,6 +9,7 @@ post-processing.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -40,6 +41,17 @@ def of_refinement(topics: np.ndarray, start: np.ndarray, agreement: np.ndarray, 
         + _DUPLICATE * _nearest(topics)
     )
     return [CLEAR if odd >= _CERTAIN else NOISE if odd <= -_CERTAIN else WEAK for odd in odds]
+
+
+def no_clearer(judged: list[str], earlier: Sequence[str]) -> list[str]:
+    """The verdicts `judged`, none clearer than the `earlier` one of the same topic.
+
+    Each batch of a series starts from the topics of the one before. So a topic that was noise is kept, and agrees with
+    itself from then on, whether or not a fit without noise has it (docs/benchmarks.md).
+    """
+    order = (CLEAR, WEAK, NOISE)
+    weaker = [max(pair, key=order.index) for pair in zip(judged, earlier, strict=False)]
+    return [*weaker, *judged[len(weaker) :]]
 
 
 def of_spectrum(topics: np.ndarray, supported: int) -> list[str]:

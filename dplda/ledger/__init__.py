@@ -1,12 +1,11 @@
 """The ledger: grants, reservations and filters of datasets, in a tamper-evident record."""
 
 from dplda.ledger.comparisons import ComparisonLog
+from dplda.ledger.grants import Grant, Guarantee
 from dplda.ledger.integrity import Verification
 from dplda.ledger.ledger import Ledger, new_name
 from dplda.ledger.ledger_records import (
     DatasetRecord,
-    Grant,
-    Guarantee,
     HistoryRecord,
     PlannedEvent,
     Quote,

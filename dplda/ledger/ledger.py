@@ -67,11 +67,13 @@ class Ledger:
         parameters: Mapping[str, Any],
         sound: bool,
         run: str | None = None,
+        batch: str | None = None,
     ) -> Reservation:
         """Reserve the cost of `events`, the run's whole plan; on disk when this returns.
 
         `epsilon` (nats) and `delta` are those requested, `parameters` plain JSON. `sound` is False for a run that is
-        not private or not proven private. `run` is its id, by default a `new_name`. Raises `BudgetRefused`, and writes
+        not private or not proven private. `run` is its id, by default a `new_name`; `batch` the batch of the series
+        `dataset` to which the documents belong. Raises `BudgetRefused`, and writes
         nothing, if the budget does not allow the run, and `InputError` for values out of range.
         """
         _check_name("dataset", dataset)
@@ -81,6 +83,8 @@ class Ledger:
         RANGES["delta"].check("delta", delta)
         run = new_name(dataset) if run is None else run
         _check_name("run", run)
+        if batch is not None:
+            _check_name("batch", batch)
         with self._store.writing() as session:
             state = self._trusted(session)
             if any(other.id == run for other in state.runs):
@@ -99,6 +103,7 @@ class Ledger:
                 parameters=_plain_json(parameters),
                 seconds=canonical({}),
                 created=_now(),
+                batch=batch,
             )
             admit(state, queries.run_record(row, tuple(PlannedEvent(event=event) for event in events)))
             rows = (*_declared(session, dataset), row, *_event_rows(run, events))
@@ -106,12 +111,20 @@ class Ledger:
             return Reservation(self._store, self._trusted, row.id, tuple(events))
 
     def quote(
-        self, *, dataset: str, unit: str, adjacency: str, delta: float, plans: Sequence[Sequence[Event]], sound: bool
+        self,
+        *,
+        dataset: str,
+        unit: str,
+        adjacency: str,
+        delta: float,
+        plans: Sequence[Sequence[Event]],
+        sound: bool,
+        batch: str | None = None,
     ) -> Quote:
         """The summed cost of runs of these `plans`, each at `delta`, without reserving it.
 
-        `sound` is False if a run is not private or not proven private. Raises `BudgetRefused` if the budget does not
-        allow all runs.
+        `sound` is False if a run is not private or not proven private; `batch` is the batch of a series. Raises
+        `BudgetRefused` if the budget does not allow all runs.
         """
         _check_name("dataset", dataset)
         with self._store.reading() as session:
@@ -127,6 +140,7 @@ class Ledger:
             sound=sound,
             created=datetime.now(UTC),
             plan=tuple(PlannedEvent(event=event) for plan in plans for event in plan),
+            batch=batch,
         )
         if plans:
             admit(state, combined, len(plans))

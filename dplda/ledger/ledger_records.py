@@ -1,22 +1,23 @@
-"""Records of runs, grants and datasets: what runs cost, and what a dataset's grants guarantee."""
+"""Records of runs and datasets: what runs cost, and what a dataset has spent."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 from dplda.accounting import accountant
 from dplda.accounting.accountant import NOTHING, Cost
 from dplda.accounting.events import Event, at_least
-from dplda.config import DEFAULT_GRANT, DEFAULTS
+from dplda.config import DEFAULTS
+from dplda.ledger.grants import Grant, Guarantee
+from dplda.readers.records import DOCUMENT
 
 _INCOMPLETE = "incomplete"  # status that is shared for a run whose ending may depend on its documents
-_capacity = lru_cache(maxsize=256)(accountant.capacity)
 
 
 class Status(StrEnum):
@@ -28,20 +29,6 @@ class Status(StrEnum):
     FAILED = "failed"
     UNSUPPORTED = "unsupported"
     CANCELLED = "cancelled"
-
-
-class Basis(StrEnum):
-    """Why a dataset's guarantee holds or does not (docs/privacy.md, rule 17), from the strongest to none.
-
-    `FIXED`: spending stays within the grant in force before the first output. `LISTED`: it stays within a level listed
-    with that grant. `AFTER_LOOKING`: more was spent than any of these allows. `NO_LIMIT`: that grant was unbounded,
-    what was spent is infinite, or a later run was admitted without a limit.
-    """
-
-    FIXED = "fixed beforehand"
-    LISTED = "listed beforehand"
-    AFTER_LOOKING = "chosen after looking"
-    NO_LIMIT = "no limit"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +49,8 @@ class RunRecord:
     """A run. `epsilon` (nats) and `delta` are those requested; `cost` is its charge to the filter.
 
     While `status` is `RESERVED`, the whole plan counts, also if the process died; afterwards only charged events count.
-    A run that is not sound has an infinite cost unless it ended without a release. `created`, `seconds` (stage ->
+    A run that is not sound has an infinite cost unless it ended without a release. `batch` is the batch of the series
+    `dataset` to which its documents belong. `created`, `seconds` (stage ->
     seconds), `fingerprint` and `grouping` are private by-products, not for sharing.
     """
 
@@ -83,6 +71,12 @@ class RunRecord:
     model: str | None = None
     fingerprint: str | None = None
     grouping: str | None = None
+    batch: str | None = None
+
+    @property
+    def parallel_batch(self) -> str | None:
+        """The batch, if each unit is in one batch of the series: a document is, but a person may be in several."""
+        return self.batch if self.unit == DOCUMENT else None
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -128,6 +122,7 @@ class RunRecord:
         cost = self.cost if released else replace(self, status=Status.RESERVED).cost
         return {
             **{name: getattr(self, name) for name in ("id", "dataset", "unit", "adjacency", "epsilon", "delta")},
+            **({} if self.batch is None else {"batch": self.batch}),
             "sound": self.sound,
             "status": self.status if released else _INCOMPLETE,
             "reason": self.reason if released else "",
@@ -150,103 +145,9 @@ class RunRecord:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Grant:
-    """A dataset's total budget: `epsilon` (nats, infinite if unbounded) at `delta`.
-
-    `listed` are rising epsilons to which it may be raised later, each at the same delta. `after_run` is the number of
-    the ledger's latest run when the grant was made, `created` its time; the initial grant of every dataset has 0 and
-    None.
-    """
-
-    epsilon: float = DEFAULT_GRANT[0]
-    delta: float = DEFAULT_GRANT[1]
-    after_run: int = 0
-    created: datetime | None = None
-    listed: tuple[float, ...] = ()
-
-    @property
-    def levels(self) -> tuple[Grant, ...]:
-        """The grant, followed by the listed grants."""
-        return (self, *(replace(self, epsilon=epsilon, listed=()) for epsilon in self.listed))
-
-    @property
-    def unbounded(self) -> bool:
-        """Whether spending has no limit."""
-        return math.isinf(self.epsilon)
-
-    @property
-    def capacity(self) -> Cost:
-        """The capacity of the filter."""
-        return Cost(math.inf, math.inf) if self.unbounded else _capacity(self.epsilon, self.delta)
-
-    def __str__(self) -> str:
-        return "unbounded" if self.unbounded else f"epsilon {self.epsilon:g}, delta {self.delta:g}"
-
-
 def _share(cost: Cost, capacity: Cost) -> float:
     """The share of `capacity` that `cost` takes; 0 if it is infinite."""
     return 0.0 if math.isinf(capacity.mu_squared) else cost.share_of(capacity)
-
-
-def least_capacity(grants: Sequence[Grant]) -> Cost:
-    """What all of the `grants` allow: the least of each sum."""
-    capacities = [grant.capacity for grant in grants]
-    return Cost(min(c.mu_squared for c in capacities), min(c.delta for c in capacities))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Guarantee:
-    """The guarantee for all outputs on a dataset together (docs/privacy.md, rule 17).
-
-    If `basis` is `LISTED`, `delta` is the sum of the deltas of all levels up to the one reached. With `AFTER_LOOKING`
-    or `NO_LIMIT` no guarantee fixed beforehand holds, and `epsilon` is the largest of the grant in force before the
-    first output, its listed levels, and all later grants. `allows_more` says that the grant in force, made after
-    outputs had been seen, exceeds all levels listed before them. `listed` are the rising epsilons of the grant in force
-    before the dataset's first output and of the levels listed with it, each at `level_delta`.
-    """
-
-    epsilon: float
-    delta: float
-    basis: Basis = Basis.FIXED
-    allows_more: bool = False
-    listed: tuple[float, ...] = field(default=(), compare=False)
-    level_delta: float = field(default=0.0, compare=False)
-
-    @property
-    def holds(self) -> bool:
-        """Whether (epsilon, delta) is guaranteed."""
-        return self.basis in (Basis.FIXED, Basis.LISTED)
-
-    def __str__(self) -> str:
-        return f"epsilon {self.epsilon:g}, delta {self.delta:g}"
-
-    def described(self, grant: Grant) -> str:
-        """The guarantee in words, given the `grant` in force."""
-        if self.basis == Basis.NO_LIMIT:
-            return "no guarantee: no limit is or was in force"
-        if self.basis == Basis.AFTER_LOOKING:
-            return (
-                f"no guarantee fixed beforehand: more was spent, up to {self}, than any level allows that was listed "
-                "before the first output. Quote what was spent, and that its limit was chosen after looking"
-            )
-        if str(self) == str(grant):
-            return f"the guarantee is the grant's ({self})"
-        level = "the level reached of those listed" if self.basis == Basis.LISTED else "the grant"
-        beyond = f"once more than epsilon {self.epsilon:g} is spent,"
-        more = ""
-        if self.allows_more:
-            more = f"; the grant in force ({grant}) was chosen after looking: {beyond} nothing is guaranteed"
-        elif grant.epsilon > self.epsilon:
-            reached = sum(level < grant.epsilon for level in self.listed)
-            level_then = replace(self, epsilon=self.listed[reached], delta=(reached + 1) * self.level_delta)
-            more = f"; {beyond} it is that of a level listed then ({level_then})"
-        return f"the guarantee is that of {level} before the first output ({self}){more}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON; null where nothing is guaranteed."""
-        epsilon, delta = (self.epsilon, self.delta) if self.holds else (None, None)
-        return {"epsilon": epsilon, "delta": delta, "basis": self.basis}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,7 +158,9 @@ class DatasetRecord:
     dataset's own runs; only this one may be shared. `unit` and `adjacency` are None until a run fixes them. Of the
     counted runs, `unfinished` have not ended, and `ungrouped` precede schema 4 and did not record their grouping.
     `run_cost` is what the plan of the dataset's latest charged run costs (None without one), and `capacity` what all
-    linked datasets' grants in force allow together, which is the least of each sum.
+    linked datasets' grants in force allow together, which is the least of each sum. `batches` are those of a series,
+    and `shared_batches` those that share documents with another one. If each unit is in one batch (`parallel`), `spent`
+    is what the batch that spent most has spent.
     """
 
     name: str
@@ -274,14 +177,26 @@ class DatasetRecord:
     ungrouped: tuple[str, ...]
     capacity: Cost
     run_cost: Cost | None = None
+    batches: tuple[str, ...] = ()
+    shared_batches: tuple[str, ...] = ()
+
+    @property
+    def parallel(self) -> bool:
+        """Whether this is a series each of whose units is in one batch."""
+        return bool(self.batches) and self.unit == DOCUMENT
+
+    @property
+    def counted(self) -> Cost:
+        """What counts against the next run: all that was spent, or nothing, if it is on a new batch of a series."""
+        return NOTHING if self.parallel else self.spent
 
     @property
     def more_runs(self) -> int | None:
         """How many more runs of the cost of the latest one fit the filters; None if unlimited or without a run."""
-        cost, left = self.run_cost, self.capacity
+        cost, left, spent = self.run_cost, self.capacity, self.counted
         if cost is None or math.isinf(left.mu_squared) or math.isinf(cost.mu_squared):
             return None
-        sums = [(left.mu_squared - self.spent.mu_squared, cost.mu_squared), (left.delta - self.spent.delta, cost.delta)]
+        sums = [(left.mu_squared - spent.mu_squared, cost.mu_squared), (left.delta - spent.delta, cost.delta)]
         return max(0, min(math.floor(max(rest, 0.0) / each) for rest, each in sums if each > 0))
 
     @property
@@ -294,6 +209,8 @@ class DatasetRecord:
             return f"nothing spent of {granted}"
         runs = {None: "", 0: "; no room for another run like the last", 1: "; about 1 more run like the last"}
         more = runs.get(self.more_runs, f"; about {self.more_runs:,} more runs like the last")
+        if self.parallel:
+            return f"epsilon {at_least(self.spent_epsilon)} of {granted} spent by the batch that spent most"
         return f"epsilon {at_least(self.spent_epsilon)} spent of {granted}{more}"
 
     @property
@@ -311,14 +228,15 @@ class DatasetRecord:
         """The largest run that the grant still admits, in words; its epsilon is rounded down."""
         if math.isinf(self.capacity.mu_squared):
             return "spending has no limit"
-        delta, left = DEFAULTS.privacy.delta, max(0.0, self.capacity.mu_squared - self.spent.mu_squared)
+        delta, left = DEFAULTS.privacy.delta, max(0.0, self.capacity.mu_squared - self.counted.mu_squared)
         epsilon = accountant.gaussian_epsilon(math.sqrt(left), delta * (1 - accountant.FAILURE_SHARE))
-        failure = max(0.0, self.capacity.delta - self.spent.delta)
+        failure = max(0.0, self.capacity.delta - self.counted.delta)
         scarce = ""
         if failure < accountant.FAILURE_SHARE * delta:
             scarce = f", if it chooses words with failure probability {failure:.2g} or less"
+        run = "a run on a new batch" if self.parallel else "one more run"
         return (
-            f"one more run may have up to epsilon {math.floor(1000 * epsilon) / 1000:g} at delta {delta:g}{scarce} "
+            f"{run} may have up to epsilon {math.floor(1000 * epsilon) / 1000:g} at delta {delta:g}{scarce} "
             "(several runs spend less than the sum of their epsilons)"
         )
 
@@ -350,7 +268,26 @@ class DatasetRecord:
             "how these earlier runs grouped documents into units is not recorded, so that other units would not be "
             f"refused; read the documents with the units of: {', '.join(self.ungrouped)}"
         )
-        remarks = ((others, shared), (self.unfinished, unfinished), (self.ungrouped, ungrouped))
+        names = f"{self.batches[0]} to {self.batches[-1]}" if len(self.batches) > 1 else ", ".join(self.batches)
+        batches = "one batch" if len(self.batches) == 1 else f"{len(self.batches)} batches"
+        series = (
+            f"a series of {batches} ({names}): each document is in one batch and pays in that one "
+            "only, so that every batch may spend the whole grant"
+            if self.parallel
+            else f"a series of {batches} ({names}): a {self.unit} may be in several and pays in each"
+            ", so that all batches are charged together"
+        )
+        again = (
+            "some documents of these batches are in another batch, too, and pay in each (exact, not for publication): "
+            f"{', '.join(self.shared_batches)}"
+        )
+        remarks = (
+            (self.batches, series),
+            (self.shared_batches, again),
+            (others, shared),
+            (self.unfinished, unfinished),
+            (self.ungrouped, ungrouped),
+        )
         return tuple(text for applies, text in remarks if applies)
 
     def to_json(self) -> dict[str, Any]:
@@ -368,6 +305,7 @@ class DatasetRecord:
             "remaining": self.remaining,
             "more_runs": self.more_runs,
             "linked": list(self.linked),
+            "batches": list(self.batches),
             "runs": list(self.runs),
             "unfinished": list(self.unfinished),
         }
@@ -401,7 +339,7 @@ class Quote:
     @property
     def left(self) -> float:
         """The sum of squared GDP parameters that is left; infinite if unbounded."""
-        return max(0.0, self.dataset.capacity.mu_squared - self.dataset.spent.mu_squared)
+        return max(0.0, self.dataset.capacity.mu_squared - self.dataset.counted.mu_squared)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from dplda.accounting import accountant
 from dplda.accounting.accountant import NOTHING, Cost
 from dplda.errors import BudgetRefused
-from dplda.ledger.ledger_records import Basis, Grant, Guarantee, RunRecord
+from dplda.ledger.grants import Basis, Grant, Guarantee
+from dplda.ledger.ledger_records import RunRecord
 
 _FIRST_GRANT = Grant()
 
@@ -133,15 +134,38 @@ class LedgerState:
 
 
 def total(runs: Sequence[RunRecord]) -> Cost:
-    """The summed cost of `runs`."""
+    """The most that one unit pays for `runs`: their summed cost, where of the batches of a series the dearest counts.
+
+    A unit is in one batch of a series, so that the batches are charged in parallel (docs/privacy.md, T11).
+    """
+    whole = _sum(run for run in runs if run.parallel_batch is None)
+    series: dict[str, dict[str, list[RunRecord]]] = {}
+    for run in runs:
+        if run.parallel_batch is not None:
+            series.setdefault(run.dataset, {}).setdefault(run.parallel_batch, []).append(run)
+    for batches in series.values():
+        costs = [_sum(batch) for batch in batches.values()]
+        whole += Cost(max(cost.mu_squared for cost in costs), max(cost.delta for cost in costs))
+    return whole
+
+
+def _sum(runs: Iterable[RunRecord]) -> Cost:
     return sum((run.cost for run in runs), NOTHING)
 
 
-def admit(state: LedgerState, run: RunRecord, runs: int = 1, regrouped: Collection[str] = ()) -> None:
+def _is_beside(other: RunRecord, run: RunRecord) -> bool:
+    """Whether the runs are on different batches of a series, whose units they do not share."""
+    batches = other.parallel_batch, run.parallel_batch
+    return other.dataset == run.dataset and None not in batches and batches[0] != batches[1]
+
+
+def admit(
+    state: LedgerState, run: RunRecord, runs: int = 1, regrouped: Collection[str] = (), repeated: Collection[str] = ()
+) -> None:
     """Raise `BudgetRefused` unless `run` fits the filters of its dataset and of all datasets linked to it.
 
     `run` may stand for several `runs`, with the events of all of them. `regrouped` are the codes of groupings in which
-    its documents are grouped into units differently.
+    its documents are grouped into units differently, and `repeated` the fingerprints of corpora that hold most of them.
     """
     others = [other for other in state.runs if other.id != run.id]
     linked = replace(state, runs=[*others, run]).linked(run.dataset)
@@ -149,8 +173,10 @@ def admit(state: LedgerState, run: RunRecord, runs: int = 1, regrouped: Collecti
     if not all(state.grant(name).unbounded for name in linked):
         _check_pair(earlier, run)
         _check_grouping(earlier, run, regrouped)
+        _check_batch(earlier, run, repeated)
+    spent = total([other for other in earlier if not _is_beside(other, run)])
     for name in _with_first(run.dataset, linked):
-        _check_budget(name, state.grant(name), state.levels(name), total(earlier), run, runs)
+        _check_budget(name, state.grant(name), state.levels(name), spent, run, runs)
 
 
 def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) -> None:
@@ -194,6 +220,17 @@ def _check_grouping(earlier: Sequence[RunRecord], run: RunRecord, regrouped: Col
             f"Dataset {_described(other.dataset, run.dataset)} is fixed to the way in which an earlier run "
             f"({other.id}) grouped these documents into units ({run.unit!r}), and this run groups them otherwise: "
             "the earlier guarantee does not cover the new units. Read the documents with the units of the earlier run."
+        )
+
+
+def _check_batch(earlier: Sequence[RunRecord], run: RunRecord, repeated: Collection[str]) -> None:
+    """Raise `BudgetRefused` if most of the documents are those of another batch, beside which they would not count."""
+    other = next((other for other in earlier if _is_beside(other, run) and other.fingerprint in repeated), None)
+    if other is not None:
+        raise BudgetRefused(
+            f"Batch {run.batch!r} of series {run.dataset!r} holds most of the documents of batch {other.batch!r}, and "
+            "each document may be in one batch only (exact, not for publication). Give the documents of the new batch "
+            f"alone, or fit these again as --batch {shlex.quote(str(other.batch))}."
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterator
 from datetime import datetime
 
 from sqlalchemy import func, select
@@ -11,14 +12,13 @@ from sqlalchemy.orm import Session
 
 from dplda.accounting import accountant
 from dplda.accounting.events import Event
+from dplda.ledger.grants import Grant, least_capacity
 from dplda.ledger.ledger_records import (
     DatasetRecord,
-    Grant,
     HistoryRecord,
     PlannedEvent,
     RunRecord,
     Status,
-    least_capacity,
 )
 from dplda.ledger.privacy_filter import LedgerState, total
 from dplda.ledger.schema import (
@@ -51,12 +51,18 @@ def load(session: Session) -> LedgerState:
 
 def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
     """The codes of other corpora that share documents with the corpus of `fingerprint`, according to their sketches."""
+    return [code for code, sketch in _other_sketches(session, fingerprint) if sketch.overlaps(fingerprint.sketch)]
+
+
+def repeated(session: Session, fingerprint: Fingerprint) -> set[str]:
+    """The codes of corpora that have most documents in common with that of `fingerprint`, its own among them."""
+    others = _other_sketches(session, fingerprint)
+    return {fingerprint.code, *(code for code, sketch in others if sketch.repeats(fingerprint.sketch))}
+
+
+def _other_sketches(session: Session, fingerprint: Fingerprint) -> Iterator[tuple[str, Sketch]]:
     others = select(SketchRow).where(SketchRow.fingerprint != fingerprint.code).order_by(SketchRow.fingerprint)
-    return [
-        row.fingerprint
-        for row in session.scalars(others)
-        if Sketch.from_text(row.documents).overlaps(fingerprint.sketch)
-    ]
+    return ((row.fingerprint, Sketch.from_text(row.documents)) for row in session.scalars(others))
 
 
 def regrouped(session: Session, fingerprint: Fingerprint) -> set[str]:
@@ -81,7 +87,7 @@ def run_record(row: RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
     """The record of a run with its planned events."""
     names = ("id", "number", "dataset", "unit", "adjacency", "epsilon", "delta", "sound", "status", "reason")
     return RunRecord(
-        **{name: getattr(row, name) for name in (*names, "model", "fingerprint", "grouping")},
+        **{name: getattr(row, name) for name in (*names, "model", "fingerprint", "grouping", "batch")},
         parameters=json.loads(row.parameters),
         seconds=json.loads(row.seconds),
         created=datetime.fromisoformat(row.created),
@@ -128,8 +134,22 @@ def dataset_record(state: LedgerState, name: str) -> DatasetRecord:
         unfinished=tuple(run.id for run in charged if run.status == Status.RESERVED),
         capacity=least_capacity([state.grant(each) for each in linked]),
         run_cost=next((accountant.cost(run.events) for run in reversed(runs) if run.is_charged), None),
+        batches=tuple(dict.fromkeys(run.batch for run in charged if run.dataset == name and run.batch is not None)),
+        shared_batches=_shared_batches(state, [run for run in charged if run.dataset == name]),
         ungrouped=tuple(run.id for run in charged if run.fingerprint and run.unit != DOCUMENT and not run.grouping),
     )
+
+
+def _shared_batches(state: LedgerState, runs: list[RunRecord]) -> tuple[str, ...]:
+    """The batches of a series' `runs` that share documents with another one, each document being a unit."""
+    found = {}
+    for pair in state.overlaps:
+        batches = {
+            run.parallel_batch: run for run in runs if run.fingerprint in pair and run.parallel_batch is not None
+        }
+        if len(batches) > 1:
+            found.update(batches)
+    return tuple(str(run.batch) for run in sorted(found.values(), key=lambda run: run.number))
 
 
 def history(state: LedgerState, name: str) -> list[HistoryRecord]:
@@ -141,6 +161,7 @@ def history(state: LedgerState, name: str) -> list[HistoryRecord]:
         lines.append((grant.after_run, min(i, 1), HistoryRecord(created=grant.created, text=text)))
     for run in state.runs:
         if run.dataset == name:
-            text = f"run {run.id}, epsilon {run.epsilon:g}, delta {run.delta:g}, {run.described}"
+            batch = "" if run.batch is None else f" on batch {run.batch}"
+            text = f"run {run.id}{batch}, epsilon {run.epsilon:g}, delta {run.delta:g}, {run.described}"
             lines.append((run.number, 0, HistoryRecord(created=run.created, text=text, run=run.id)))
     return [line for _, _, line in sorted(lines, key=lambda line: line[:2])]

@@ -51,12 +51,14 @@ class Reservation:
             run = next(run for run in state.runs if run.id == self.run)
             shared = queries.overlapping(session, fingerprint)
             regrouped = queries.regrouped(session, fingerprint)
+            repeated = set() if run.batch is None else queries.repeated(session, fingerprint)
             row.fingerprint, row.grouping = fingerprint.code, fingerprint.grouping
             try:
                 admit(
                     replace(state, overlaps=state.overlaps.union((code, fingerprint.code) for code in shared)),
                     replace(run, fingerprint=fingerprint.code, grouping=fingerprint.grouping),
                     regrouped=regrouped,
+                    repeated=repeated,
                 )
                 new = _document_rows(session, fingerprint, shared)
             except BudgetRefused as error:  # raised below: the transaction must commit the refusal first

@@ -8,7 +8,7 @@ from pathlib import Path
 from dplda.errors import InputError
 from dplda.ledger.database import default_path
 from dplda.ledger.ledger import Ledger
-from dplda.ledger.ledger_records import Status
+from dplda.ledger.ledger_records import RunRecord, Status
 from dplda.model import model_files
 from dplda.model.topic_model import TopicModel
 
@@ -23,7 +23,11 @@ def load(name: str | Path, *, ledger: Ledger | None = None) -> TopicModel:
         return model_files.load(name)
     if ledger is None and not os.path.exists(default_path()):
         raise InputError(f"{name!r} is not a model folder, and there is no ledger that could know a run of this name.")
-    run = (ledger or Ledger()).run(name)
+    return load_run((ledger or Ledger()).run(name))
+
+
+def load_run(run: RunRecord) -> TopicModel:
+    """Load the saved model of `run`. Raises `InputError` if there is none."""
     if not run.model:
         why = "it was fitted without `out` or `models`" if run.status == Status.DONE else run.described
         raise InputError(f"Run {run.id} has no saved model ({why}). List runs with `dplda runs`.")

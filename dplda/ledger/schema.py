@@ -12,7 +12,7 @@ from __future__ import annotations
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 APPLICATION_ID = 0x64706C64  # "dpld": distinguishes a ledger from other SQLite databases
 
 
@@ -65,6 +65,7 @@ class RunRow(Base):
     fingerprint: Mapped[str | None]
     created: Mapped[str]
     grouping: Mapped[str | None]  # the code of its `GroupingRow`; none if each document is a unit, and before version 4
+    batch: Mapped[str | None]  # the batch of the series `dataset` to which the documents belong; none before version 5
 
 
 class EventRow(Base):
@@ -168,5 +169,9 @@ ADDED: dict[int, tuple[type[Base], ...]] = {  # the tables that each version add
     2: (ComparisonRow, CellRow),
     3: (SketchRow, OverlapRow),
     4: (GroupingRow,),
+    5: (),
 }
-ADDED_COLUMNS = {4: (("grants", "listed"), ("runs", "grouping"))}  # the nullable text columns that each version added
+ADDED_COLUMNS = {  # the nullable text columns that each version added
+    4: (("grants", "listed"), ("runs", "grouping")),
+    5: (("runs", "batch"),),
+}

@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 from dplda.accounting.events import PrivacyStatement
 from dplda.errors import InputError
 from dplda.model.topic_model import TopicModel
+from dplda.released_counts import CountSums, ReleasedCounts
 
 TEXT_FILE = "model.json"
 _ARRAY_FILE = "topics.npz"
+_TOPICS, _COUNTS = ("topics", "prevalence"), ("counts", "counts_variance", "frequencies", "counts_scalars")
 _RESERVED = ".reserved-space"
 _FORMAT, _FORMAT_VERSION = "dplda-model", 1
 _BLOCK = 1 << 20
@@ -38,7 +40,7 @@ def save(model: TopicModel, directory: str | Path) -> None:
     folder = Path(directory)
     _prepare_folder(folder)
     arrays = io.BytesIO()
-    np.savez(arrays, topics=model.topics, prevalence=model.prevalence)
+    np.savez(arrays, allow_pickle=False, **_arrays_of(model))
     record = {
         "format": _FORMAT,
         "format_version": _FORMAT_VERSION,
@@ -75,11 +77,12 @@ def load(directory: str | Path) -> TopicModel:
     record = _parse(folder, raw)
     if hashlib.sha256(arrays).hexdigest() != record.get("arrays_sha256"):
         _corrupt(folder, f"{_ARRAY_FILE} does not match {TEXT_FILE}")
-    topics, prevalence = _arrays(folder, arrays)
+    found = _arrays(folder, arrays)
     try:
         return TopicModel(
-            topics=topics,
-            prevalence=prevalence,
+            topics=found["topics"],
+            prevalence=found["prevalence"],
+            counts=_counts(found),
             vocabulary=_expect(record["vocabulary"], list),
             privacy=_statement(_expect(record["privacy"], dict)),
             parameters=_expect(record["parameters"], dict),
@@ -185,18 +188,38 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-def _arrays(folder: Path, content: bytes) -> tuple[NDArray[Any], NDArray[Any]]:
+def _arrays(folder: Path, content: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays of the file with this `content`: topics, prevalence and, if the run released counts, `_COUNTS`."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > len(content):
                 raise ValueError("compressed, which `save` never does")
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            pair = file["topics"], file["prevalence"]
+            names = _TOPICS + (_COUNTS if _COUNTS[0] in file else ())
+            found = {name: file[name] for name in names}
     except (OSError, ValueError, KeyError, TypeError, EOFError, MemoryError, zipfile.BadZipFile):
-        _corrupt(folder, f"{_ARRAY_FILE} does not hold the two arrays of a model")
-    if any(array.dtype != np.float64 for array in pair):
+        _corrupt(folder, f"{_ARRAY_FILE} does not hold the arrays of a model")
+    if any(array.dtype != np.float64 for array in found.values()):
         _corrupt(folder, f"{_ARRAY_FILE} must hold 64-bit floating point arrays")
-    return pair
+    return found
+
+
+def _arrays_of(model: TopicModel) -> dict[str, NDArray[np.float64]]:
+    """The arrays that are saved: topics, prevalence and, if the run released counts, `_COUNTS`."""
+    arrays = {"topics": model.topics, "prevalence": model.prevalence}
+    if model.counts is None:
+        return arrays
+    sums, scalars = model.counts.sums, np.array([model.counts.sums.weight, model.counts.frequency_std])
+    return arrays | dict(zip(_COUNTS, (sums.total, sums.variance, model.counts.frequencies, scalars), strict=True))
+
+
+def _counts(found: dict[str, NDArray[Any]]) -> ReleasedCounts | None:
+    """The released counts among the arrays `found`, None without them."""
+    if _COUNTS[0] not in found:
+        return None
+    total, variance, frequencies, scalars = (found[name] for name in _COUNTS)
+    weight, frequency_std = scalars
+    return ReleasedCounts(CountSums(total, variance, weight), frequencies, frequency_std)
 
 
 def _statement(record: dict[str, Any]) -> PrivacyStatement:

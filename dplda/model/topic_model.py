@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dplda.accounting.events import PrivacyStatement
 from dplda.distributions import check_simplex, check_words, frozen
 from dplda.errors import InputError
+from dplda.released_counts import ReleasedCounts
 
 _PROBABILITY_WEIGHT = 0.6  # of a word's log probability in its relevance; the rest is that of its lift
 VERDICTS = ("clear", "weak", "noise")
@@ -25,8 +26,8 @@ class TopicModel:
 
     `topics` is ``(n_topics, n_words)``, each row a distribution over `vocabulary`; `prevalence` is
     ``(n_topics,)`` and sums to 1; `privacy` states the guarantee; `parameters` holds the public settings of
-    the run and the LDA prior ``alpha`` (a list of n_topics nonnegative numbers). Raises `InputError` if the fields
-    are inconsistent.
+    the run and the LDA prior ``alpha`` (a list of n_topics nonnegative numbers). `counts` are the released counts from
+    which the topics were estimated, if the run released any. Raises `InputError` if the fields are inconsistent.
     """
 
     topics: NDArray[np.float64]
@@ -34,6 +35,7 @@ class TopicModel:
     vocabulary: list[str]
     privacy: PrivacyStatement
     parameters: Mapping[str, Any]
+    counts: ReleasedCounts | None = None
 
     def __post_init__(self) -> None:
         topics = frozen(self.topics)
@@ -47,6 +49,8 @@ class TopicModel:
             raise InputError(f"prevalence must have shape ({len(topics)},), got {prevalence.shape}.")
         check_simplex("prevalence", prevalence)
         _check_alpha(self.parameters, len(topics))
+        if self.counts is not None and self.counts.sums.total.T.shape != topics.shape:
+            raise InputError("the released counts must have a row for each word and a column for each topic.")
         object.__setattr__(self, "topics", topics)
         object.__setattr__(self, "prevalence", prevalence)
         object.__setattr__(self, "vocabulary", words)

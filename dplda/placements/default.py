@@ -51,6 +51,7 @@ from dplda.mechanisms.curator import Gate, Release, WordFrequencies
 from dplda.numerics.threads import one_blas_thread
 from dplda.placements import prior_start
 from dplda.placements.stages import LOW_QUANTILE, StageReleaser, clip_quantile, first_shares, spectrum_facts
+from dplda.released_counts import ReleasedCounts
 from dplda.spectral.power_method import noisy_power_method
 from dplda.statistics.coordinates import unpack, unpack_matrix
 
@@ -136,7 +137,7 @@ def learn(
     pairs = eigenpairs(T, rng)
     topics = to_topics(whitening.unwhiten(pairs.values, pairs.vectors, alpha0) / s[:, None])
 
-    frequencies = _proportions(m / s)
+    frequencies = proportions(m / s)
     start = _started(topics, frequencies)
     guided = guide(settings.model.seed_words or {}, words.words, frequencies, start)
     start = guided.started(start)
@@ -146,10 +147,13 @@ def learn(
     judged = verdicts.of_refinement(
         refined.counts / refined.counts.sum(axis=0), start, refined.agreement, refined.signal
     )
+    if settings.series is not None:
+        facts |= {"share_std": refined.sums.shares[1]}
     counts = guided.counts(refined.counts)
     sizes, names = counts.sum(axis=0), guided.names(tuple(settings.model.seed_words or ()), k)
     learned = by_prevalence(counts / sizes, sizes / sizes.sum(), documents, facts, judged, names)
-    return replace(learned, words=words.words)
+    released = refined.sums.of_topics(np.argsort(-sizes, kind="stable"))
+    return replace(learned, words=words.words, counts=ReleasedCounts(released, words.frequencies, words.std))
 
 
 def learn_from_prior(
@@ -208,7 +212,7 @@ def _signal_and_noise(block: Release, topics: int) -> tuple[float, float]:
     return float(values[min(max(topics - 1, 1), p) - 1]) - noise, noise / 3
 
 
-def _proportions(means: np.ndarray) -> np.ndarray:
+def proportions(means: np.ndarray) -> np.ndarray:
     """Noisy mean word proportions as a distribution over the words, (n_words,)."""
     positive = np.maximum(means, 0.0) + 1e-12
     return np.asarray(positive / positive.sum())

@@ -97,6 +97,8 @@ def choose_topics(
     names = [*seed_words, *[""] * (wanted - guided)] if guided else []
     chosen = float(shares[left].sum())
     facts = {"prior_share": chosen / max(chosen, float(np.maximum(held, 0.0).sum()))}
+    if settings.series is not None:
+        facts["share_std"] = std / chosen
     return by_prevalence(topics[:, left], shares[left] / chosen, documents, facts, judged, names)
 
 

@@ -13,7 +13,17 @@ from dplda.config import NO_NOISE, PUBLISHED, SOUND, FitSettings
 from dplda.errors import InputError
 from dplda.lda.recovery import Learned
 from dplda.mechanisms.curator import WordFrequencies
-from dplda.placements import config1, config2, config3, config4, default, published, published_noise, tensor_power
+from dplda.placements import (
+    config1,
+    config2,
+    config3,
+    config4,
+    default,
+    next_batch,
+    published,
+    published_noise,
+    tensor_power,
+)
 from dplda.placements.stages import MOST_WORDS
 from dplda.statistics import Statistic
 from dplda.statistics.core import CORE
@@ -39,7 +49,8 @@ class Placement:
 
     `shares` maps (whether the vocabulary is public, the split over edges, the settings) to the budget shares of a run.
     `learn` takes the gate, the noisy number of units, the words, the settings and an `rng` for public starting points,
-    and runs every stage after the vocabulary; `learn_from_prior` does so if a prior explains the documents.
+    and runs every stage after the vocabulary; `learn_from_prior` does so if a prior explains the documents, and
+    `learn_next` for the next batch of a series.
     `split` maps the edges with noise to their default parts of the budget.
     `most_words` bounds the vocabulary, and `least_topics` the number of topics; ``auto`` is allowed only if it is 1.
     `reason` says why a run is not private or not proven private; it is empty for a sound placement, and otherwise
@@ -50,11 +61,18 @@ class Placement:
     shares: Callable[[bool, Mapping[str, float], FitSettings], tuple[Share, ...]]
     learn: Learn
     learn_from_prior: Learn = default.learn_from_prior
+    learn_next: Learn = next_batch.learn
     split: Mapping[str, float] = field(default_factory=dict)
     most_words: int | None = None
     least_topics: int = 1
     reason: str = ""
     statistics: tuple[Statistic, ...] = ()
+
+    def learner(self, settings: FitSettings, from_prior: bool) -> Learn:
+        """The algorithm of a run; `from_prior` says that its prior explains the documents."""
+        if settings.goes_on:
+            return self.learn_next
+        return self.learn_from_prior if from_prior else self.learn
 
     def plan(self, settings: FitSettings) -> tuple[Share, ...]:
         """The budget shares of a run; raises `InputError` for settings that the placement does not support."""
@@ -101,10 +119,14 @@ def _published(name: str) -> Placement:
 
 def _default(reason: str = "") -> Placement:
     rounds = default.EXACT_ROUNDS if reason else default.REFINE_ROUNDS
+
+    def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
+        if settings.goes_on:
+            return next_batch.shares(public_vocabulary)
+        return default.shares(public_vocabulary, settings.model.topics, rounds, with_prior=settings.prior is not None)
+
     return Placement(
-        shares=lambda public_vocabulary, split, settings: default.shares(
-            public_vocabulary, settings.model.topics, rounds, with_prior=settings.prior is not None
-        ),
+        shares=shares,
         learn=default.learn,
         statistics=_DEFAULT_STATISTICS,
         reason=reason,

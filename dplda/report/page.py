@@ -23,13 +23,23 @@ from dplda.ledger.comparisons import Cell, Comparison
 from dplda.model import TopicModel
 from dplda.model.model_files import write_atomically
 from dplda.model.topic_model import VERDICTS
-from dplda.report import attack_bounds, comparison_of_runs, comparison_pictures, promise, run_pictures
+from dplda.report import (
+    attack_bounds,
+    comparison_of_runs,
+    comparison_pictures,
+    promise,
+    run_pictures,
+    series_pictures,
+)
 from dplda.report.comparison_pictures import Method
 from dplda.report.pictures import Table, number, percent, shown
 from dplda.report.promise import AllRuns, unit_of
 from dplda.report.wording import ShownTopics, Wording, shown_topics
 
-_SHOWN_ELSEWHERE = ("alpha", "core_eigenvalues", "core_noise_level", "frequent_words", "published", "verdicts")
+_SHOWN_ELSEWHERE = (
+    *("alpha", "core_eigenvalues", "core_noise_level", "frequent_words", "published", "verdicts"),
+    *("new_topics", "faded_topics", "share_std"),
+)
 _SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
 _NOT_PRIVATE, _NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"
 _NO_WORDING = Wording()
@@ -45,19 +55,21 @@ def write_report(
     guarantees: Mapping[str, AllRuns] | None = None,
     wording: Wording | None = None,
     date: datetime.date | None = None,
+    batches: Mapping[str, TopicModel] | None = None,
 ) -> None:
     """Write one self-contained HTML page about `models`, and `comparison` if given, to `path`.
 
     `guarantees` maps a dataset to what a ledger recorded of all its runs (`all_runs`); without it, the page says that
-    its promise is of the runs shown alone. `wording` changes words of the page only; `date` is today if None. The page
-    holds released numbers only: topics, prevalence, privacy statements, public parameters and the outcomes of a
-    comparison, but no seconds if its corpus is private. Raises `InputError` if there is nothing to report, a run occurs
-    twice, two runs have no word in common, the wording does not fit, or the file cannot be written.
+    its promise is of the runs shown alone. `wording` changes words of the page only; `date` is today if None. `batches`
+    are the models of a series up to the only one of `models`, by the names of their batches. The page holds released
+    numbers only: topics, prevalence, privacy statements, public parameters and the outcomes of a comparison, but no
+    seconds if its corpus is private. Raises `InputError` if there is nothing to report, a run occurs twice, two runs
+    have no word in common, the wording does not fit, or the file cannot be written.
     """
     if not models and comparison is None:
         raise InputError("a report needs at least one run. List runs with `dplda runs`.")
     try:
-        page = _render(models, comparison, guarantees, wording or _NO_WORDING, date or datetime.date.today())
+        page = _render(models, comparison, guarantees, wording or _NO_WORDING, date or datetime.date.today(), batches)
         write_atomically(Path(path), page.encode())
     except OSError as error:
         raise InputError(f"cannot write the report to {path}: {error.strerror or error}.") from None
@@ -69,6 +81,7 @@ def _render(
     guarantees: Mapping[str, AllRuns] | None = None,
     wording: Wording = _NO_WORDING,
     date: datetime.date = datetime.date.min,
+    batches: Mapping[str, TopicModel] | None = None,
 ) -> str:
     """The page as text; parameters and errors are those of `write_report`."""
     names, topics, known = _names(models, comparison), shown_topics(models, wording), guarantees or {}
@@ -91,6 +104,7 @@ def _render(
         ],
         groups=_promises(models, known),
         summary=_summary(models, names),
+        over_batches=series_pictures.pictures(batches or {}, topics),
         across=comparison_of_runs.pictures(models, names, topics),
         comparison=_comparison_section(comparison),
         style=_template_text("page.css"),
@@ -137,6 +151,8 @@ def _run_section(
         "public_words": model.parameters.get("vocabulary") == "public",
         "prior": _prior(model.parameters),
         "guided": _guided(model.parameters),
+        "series": shown(str(model.parameters.get("series") or "")),
+        "batch": shown(str(model.parameters.get("batch") or "")),
         "pictures": {p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix)},
         "topics": _cards(model, topics),
         "edges": _edges(model.parameters),
@@ -149,7 +165,7 @@ def _run_section(
 def _prior(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The source of the run's prior topics, whether they are its topics, and who protects them; no source without."""
     prior = parameters.get("prior")
-    prior = prior if isinstance(prior, dict) else {}
+    prior = prior if isinstance(prior, dict) and "prior_used" in parameters else {}
     return {
         "source": shown(str(prior.get("source", ""))),
         "used": parameters.get("prior_used") is True,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dplda.accounting.events import PrivacyStatement, Stage, at_least
 from dplda.ledger import DatasetRecord
-from dplda.ledger.ledger_records import Guarantee
+from dplda.ledger.grants import Guarantee
 from dplda.model import TopicModel
 from dplda.planning.forecast import units_needed
 from dplda.report import attack_bounds

@@ -18,6 +18,7 @@ from scipy import sparse
 _SKETCH_SIZE = 4096  # number of hashes in a sketch, 8 bytes each
 # Two corpora are linked if their samples share this many documents, or this share of the smaller sample.
 _LINKING_DOCUMENTS, _LINKING_SHARE = 10, 0.05
+_MOST = 0.5
 _COMPARED_SHARE = 0.2  # groupings are compared if at least this share of the smaller sample is shared
 _MAX_UNMATCHED = 0.1  # largest share of unmatched units for which two groupings count as the same
 _CROWD = 8  # a sketch records at most this many units of one document, and one more to show that there are more
@@ -61,6 +62,11 @@ class Sketch:
         """Whether the corpora share enough documents to be linked."""
         shared, sampled = self.shared(other)
         return shared >= min(_LINKING_DOCUMENTS, max(1, _LINKING_SHARE * sampled))
+
+    def repeats(self, other: Sketch) -> bool:
+        """Whether most documents of the smaller corpus are in the other one, too."""
+        shared, sampled = self.shared(other)
+        return shared > _MOST * sampled
 
     def regroups(self, other: Sketch) -> bool | None:
         """Whether `other` groups the shared documents into units differently; None if they are too few to decide.

@@ -92,7 +92,7 @@ def test_defaults_are_those_of_the_interface(dplda, asked: Recorder) -> None:
     ours = {name: asked.fit[name] for name in asked.fit if name not in ("ledger", "progress", "seconds")}
     assert ours == {
         **{"dataset": None, "n_topics": 20, "epsilon": 2.0, "delta": 1e-6, "placement": "default"},
-        **{"split": None, "prior": None, "seed_words": None},
+        **{"split": None, "prior": None, "seed_words": None, "series": None, "batch": None},
         **{"calibration": "sound", "adjacency": "add-remove", "vocabulary": None, "max_vocabulary": 2000},
         **{"max_document_frequency": None, "alpha0": 1.0, "engine": "local", "scheduler": None, "device": "cpu"},
         **{"simulate_seed": None, "out": None, "models": Path("models")},

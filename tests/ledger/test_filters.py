@@ -11,7 +11,7 @@ from ledger_helpers import a_run, gaussian
 from dplda.accounting.accountant import Cost, capacity
 from dplda.errors import BudgetRefused
 from dplda.ledger import Grant, Guarantee, PlannedEvent
-from dplda.ledger.ledger_records import Basis
+from dplda.ledger.grants import Basis
 from dplda.ledger.privacy_filter import LedgerState, admit, total
 
 WHOLE = capacity(10.0, 1e-5).mu_squared

@@ -16,7 +16,7 @@ from scipy.signal import fftconvolve
 from scipy.stats import norm
 
 from dplda.accounting.accountant import capacity
-from dplda.ledger.ledger_records import Basis, Grant, Guarantee
+from dplda.ledger.grants import Basis, Grant, Guarantee
 from dplda.ledger.privacy_filter import LedgerState
 
 DELTA = 1e-6

@@ -13,7 +13,7 @@ from dplda.accounting.accountant import Cost, capacity, gaussian_delta, gaussian
 from dplda.accounting.events import at_least
 from dplda.errors import BudgetRefused, InputError
 from dplda.ledger import PlannedEvent, Quote
-from dplda.ledger.ledger_records import Basis
+from dplda.ledger.grants import Basis
 from dplda.store.sketches import Fingerprint
 
 PRIVATE = {"created", "seconds", "fingerprint", "fingerprints"}

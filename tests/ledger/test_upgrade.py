@@ -19,8 +19,12 @@ from dplda.store.fingerprint import fingerprint
 from dplda.store.sketches import Fingerprint
 
 TABLES = ("cells", "comparisons", "overlaps", "groupings", "sketches")
-ADDED = {1: TABLES, 2: TABLES[2:], 3: ("groupings",)}
-COLUMNS = (("runs", "grouping"), ("grants", "listed"))
+ADDED = {1: TABLES, 2: TABLES[2:], 3: ("groupings",), 4: ()}
+COLUMNS = {  # and the version that added them
+    ("runs", "grouping"): 4,
+    ("grants", "listed"): 4,
+    ("runs", "batch"): 5,
+}
 
 
 @pytest.fixture(params=ADDED)
@@ -34,8 +38,9 @@ def old(request, ledger, monkeypatch):
     with connection:
         for table in ADDED[request.param]:
             connection.execute(f"DROP TABLE {table}")
-        for table, column in COLUMNS:
-            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        for (table, column), added in COLUMNS.items():
+            if added > request.param:
+                connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.execute(f"PRAGMA user_version = {request.param}")
     connection.close()
     return ledger
@@ -51,7 +56,7 @@ def version(path: Path) -> int:
 def test_an_old_ledger_is_brought_up_to_date_and_keeps_its_record(old):
     runs, dataset = Ledger(old.path).runs(), Ledger(old.path).dataset("reviews")
     new = Ledger(old.path)
-    assert version(new.path) == SCHEMA_VERSION == 4
+    assert version(new.path) == SCHEMA_VERSION == 5
     assert (new.verify().ok, new.verify().length) == (True, 7)
     assert (new.runs(), new.dataset("reviews")) == (runs, dataset)
     begun = new.begin_comparison(key="k", corpus="reviews", kind="private", parameters={})
@@ -121,7 +126,7 @@ def corpus(units):
 
 def test_a_ledger_of_schema_3_keeps_its_record_and_learns_groupings_when_documents_are_bound_again(schema_3):
     ledger = Ledger(schema_3)
-    assert (version(schema_3), ledger.verify().ok, ledger.verify().length) == (4, True, 8)
+    assert (version(schema_3), ledger.verify().ok, ledger.verify().length) == (SCHEMA_VERSION, True, 8)
     [run] = ledger.runs()
     assert (run.status, run.grouping, run.unit) == ("done", None, "unit")
     assert ledger.dataset("tickets").guarantee == "the guarantee is the grant's (epsilon 8, delta 1e-05)"

@@ -11,7 +11,7 @@ from report_data import Page, run_model
 from dplda.accounting.budget_plan import calibrate
 from dplda.accounting.events import Event, merged
 from dplda.config import FitSettings
-from dplda.ledger.ledger_records import Basis, Guarantee
+from dplda.ledger.grants import Basis, Guarantee
 from dplda.placements.default import shares
 from dplda.planning.forecast import ForecastInputs, units_needed
 from dplda.planning.reference_corpora import REFERENCE_CORPORA

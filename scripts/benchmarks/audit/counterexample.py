@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from dplda.accounting.events import Event
-from dplda.api import Request
 from dplda.audit.bounds import Claim
 from dplda.audit.games import Neighbours, NoNoise
 from dplda.config import FitSettings
 from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.gate import Release, WordFrequencies
+from dplda.request import Request
 from dplda.statistics import Contribution
 
 WORDS = ("first", "second", "third")

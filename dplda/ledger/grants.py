@@ -1,0 +1,125 @@
+"""Grants: the budget that a dataset may spend, and what it guarantees for all outputs together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+
+from dplda.accounting import accountant
+from dplda.accounting.accountant import Cost
+from dplda.config import DEFAULT_GRANT
+
+_capacity = lru_cache(maxsize=256)(accountant.capacity)
+
+
+class Basis(StrEnum):
+    """Why a dataset's guarantee holds or does not (docs/privacy.md, rule 17), from the strongest to none.
+
+    `FIXED`: spending stays within the grant in force before the first output. `LISTED`: it stays within a level listed
+    with that grant. `AFTER_LOOKING`: more was spent than any of these allows. `NO_LIMIT`: that grant was unbounded,
+    what was spent is infinite, or a later run was admitted without a limit.
+    """
+
+    FIXED = "fixed beforehand"
+    LISTED = "listed beforehand"
+    AFTER_LOOKING = "chosen after looking"
+    NO_LIMIT = "no limit"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grant:
+    """A dataset's total budget: `epsilon` (nats, infinite if unbounded) at `delta`.
+
+    `listed` are rising epsilons to which it may be raised later, each at the same delta. `after_run` is the number of
+    the ledger's latest run when the grant was made, `created` its time; the initial grant of every dataset has 0 and
+    None.
+    """
+
+    epsilon: float = DEFAULT_GRANT[0]
+    delta: float = DEFAULT_GRANT[1]
+    after_run: int = 0
+    created: datetime | None = None
+    listed: tuple[float, ...] = ()
+
+    @property
+    def levels(self) -> tuple[Grant, ...]:
+        """The grant, followed by the listed grants."""
+        return (self, *(replace(self, epsilon=epsilon, listed=()) for epsilon in self.listed))
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether spending has no limit."""
+        return math.isinf(self.epsilon)
+
+    @property
+    def capacity(self) -> Cost:
+        """The capacity of the filter."""
+        return Cost(math.inf, math.inf) if self.unbounded else _capacity(self.epsilon, self.delta)
+
+    def __str__(self) -> str:
+        return "unbounded" if self.unbounded else f"epsilon {self.epsilon:g}, delta {self.delta:g}"
+
+
+def least_capacity(grants: Sequence[Grant]) -> Cost:
+    """What all of the `grants` allow: the least of each sum."""
+    capacities = [grant.capacity for grant in grants]
+    return Cost(min(c.mu_squared for c in capacities), min(c.delta for c in capacities))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """The guarantee for all outputs on a dataset together (docs/privacy.md, rule 17).
+
+    If `basis` is `LISTED`, `delta` is the sum of the deltas of all levels up to the one reached. With `AFTER_LOOKING`
+    or `NO_LIMIT` no guarantee fixed beforehand holds, and `epsilon` is the largest of the grant in force before the
+    first output, its listed levels, and all later grants. `allows_more` says that the grant in force, made after
+    outputs had been seen, exceeds all levels listed before them. `listed` are the rising epsilons of the grant in force
+    before the dataset's first output and of the levels listed with it, each at `level_delta`.
+    """
+
+    epsilon: float
+    delta: float
+    basis: Basis = Basis.FIXED
+    allows_more: bool = False
+    listed: tuple[float, ...] = field(default=(), compare=False)
+    level_delta: float = field(default=0.0, compare=False)
+
+    @property
+    def holds(self) -> bool:
+        """Whether (epsilon, delta) is guaranteed."""
+        return self.basis in (Basis.FIXED, Basis.LISTED)
+
+    def __str__(self) -> str:
+        return f"epsilon {self.epsilon:g}, delta {self.delta:g}"
+
+    def described(self, grant: Grant) -> str:
+        """The guarantee in words, given the `grant` in force."""
+        if self.basis == Basis.NO_LIMIT:
+            return "no guarantee: no limit is or was in force"
+        if self.basis == Basis.AFTER_LOOKING:
+            return (
+                f"no guarantee fixed beforehand: more was spent, up to {self}, than any level allows that was listed "
+                "before the first output. Quote what was spent, and that its limit was chosen after looking"
+            )
+        if str(self) == str(grant):
+            return f"the guarantee is the grant's ({self})"
+        level = "the level reached of those listed" if self.basis == Basis.LISTED else "the grant"
+        beyond = f"once more than epsilon {self.epsilon:g} is spent,"
+        more = ""
+        if self.allows_more:
+            more = f"; the grant in force ({grant}) was chosen after looking: {beyond} nothing is guaranteed"
+        elif grant.epsilon > self.epsilon:
+            reached = sum(level < grant.epsilon for level in self.listed)
+            level_then = replace(self, epsilon=self.listed[reached], delta=(reached + 1) * self.level_delta)
+            more = f"; {beyond} it is that of a level listed then ({level_then})"
+        return f"the guarantee is that of {level} before the first output ({self}){more}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON; null where nothing is guaranteed."""
+        epsilon, delta = (self.epsilon, self.delta) if self.holds else (None, None)
+        return {"epsilon": epsilon, "delta": delta, "basis": self.basis}

@@ -1,0 +1,162 @@
+"""A requested run: its settings, checked, with the plan of its events and the place where it is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from dplda.accounting.accountant import run_epsilon
+from dplda.accounting.budget_plan import calibrate, exact_events
+from dplda.accounting.events import Event, PrivacyStatement, merged
+from dplda.config import NO_NOISE, FitSettings
+from dplda.corpus import Corpus
+from dplda.errors import InputError
+from dplda.lda.recovery import most_topics
+from dplda.ledger import Ledger, Quote
+from dplda.ledger.reservation import Reservation
+from dplda.model.topic_model import TopicModel
+from dplda.placements import prior_start, registry
+from dplda.prior_topics import PriorTopics
+from dplda.run_words import PublicFacts
+from dplda.series import find_place
+from dplda.statistics import Statistic
+
+
+def requested(
+    corpus: Corpus,
+    ledger: Ledger | Literal[False],
+    *,
+    dataset: str | None,
+    series: str | None,
+    batch: str | None,
+    prior: PriorTopics | None,
+    topics: int | Literal["auto"],
+    words: Sequence[str] | None,
+    **named: Any,
+) -> Request:
+    """The run that `fit` is asked for; `named` are the other settings, as in `FitSettings.of`.
+
+    Raises `InputError` for settings that are out of range or contradict each other.
+    """
+    public = words if words is not None else corpus.public_vocabulary
+    private = named.get("simulate_seed") is None and named.get("placement") != NO_NOISE
+    place = find_place(corpus, ledger, dataset=dataset, series=series, batch=batch, prior=prior, private=private)
+    settings = FitSettings.of(
+        **named,
+        topics=place.topics(topics),
+        words=None if public is None else tuple(public),
+        prior=place.prior,
+        series=place.series,
+        batch=place.batch,
+    )
+    return Request(corpus, settings, place.dataset, place.earlier)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A requested run: its settings, its `placement` and its planned `events`. All of it is public.
+
+    `earlier` is the model of the batch before, if the run is on a batch of a series.
+    """
+
+    corpus: Corpus
+    settings: FitSettings
+    dataset: str
+    earlier: TopicModel | None = None
+    placement: registry.Placement = field(init=False)
+    events: tuple[Event, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        model, privacy = self.settings.model, self.settings.privacy
+        if self.settings.prior is not None and self.settings.prior.places & self.corpus.places:
+            raise InputError(
+                "the prior was learned without noise from files of CORPUS: its topics would give them away. Give other "
+                "text that is public as the prior."
+            )
+        placement = registry.find(model.placement, model.calibration)
+        shares = placement.plan(self.settings)
+        planned = exact_events(shares) if placement.reason else calibrate(shares, privacy.epsilon, privacy.delta)
+        object.__setattr__(self, "placement", placement)
+        object.__setattr__(self, "events", planned)
+
+    @property
+    def reason(self) -> str:
+        """Why the run is not private; empty if it is."""
+        simulated = f"{registry.NOT_PRIVATE}: simulated noise from a known seed"
+        return self.placement.reason or (simulated if self.settings.privacy.simulate_seed is not None else "")
+
+    @property
+    def public_facts(self) -> PublicFacts:
+        """What is known before the first query."""
+        return PublicFacts(
+            settings=self.settings,
+            events=self.events,
+            reading=self.corpus.reading,
+            unit=self.corpus.unit,
+            private=not self.placement.reason,
+        )
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The statistics that the run may release."""
+        return self.placement.statistics + (() if self.settings.prior is None else prior_start.STATISTICS)
+
+    @property
+    def model_bytes(self) -> int:
+        """An upper estimate of the model's size on disk."""
+        vocabulary = self.settings.vocabulary
+        words = vocabulary.max_vocabulary if vocabulary.words is None else len(vocabulary.words)
+        return (1 << 20) + 16 * most_topics(self.settings) * (words + 1) + 400 * words
+
+    def parameters(self) -> dict[str, Any]:
+        """Public settings, for the ledger and the model."""
+        return self.corpus.reading | self.settings.to_json() | {"dataset": self.dataset}
+
+    def reserve(self, ledger: Ledger | Literal[False], run: str) -> Reservation | None:
+        """Reserve the budget of the run with id `run`, on disk before anything private is read; None without a ledger.
+
+        Raises `InputError` if a private run has no ledger.
+        """
+        if ledger is False:
+            if not self.reason:
+                raise InputError("ledger=False is for runs that are not private: give simulate_seed, or use a ledger.")
+            return None
+        return ledger.reserve(
+            run=run,
+            dataset=self.dataset,
+            unit=self.corpus.unit,
+            adjacency=self.settings.privacy.adjacency,
+            epsilon=self.settings.privacy.epsilon,
+            delta=self.settings.privacy.delta,
+            events=self.events,
+            parameters=self.parameters(),
+            sound=not self.reason,
+            batch=self.settings.batch,
+        )
+
+    def quote(self, ledger: Ledger) -> Quote:
+        """What the run would cost. Raises `BudgetRefused` if the budget does not allow it."""
+        privacy = self.settings.privacy
+        return ledger.quote(
+            dataset=self.dataset,
+            unit=self.corpus.unit,
+            adjacency=privacy.adjacency,
+            delta=privacy.delta,
+            plans=[self.events],
+            sound=not self.reason,
+            batch=self.settings.batch,
+        )
+
+    def statement(self) -> PrivacyStatement:
+        """The run's guarantee."""
+        s = self.settings.privacy
+        return PrivacyStatement(
+            epsilon=float("inf") if self.reason else run_epsilon(self.events, s.delta),
+            delta=s.delta,
+            unit=self.corpus.unit,
+            adjacency=s.adjacency,
+            sound=not self.reason,
+            events=merged(self.events),
+            reason=self.reason,
+        )

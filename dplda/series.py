@@ -1,0 +1,185 @@
+"""Series: batches of the same kind of documents, fitted one after the other, each going on from the one before."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from dplda.config import DEFAULTS
+from dplda.corpus import Corpus
+from dplda.errors import InputError
+from dplda.lda.recovery import Learned
+from dplda.ledger import Ledger, RunRecord
+from dplda.ledger.saved_models import load_run
+from dplda.model.topic_model import TopicModel
+from dplda.prior_topics import PriorTopics
+
+UNNAMED = "unnamed"  # dataset of corpora without a name; they share one budget, so that none escapes the ledger
+SAME = 0.5  # cosine from which on topics of two batches are the same
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run is recorded: its `dataset`, which may be a `series` of which it is a `batch`.
+
+    In a series, the `prior` is by default what the batch before released, and `earlier` is its model.
+    """
+
+    dataset: str
+    series: str | None = None
+    batch: str | None = None
+    prior: PriorTopics | None = None
+    earlier: TopicModel | None = None
+
+    def topics(self, requested: int | Literal["auto"]) -> int | Literal["auto"]:
+        """The number of topics: if those of the batch before go on, theirs, with which the series may have grown.
+
+        Raises `InputError` if more are `requested`.
+        """
+        if self.series is None or self.prior is None or self.prior.counts is None:
+            return requested
+        if requested not in ("auto", DEFAULTS.model.topics) and int(requested) > len(self.prior):
+            raise InputError(
+                f"series {self.series!r} goes on with {len(self.prior)} topics, got topics={requested}. Leave the "
+                "number out; new topics are added as they appear."
+            )
+        return len(self.prior)
+
+
+def find_place(
+    corpus: Corpus,
+    ledger: Ledger | Literal[False],
+    *,
+    dataset: str | None,
+    series: str | None,
+    batch: str | None,
+    prior: PriorTopics | None,
+    private: bool,
+) -> Place:
+    """The place of a run on `corpus`, from the arguments of `fit` and whether it is `private`.
+
+    A prior of a run of a series stands for that series, unless another name is given. Raises `InputError` for arguments
+    that contradict each other, and if the batch before is not private but this one is.
+    """
+    if series is None and dataset is None and prior is not None:
+        series = prior.series
+    if series is None:
+        if batch is not None:
+            raise InputError(f"batch {batch!r} must be of a series. Name it: --series NAME.")
+        return Place(dataset or corpus.name or UNNAMED, prior=prior)
+    if dataset not in (None, series):
+        raise InputError(f"a series is a dataset: its name is {series!r} or {dataset!r}, not both. Leave one out.")
+    name = batch or corpus.name
+    if name is None:
+        raise InputError("a batch of a series needs a name, such as its week. Give one: --batch NAME.")
+    earlier = None if ledger is False else last_batch(ledger, series, name)
+    if prior is None and earlier is not None:
+        prior = released_prior(earlier, public=not private)
+    return Place(series, series, name, prior, earlier)
+
+
+def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
+    """The topics of `model` as prior topics: a private release, or one that you declare `public`.
+
+    Raises `InputError` for a model that is neither.
+    """
+    if not (model.privacy.sound or public):
+        raise InputError(
+            "the prior is a model that is not private, so that it must be public: its topics would carry what they "
+            "were learned from into this run. If that text was public, say so with --public-prior."
+        )
+    run, earlier = model.parameters.get("run", "without a name"), model.parameters.get("prior") or {}
+    declared = bool(earlier.get("declared_public"))
+    chosen = f", from {earlier.get('source')}" if declared else ""
+    return PriorTopics(
+        model.topics,
+        tuple(model.vocabulary),
+        f"run {run}{chosen}",
+        declared or not model.privacy.sound,
+        guarantee={name: value for name, value in model.privacy.to_json().items() if name != "events"},
+        counts=model.counts,
+        names=model.topic_names,
+        verdicts=model.verdicts,
+        series=model.parameters.get("series"),
+    )
+
+
+def batches(ledger: Ledger, series: str) -> list[RunRecord]:
+    """The latest run with a model of each batch of `series`, in the order of their first runs."""
+    found: dict[str, RunRecord] = {}
+    for run in ledger.runs():
+        if run.dataset == series and run.batch is not None and run.model:
+            found[run.batch] = run
+    return list(found.values())
+
+
+def history(ledger: Ledger, series: str) -> dict[str, TopicModel]:
+    """The model of each batch of `series`, in order. Raises `InputError` if there is none, or if one is gone."""
+    found = {str(run.batch): load_run(run) for run in batches(ledger, series)}
+    if not found:
+        raise InputError(
+            f"the ledger has no series {series!r} with a model. Begin one: "
+            f"dplda fit CORPUS --series {shlex.quote(series)}"
+        )
+    return found
+
+
+def share_of(model: TopicModel, topic: int) -> str:
+    """The share of `topic` in the batch of `model`, in words: a percentage, ``new``, ``faded`` or a dash."""
+    if topic >= len(model.topics):
+        return "–"
+    if topic in model.parameters.get("faded_topics", ()):
+        return "faded"
+    new = "new " if topic in model.parameters.get("new_topics", ()) else ""
+    return f"{new}{model.prevalence[topic]:.1%}"
+
+
+def last_batch(ledger: Ledger, series: str, batch: str) -> TopicModel | None:
+    """The model from which `batch` of `series` goes on: that of the batch before it; None if it is the first.
+
+    Raises `InputError` if the model is no longer there.
+    """
+    before: RunRecord | None = None
+    for run in batches(ledger, series):
+        if run.batch == batch:
+            break
+        before = run
+    return None if before is None else load_run(before)
+
+
+def numbered(learned: Learned, words: tuple[str, ...], earlier: TopicModel) -> Learned:
+    """`learned` topics over `words` with the numbers of the `earlier` topics that are the same.
+
+    Topics are matched so that the sum of their cosines is largest. The others get the numbers that are left, and are
+    listed in the fact ``new_topics``.
+    """
+    k = len(learned.topics)
+    place = {word: index for index, word in enumerate(words)}
+    columns = [place.get(word, -1) for word in earlier.vocabulary]
+    known = np.where(np.array(columns) >= 0, learned.topics[:, columns], 0.0)
+    norms = np.linalg.norm(learned.topics, axis=1), np.linalg.norm(earlier.topics[:k], axis=1)
+    cosines = (known / norms[0][:, None]) @ (earlier.topics[:k] / norms[1][:, None]).T
+    ours, theirs = linear_sum_assignment(cosines, maximize=True)
+    same = {
+        int(number): int(topic) for topic, number in zip(ours, theirs, strict=True) if cosines[topic, number] >= SAME
+    }
+    taken = set(same.values())
+    rest = iter(topic for topic in range(k) if topic not in taken)
+    order = [same[number] if number in same else next(rest) for number in range(k)]
+    listed = {
+        fact: [learned.facts[fact][topic] for topic in order]
+        for fact in ("verdicts", "topic_names")
+        if fact in learned.facts
+    }
+    new = [number for number in range(k) if number not in same]
+    return replace(
+        learned,
+        topics=learned.topics[order],
+        prevalence=learned.prevalence[order],
+        facts={**learned.facts, **listed, "new_topics": new},
+        counts=learned.counts and learned.counts.of_topics(order),
+    )

@@ -1,0 +1,122 @@
+"""Batches of a series are charged in parallel if each unit is in one of them, and together if it may be in several."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ledger_helpers import a_run, gaussian, reserve, sample, spend
+
+from dplda.accounting.accountant import capacity
+from dplda.errors import BudgetRefused, InputError
+from dplda.ledger import Ledger
+from dplda.ledger.privacy_filter import LedgerState, admit, total
+from dplda.store.sketches import Fingerprint
+
+WHOLE = capacity(10.0, 1e-5).mu_squared
+MOST = [gaussian(mu_squared=0.6 * WHOLE)]
+
+
+def week(number: int, first: int | None = None) -> Fingerprint:
+    """The fingerprint of 1,000 documents, by default those of that week alone."""
+    start = 1000 * number if first is None else first
+    return Fingerprint(f"week {number}, {start}", sample(range(start, start + 1000)))
+
+
+def test_each_batch_of_documents_may_spend_the_whole_grant(ledger):
+    for number in (1, 2, 3):
+        spend(ledger, "s", week(number), batch=f"week-{number}", events=MOST)
+    record = ledger.dataset("s")
+    assert record.batches == ("week-1", "week-2", "week-3")
+    assert record.spent.mu_squared == pytest.approx(0.6 * WHOLE)
+    assert str(record.guaranteed) == "epsilon 10, delta 1e-05"
+    assert any("each document is in one batch" in remark for remark in record.remarks)
+    assert "spent by the batch that spent most" in record.in_short
+    with pytest.raises(BudgetRefused, match="cannot pay"):
+        reserve(ledger, "s", batch="week-2", events=MOST)
+    reserve(ledger, "s", batch="week-4", events=MOST)
+    assert Ledger(ledger.path).verify().ok
+
+
+def test_a_run_that_names_no_batch_counts_for_every_batch(ledger):
+    spend(ledger, "s", week(1), batch="week-1", events=MOST)
+    with pytest.raises(BudgetRefused):
+        reserve(ledger, "s", events=MOST)
+    spend(ledger, "s", week(9), events=[gaussian(mu_squared=0.4 * WHOLE)])
+    with pytest.raises(BudgetRefused):
+        reserve(ledger, "s", batch="week-2", events=[gaussian(mu_squared=0.7 * WHOLE)])
+    reserve(ledger, "s", batch="week-2", events=MOST)
+    with pytest.raises(BudgetRefused):
+        reserve(ledger, "s", batch="week-1", events=[gaussian(mu_squared=0.01)])
+
+
+def test_people_may_be_in_every_batch_and_pay_in_each(ledger):
+    spend(ledger, "s", week(1), batch="week-1", events=MOST, unit="person")
+    with pytest.raises(BudgetRefused):
+        reserve(ledger, "s", batch="week-2", events=MOST, unit="person")
+    spend(ledger, "s", week(2), batch="week-2", events=[gaussian(mu_squared=0.3 * WHOLE)], unit="person")
+    record = ledger.dataset("s")
+    assert record.spent.mu_squared == pytest.approx(0.9 * WHOLE)
+    assert any("a person may be in several" in remark for remark in record.remarks)
+
+
+def test_a_batch_that_holds_most_of_another_is_refused_and_one_that_holds_some_is_named(ledger):
+    spend(ledger, "s", week(1), batch="week-1", events=MOST)
+    again = reserve(ledger, "s", batch="week-2", events=MOST)
+    with pytest.raises(BudgetRefused, match="'week-2' .* most of the documents of batch 'week-1'.*--batch week-1"):
+        again.bind(week(1))
+    half = reserve(ledger, "s", batch="week-3", events=MOST)
+    with pytest.raises(BudgetRefused, match="most of the documents"):
+        half.bind(week(3, first=1400))
+    spend(ledger, "s", week(4, first=1800), batch="week-4", events=MOST)
+    record = ledger.dataset("s")
+    assert record.shared_batches == ("week-1", "week-4")
+    assert any("pay in each" in remark for remark in record.remarks)
+    assert record.linked == ("s",)
+
+
+def test_documents_under_another_name_count_with_the_dearest_batch(ledger):
+    spend(ledger, "s", week(1), batch="week-1", events=[gaussian(mu_squared=0.5 * WHOLE)])
+    spend(ledger, "s", week(2), batch="week-2", events=[gaussian(mu_squared=0.2 * WHOLE)])
+    with pytest.raises(BudgetRefused, match="shares documents"):
+        spend(ledger, "copy", week(1, first=1500), events=MOST)
+    spend(ledger, "copy", week(1, first=1500), events=[gaussian(mu_squared=0.5 * WHOLE)])
+    assert ledger.dataset("copy").spent.mu_squared == pytest.approx(WHOLE)
+    with pytest.raises(BudgetRefused):
+        reserve(ledger, "s", batch="week-1", events=[gaussian(mu_squared=0.01)])
+
+
+def test_a_batch_has_a_printable_name_and_is_told_in_the_history(ledger):
+    with pytest.raises(InputError, match="batch must be a printable name"):
+        reserve(ledger, "s", batch="\n")
+    spend(ledger, "s", week(1), batch="week-1")
+    assert "on batch week-1" in ledger.history("s")[-1].text
+    assert ledger.runs()[-1].to_json()["batch"] == "week-1"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([None, "a", "b", "c"]), st.floats(0.05, 0.7), st.sampled_from(["s", "t"])),
+        max_size=14,
+    )
+)
+def test_no_unit_ever_pays_more_than_the_grant(wishes):
+    admitted = []
+    for number, (batch, share, dataset) in enumerate(wishes, 1):
+        run = a_run(number, dataset, share * WHOLE, batch=batch)
+        try:
+            admit(LedgerState(runs=admitted, grants={}), run)
+        except BudgetRefused:
+            continue
+        admitted.append(run)
+    for dataset in ("s", "t"):
+        own = [run for run in admitted if run.dataset == dataset]
+        by_unit = [  # what a document of each batch pays, by its own account
+            math.fsum(run.cost.mu_squared for run in own if run.batch in (None, batch))
+            for batch in ("a", "b", "c", "d")
+        ]
+        assert max(by_unit) <= WHOLE * (1 + 1e-9)
+        assert total(own).mu_squared == pytest.approx(max(by_unit), abs=1e-12)
