@@ -101,17 +101,16 @@ def test_a_batch_asks_for_size_words_and_counts_alone(first, tmp_path, options):
 
 
 def test_words_that_are_chosen_privately_join_those_of_the_series(first):
-    topic = np.zeros(N_WORDS)
-    known = set(first.vocabulary)
-    strange = [index for index, word in enumerate(WORDS) if word not in known][:12]
-    assert len(strange) == 12
-    topic[strange] = 1 / 12
-    counts = np.vstack([np.random.default_rng(3).multinomial(60, p, 1200) for p in (*PLANTED[:5], topic)])
-    corpus = dplda.Corpus.from_counts(counts, WORDS, name="later")
-    model = fitted(corpus, prior_of(first), epsilon=8.0)
-    assert {WORDS[index] for index in strange} <= set(model.vocabulary)
+    strange = [f"new{i}" for i in range(12)]
+    planted = np.zeros((K, N_WORDS + 12))
+    planted[:5, :N_WORDS], planted[5, N_WORDS:] = PLANTED[:5], 1 / 12
+    counts = np.vstack([np.random.default_rng(3).multinomial(60, row, 1200) for row in planted])
+    corpus = dplda.Corpus.from_counts(counts, [*WORDS, *strange], name="later")
+    model = fitted(corpus, prior_of(first), epsilon=8.0, max_document_frequency=0.5)
+    assert set(strange) <= set(model.vocabulary)
+    assert set(first.vocabulary) & set(model.vocabulary)
     assert model.parameters["new_topics"] == [5]
-    assert {word for word, _ in model.top_words(10)[5]} <= {WORDS[index] for index in strange}
+    assert {word for word, _ in model.top_words(10)[5]} <= set(strange)
 
 
 def test_names_stay_and_verdicts_are_no_clearer_than_before(first):
