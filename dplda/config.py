@@ -185,6 +185,11 @@ class FitSettings:
                 f"topics must not exceed the number of words, got topics={topics} with a vocabulary of {len(words)}. "
                 "Ask for fewer topics or give more words."
             )
+        for name, seeds in (self.model.seed_words or {}).items():
+            if words is not None and not set(seeds) & set(words):
+                raise InputError(
+                    f"none of the seed words of topic {name!r} is in the vocabulary. Give others, or leave it out."
+                )
         if topics != "auto" and int(topics) > self.vocabulary.max_vocabulary:
             raise InputError(
                 f"topics must not exceed the number of words, got topics={topics} with "

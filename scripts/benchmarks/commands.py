@@ -173,6 +173,22 @@ def prior(cases: tuple[str, ...], epsilons: list[float | None], seeds: int, **fi
 
 
 @cli.command()
+@file_option("--imdb", "Film reviews (.jsonl.gz with a `text`).", required=True)
+@option("--batches", 10, "Batches of a series.")
+@option("--batch-size", 10_000, "Reviews in a batch.")
+@list_option("--epsilons", "1,4,none", epsilon_or_none, "Budget of each batch; 'none' is no noise.")
+@option("--seeds", 5, "Series of each.")
+def series(imdb: Path, batches: int, batch_size: int, epsilons: list[float | None], seeds: int) -> None:
+    """Topic quality and stability of a series of batches.
+
+    Noise is simulated. Takes about five minutes.
+    """
+    from benchmarks.series import measure
+
+    measure(imdb, batches, batch_size, epsilons, seeds)
+
+
+@cli.command()
 @click.argument("corpus")
 @click.option("--text-field", help="Column of the text.")
 @topics_option

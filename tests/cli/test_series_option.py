@@ -1,0 +1,107 @@
+"""`dplda fit --series`, `dplda topics --series` and the report of a series through the command line."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from dplda.ledger import Ledger
+
+FIT = (
+    "--epsilon",
+    4,
+    "--tokenizer",
+    "fast",
+    "--max-document-frequency",
+    0.3,
+    "--quiet",
+    "--vocabulary",
+    "english:3000",
+)
+
+
+@pytest.fixture
+def weeks(dplda, home: Path) -> list[Path]:
+    """Three weeks of texts."""
+    assert dplda("corpus", "sample", "s", "--documents", 3000).status == 0
+    with gzip.open("s/sample.jsonl.gz", "rt") as file:
+        lines = file.readlines()
+    files = [home / f"week-{number}.jsonl" for number in (1, 2, 3)]
+    for number, week in enumerate(files):
+        week.write_text("".join(lines[1000 * number : 1000 * (number + 1)]))
+    return files
+
+
+def test_weeks_go_on_from_one_another_and_are_shown_together(dplda, weeks: list[Path], home: Path) -> None:
+    first = dplda("fit", weeks[0], *FIT, "--series", "support", "--topics", 4)
+    assert first.status == 0, first.err
+    assert "a series of one batch (week-1)" in first.err
+    dry = dplda("fit", weeks[1], *FIT, "--series", "support", "--unit", "document", "--dry-run")
+    assert dry.status == 0, dry.err
+    second = dplda("fit", weeks[1], *FIT, "--series", "support")
+    assert second.status == 0, second.err
+    [run, _] = Ledger().runs()
+    assert f"Batch week-2 of series support goes on from run {run.id}: topics keep their numbers; new: " in second.out
+    third = dplda("fit", weeks[2], *FIT, "--prior", "support", "--batch", "third")
+    assert third.status == 0, third.err
+    assert [(run.dataset, run.batch) for run in Ledger().runs()] == [
+        *(("support", "week-1"), ("support", "week-2"), ("support", "third"))
+    ]
+    record = json.loads(dplda("topics", "--series", "support", "--json").out)
+    assert record["batches"] == ["week-1", "week-2", "third"]
+    assert record["private"] is True
+    assert all(len(topic["shares"]) == 3 for topic in record["topics"])
+    shown = dplda("topics", "--series", "support", "--csv", home / "t.csv", "--all").out
+    assert "Series support: 3 batches, the last one third." in shown
+    assert "19 times out of 20" in shown
+    with open("t.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["batch"] for row in rows} == {"week-1", "week-2", "third"}
+    assert sum(float(row["share"]) for row in rows if row["batch"] == "third") == pytest.approx(1.0, abs=1e-6)
+    assert dplda("report", "support", "-o", "r.html").status == 0
+    page = Path("r.html").read_text()
+    assert "Batch by batch" in page
+    assert "These are the topics of batch <bdi>third</bdi> of the series <bdi>support</bdi>." in " ".join(page.split())
+    assert "each document is in one batch" in dplda("budget", "show", "support").out
+    again = dplda("fit", weeks[2], *FIT, "--series", "support")
+    assert (again.status, "most of the documents of batch 'third'" in again.err) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--batch", "one"], "batch 'one' must be of a series"),
+        (["--series", "s", "--dataset", "d"], "its name is 's' or 'd', not both"),
+        (["--series", "s", "--adjacency", "replace"], "a series needs adjacency add-remove"),
+        (["--series", "s", "--batch", "a\nb"], "batch must be a printable name"),
+    ],
+)
+def test_what_is_no_batch_of_a_series_is_refused_before_anything_is_spent(
+    dplda, weeks: list[Path], given: list[str], message: str
+) -> None:
+    answer = dplda("fit", weeks[0], *FIT, "--topics", 4, *given)
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.err
+    assert Ledger().runs() == []
+
+
+def test_more_topics_than_the_series_has_and_unknown_series_are_refused(dplda, weeks: list[Path]) -> None:
+    assert "has no series 's' with a model. Begin one: dplda fit" in dplda("topics", "--series", "s").err
+    assert dplda("topics").status == 2
+    assert dplda("fit", weeks[0], *FIT, "--series", "s", "--topics", 4).status == 0
+    answer = dplda("fit", weeks[1], *FIT, "--series", "s", "--topics", 12)
+    assert answer.status == 2
+    assert "goes on with 4 topics, got topics=12" in answer.err
+
+
+def test_a_private_batch_does_not_go_on_from_one_that_is_not(dplda, weeks: list[Path]) -> None:
+    dplda("budget", "grant", "s", "--unbounded")
+    assert dplda("fit", weeks[0], *FIT, "--series", "s", "--topics", 4, "--simulate").status == 0
+    answer = dplda("fit", weeks[1], *FIT, "--series", "s")
+    assert answer.status == 2
+    assert "a model that is not private" in answer.err
+    assert dplda("fit", weeks[1], *FIT, "--series", "s", "--simulate").status == 0

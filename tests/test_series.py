@@ -1,0 +1,105 @@
+"""Series in Python: where a run is recorded, and which number a topic gets."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import dplda
+from dplda.corpus import synthetic
+from dplda.errors import InputError
+from dplda.estimator import PrivateLDA
+from dplda.lda.recovery import Learned
+from dplda.ledger import Ledger
+from dplda.prior_topics import PriorTopics
+from dplda.series import batches, numbered
+
+COUNTS, PLANTED, _ = synthetic(3000, 200, 4, mean_length=60, seed=4)
+WORDS = [f"w{i}" for i in range(200)]
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "l.db")
+
+
+def part(number):
+    return dplda.Corpus.from_counts(COUNTS[1000 * number : 1000 * number + 1000], WORDS, public_vocabulary=True)
+
+
+def fitted(number, ledger, tmp_path, **options):
+    options = {"series": "s", "batch": f"b{number}", "n_topics": 4, "epsilon": 3.0} | options
+    return dplda.fit(part(number), ledger=ledger, models=tmp_path / "models", **options)
+
+
+def test_a_batch_goes_on_from_the_one_before_it_also_when_it_is_fitted_again(ledger, tmp_path):
+    models = [fitted(number, ledger, tmp_path) for number in range(3)]
+    sources = [(model.parameters.get("prior") or {}).get("source") for model in models]
+    runs = [model.parameters["run"] for model in models]
+    assert sources == [None, f"run {runs[0]}", f"run {runs[1]}"]
+    again = fitted(1, ledger, tmp_path)
+    assert again.parameters["prior"]["source"] == f"run {runs[0]}"
+    assert [run.id for run in batches(ledger, "s")] == [runs[0], again.parameters["run"], runs[2]]
+    kept = dplda.load(tmp_path / "models" / runs[2])
+    assert np.array_equal(kept.counts.sums.total, models[2].counts.sums.total)
+    assert kept.counts.sums.weight == models[2].counts.sums.weight
+    assert kept.counts.frequency_std == models[2].counts.frequency_std
+
+
+def test_the_earlier_batch_may_be_named_and_stands_for_its_series(ledger, tmp_path):
+    first = fitted(0, ledger, tmp_path)
+    prior = dplda.released_prior(first)
+    second = dplda.fit(part(1), prior=prior, batch="next", epsilon=3.0, ledger=ledger)
+    assert (second.parameters["series"], second.parameters["batch"]) == ("s", "next")
+    elsewhere = dplda.fit(part(2), "other", 4, prior=prior, epsilon=3.0, ledger=ledger)
+    assert "series" not in elsewhere.parameters
+    assert "prior_used" in elsewhere.parameters
+
+
+def test_a_run_without_a_series_may_begin_one_later(ledger, tmp_path):
+    first = fitted(0, ledger, tmp_path, series=None, batch=None, dataset="before")
+    then = fitted(1, ledger, tmp_path, prior=dplda.released_prior(first))
+    assert (then.parameters["series"], then.parameters["new_topics"]) == ("s", [])
+
+
+def test_a_batch_needs_a_name(ledger, tmp_path):
+    with pytest.raises(InputError, match="a batch of a series needs a name"):
+        fitted(0, ledger, tmp_path, batch=None)
+    assert ledger.runs() == []
+
+
+def test_the_estimator_takes_a_series(ledger):
+    options = {"epsilon": 3.0, "ledger": ledger, "public_vocabulary": True, "series": "s"}
+    model = PrivateLDA(4, batch="one", seed_words={"named": ["word1", "word2"]}, **options).fit(COUNTS[:1000]).model_
+    assert list(model.topic_names.values()) == ["named"]
+    assert [run.batch for run in ledger.runs()] == ["one"]
+
+
+def test_topics_of_a_prior_keep_the_numbers_of_the_batch_before(ledger, tmp_path):
+    others = np.random.default_rng(1).dirichlet(np.full(200, 0.05), size=16)
+    known = PriorTopics(np.vstack([PLANTED, others]), tuple(WORDS), "a test", True)
+    models = [fitted(number, ledger, tmp_path, prior=known) for number in range(3)]
+    for earlier, later in pairwise(models):
+        assert later.parameters["new_topics"] == []
+        assert np.allclose(earlier.topics, later.topics)
+
+
+def test_a_topic_that_is_like_none_gets_a_number_that_is_left():
+    eye = np.eye(4)
+    earlier = dplda.TopicModel(
+        topics=eye[:3],
+        prevalence=np.full(3, 1 / 3),
+        vocabulary=["a", "b", "c", "d"],
+        privacy=dplda.PrivacyStatement(
+            epsilon=1.0, delta=1e-6, unit="document", adjacency="add-remove", sound=True, events=()
+        ),
+        parameters={"alpha": [1.0] * 3},
+    )
+    facts = {"verdicts": ["clear", "weak", "noise"]}
+    learned = Learned(eye[[3, 2, 0]], np.array([0.5, 0.3, 0.2]), 100.0, facts)
+    found = numbered(learned, ("a", "b", "c", "d"), earlier)
+    assert found.topics.tolist() == eye[[0, 3, 2]].tolist()
+    assert found.prevalence.tolist() == [0.2, 0.5, 0.3]
+    assert (found.facts["verdicts"], found.facts["new_topics"]) == (["noise", "clear", "weak"], [1])
