@@ -72,12 +72,12 @@ def fit(
     `series` names a dataset that comes in batches, of which `corpus` is the `batch` (None: its name): the run goes on
     from the batch before, or from `prior`, with its topics (docs/every-week.md);
     `split` maps each edge (a place where the placement adds noise, such as ``e8``; docs/placements.md) to its share of
-    the budget; `simulate_seed` makes the noise reproducible and the run not private. The model is saved in `out`, or in
-    ``models/<run>`` if `models` is set. `seconds` receives the time of each stage; times are private and must stay on
-    this machine. `ledger=False` records nothing and is for simulations. The engine ``dask`` runs passes over the
-    documents on the cluster at the address `scheduler`, whose workers must be able to read the corpus' folder. The
-    device ``cuda`` sums contributions on this machine's GPU, and ``auto`` does so if there is one; noise is always
-    drawn on the CPU.
+    the budget; `simulate_seed` makes the noise reproducible and the run not private. The model is
+    saved in `out`, or in ``models/<run>`` if `models` is set; that of a batch by default in a folder ``models`` beside
+    the ledger. `seconds` receives the time of each stage; times are private and must stay on this machine.
+    `ledger=False` records nothing and is for simulations. The engine ``dask`` runs passes over the documents on the
+    cluster at the address `scheduler`, whose workers must be able to read the corpus' folder. The device ``cuda`` sums
+    contributions on this machine's GPU, and ``auto`` does so if there is one; noise is always drawn on the CPU.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends
     anything, except an `InputError` because the model cannot be written. Raises `UnsupportedByData` if the released
@@ -114,6 +114,8 @@ def fit(
         seed_words=None if seed_words is None else {name: tuple(words) for name, words in seed_words.items()},
     )
     run = new_name(request.dataset)
+    if models is None and request.settings.series is not None and ledger is not False:
+        models = ledger.path.parent / "models"  # the next batch goes on from it
     folder = Path(out) if out is not None else Path(models) / run if models else None
     if folder is not None:
         reserve_space(folder, request.model_bytes)

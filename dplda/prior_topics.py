@@ -26,8 +26,8 @@ class PriorTopics:
     them, as JSON, and `places` are the real paths of the public files. Raises `InputError` for anything that is no
     topics.
 
-    `counts` are the counts that the run released, `names` and `verdicts` those of its topics, and `series` the name of
-    its series: with them, the next batch goes on.
+    `run` is the id of that run, `counts` are the counts that it released, and `names` and `verdicts` those of its
+    topics: with them, the next batch of a series goes on.
     """
 
     topics: np.ndarray
@@ -39,7 +39,7 @@ class PriorTopics:
     counts: ReleasedCounts | None = None
     names: Mapping[int, str] = field(default_factory=dict)
     verdicts: tuple[str, ...] = ()
-    series: str | None = None
+    run: str | None = None
 
     def __post_init__(self) -> None:
         topics, words = frozen(self.topics), tuple(self.words)

@@ -45,10 +45,15 @@ class CountSums:
         return CountSums(self.total[words], self.variance[words], self.weight)
 
     def keeping(self, earlier: CountSums, topics: NDArray[np.int64]) -> CountSums:
-        """These sums with those of the `earlier` ones for some `topics`, at the weight of these."""
-        total = self.total.copy()
-        total[:, topics] = earlier.total[:, topics] * (self.weight / earlier.weight)
-        return CountSums(total, self.variance, self.weight)
+        """These sums with those of the `earlier` ones for some `topics`, at the weight of these.
+
+        The variance is then the larger one of the two.
+        """
+        if not len(topics):
+            return self
+        factor, total = self.weight / earlier.weight, self.total.copy()
+        total[:, topics] = earlier.total[:, topics] * factor
+        return CountSums(total, np.maximum(self.variance, factor**2 * earlier.variance), self.weight)
 
     @property
     def shares(self) -> tuple[NDArray[np.float64], float]:
@@ -72,26 +77,28 @@ class CountSums:
 class ReleasedCounts:
     """The released numbers of a run over its words: count `sums`, and document `frequencies` (n_words,).
 
-    `frequency_std` is the standard deviation of the noise of a frequency. Raises `InputError` for arrays that no run
-    releases.
+    `frequency_std` (n_words,) is the standard deviation of the noise of each frequency. Raises `InputError` for arrays
+    that no run releases.
     """
 
     sums: CountSums
     frequencies: NDArray[np.float64]
-    frequency_std: float
+    frequency_std: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        total, variance, frequencies = map(frozen, (self.sums.total, self.sums.variance, self.frequencies))
-        scalars = np.array([self.sums.weight, self.frequency_std], dtype=np.float64)
-        valid = total.ndim == 2 and variance.shape == frequencies.shape == (len(total),)
-        finite = all(np.all(np.isfinite(values)) for values in (total, variance, frequencies, scalars))
-        if not (valid and finite and variance.min(initial=0.0) >= 0 and scalars[0] > 0 and scalars[1] >= 0):
+        total, weight = frozen(self.sums.total), float(self.sums.weight)
+        per_word = [frozen(values) for values in (self.sums.variance, self.frequencies, self.frequency_std)]
+        valid = total.ndim == 2 and all(values.shape == (len(total),) for values in per_word)
+        finite = all(np.all(np.isfinite(values)) for values in (total, np.array(weight), *per_word))
+        variance, frequencies, std = per_word
+        if not (valid and finite and weight > 0 and min(variance.min(initial=0.0), std.min(initial=0.0)) >= 0):
             raise InputError(
-                "released counts must be finite numbers: a row of counts, a variance and a frequency a word."
+                "released counts must be finite numbers: for each word a row of counts, a variance, a frequency and "
+                "its standard deviation."
             )
-        object.__setattr__(self, "sums", CountSums(total, variance, float(scalars[0])))
+        object.__setattr__(self, "sums", CountSums(total, variance, weight))
         object.__setattr__(self, "frequencies", frequencies)
-        object.__setattr__(self, "frequency_std", float(scalars[1]))
+        object.__setattr__(self, "frequency_std", std)
 
     def of_topics(self, topics: Sequence[int]) -> ReleasedCounts:
         """The counts of some `topics`, in their order."""
@@ -103,7 +110,7 @@ class ReleasedCounts:
         rows = np.array([place.get(word, -1) for word in others], np.int64)
         known = rows >= 0
         total = np.where(known[:, None], self.sums.total[rows], 0.0)
-        variance, frequencies = (
-            np.where(known, values[rows], 0.0) for values in (self.sums.variance, self.frequencies)
+        variance, frequencies, std = (
+            np.where(known, values[rows], 0.0) for values in (self.sums.variance, self.frequencies, self.frequency_std)
         )
-        return ReleasedCounts(CountSums(total, variance, self.sums.weight), frequencies, self.frequency_std)
+        return ReleasedCounts(CountSums(total, variance, self.sums.weight), frequencies, std)

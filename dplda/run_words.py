@@ -81,26 +81,18 @@ def _chosen_words(gate: Gate, run: PublicFacts, documents: float) -> tuple[WordF
         require_documents(settings, run.events, documents, run.unit)
     released = gate.choose_words()
     _refuse_other_language(released, run.reading)
-    modelled = _with_known_words(released, settings)
+    modelled = _with_seed_words(modelled_words(released, settings), released, settings)
     gate.use_words(modelled.words)
     limit = frequency_limit(released.frequencies, settings)
     frequent = [word for word, share in zip(released.words, released.frequencies, strict=True) if share > limit]
     return modelled, {"frequency_limit": limit, "frequent_words": frequent}
 
 
-def _with_known_words(released: WordFrequencies, settings: FitSettings) -> WordFrequencies:
-    """The modelled words: of the `released` ones, those of the series, and the seed words.
-
-    The frequency of a seed word that was not released is taken as the noise, and that of a word of the series as that
-    of the batches before.
-    """
-    known = dict.fromkeys(settings.model.guiding_words, released.std)
-    if settings.goes_on and settings.prior is not None and settings.prior.counts is not None:
-        before = settings.prior.counts.frequencies
-        known |= dict(zip(settings.prior.words, before.tolist(), strict=True))
-    modelled, chosen = modelled_words(released, settings), set(released.words)
-    more = [word for word in known if word not in chosen]
-    frequencies = np.concatenate([modelled.frequencies, np.array([known[word] for word in more])])
+def _with_seed_words(modelled: WordFrequencies, released: WordFrequencies, settings: FitSettings) -> WordFrequencies:
+    """The `modelled` words and the public seed words that were not released; their frequency is taken as the noise."""
+    chosen = set(released.words)
+    more = [word for word in settings.model.guiding_words if word not in chosen]
+    frequencies = np.concatenate([modelled.frequencies, np.full(len(more), released.std)])
     return WordFrequencies((*modelled.words, *more), frequencies, modelled.std)
 
 

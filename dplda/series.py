@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from dplda.config import DEFAULTS
+from dplda.config import DEFAULTS, RANGES
 from dplda.corpus import Corpus
 from dplda.errors import InputError
 from dplda.lda.recovery import Learned
@@ -42,6 +43,8 @@ class Place:
         """
         if self.series is None or self.prior is None or self.prior.counts is None:
             return requested
+        if requested != "auto":
+            RANGES["topics"].check("topics", requested)
         if requested not in ("auto", DEFAULTS.model.topics) and int(requested) > len(self.prior):
             raise InputError(
                 f"series {self.series!r} goes on with {len(self.prior)} topics, got topics={requested}. Leave the "
@@ -62,11 +65,11 @@ def find_place(
 ) -> Place:
     """The place of a run on `corpus`, from the arguments of `fit` and whether it is `private`.
 
-    A prior of a run of a series stands for that series, unless another name is given. Raises `InputError` for arguments
-    that contradict each other, and if the batch before is not private but this one is.
+    A prior of a run in the ledger that is of a series stands for that series, unless another name is given. Raises
+    `InputError` for arguments that contradict each other, and if the batch before is not private but this one is.
     """
-    if series is None and dataset is None and prior is not None:
-        series = prior.series
+    if series is None and dataset is None and prior is not None and ledger is not False:
+        series = _series_of(prior, corpus, ledger)
     if series is None:
         if batch is not None:
             raise InputError(f"batch {batch!r} must be of a series. Name it: --series NAME.")
@@ -77,9 +80,30 @@ def find_place(
     if name is None:
         raise InputError("a batch of a series needs a name, such as its week. Give one: --batch NAME.")
     earlier = None if ledger is False else last_batch(ledger, series, name)
+    if earlier is not None and private and not earlier.privacy.sound:
+        raise InputError(
+            f"the batch before {name!r} was fitted without privacy, and a private batch may not go on from it. Begin "
+            "another series."
+        )
     if prior is None and earlier is not None:
         prior = released_prior(earlier, public=not private)
     return Place(series, series, name, prior, earlier)
+
+
+def _series_of(prior: PriorTopics, corpus: Corpus, ledger: Ledger) -> str | None:
+    """The series of the run that released `prior`, according to the ledger; None if it is of none, or not known there.
+
+    Raises `InputError` if the corpus has the name of another dataset, whose budget may be meant.
+    """
+    runs = ledger.runs()
+    series = next((run.dataset for run in runs if run.id == prior.run and run.batch is not None), None)
+    others = {run.dataset for run in runs} | {record.name for record in ledger.datasets()}
+    if series is not None and corpus.name in others - {series}:
+        raise InputError(
+            f"the prior is of series {series!r}, and {corpus.name!r} is a dataset of its own. Say which budget is "
+            f"charged: --series {shlex.quote(series)} or --dataset {shlex.quote(str(corpus.name))}."
+        )
+    return series
 
 
 def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
@@ -104,7 +128,7 @@ def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
         counts=model.counts,
         names=model.topic_names,
         verdicts=model.verdicts,
-        series=model.parameters.get("series"),
+        run=model.parameters.get("run"),
     )
 
 
@@ -118,8 +142,14 @@ def batches(ledger: Ledger, series: str) -> list[RunRecord]:
 
 
 def history(ledger: Ledger, series: str) -> dict[str, TopicModel]:
-    """The model of each batch of `series`, in order. Raises `InputError` if there is none, or if one is gone."""
-    found = {str(run.batch): load_run(run) for run in batches(ledger, series)}
+    """The model of each batch of `series`, in order, without those that are gone.
+
+    Raises `InputError` if none is left.
+    """
+    found = {}
+    for run in batches(ledger, series):
+        with suppress(InputError):
+            found[str(run.batch)] = load_run(run)
     if not found:
         raise InputError(
             f"the ledger has no series {series!r} with a model. Begin one: "

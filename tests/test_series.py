@@ -45,7 +45,7 @@ def test_a_batch_goes_on_from_the_one_before_it_also_when_it_is_fitted_again(led
     kept = dplda.load(tmp_path / "models" / runs[2])
     assert np.array_equal(kept.counts.sums.total, models[2].counts.sums.total)
     assert kept.counts.sums.weight == models[2].counts.sums.weight
-    assert kept.counts.frequency_std == models[2].counts.frequency_std
+    assert np.array_equal(kept.counts.frequency_std, models[2].counts.frequency_std)
 
 
 def test_the_earlier_batch_may_be_named_and_stands_for_its_series(ledger, tmp_path):
@@ -62,6 +62,39 @@ def test_a_run_without_a_series_may_begin_one_later(ledger, tmp_path):
     first = fitted(0, ledger, tmp_path, series=None, batch=None, dataset="before")
     then = fitted(1, ledger, tmp_path, prior=dplda.released_prior(first))
     assert (then.parameters["series"], then.parameters["new_topics"]) == ("s", [])
+
+
+def test_a_prior_of_a_series_is_not_charged_to_it_if_the_corpus_is_another_dataset_or_the_run_is_unknown(
+    ledger, tmp_path
+):
+    prior = dplda.released_prior(fitted(0, ledger, tmp_path))
+    ledger.grant("tickets", 1.0, 1e-5)
+    tickets = dplda.Corpus.from_counts(COUNTS[1000:2000], WORDS, public_vocabulary=True, name="tickets")
+    with pytest.raises(
+        InputError, match="'tickets' is a dataset of its own. Say which budget is charged: --series s or"
+    ):
+        dplda.fit(tickets, prior=prior, epsilon=4.0, ledger=ledger)
+    elsewhere = Ledger(tmp_path / "other.db")
+    model = dplda.fit(tickets, n_topics=4, prior=prior, epsilon=3.0, ledger=elsewhere)
+    assert model.parameters["dataset"] == "tickets"
+
+
+def test_a_private_batch_does_not_follow_the_numbers_of_one_that_is_not(ledger, tmp_path):
+    ledger.grant("s", unbounded=True)
+    fitted(0, ledger, tmp_path, placement="none")
+    ledger.grant("s", 8.0, 1e-5)
+    public = PriorTopics(np.vstack([PLANTED] * 2), tuple(WORDS), "a test", True)
+    with pytest.raises(InputError, match="fitted without privacy"):
+        fitted(1, ledger, tmp_path, prior=public)
+
+
+def test_models_of_batches_are_kept_beside_the_ledger(ledger):
+    options = {"epsilon": 3.0, "ledger": ledger, "public_vocabulary": True, "series": "s"}
+    PrivateLDA(4, batch="one", **options).fit(COUNTS[:1000])
+    second = PrivateLDA(4, batch="two", **options).fit(COUNTS[1000:2000]).model_
+    assert second.parameters["new_topics"] == []
+    with pytest.raises(InputError, match="topics must be a whole number"):
+        PrivateLDA("many", batch="three", **options).fit(COUNTS[2000:])
 
 
 def test_a_batch_needs_a_name(ledger, tmp_path):

@@ -199,7 +199,9 @@ def _dry_run(
         "seed_words": _seed_words(options),
         "prior": find_prior(options, words, ledger_path, NoProgress()),
     }
-    FitSettings.of(**named)
+    checked = FitSettings.of(**{**named, "prior": None})
+    if named["prior"] is not None:
+        checked.check_prior_possible()
     report = examine(corpus, options, _other_words(), any_unit=options["unit"] is None)
     if not report.problems:
         source = read(corpus, report.options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from dplda.cli.options import (
     read,
     reading_options,
 )
+from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.model.exporters import csv_text
 from dplda.model.model_files import refuse_existing
@@ -270,16 +272,21 @@ def _wording(title: str | None, names: Sequence[str], hidden: Sequence[str], n_r
 
 
 def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, TopicModel]:
-    """The batches of the series that a single model is of, up to its own, as far as the ledger knows their models."""
-    from dplda.series import history
+    """The batches before that of a single model, as far as the ledger has their private models, and its own."""
+    from dplda.ledger.saved_models import load_run
+    from dplda.series import batches
 
     ledger, parameters = find_ledger(ledger_path), models[0].parameters
     if len(models) > 1 or ledger is None or "series" not in parameters:
         return {}
-    found = history(ledger, str(parameters["series"]))
-    names = list(found)
-    upto = names.index(parameters["batch"]) + 1 if parameters["batch"] in names else 0
-    return {name: found[name] for name in names[:upto]}
+    found = {}
+    for run in batches(ledger, str(parameters["series"])):
+        if run.batch == parameters["batch"]:
+            break
+        if run.sound:
+            with suppress(InputError):
+                found[str(run.batch)] = load_run(run)
+    return {**found, str(parameters["batch"]): models[0]}
 
 
 def _guarantees(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, AllRuns]:

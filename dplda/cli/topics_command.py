@@ -68,12 +68,12 @@ def _show_series(
     last, names = list(models.values())[-1], list(models)
     if csv_file is not None:
         rows = [
-            (name, topic, share, model.parameters.get("share_std"), share_of(model, topic).split(" ")[0])
+            (name, topic, share, model.parameters.get("share_std"), _state(model, topic), model.privacy.sound)
             for name, model in models.items()
             for topic, share in enumerate(model.prevalence.tolist())
         ]
         refuse_existing(csv_file)
-        write_file(csv_file, csv_text(("batch", "topic", "share", "share_std", "state"), rows))
+        write_file(csv_file, csv_text(("batch", "topic", "share", "share_std", "state", "private"), rows))
     if as_json:
         listed = [
             topic | {"shares": [float(m.prevalence[n]) if n < len(m.topics) else None for m in models.values()]}
@@ -95,6 +95,8 @@ def _show_series(
         for n in shown
     ]
     count = f"{len(names)} batches" if len(names) > 1 else "1 batch"
+    if exposed := [name for name, model in models.items() if not model.privacy.sound]:
+        say(f"NOT PRIVATE: {', '.join(exposed)}. Do not publish their shares.", style="bold red")
     say(f"Series {series}: {count}, the last one {names[-1]}. Each column holds the topics' shares in a batch.")
     table(("topic", "words", *recent), lines, wide="words")
     std = last.parameters.get("share_std")
@@ -102,6 +104,12 @@ def _show_series(
         say(f"The noise moves a share of {names[-1]} by {2 * std:.1%} or less, 19 times out of 20.")
     if len(names) > _SHOWN_BATCHES:
         say(f"Earlier batches: dplda topics --series {shlex.quote(series)} --json")
+
+
+def _state(model: TopicModel, topic: int) -> str:
+    """Whether `topic` is ``new`` in the batch of `model`, has ``faded`` in it, or is ``held`` by it as before."""
+    known = {state: topic in model.parameters.get(f"{state}_topics", ()) for state in ("new", "faded")}
+    return next((state for state, applies in known.items() if applies), "held")
 
 
 def topics_json(model: TopicModel, top: int = 10) -> list[dict[str, Any]]:

@@ -144,7 +144,7 @@ class Ledger:
         )
         if plans:
             admit(state, combined, len(plans))
-        return Quote(dataset=queries.dataset_record(state, dataset), cost=combined.cost if plans else NOTHING)
+        return Quote(dataset=queries.dataset_record(state, dataset, batch), cost=combined.cost if plans else NOTHING)
 
     def check_public(self, dataset: str, fingerprint: Fingerprint) -> None:
         """Raise `BudgetRefused` if documents declared public have a bounded budget.

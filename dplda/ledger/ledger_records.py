@@ -13,7 +13,7 @@ from typing import Any
 from dplda.accounting import accountant
 from dplda.accounting.accountant import NOTHING, Cost
 from dplda.accounting.events import Event, at_least
-from dplda.config import DEFAULTS
+from dplda.config import ADJACENCIES, DEFAULTS
 from dplda.ledger.grants import Grant, Guarantee
 from dplda.readers.records import DOCUMENT
 
@@ -75,8 +75,11 @@ class RunRecord:
 
     @property
     def parallel_batch(self) -> str | None:
-        """The batch, if each unit is in one batch of the series: a document is, but a person may be in several."""
-        return self.batch if self.unit == DOCUMENT else None
+        """The batch, if each unit is in one batch of the series: a document is, but a person may be in several.
+
+        A replaced document may be in two, the one that it leaves and the one that it enters.
+        """
+        return self.batch if self.unit == DOCUMENT and self.adjacency == ADJACENCIES[0] else None
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -160,7 +163,8 @@ class DatasetRecord:
     `run_cost` is what the plan of the dataset's latest charged run costs (None without one), and `capacity` what all
     linked datasets' grants in force allow together, which is the least of each sum. `batches` are those of a series,
     and `shared_batches` those that share documents with another one. If each unit is in one batch (`parallel`), `spent`
-    is what the batch that spent most has spent.
+    is what the batch that spent most has spent. `counted` is what counts against the next run, which is on a new batch
+    of a series.
     """
 
     name: str
@@ -177,18 +181,14 @@ class DatasetRecord:
     ungrouped: tuple[str, ...]
     capacity: Cost
     run_cost: Cost | None = None
+    counted: Cost
     batches: tuple[str, ...] = ()
     shared_batches: tuple[str, ...] = ()
 
     @property
     def parallel(self) -> bool:
         """Whether this is a series each of whose units is in one batch."""
-        return bool(self.batches) and self.unit == DOCUMENT
-
-    @property
-    def counted(self) -> Cost:
-        """What counts against the next run: all that was spent, or nothing, if it is on a new batch of a series."""
-        return NOTHING if self.parallel else self.spent
+        return bool(self.batches) and self.unit == DOCUMENT and self.adjacency == ADJACENCIES[0]
 
     @property
     def more_runs(self) -> int | None:
@@ -306,6 +306,8 @@ class DatasetRecord:
             "more_runs": self.more_runs,
             "linked": list(self.linked),
             "batches": list(self.batches),
+            "parallel": self.parallel,
+            "shared_batches": list(self.shared_batches),
             "runs": list(self.runs),
             "unfinished": list(self.unfinished),
         }

@@ -175,6 +175,10 @@ def admit(
         _check_grouping(earlier, run, regrouped)
         _check_batch(earlier, run, repeated)
     spent = total([other for other in earlier if not _is_beside(other, run)])
+    if len(linked) > 1 and math.isfinite(run.cost.mu_squared):  # the documents that are shared may be of another batch
+        whole = total([*earlier, run])
+        mu_squared = max(spent.mu_squared, whole.mu_squared - run.cost.mu_squared)
+        spent = Cost(mu_squared, max(spent.delta, whole.delta - run.cost.delta))
     for name in _with_first(run.dataset, linked):
         _check_budget(name, state.grant(name), state.levels(name), spent, run, runs)
 

@@ -115,8 +115,8 @@ def latest_number(session: Session, rows: type[RunRow | GrantRow | ComparisonRow
     return session.scalar(select(func.max(rows.number))) or 0
 
 
-def dataset_record(state: LedgerState, name: str) -> DatasetRecord:
-    """The record of dataset `name` in `state`."""
+def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> DatasetRecord:
+    """The record of dataset `name` in `state`; the next run is on `batch`, if it is a series, or on a new one."""
     linked = state.linked(name)
     charged = state.charged(linked)
     runs = [run for run in state.runs if run.dataset == name]
@@ -128,6 +128,7 @@ def dataset_record(state: LedgerState, name: str) -> DatasetRecord:
         guaranteed=state.guaranteed(name),
         guaranteed_alone=state.guaranteed(name, alone=True),
         spent=total(charged),
+        counted=total([run for run in charged if run.dataset != name or run.parallel_batch in (None, batch)]),
         linked=linked,
         fingerprints=tuple(sorted({run.fingerprint for run in runs if run.fingerprint})),
         runs=tuple(run.id for run in runs),

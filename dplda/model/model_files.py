@@ -25,7 +25,8 @@ from dplda.released_counts import CountSums, ReleasedCounts
 
 TEXT_FILE = "model.json"
 _ARRAY_FILE = "topics.npz"
-_TOPICS, _COUNTS = ("topics", "prevalence"), ("counts", "counts_variance", "frequencies", "counts_scalars")
+_TOPICS = ("topics", "prevalence")
+_COUNTS = ("counts", "counts_variance", "counts_weight", "frequencies", "frequencies_std")
 _RESERVED = ".reserved-space"
 _FORMAT, _FORMAT_VERSION = "dplda-model", 1
 _BLOCK = 1 << 20
@@ -209,17 +210,17 @@ def _arrays_of(model: TopicModel) -> dict[str, NDArray[np.float64]]:
     arrays = {"topics": model.topics, "prevalence": model.prevalence}
     if model.counts is None:
         return arrays
-    sums, scalars = model.counts.sums, np.array([model.counts.sums.weight, model.counts.frequency_std])
-    return arrays | dict(zip(_COUNTS, (sums.total, sums.variance, model.counts.frequencies, scalars), strict=True))
+    sums, counts = model.counts.sums, model.counts
+    released = sums.total, sums.variance, np.array(sums.weight), counts.frequencies, counts.frequency_std
+    return arrays | dict(zip(_COUNTS, released, strict=True))
 
 
 def _counts(found: dict[str, NDArray[Any]]) -> ReleasedCounts | None:
     """The released counts among the arrays `found`, None without them."""
     if _COUNTS[0] not in found:
         return None
-    total, variance, frequencies, scalars = (found[name] for name in _COUNTS)
-    weight, frequency_std = scalars
-    return ReleasedCounts(CountSums(total, variance, weight), frequencies, frequency_std)
+    total, variance, weight, frequencies, frequency_std = (found[name] for name in _COUNTS)
+    return ReleasedCounts(CountSums(total, variance, weight.item()), frequencies, frequency_std)
 
 
 def _statement(record: dict[str, Any]) -> PrivacyStatement:

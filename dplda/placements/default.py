@@ -148,12 +148,13 @@ def learn(
         refined.counts / refined.counts.sum(axis=0), start, refined.agreement, refined.signal
     )
     if settings.series is not None:
-        facts |= {"share_std": refined.sums.shares[1]}
+        facts |= {"share_std": min(refined.sums.shares[1], 1.0)}
     counts = guided.counts(refined.counts)
     sizes, names = counts.sum(axis=0), guided.names(tuple(settings.model.seed_words or ()), k)
     learned = by_prevalence(counts / sizes, sizes / sizes.sum(), documents, facts, judged, names)
     released = refined.sums.of_topics(np.argsort(-sizes, kind="stable"))
-    return replace(learned, words=words.words, counts=ReleasedCounts(released, words.frequencies, words.std))
+    std = np.full(len(words.words), words.std)
+    return replace(learned, words=words.words, counts=ReleasedCounts(released, words.frequencies, std))
 
 
 def learn_from_prior(

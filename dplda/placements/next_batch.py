@@ -13,6 +13,7 @@ and one that the batch does not hold keeps its words.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -40,6 +41,7 @@ _DRIFT = 0.25  # standard deviation of a word's frequency from batch to batch, r
 # A topic has faded, and its words stay as they were, if its share is below so many standard deviations of the noise, or
 # below this part of an average share.
 _DEVIATIONS_HELD, _LEAST_HELD = 3.0, 0.1
+_LEAST_STD = 1e-9  # of a frequency
 _SAME = 0.5  # cosine from which on a topic is not new
 
 
@@ -61,20 +63,19 @@ def learn(
     prior = settings.prior
     assert prior is not None
     assert prior.counts is not None
-    averaged = supported_words(_averaged(words, prior), _KNOWN_WORDS * documents, settings)
-    gate.use_words(averaged.words)
+    batch = _words_of_batch(words, prior, documents, settings)
+    gate.use_words(batch.words)
     release = StageReleaser(gate, documents)
 
-    frequencies = proportions(averaged.frequencies)
-    earlier = prior.counts.over(prior.words, averaged.words)
-    known = np.isin(averaged.words, prior.words)
-    start = _start(earlier.sums, known, frequencies)
-    new = _new_topic(_of(words, averaged.words), earlier, known, start, documents)
+    frequencies = proportions(batch.frequencies)
+    earlier = prior.counts.over(prior.words, batch.words)
+    start = _start(earlier.sums, batch.known, frequencies)
+    new = _new_topic(batch, words.std, earlier, start, documents)
     start = np.column_stack([start, *(0.9 * topic + 0.1 * frequencies for topic in new)])
     k = start.shape[1]
     sums = CountSums(np.pad(earlier.sums.total, ((0, 0), (0, len(new)))), earlier.sums.variance, earlier.sums.weight)
 
-    guided = guide(settings.model.seed_words or {}, averaged.words, frequencies, start)
+    guided = guide(settings.model.seed_words or {}, batch.words, frequencies, start)
     scale = (frequencies + 1e-5) ** -word_power(documents, k, settings)
     scale /= scale.mean()
 
@@ -88,26 +89,27 @@ def learn(
     found = refined.counts / refined.counts.sum(axis=0)
     judged = verdicts.of_refinement(found, start, refined.agreement, refined.signal)
     judged = verdicts.no_clearer(judged, prior.verdicts)
-    kept = [topic for topic in range(k) if topic < len(prior) or judged[topic] != verdicts.NOISE]
-    share, share_std = refined.sums.since(sums, MEMORY**ROUNDS).of_topics(kept).shares
-    faded = np.flatnonzero(share < max(_DEVIATIONS_HELD * share_std, _LEAST_HELD / k))
+    share, share_std = refined.sums.since(sums, MEMORY**ROUNDS).shares
+    held = share >= max(_DEVIATIONS_HELD * share_std, _LEAST_HELD / k)
+    kept = [topic for topic in range(k) if topic < len(prior) or (held[topic] and judged[topic] != verdicts.NOISE)]
+    faded = np.flatnonzero(~held[kept])
     topics = smoothed_topics(guided.counts(refined.counts)[:, kept], 0.0)
     topics[:, faded] = start[:, kept][:, faded]
-    held = np.maximum(share, max(share_std, 1e-9))
+    prevalence = np.maximum(share[kept], max(share_std, 1e-9))
     facts = {
         "verdicts": [judged[topic] for topic in kept],
         "new_topics": kept[len(prior) :],
         "faded_topics": faded.tolist(),
-        "share_std": share_std,
+        "share_std": min(share_std, 1.0),
         **_named(prior.names, guided.names(tuple(settings.model.seed_words or ()), k), kept),
     }
     return Learned(
         topics=topics.T,
-        prevalence=held / held.sum(),
+        prevalence=prevalence / prevalence.sum(),
         documents=documents,
         facts=facts,
-        words=averaged.words,
-        counts=ReleasedCounts(refined.sums.of_topics(kept).keeping(sums, faded), averaged.frequencies, averaged.std),
+        words=batch.words,
+        counts=ReleasedCounts(refined.sums.of_topics(kept).keeping(sums, faded), batch.frequencies, batch.std),
     )
 
 
@@ -120,50 +122,66 @@ def _start(sums: CountSums, known: np.ndarray, frequencies: np.ndarray) -> np.nd
     return start
 
 
-def _averaged(words: WordFrequencies, prior: PriorTopics) -> WordFrequencies:
-    """This batch's frequencies, averaged with those of the batches before by their precision.
+@dataclass(frozen=True)
+class _BatchWords:
+    """The words of a batch: `frequencies` and their `std`, averaged over batches; all arrays are (n_words,).
 
-    Words that are new have this batch's frequencies only.
+    `now` are the frequencies that this batch released, NaN for a word of the series that was not chosen in this batch;
+    `known` are the words that the series had before.
+    """
+
+    words: tuple[str, ...]
+    frequencies: np.ndarray
+    std: np.ndarray
+    now: np.ndarray
+    known: np.ndarray
+
+
+def _words_of_batch(words: WordFrequencies, prior: PriorTopics, documents: float, settings: FitSettings) -> _BatchWords:
+    """This batch's words; if they are chosen privately, with those of the series; as many as stand out from the noise.
+
+    Frequencies are averaged over batches by their precision. That of a word which was not chosen in this batch is
+    lowered instead, so that it leaves the list in time.
     """
     assert prior.counts is not None
-    if words.std == 0:
-        return words
-    earlier = prior.counts.over(prior.words, words.words)
-    precision = 1 / words.std**2
-    known = np.where(np.isin(words.words, prior.words), _FREQUENCY_MEMORY / max(earlier.frequency_std, 1e-12) ** 2, 0.0)
-    frequencies = (precision * words.frequencies + known * earlier.frequencies) / (precision + known)
-    return WordFrequencies(words.words, frequencies, float((precision + known.max()) ** -0.5))
-
-
-def _of(words: WordFrequencies, others: tuple[str, ...]) -> WordFrequencies:
-    """The frequencies of the `others`, which are among `words`."""
-    frequency = dict(zip(words.words, words.frequencies.tolist(), strict=True))
-    return WordFrequencies(others, np.array([frequency[word] for word in others]), words.std)
+    names = tuple(dict.fromkeys((*words.words, *(prior.words if settings.vocabulary.words is None else ()))))
+    earlier, known = prior.counts.over(prior.words, names), np.isin(names, prior.words)
+    now = np.append(words.frequencies, np.full(len(names) - len(words.words), np.nan))
+    fresh = 1 / max(words.std, _LEAST_STD) ** 2
+    old = np.where(known, _FREQUENCY_MEMORY / np.maximum(earlier.frequency_std, _LEAST_STD) ** 2, 0.0)
+    measured = np.isfinite(now)
+    averaged = (fresh * np.where(measured, now, 0.0) + old * earlier.frequencies) / (fresh + old)
+    frequencies = np.where(measured, averaged, _FREQUENCY_MEMORY * earlier.frequencies)
+    std = np.where(measured, (fresh + old) ** -0.5, earlier.frequency_std)
+    place = {word: index for index, word in enumerate(names)}
+    limited = supported_words(WordFrequencies(names, frequencies, words.std), _KNOWN_WORDS * documents, settings)
+    kept = np.array([place[word] for word in limited.words])
+    return _BatchWords(limited.words, frequencies[kept], std[kept], now[kept], known[kept])
 
 
 def _new_topic(
-    words: WordFrequencies, earlier: ReleasedCounts, known: np.ndarray, topics: np.ndarray, documents: float
+    batch: _BatchWords, std: float, earlier: ReleasedCounts, topics: np.ndarray, documents: float
 ) -> list[np.ndarray]:
     """A topic (n_words,) of words that rose, if there are enough; none otherwise.
 
-    A word's rise is its frequency less that of the batches before, of which those that are not `known` (n_words,) had
-    at most the least frequency of the others. Rises that other shares of the known `topics` (n_words, k) explain do not
-    count: the part in their span is removed by least squares.
+    A word's rise is its frequency in this `batch`, which has noise of `std`, less that of the batches before, of which
+    those that are new had at most the least frequency of the known ones. Rises that other shares of the known `topics`
+    (n_words, k) explain do not count: the part in their span is removed by least squares.
     """
+    known = batch.known
     if not known.any():
         return []
-    before = np.where(known, np.maximum(earlier.frequencies, 0.0), np.maximum(earlier.frequencies[known].min(), 0.0))
-    rise = words.frequencies - before
+    least = max(float(earlier.frequencies[known].min()), 0.0)
+    before = np.where(known, np.maximum(earlier.frequencies, 0.0), least)
+    rise = np.where(np.isfinite(batch.now), batch.now - before, 0.0)
     sampling = before * (1 - np.minimum(before, 1.0)) / max(documents, 1.0)
-    noise = words.std**2 + earlier.frequency_std**2
-    std = np.sqrt(np.maximum(noise + sampling + (_DRIFT * before) ** 2, 1e-18))
+    deviation = np.sqrt(std**2 + earlier.frequency_std**2 + sampling + (_DRIFT * before) ** 2 + _LEAST_STD**2)
     expected = (topics * (before / np.maximum(topics.mean(axis=1), 1e-12))[:, None])[known]
-    shares = np.linalg.lstsq(expected / std[known, None], rise[known] / std[known], rcond=None)[0]
+    shares = np.linalg.lstsq(expected / deviation[known, None], rise[known] / deviation[known], rcond=None)[0]
     rise[known] -= expected @ shares
-    deviations = rise / std
-    if (deviations > _DEVIATIONS).sum() < _NEW_WORDS:
+    if (rise > _DEVIATIONS * deviation).sum() < _NEW_WORDS:
         return []
-    topic = np.where(deviations > _SOME_DEVIATIONS, rise, 0.0)
+    topic = np.where(rise > _SOME_DEVIATIONS * deviation, rise, 0.0)
     topic /= topic.sum()
     return [topic] if cosines(topics, topic[:, None]).max() < _SAME else []
 

@@ -98,7 +98,7 @@ def choose_topics(
     chosen = float(shares[left].sum())
     facts = {"prior_share": chosen / max(chosen, float(np.maximum(held, 0.0).sum()))}
     if settings.series is not None:
-        facts["share_std"] = std / chosen
+        facts["share_std"] = min(std / chosen, 1.0)
     return by_prevalence(topics[:, left], shares[left] / chosen, documents, facts, judged, names)
 
 

@@ -103,5 +103,5 @@ def test_a_private_batch_does_not_go_on_from_one_that_is_not(dplda, weeks: list[
     assert dplda("fit", weeks[0], *FIT, "--series", "s", "--topics", 4, "--simulate").status == 0
     answer = dplda("fit", weeks[1], *FIT, "--series", "s")
     assert answer.status == 2
-    assert "a model that is not private" in answer.err
+    assert "the batch before 'week-2' was fitted without privacy" in answer.err
     assert dplda("fit", weeks[1], *FIT, "--series", "s", "--simulate").status == 0

@@ -96,6 +96,38 @@ def test_a_batch_has_a_printable_name_and_is_told_in_the_history(ledger):
     assert ledger.runs()[-1].to_json()["batch"] == "week-1"
 
 
+def test_a_batch_that_links_another_dataset_to_its_series_is_admitted_only_within_both_grants(ledger):
+    for name in ("s", "y"):
+        ledger.grant(name, 4.0, 1e-5)
+    small = capacity(4.0, 1e-5).mu_squared
+    spend(ledger, "s", week(1), batch="week-1", events=[gaussian(mu_squared=0.9 * small)])
+    spend(ledger, "y", week(2), events=[gaussian(mu_squared=0.7 * small)])
+    between = reserve(ledger, "s", batch="week-2", events=[gaussian(mu_squared=0.05 * small)])
+    with pytest.raises(BudgetRefused, match="cannot pay"):
+        between.bind(week(2, first=2800))
+    assert ledger.dataset("s").guaranteed.holds
+    assert ledger.dataset("y").guaranteed.holds
+
+
+def test_what_a_new_batch_may_spend_leaves_out_runs_that_name_none_and_linked_datasets(ledger):
+    spend(ledger, "s", week(9), events=[gaussian(mu_squared=0.6 * WHOLE)])
+    spend(ledger, "s", week(1), batch="week-1", events=[gaussian(mu_squared=0.3 * WHOLE)])
+    record = ledger.dataset("s")
+    assert (record.counted.mu_squared, record.spent.mu_squared) == pytest.approx((0.6 * WHOLE, 0.9 * WHOLE))
+    assert record.more_runs == 1
+    asked = {"unit": "document", "adjacency": "add-remove", "delta": 1e-6, "sound": True}
+    asked |= {"plans": [[gaussian(mu_squared=0.01 * WHOLE)]]}
+    assert ledger.quote(dataset="s", batch="week-1", **asked).left == pytest.approx(0.1 * WHOLE)
+    assert ledger.quote(dataset="s", batch="week-2", **asked).left == pytest.approx(0.4 * WHOLE)
+
+
+def test_a_replaced_document_may_change_its_batch_so_that_batches_are_charged_together(ledger):
+    spend(ledger, "s", week(1), batch="week-1", events=MOST, adjacency="replace")
+    with pytest.raises(BudgetRefused):
+        reserve(ledger, "s", batch="week-2", events=MOST, adjacency="replace")
+    assert not ledger.dataset("s").parallel
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(

@@ -1,0 +1,69 @@
+"""MkDocs hook: the commands of some pages are run when the documentation is built, and their output is shown."""
+
+from __future__ import annotations
+
+import gzip
+import html
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.pages import Page
+
+PAGES = ("little-text.md", "guided-topics.md", "every-week.md")
+# The files that the pages name: how many documents of the sample corpus each holds.
+FILES = {
+    **{"tickets.jsonl": 1000, "june.jsonl": 1000, "forum.jsonl": 3000, "posts.jsonl": 4000},
+    **{f"week-{week}.jsonl": 4000 for week in (31, 32, 33)},
+}
+COMMANDS = re.compile(r"^```sh\n(?P<lines>.*?)^```\n", re.DOTALL | re.MULTILINE)
+YAML = re.compile(r"^```yaml\n(?P<text>.*?)^```\n", re.DOTALL | re.MULTILINE)
+
+folder = Path()
+
+
+def on_pre_build(config: MkDocsConfig) -> None:
+    """Make a folder with the files that the pages name."""
+    global folder
+    folder = Path(tempfile.mkdtemp(prefix="dplda-docs-"))
+    run(f"dplda corpus sample sample --documents {sum(FILES.values())}")
+    with gzip.open(folder / "sample" / "sample.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for name, documents in FILES.items():
+            (folder / name).write_text("".join(next(lines) for _ in range(documents)), encoding="utf-8")
+
+
+def on_page_markdown(markdown: str, page: Page, **context: object) -> str:
+    """Run the commands of the page, and put what they print below them. Raises `PluginError` if one fails."""
+    if page.file.src_path not in PAGES:
+        return markdown
+    for text in YAML.finditer(markdown):
+        (folder / "topics.yaml").write_text(text["text"], encoding="utf-8")
+
+    def shown(block: re.Match[str]) -> str:
+        printed = html.escape("".join(run(line) for line in block["lines"].splitlines()))
+        summary = "<summary>What they print, on generated text</summary>"
+        return f"{block[0]}\n<details>{summary}<pre>{printed}</pre></details>\n"
+
+    return COMMANDS.sub(shown, markdown)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Remove the folder."""
+    shutil.rmtree(folder)
+
+
+def run(command: str) -> str:
+    """What `command` prints on standard output. Raises `PluginError` if it fails."""
+    words = command.split()
+    program = str(Path(sys.executable).with_name(words[0]))
+    places = {"DPLDA_LEDGER": str(folder / "ledger.db"), "DPLDA_CACHE": str(folder / "cache"), "COLUMNS": "110"}
+    done = subprocess.run([program, *words[1:]], cwd=folder, env=os.environ | places, capture_output=True, text=True)
+    if done.returncode:
+        raise PluginError(f"{command}: exit status {done.returncode}: {done.stderr[-500:]}")
+    return done.stdout
