@@ -71,7 +71,7 @@ def test_a_prior_of_a_series_is_not_charged_to_it_if_the_corpus_is_another_datas
     ledger.grant("tickets", 1.0, 1e-5)
     tickets = dplda.Corpus.from_counts(COUNTS[1000:2000], WORDS, public_vocabulary=True, name="tickets")
     with pytest.raises(
-        InputError, match="'tickets' is a dataset of its own. Say which budget is charged: --series s or"
+        InputError, match=r"'tickets' is a dataset of its own\. Say which .*: --series s or --dataset t"
     ):
         dplda.fit(tickets, prior=prior, epsilon=4.0, ledger=ledger)
     elsewhere = Ledger(tmp_path / "other.db")
