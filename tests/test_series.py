@@ -64,9 +64,7 @@ def test_a_run_without_a_series_may_begin_one_later(ledger, tmp_path):
     assert (then.parameters["series"], then.parameters["new_topics"]) == ("s", [])
 
 
-def test_a_prior_of_a_series_is_not_charged_to_it_if_the_corpus_is_another_dataset_or_the_run_is_unknown(
-    ledger, tmp_path
-):
+def test_a_prior_stands_for_its_series_only_where_no_other_budget_may_be_meant(ledger, tmp_path):
     prior = dplda.released_prior(fitted(0, ledger, tmp_path))
     ledger.grant("tickets", 1.0, 1e-5)
     tickets = dplda.Corpus.from_counts(COUNTS[1000:2000], WORDS, public_vocabulary=True, name="tickets")
