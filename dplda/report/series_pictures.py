@@ -21,7 +21,7 @@ def pictures(batches: Mapping[str, TopicModel], topics: Sequence[ShownTopics]) -
         return []
     last = list(batches.values())[-1]
     listed = last.listed_topics
-    names = [topics[0].title(topic) for topic in listed]
+    names = [f"{topic} {topics[0].title(topic)}" for topic in listed]
     values = np.full((len(listed), len(batches)), np.nan)
     for column, model in enumerate(batches.values()):
         known = [row for row, topic in enumerate(listed) if topic < len(model.topics)]
@@ -34,9 +34,10 @@ def pictures(batches: Mapping[str, TopicModel], topics: Sequence[ShownTopics]) -
         z=[[None if np.isnan(value) else float(value) for value in row] for row in values],
         colorscale=SCALE,
         zmin=0,
+        zmax=float(np.nanmax(values)),
+        showscale=False,
         hovertext=hover,
         hoverinfo="text",
-        colorbar={"tickformat": ".0%", "thickness": 12, "outlinewidth": 0, "title": {"text": "share"}},
         xgap=1,
         ygap=1,
     )
@@ -61,8 +62,9 @@ def pictures(batches: Mapping[str, TopicModel], topics: Sequence[ShownTopics]) -
             name="shares-over-batches",
             title="How much of each batch is about each topic",
             alt=f"A heat map: a row for each of {len(listed)} topics, a column for each of {len(batches)} batches.",
-            note="A topic keeps its number and its row. It is new in the batch in which its words first stood out, and "
-            "has faded in a batch that does not hold it.",
+            note=f"From none (dark) to {percent(float(np.nanmax(values)))} (bright) of a batch. A topic keeps its number "
+            "and its row. It is new in the batch in which its words first stood out, and has faded in a batch that does "
+            "not hold it.",
             figure=drawn,
             table=Table(("topic", *map(shown, batches)), rows),
             definition=f"The noise has a standard deviation of {percent(max(stds), upwards=True)} of a share or less.",
