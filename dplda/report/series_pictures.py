@@ -62,9 +62,9 @@ def pictures(batches: Mapping[str, TopicModel], topics: Sequence[ShownTopics]) -
             name="shares-over-batches",
             title="How much of each batch is about each topic",
             alt=f"A heat map: a row for each of {len(listed)} topics, a column for each of {len(batches)} batches.",
-            note=f"From none (dark) to {percent(float(np.nanmax(values)))} (bright) of a batch. A topic keeps its number "
-            "and its row. It is new in the batch in which its words first stood out, and has faded in a batch that does "
-            "not hold it.",
+            note=f"From none (dark) to {percent(float(np.nanmax(values)))} (bright) of a batch. A topic keeps its "
+            "number and its row. It is new in the batch in which its words first stood out, and has faded in a batch "
+            "that does not hold it.",
             figure=drawn,
             table=Table(("topic", *map(shown, batches)), rows),
             definition=f"The noise has a standard deviation of {percent(max(stds), upwards=True)} of a share or less.",
