@@ -155,6 +155,7 @@ def test_tables_are_read_by_column(kind: str) -> None:
     assert [b.units.tolist() for b in store.blocks()] == [b.units.tolist() for b in expected.blocks()]
 
 
+@pytest.mark.full
 def test_the_rows_of_a_query_are_read() -> None:
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect() as database:

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
+from full_helpers import full_after
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -210,7 +211,7 @@ def partial_of(store: Path) -> Path:
 # Where imports may be cut.
 
 
-@pytest.mark.parametrize("name", CORPORA)
+@pytest.mark.parametrize("name", full_after(3, CORPORA))
 def test_every_format_goes_on_wherever_it_was_stopped(tmp_path: Path, name: str) -> None:
     take = made(tmp_path / "corpus", name)
     assert take(tmp_path / "whole") == []
@@ -247,6 +248,7 @@ def _noting(original: Callable[..., object], seen: list) -> Callable[..., object
     return call
 
 
+@pytest.mark.full
 def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     take = made(tmp_path / "corpus")
     take(tmp_path / "whole")

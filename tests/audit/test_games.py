@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from full_helpers import full_after
 
 from benchmarks.audit.broken import BROKEN, mechanism
 from benchmarks.audit.counterexample import claim, evidence
@@ -25,16 +26,14 @@ def found(game, runs, seed=0):
     return finding
 
 
-@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("name", full_after(4, SUMS))
 def test_gaussian_sums_show_most_of_their_claim_and_no_more(name):
     finding = found(mechanism(name, PrivacySettings(epsilon=8.0)), 600)
     assert not finding.refuted
     assert finding.shown.gaussian > 0.65 * finding.claim.epsilon
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.full if name == "prior" else ()) for name in OTHERS]
-)
+@pytest.mark.parametrize("name", full_after(2, OTHERS))
 def test_other_mechanisms_keep_their_claim(name):
     assert not found(mechanism(name, PrivacySettings(epsilon=8.0)), 300).refuted
 

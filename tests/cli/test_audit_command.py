@@ -98,6 +98,7 @@ def test_json_tells_of_a_refuted_claim_as_well(dplda, monkeypatch) -> None:
     assert answer.json["findings"] == [finding.to_json()]
 
 
+@pytest.mark.full
 def test_a_refuted_claim_ends_with_its_own_status_and_names_it(dplda) -> None:
     with noise_halved():
         answer = dplda(*LONGER)

@@ -258,6 +258,7 @@ def test_a_dry_run_checks_settings_too_and_reserves_nothing(dplda, home: Path) -
     assert sorted(path.name for path in home.iterdir()) == ["k.csv"]
 
 
+@pytest.mark.full
 def test_names_of_persons_are_mentioned_and_lists_of_stop_words_can_be_repeated(dplda, home: Path) -> None:
     (home / "a.csv").write_text("text\n" + "the letter of John about the movie and the heating\n" * 3)
     (home / "more.txt").write_text("movie\n")

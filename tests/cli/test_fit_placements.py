@@ -176,6 +176,7 @@ def test_a_failed_stability_test_tells_what_was_found_and_what_it_cost(fit, home
     assert run.cost == accountant.cost([planned.event for planned in run.plan if planned.charged])
 
 
+@pytest.mark.full
 def test_both_adjacencies_reach_the_statement(fit):
     for placement in ("config1", "config2", "tensor-power"):
         told = fit(placement, "--epsilon", 0.2, "--adjacency", "replace", "--dataset", placement, "--json").json

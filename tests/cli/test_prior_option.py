@@ -81,6 +81,7 @@ def test_a_model_that_is_not_private_is_no_prior(dplda, texts: tuple[Path, Path]
     assert "a model that is not private" in answer.err
 
 
+@pytest.mark.full
 def test_a_prior_that_does_not_explain_the_texts_is_said_to_be(dplda, texts: tuple[Path, Path]) -> None:
     words = [f"{a}{b}word" for a in "abcdefghij" for b in "klmnopqrst"]
     strange = "".join(f'{{"text": "{" ".join(words[(7 * i + j) % 100] for j in range(9))}"}}\n' for i in range(400))

@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from full_helpers import full_after
 from ledger_helpers import gaussian, reserve
 
 from dplda.accounting.accountant import capacity
@@ -59,7 +60,7 @@ def die(path: Path, point: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("processes", [2, 20])
+@pytest.mark.parametrize("processes", full_after(1, [2, 20]))
 def test_processes_that_reserve_at_once_never_exceed_the_grant(tmp_path, processes):
     path = tmp_path / "ledger.db"
     assert in_processes(reserve_until_refused, [(path, "reviews", None)] * processes) == [0] * processes

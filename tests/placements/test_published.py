@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from full_helpers import full_after
 from population_gate import UNEVEN, PopulationGate, planted_topics, some_words
 
 import dplda
@@ -252,14 +253,17 @@ def small_corpora() -> list[tuple]:
 
 @pytest.mark.parametrize(
     ("placement", "epsilon", "authors"),
-    [
-        ("config1", 1, 0.39),
-        ("config1", 4, 0.30),
-        ("config2", 1, 0.77),
-        ("config2", 4, 0.60),
-        ("config3", 1, 0.92),
-        ("config4", 1, 1.44),
-    ],
+    full_after(
+        2,
+        [
+            ("config1", 1, 0.39),
+            ("config2", 4, 0.60),
+            ("config1", 4, 0.30),
+            ("config2", 1, 0.77),
+            ("config3", 1, 0.92),
+            ("config4", 1, 1.44),
+        ],
+    ),
 )
 def test_errors_on_small_corpora_are_those_of_the_authors_code(small_corpora, placement, epsilon, authors):
     """Mean matched l1 error over 20 corpora at its default delta, 0.1; standard errors of the mean are up to 0.1."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from full_helpers import full_after
 from report_data import HOSTILE, full_comparison, run_model
 
 from dplda.report import write_report
@@ -83,7 +84,7 @@ def drawn(page: Any) -> list[str]:
     return [plot.get_attribute("id") for plot in page.query_selector_all(".plot.js-plotly-plot")]
 
 
-@pytest.mark.parametrize(("name", "pictures"), [("one", 1), ("many", 2), ("comparison", 4)])
+@pytest.mark.parametrize(("name", "pictures"), full_after(1, [("one", 1), ("many", 2), ("comparison", 4)]))
 def test_every_picture_in_sight_is_drawn_without_an_error_or_a_request(
     show: Open, files: dict[str, Path], name: str, pictures: int
 ) -> None:

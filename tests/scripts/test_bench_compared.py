@@ -76,6 +76,7 @@ def test_what_cannot_share_a_table_is_refused(outcomes, delta, told, tmp_path):
         compared.show(files, None)
 
 
+@pytest.mark.full
 def test_the_figure_names_every_placement_and_is_the_same_for_the_same_results(tmp_path):
     results = written(tmp_path / "a.json")
     drawn = []

@@ -35,6 +35,7 @@ def test_every_kernel_is_measured(store, capsys):
     ]  # fmt: skip
 
 
+@pytest.mark.full
 @emulated
 def test_sums_that_are_not_the_cpus_end_it(store, monkeypatch):
     summed = gpu.summed

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from full_helpers import full_after
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,7 +45,7 @@ def words_of(text: str, by: Tokens) -> Counter[str]:
     return Counter(word for piece in by.pieces(text) for word in by.words(piece))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", full_after(2, LANGUAGES))
 def test_words_are_found_and_function_words_are_not(language: str) -> None:
     found = words_of(TEXTS[language], tokens(language))
     assert found.keys() >= WORDS[language]
