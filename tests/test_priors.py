@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from full_helpers import full_after
 
 import dplda
 from dplda import priors
@@ -82,7 +83,7 @@ def test_a_declaration_is_passed_on_from_prior_to_prior(tmp_path):
     assert again.source.endswith(", from public corpus public text")
 
 
-@pytest.mark.parametrize("damage", ["model.json removed", "model.json cut", "another prior"])
+@pytest.mark.parametrize("damage", full_after(1, ["model.json removed", "model.json cut", "another prior"]))
 def test_a_damaged_cache_is_made_again(tmp_path, damage):
     first = dplda.public_prior(corpus(), WORDS, cache=tmp_path)
     (folder,) = (tmp_path / "priors").iterdir()

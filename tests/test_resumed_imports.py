@@ -297,6 +297,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[st
     return folder, killing.killed(SCRIPT, folder / "runs", str(folder / "c.ldac"))
 
 
+@pytest.mark.full
 def test_killed_at_any_step_an_import_goes_on(killed: tuple[Path, list[dict[str, object]]]) -> None:
     from killed_imports import take
 

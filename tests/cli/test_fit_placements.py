@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 
 import pytest
+from full_helpers import full_after
 
 from dplda.accounting import accountant
 from dplda.corpus import Corpus, synthetic
@@ -47,7 +48,7 @@ def refused(answer, home: Path, *told: str) -> None:
 PUBLISHED = {"config1": "Theorem 4", "config2": "Theorem 5", "config3": "Theorem 6", "config4": "Theorem 7"}
 
 
-@pytest.mark.parametrize("placement", PUBLISHED)
+@pytest.mark.parametrize("placement", full_after(2, PUBLISHED))
 def test_published_noise_is_refused_without_an_unbounded_grant_and_stamped_with_one(fit, dplda, home, placement):
     answer = fit(placement, "--calibration", "published", "--epsilon", 1, "--json")
     assert (answer.status, answer.out) == (3, "")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from full_helpers import full_after
 
 import dplda as package
 from dplda.accounting.accountant import cost
@@ -93,7 +94,7 @@ def test_what_public_facts_show_is_refused_in_one_line_before_anything_is_reserv
     assert not (tmp_path / "model").exists()
 
 
-@pytest.mark.parametrize("mistake", ENDED)
+@pytest.mark.parametrize("mistake", full_after(3, ENDED))
 def test_what_only_the_documents_show_costs_a_thousandth_of_the_run(
     dplda, mistakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mistake: str
 ) -> None:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from emulated import EmulatedGpu
+from full_helpers import full_after
 from gpus import GPUS, emulated
 from small_store import COUNTS, WORDS, D
 
@@ -38,7 +39,7 @@ def answers(passes):
 
 
 @pytest.mark.parametrize("gpu", GPUS)
-@pytest.mark.parametrize("read", [None, 900])
+@pytest.mark.parametrize("read", full_after(2, [None, 900]))
 def test_a_curators_passes_are_those_of_the_cpu(store, gpu, read, monkeypatch):
     if read:
         monkeypatch.setattr("dplda.execution.passes._IN_MEMORY_BYTES", 0)

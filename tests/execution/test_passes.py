@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from full_helpers import full_after
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_store import WORDS, D, everything
@@ -19,7 +20,7 @@ from dplda.statistics.unit_sums import UnitSums
 from dplda.store.units import UnitRange, project
 
 
-@pytest.mark.parametrize("n", [2, 3, 7, 40])
+@pytest.mark.parametrize("n", full_after(2, [2, 3, 7, 40]))
 def test_ranges_change_nothing(store, n):
     for one, many in zip(everything(LocalPasses(store, 1)), everything(LocalPasses(store, n)), strict=True):
         np.testing.assert_array_equal(one, many)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from full_helpers import full_after
 
 from dplda.errors import InputError
 from dplda.readers.formats import FORMATS
@@ -20,7 +21,7 @@ def home(tmp_path, monkeypatch):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", full_after(4, TARGETS))
 def test_malformed_input_ends_in_a_result_or_one_line(name):
     tally = attack(TARGETS[name], FEW.get(name, 40), 7)
     assert tally.escaped == {}

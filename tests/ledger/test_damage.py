@@ -42,6 +42,7 @@ def told(folder: Path, content: bytes, key: bytes) -> object:
         return None
 
 
+@pytest.mark.full
 def test_a_changed_byte_is_found_or_means_nothing(files, tmp_path):
     content, key = files
     whole, dice, found = told(tmp_path, content, key), random.Random(7), 0

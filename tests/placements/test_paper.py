@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from full_helpers import full_after
 
 import dplda
 from dplda import statistics
@@ -245,7 +246,7 @@ def test_replacing_takes_the_noise_of_its_sensitivities(placement):
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-@pytest.mark.parametrize("placement", ALWAYS)
+@pytest.mark.parametrize("placement", full_after(3, ALWAYS))
 def test_both_adjacencies_are_fitted_and_stated(placement, adjacency, toy, tmp_path):
     model = dplda.fit(
         toy.corpus, n_topics=3, epsilon=4.0, placement=placement, adjacency=adjacency, ledger=Ledger(tmp_path / "l.db")
@@ -271,7 +272,7 @@ def many() -> Planted:
     return planted(*synthetic(50_000, 200, 5, mean_length=100)[:2])
 
 
-@pytest.mark.parametrize("placement", ALWAYS)
+@pytest.mark.parametrize("placement", full_after(1, ALWAYS))
 def test_planted_topics_are_found_at_epsilon_two(placement, many):
     model = dplda.fit(many.corpus, n_topics=5, placement=placement, ledger=False, simulate_seed=0)
     assert matched_error(model.topics, many.topics).mean() < 0.06

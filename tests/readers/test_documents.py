@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from fpdf import FPDF
+from full_helpers import full_after
 
 from dplda.errors import InputError
 from dplda.readers import document_text, document_worker
@@ -259,7 +260,7 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", full_after(5, ATTACKS))
 def test_a_document_that_takes_over_its_parser_is_a_defect(attack: str, tmp_path: Path) -> None:
     """The parser of HTML runs a document as code, which is the worst that a flaw of a parser could do."""
     (tmp_path / "attacked.py").write_text(

@@ -202,6 +202,7 @@ def test_pictures_shrink_to_the_paper_and_grow_back(show: Open, files: dict[str,
     assert page.evaluate(width) == before > 640
 
 
+@pytest.mark.full
 def test_hostile_words_do_nothing(show: Open, files: dict[str, Path]) -> None:
     page = show(files["hostile"])
     page.wait_for_timeout(200)

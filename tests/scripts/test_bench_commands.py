@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from full_helpers import full_after
 
 from benchmarks import commands, recovery, systems, utility, variational
 from benchmarks.audit import membership
@@ -22,7 +23,7 @@ PAGES = "\n".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "d
 DOCUMENTED = re.findall(r"^python scripts/(benchmarks|reproduce) (.*)$", PAGES, re.MULTILINE)
 
 
-@pytest.mark.parametrize("package", ["scripts/benchmarks", "scripts/reproduce", "tests/fuzz"])
+@pytest.mark.parametrize("package", full_after(1, ["scripts/benchmarks", "scripts/reproduce", "tests/fuzz"]))
 def test_a_package_starts_as_a_folder(package: str) -> None:
     done = subprocess.run([sys.executable, package, "--help"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.startswith(f"Usage: python {package}")

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+from full_helpers import full_after
 
 from benchmarks import tensor
 from dplda.statistics.coordinates import unpack
@@ -20,7 +21,7 @@ TINY = {
 }
 
 
-@pytest.mark.parametrize("script", TINY, ids=lambda script: script.__name__)
+@pytest.mark.parametrize("script", full_after(1, TINY), ids=lambda script: script.__name__)
 def test_a_reproduction_prints_tables_and_draws(script, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(script.SIZES, "quick", TINY[script])
     figure = tmp_path / "new" / "figure.svg"

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from full_helpers import full_after
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from writers import SURROGATES, WRITERS, Row
@@ -65,7 +66,7 @@ def read(path: Path, content: bytes) -> list[Found]:
 ANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", full_after(7, WRITERS))
 @ANY
 @given(written=rows(PLAIN))
 def test_what_was_written_is_read(tmp_path: Path, name: str, written: list[Row]) -> None:
@@ -85,7 +86,7 @@ def test_halves_of_characters_are_read_as_they_were_written(tmp_path: Path, name
     assert read(tmp_path / f"c.{ending}", write(written)) == expected(written, ending)
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("name", full_after(7, WRITERS))
 @ANY
 @given(written=rows(PLAIN).filter(lambda written: len(written) > 1), data=st.data())
 def test_another_content_of_one_record_changes_no_other(

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from full_helpers import full_after
 from neighbours import Silence, moves, read
 
 import dplda
@@ -143,7 +144,9 @@ MALFORMED = {
 }
 
 
-@pytest.mark.parametrize(("kind", "bad"), [(kind, bad) for kind, cases in MALFORMED.items() for bad in cases])
+@pytest.mark.parametrize(
+    ("kind", "bad"), full_after(6, [(kind, bad) for kind, cases in MALFORMED.items() for bad in cases])
+)
 def test_rule_3_a_malformed_document_changes_how_no_other_is_read(monkeypatch, tmp_path, kind, bad):
     good = {"jsonl": lines, "csv": table}[kind](texts(40))
     half = good.index(b"\n", len(good) // 2) + 1

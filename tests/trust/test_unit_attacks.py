@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from full_helpers import full_after
 from scipy import sparse
 from sklearn.base import clone
 
@@ -149,7 +150,7 @@ REGROUPED = {
 
 
 @pytest.mark.parametrize("name", REGROUPED)
-@pytest.mark.parametrize("edited", [False, True])
+@pytest.mark.parametrize("edited", full_after(4, [False, True]))
 def test_attack_3_the_same_documents_in_other_units_are_refused(home: Path, name: str, edited: bool) -> None:
     ledger, rows = Ledger(), counts(2000)
     spent_on(ledger, "tickets", Corpus.from_counts(rows, WORDS, units=PEOPLE, unit="customer"))
