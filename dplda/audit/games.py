@@ -96,11 +96,16 @@ class Attacker:
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
         """See `OutputGate`."""
-        seen = self._gate.release(stage, contribution, clip)
-        less, more = self._exact(stage, contribution, clip)
+        return self.release_repeatedly([stage], contribution, clip)[0]
+
+    def release_repeatedly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> list[Release]:
+        """See `OutputGate`."""
+        releases = self._gate.release_repeatedly(stages, contribution, clip)
         root = np.sqrt(contribution.weights)  # scales all coordinates to the same standard deviation
-        self._weigh(root * seen.total, root * less.total, root * more.total, seen.std)
-        return seen
+        for stage, seen in zip(stages, releases, strict=True):
+            less, more = self._exact(stage, contribution, clip)
+            self._weigh(root * seen.total, root * less.total, root * more.total, seen.std)
+        return releases
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
         """See `OutputGate`.

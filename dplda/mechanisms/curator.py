@@ -132,16 +132,21 @@ class Curator:
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
         """The clipped sum with noise; charges the event `stage`. `clip` may depend on earlier releases only."""
-        event = self._charge(stage)
-        multiplier = event.noise_multiplier or 0.0
-        sensitivity = self._sensitivity(contribution.statistic.replace_factor)
+        return self.release_repeatedly([stage], contribution, clip)[0]
+
+    def release_repeatedly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> list[Release]:
+        """The clipped sum with independent noise for each event in `stages`, which are all charged first; one pass."""
+        multipliers = [self._charge(stage).noise_multiplier or 0.0 for stage in stages]
+        sensitivity, step = self._sensitivity(contribution.statistic.replace_factor), clip / BOUND
         with ThreadPoolExecutor(1) as executor:  # the noise depends on no data: drawn while the pass runs
-            noise = executor.submit(self._column_noise, contribution, multiplier, sensitivity)
+            noises = [executor.submit(self._column_noise, contribution, m, sensitivity) for m in multipliers]
             total, mass = self._clipped_sum(contribution, clip)
-            noisy = total + noise.result()
-        step = clip / BOUND
-        noisy_mass = self._noisy(mass, lattice_scale(multiplier, sensitivity)) / (MASS_SHARE * BOUND)
-        return Release(noisy * step, max(noisy_mass, 1.0), multiplier * sensitivity * step)
+            noisy = [total + noise.result() for noise in noises]
+        masses = [self._noisy(mass, lattice_scale(m, sensitivity)) / (MASS_SHARE * BOUND) for m in multipliers]
+        return [
+            Release(values * step, max(noisy_mass, 1.0), multiplier * sensitivity * step)
+            for values, noisy_mass, multiplier in zip(noisy, masses, multipliers, strict=True)
+        ]
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
         """Noisy columns T(v_i, v_i, .), (k, k), by descending eigenvalue; T = clipped mean of E3(W, W, W) + K (T5).

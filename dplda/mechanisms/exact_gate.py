@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -51,8 +52,13 @@ class ExactGate(Curator):
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
         """The sum of unclipped contributions and their number; ignores `clip`."""
-        self._charge(stage, EXACT)
-        return self._unclipped(contribution)
+        return self.release_repeatedly([stage], contribution, clip)[0]
+
+    def release_repeatedly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> list[Release]:
+        """The same for each of `stages`; ignores `clip`."""
+        for stage in stages:
+            self._charge(stage, EXACT)
+        return [self._unclipped(contribution)] * len(stages)
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
         """`Curator.decompose` of the unclipped mean, without tests."""

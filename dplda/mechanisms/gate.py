@@ -64,6 +64,9 @@ class Gate(Protocol):
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
         """The noisy sum of contributions, each unit clipped to norm `clip`."""
 
+    def release_repeatedly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> list[Release]:
+        """The same sum with independent noise for each event in `stages`."""
+
     def size(self) -> float:
         """The noisy number of eligible units: those with a document of at least `config.MINIMUM_LENGTH` tokens.
 

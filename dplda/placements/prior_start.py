@@ -81,7 +81,7 @@ def choose_topics(
     gate.use_words(words)
     topics = _with_guided(prior.over(words), seed_words, words)
     contribution = statistics.topic_proportions(topics, settings.model.alpha0 / topics.shape[1])
-    answers = [gate.release(stage, contribution, _SHARE_NORM) for stage in stages]
+    answers = gate.release_repeatedly(stages, contribution, _SHARE_NORM)
     weights = np.array([1 / answer.std**2 if answer.std else 1.0 for answer in answers])
     held = np.average([answer.total[0] for answer in answers], axis=0, weights=weights)
     std = float(weights.sum() ** -0.5) if answers[0].std else 0.0
