@@ -66,7 +66,8 @@ def fit(
 ) -> TopicModel:
     """Learn `n_topics` topics of `corpus` under (epsilon, delta) differential privacy per unit.
 
-    `epsilon` is in nats, for the whole run; `vocabulary` is a public word list (None: chosen privately and charged);
+    `epsilon` is in nats, for the whole run; `vocabulary` is a public word list (None: that of `corpus`, else words are
+    chosen privately);
     `prior` holds topics that are public or released, from which the run starts if they explain the documents;
     `seed_words` maps names of topics to public words that guide them;
     `series` names a dataset that comes in batches, of which `corpus` is the `batch` (None: its name): the run goes on
@@ -136,7 +137,7 @@ def fit(
 
 
 class Recorder(Protocol):
-    """Receives a run's events; either a ledger's reservation, or an object that ignores them."""
+    """Receives a run's events (its noisy releases): a ledger's reservation, or an object that ignores them."""
 
     run: str
 

@@ -1,4 +1,4 @@
-"""`Corpus` and `read_corpus`: files, counts, texts or tables, converted to a corpus store on first use."""
+"""`Corpus` and `read_corpus`: files, counts, texts or tables, turned into stored counts on first use."""
 
 from __future__ import annotations
 

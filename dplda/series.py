@@ -37,7 +37,7 @@ class Place:
     earlier: TopicModel | None = None
 
     def topics(self, requested: int | Literal["auto"]) -> int | Literal["auto"]:
-        """The number of topics: if those of the batch before go on, theirs, with which the series may have grown.
+        """The number of topics of the run: if a series goes on, that of the batch before, which may have grown.
 
         Raises `InputError` if more are `requested`.
         """
@@ -65,7 +65,7 @@ def find_place(
 ) -> Place:
     """The place of a run on `corpus`, from the arguments of `fit` and whether it is `private`.
 
-    A prior of a run in the ledger that is of a series stands for that series, unless another name is given. Raises
+    If `prior` is from a run of a series in the ledger, this run joins that series, unless a name is given. Raises
     `InputError` for arguments that contradict each other, and if the batch before is not private but this one is.
     """
     if series is None and dataset is None and prior is not None and ledger is not False:
@@ -159,7 +159,7 @@ def history(ledger: Ledger, series: str) -> dict[str, TopicModel]:
 
 
 def share_of(model: TopicModel, topic: int) -> str:
-    """The share of `topic` in the batch of `model`, in words: a percentage, ``new``, ``faded`` or a dash."""
+    """The share of `topic` in the batch of `model`, as ``3.1%``, ``new 3.1%``, ``faded`` or a dash."""
     if topic >= len(model.topics):
         return "–"
     if topic in model.parameters.get("faded_topics", ()):

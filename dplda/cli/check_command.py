@@ -108,8 +108,8 @@ def examine(
 ) -> Report:
     """Look at the files named `corpus` with the reading `options`.
 
-    The command that is shown gets the words `extra`; if None, settings for a small collection where it seems to be one.
-    Unless `any_unit`, the unit was chosen, and no other one is suggested.
+    The command that is shown ends with `extra`; if None, with settings for a small collection if it seems to be one.
+    Without `any_unit`, no column is suggested as the privacy unit.
     """
     if STANDARD_INPUT in corpus:
         raise InputError("check looks at files. Write standard input to a file first.")

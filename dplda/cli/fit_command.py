@@ -131,7 +131,9 @@ def _edge_parts(value: str) -> dict[str, float]:
     help="Device for the passes over CORPUS; auto uses a GPU if there is one.",
 )
 @click.option(
-    "--dry-run", is_flag=True, help="Check the options and CORPUS as `dplda check` does, and reserve nothing."
+    "--dry-run",
+    is_flag=True,
+    help="Check the options and CORPUS as `dplda check` does, and show what a run would cost.",
 )
 @click.option("--out", "-o", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")
 @click.option("--simulate", is_flag=True, help="Draw repeatable noise from --seed. The result is NOT PRIVATE.")
@@ -308,7 +310,7 @@ def _about_prior(model: TopicModel) -> str:
     share = model.parameters["prior_share"]
     return (
         f"These are the {len(model.topics)} of {prior['topics']} prior topics that the texts hold most (prior: "
-        f"{prior['source']}): {share:.0%} of the text is about them, and the shares below are among them. Their words "
+        f"{prior['source']}): {share:.0%} of the text is about them, and the shares below sum to 100 %. Their words "
         "are the prior's; which they are, and how common, was learned privately."
     )
 

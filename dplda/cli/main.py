@@ -20,6 +20,7 @@ from dplda.cli.compare_command import compare
 from dplda.cli.console import clean
 from dplda.cli.corpus_command import corpus
 from dplda.cli.fit_command import fit
+from dplda.cli.naming_commands import label, merge, tree
 from dplda.cli.plan_command import plan
 from dplda.cli.run_commands import report, runs, transform
 from dplda.cli.topics_command import export, topics
@@ -34,6 +35,9 @@ _COMMANDS = {  # in the order in which a newcomer needs them
     plan: "Forecast what a budget gives, before any data are read.",
     fit: "Learn topics from a corpus, and show them.",
     topics: "Show the topics of a run.",
+    label: "Name the topics of a run.",
+    tree: "Put the topics of a run into groups.",
+    merge: "Merge topics of a run.",
     report: "Write one HTML page about runs, to show to others.",
     export: "Write a released model for other tools.",
     runs: "List runs, and show what each stage spent.",

@@ -86,7 +86,7 @@ topics_option = click.option(
     type=topic_count,
     metavar="K|auto",
     default=DEFAULTS.model.topics,
-    help="Number of topics; auto uses as many as the noisy spectrum supports.",
+    help="Number of topics; auto takes as many as stand out from the noise.",
 )
 vocabulary_option = click.option(
     "--vocabulary",
@@ -126,7 +126,7 @@ series_option = click.option(
     metavar="NAME",
     help="A dataset that comes in batches, such as a week each: go on from the topics of the batch before.",
 )
-batch_option = click.option("--batch", metavar="NAME", help="Which batch of --series CORPUS is [the name of CORPUS].")
+batch_option = click.option("--batch", metavar="NAME", help="Name of this batch of the series [the name of CORPUS].")
 corpus_argument = click.argument("corpus", nargs=-1, required=True)
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
@@ -154,7 +154,7 @@ _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.op
         "metavar": "FILE|names[:LANGUAGE]",
         "multiple": True,
         "callback": lambda context, parameter, lists: tuple(map(ListName, lists)) or None,
-        "help": "A public list of further stop words, one word per line, or names of persons, those of --language or "
+        "help": "A public list of further stop words, one word per line, or `names`: persons' names in --language, or "
         "for example names:german; may be repeated.",
     },
     "ngrams": {"type": int, "metavar": "N", "help": "Count phrases of up to N adjacent words besides the words [1]."},
@@ -287,6 +287,13 @@ def find_ledger(path: Path | None) -> Ledger | None:
 
     file = path or default_path()
     return open_ledger(file) if os.path.exists(file) else None
+
+
+def model_folder(run: str, ledger_path: Path | None) -> Path:
+    """The folder of the model of `run`; raises `InputError` if there is none."""
+    from dplda.ledger.saved_models import folder_of
+
+    return folder_of(run, ledger=None if ledger_path is None else open_ledger(ledger_path))
 
 
 def open_model(run: str, ledger_path: Path | None) -> TopicModel:

@@ -43,7 +43,7 @@ _SIGNALS = {  # the unit of each stage's noise and signal
 @click.option(
     "--vocabulary",
     metavar="FILE|LANGUAGE:COUNT|N",
-    help="A public word list, as for fit; or a number, which is that of --max-vocabulary.",
+    help="A public word list, as for fit; or a number, short for --max-vocabulary.",
 )
 @click.option(
     "--public-vocabulary",
@@ -51,7 +51,9 @@ _SIGNALS = {  # the unit of each stage's noise and signal
     help="Assume a public list of --max-vocabulary words; without it the words are chosen privately.",
 )
 @learning_options
-@click.option("--placement", type=click.Choice(PLACEMENTS), default=PLACEMENTS[0], help="The default one only.")
+@click.option(
+    "--placement", type=click.Choice(PLACEMENTS), default=PLACEMENTS[0], help="Only `default` can be planned."
+)
 @topics_option
 @epsilon_option
 @delta_option

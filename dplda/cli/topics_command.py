@@ -22,12 +22,18 @@ _SHOWN_BATCHES = 6
 @click.argument("run", required=False)
 @click.option("--series", metavar="NAME", help="Show the topics of a series and their shares in each batch.")
 @click.option("--top", default=10, type=click.IntRange(min=1), help="Number of words shown for each topic.")
+@click.option(
+    "--relevance",
+    default=0.6,
+    type=click.FloatRange(0.0, 1.0),
+    help="Rank words by this weight of their probability; the rest is that of their lift. 1: most probable first.",
+)
 @click.option("--all", "noise", is_flag=True, help="Also list topics that cannot be told from noise.")
 @click.option(
     "--csv",
     "csv_file",
     type=click.Path(path_type=Path),
-    help="Write the topics to this new CSV file, and the privacy statement to a second file next to it.",
+    help="Write the topics to this new CSV file, with the privacy statement next to it; of a series, the shares.",
 )
 @json_option
 @ledger_option
@@ -35,6 +41,7 @@ def topics(
     run: str | None,
     series: str | None,
     top: int,
+    relevance: float,
     noise: bool,
     csv_file: Path | None,
     as_json: bool,
@@ -56,7 +63,7 @@ def topics(
         run_id = model.parameters.get("run")
         print_json({"run": run_id, "private": model.privacy.sound, "topics": topics_json(model, top)})
     else:
-        show_topics(model, top, noise=noise)
+        show_topics(model, top, noise=noise, relevance=relevance)
 
 
 def _show_series(
@@ -119,15 +126,16 @@ def topics_json(model: TopicModel, top: int = 10) -> list[dict[str, Any]]:
     return [
         {"topic": n, "verdict": verdict, "prevalence": float(share), "words": [list(pair) for pair in words]}
         | ({"name": model.topic_names[n]} if n in model.topic_names else {})
+        | ({"sentence": model.topic_sentences[n]} if n in model.topic_sentences else {})
         for n, (verdict, share, words) in numbered
     ]
 
 
-def show_topics(model: TopicModel, top: int = 10, *, noise: bool = False) -> None:
+def show_topics(model: TopicModel, top: int = 10, *, noise: bool = False, relevance: float = 0.6) -> None:
     """Print a table of the topics, those with the verdict noise only if `noise`, and what the verdicts mean."""
     every = topics_json(model, top)
     listed = [t for t in every if noise or t["verdict"] != "noise"]
-    words = model.relevant_words(top)
+    words = model.relevant_words(top, relevance)
     rows = (
         (
             f"{t['topic']} {model.topic_names.get(t['topic'], '')}".strip(),

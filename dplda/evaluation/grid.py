@@ -1,4 +1,4 @@
-"""A grid of runs on one corpus: fits every cell and records it; measures the models if the corpus is public.
+"""A grid of runs on one corpus: fits and records every cell (one run); measures models of a public corpus.
 
 Runs on a synthetic corpus (with known topics) or a public one draw simulated noise, are not recorded as runs and cost
 nothing. Runs on a private corpus draw exact noise and are charged, and nothing is measured.

@@ -29,7 +29,7 @@ class Guide:
         return self._mixed(topics, _START)
 
     def pulled(self, expected: ExpectedCounts) -> ExpectedCounts:
-        """`expected` counts for topics that are pulled towards their seed words first."""
+        """The function `expected`, of topics that are first pulled towards their seed words."""
         return lambda topics: expected(self._mixed(topics, PULL))
 
     def counts(self, counts: np.ndarray) -> np.ndarray:

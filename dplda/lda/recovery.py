@@ -119,7 +119,7 @@ def most_words(documents: float, settings: FitSettings) -> int:
     """How many words stand out from the noise of a run over `documents` units.
 
     A word in few documents adds noise and no topic: the quality of topics is best with a number of words proportional
-    to documents * mu / topics, for the GDP parameter mu of the run (docs/benchmarks.md).
+    to documents * mu / topics, for the parameter mu of the run (Gaussian DP; docs/benchmarks.md).
     """
     topics = DEFAULTS.model.topics if settings.model.topics == "auto" else settings.model.topics
     signal = documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta) / int(topics)

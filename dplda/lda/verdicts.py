@@ -75,7 +75,7 @@ def of_columns(columns: np.ndarray, std: float) -> list[str]:
 def of_choice(chosen: np.ndarray, others: np.ndarray, std: float) -> list[str]:
     """Verdicts of topics chosen because their noisy sums `chosen` (k,) exceed those of the `others` (r,).
 
-    A topic is clear if its sum exceeds the place where the choice ends by so much that it is probably right, else weak.
+    A topic is clear if its sum exceeds the sum needed to be chosen by so much that it is probably right, else weak.
     With no others to choose from, the sum itself must stand out.
     """
     if not len(others):

@@ -19,18 +19,27 @@ def load(name: str | Path, *, ledger: Ledger | None = None) -> TopicModel:
     `ledger` is the default one if None. A name with a path separator, or of a model folder, is taken as a path. Every
     field is checked and no code in the files is run. Raises `InputError` if there is no such model.
     """
-    if isinstance(name, Path) or os.path.isfile(Path(name) / model_files.TEXT_FILE) or os.sep in name:
-        return model_files.load(name)
-    if ledger is None and not os.path.exists(default_path()):
-        raise InputError(f"{name!r} is not a model folder, and there is no ledger that could know a run of this name.")
-    return load_run((ledger or Ledger()).run(name))
+    return model_files.load(folder_of(name, ledger=ledger))
 
 
 def load_run(run: RunRecord) -> TopicModel:
     """Load the saved model of `run`. Raises `InputError` if there is none."""
+    return model_files.load(_folder(run))
+
+
+def folder_of(name: str | Path, *, ledger: Ledger | None = None) -> Path:
+    """The folder of the model that `load` loads by `name`; raises `InputError` if there is no such run."""
+    if isinstance(name, Path) or os.path.isfile(Path(name) / model_files.TEXT_FILE) or os.sep in name:
+        return Path(name)
+    if ledger is None and not os.path.exists(default_path()):
+        raise InputError(f"{name!r} is not a model folder, and there is no ledger that could know a run of this name.")
+    return _folder((ledger or Ledger()).run(name))
+
+
+def _folder(run: RunRecord) -> Path:
     if not run.model:
         why = "it was fitted without `out` or `models`" if run.status == Status.DONE else run.described
         raise InputError(f"Run {run.id} has no saved model ({why}). List runs with `dplda runs`.")
     if not os.path.isfile(Path(run.model) / model_files.TEXT_FILE):
         raise InputError(f"The model of run {run.id} is no longer in {run.model}. If you moved it, give its new path.")
-    return model_files.load(run.model)
+    return Path(run.model)

@@ -50,16 +50,32 @@ def save(model: TopicModel, directory: str | Path) -> None:
         "privacy": model.privacy.to_json(),
         "parameters": dict(model.parameters),
     }
-    text = json.dumps(record, sort_keys=True, indent=1, allow_nan=False) + "\n"
     try:
         (folder / _RESERVED).unlink(missing_ok=True)
         write_atomically(folder / _ARRAY_FILE, arrays.getvalue())
-        write_atomically(folder / TEXT_FILE, text.encode())
+        write_atomically(folder / TEXT_FILE, _json(record))
     except OSError as error:
         raise InputError(
             f"cannot write the model into {folder}: {error.strerror or error}. Free some space or check "
             "the folder's permissions, then save again. (After a fit: what the run charged stays spent.)"
         ) from None
+
+
+def save_parameters(model: TopicModel, directory: str | Path) -> None:
+    """Replace the parameters of the model saved in `directory` by those of `model`, whose arrays are the same.
+
+    Raises `InputError` if they cannot be written.
+    """
+    path = Path(directory) / TEXT_FILE
+    try:
+        record = _parse(Path(directory), path.read_bytes()) | {"parameters": dict(model.parameters)}
+        write_atomically(path, _json(record))
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}.") from None
+
+
+def _json(record: dict[str, Any]) -> bytes:
+    return (json.dumps(record, sort_keys=True, indent=1, allow_nan=False) + "\n").encode()
 
 
 def load(directory: str | Path) -> TopicModel:

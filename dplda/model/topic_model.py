@@ -83,11 +83,20 @@ class TopicModel:
 
     @property
     def topic_names(self) -> dict[int, str]:
-        """The names of guided topics, by their number; empty if the run was given no seed words."""
-        given = self.parameters.get("topic_names")
+        """The names of topics, by their number: those of seed words, and those that `dplda label` gave."""
+        return self._texts("topic_names")
+
+    @property
+    def topic_sentences(self) -> dict[int, str]:
+        """Sentences about topics, by their number; empty if they were given none (`dplda label`)."""
+        return self._texts("topic_sentences")
+
+    def _texts(self, parameter: str) -> dict[int, str]:
+        """The texts that a list in the parameters gives some topics, by their number."""
+        given = self.parameters.get(parameter)
         if not isinstance(given, list) or len(given) != len(self.topics):
             return {}
-        return {topic: name for topic, name in enumerate(given) if isinstance(name, str) and name}
+        return {topic: text for topic, text in enumerate(given) if isinstance(text, str) and text}
 
     @property
     def listed_topics(self) -> list[int]:
@@ -99,16 +108,17 @@ class TopicModel:
         """The `n` most probable words of each topic and their probabilities; ties are in alphabetical order."""
         return self._first_words(self.topics, n)
 
-    def relevant_words(self, n: int = 10) -> list[list[tuple[str, float]]]:
+    def relevant_words(self, n: int = 10, weight: float = _PROBABILITY_WEIGHT) -> list[list[tuple[str, float]]]:
         """The `n` most relevant words of each topic and their probabilities, as reports and the command line list them.
 
-        Relevance is that of Sievert and Shirley 2014, w log p + (1 - w) log(p / q) with w = 0.6, where p is a word's
-        probability in the topic and q that in the text as a whole. Words with p < q, or p = 0, are left out.
+        Relevance is that of Sievert and Shirley 2014, w log p + (1 - w) log(p / q) for the `weight` w in [0, 1], where
+        p is a word's probability in the topic and q that in the text as a whole. Words with p < q, or p = 0, are left
+        out.
         """
         overall = self.prevalence @ self.topics
         listed = (self.topics > 0) & (self.topics >= overall * (1 - 1e-9))  # whatever the rounding of `overall`
         with np.errstate(divide="ignore", invalid="ignore"):
-            relevance = np.log(self.topics) - (1 - _PROBABILITY_WEIGHT) * np.log(overall)
+            relevance = np.log(self.topics) - (1 - weight) * np.log(overall)
         return self._first_words(np.where(listed, relevance, -np.inf), n)
 
     def _first_words(self, scores: NDArray[np.float64], n: int) -> list[list[tuple[str, float]]]:

@@ -36,7 +36,7 @@ def bound(
 ) -> float:
     """Bound on the l2 error of a topic in config1, 2, 3 or 4 under (epsilon, delta), divided over edges by `split`.
 
-    Local sensitivities are at the median of their noisy bounds. A gap gamma_s below the floor counts as the floor.
+    Local sensitivities are at the median of their noisy bounds. The gap gamma_s of M3 is raised to `gap_floor`.
     """
     noise = {
         edge: edge_noise(edge, q, *budget) for edge, budget in edge_budgets(placement, epsilon, delta, split).items()

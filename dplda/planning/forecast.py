@@ -5,7 +5,7 @@ threshold is the quantile that a fit uses of the norms of the documents' contrib
 
 Let h be a document's vector of scaled word frequencies (d,), where d is the number of words. Let y be its projection:
 on the block of p directions in the subspace and core stages, and on the whitened topics in the tensor stage. l is the
-effective length of a document. Words are scaled by 1 / sqrt(frequency), so the typical norm of a contribution is
+harmonic mean length of a document. Words are scaled by 1 / sqrt(frequency), so the typical norm of a contribution is
 
 mean        |h|, with |h|^2 = d / l.
 subspace    |h| |y|, with |y|^2 = p / l for a random block. Later blocks add the eigenvalues that they captured.
@@ -68,8 +68,8 @@ class StageForecast:
 class Forecast:
     """The expected result of a fit: the number of `words` modelled, topics `supported`, and the `stages`.
 
-    `eigenvalues` are those of the core without noise, descending. With too few words for the topics, a fit would stop
-    after the vocabulary; then no topic is supported and no other stage is listed.
+    `eigenvalues` are those of the second moment without noise, descending. With too few words for the topics, a fit
+    would stop after the vocabulary; then no topic is supported and no other stage is listed.
     """
 
     words: int
@@ -103,8 +103,8 @@ class ForecastInputs:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Shares of the budget by stage, with sum 1. That of a stage includes its clip, and that of the words the vote
-        total.
+        """Shares of the budget by stage, with sum 1. That of a stage includes choosing its clipping norm, and that of
+        the words the sum of all votes for words.
         """
         events = self.events
         parts = dict.fromkeys((event.stage for event in events), 0.0)
@@ -246,7 +246,7 @@ def _threshold(noise: _Noise, failure: float) -> float:
 def units_needed(statement: PrivacyStatement) -> float | None:
     """About how many units must use a word for a run to release it; None unless it chose its words privately.
 
-    Units are taken to vote as the documents of the reference corpora do.
+    A unit votes for its words, as documents of the reference corpora do.
     """
     event = next((event for event in statement.events if event.stage == Stage.VOCABULARY), None)
     if event is None or event.noise_multiplier is None:

@@ -299,7 +299,7 @@ def mended(value: Any) -> Any:
 
 
 def check_encoding(encoding: str | None, *, records: bool, marks: str = "") -> None:
-    """Raise `InputError` for an unknown encoding and, for a format of `records`, for one in which they cannot be cut.
+    """Raise `InputError` for an unknown encoding and, with `records`, for one that hides where records end.
 
     Line breaks, quotation marks, commas and the other `marks` of the format must be encoded as in ASCII, and these
     bytes must not occur in any other character.

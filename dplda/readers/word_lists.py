@@ -11,7 +11,7 @@ from dplda.errors import InputError
 from dplda.readers.files import COMPRESSIONS, text_lines, without_compression
 from dplda.readers.records import Defect
 
-_LARGEST = 1 << 20  # characters of a file of seed words
+_LARGEST = 1 << 20  # characters of a file of seed words or labels
 _SEED_WORDS = "Write a line for each topic, such as: space: [orbit, launch, satellite]"
 
 
@@ -32,30 +32,36 @@ def read_seed_words(path: Path) -> dict[str, tuple[str, ...]]:
 
     Words and names lose surrounding space, and words become lower-case. Raises `InputError` for anything else.
     """
+    found = read_mapping(path, _SEED_WORDS)
+    return {str(name).strip(): _topic_words(path, str(name), words) for name, words in found.items()}
+
+
+def read_mapping(path: Path, hint: str) -> dict[Any, Any]:
+    """What a YAML or JSON file maps to what; raises `InputError` with the `hint` for anything else."""
     import yaml  # slow to import
 
     class Loader(yaml.SafeLoader):
-        """Refuses a name that is given twice, of which YAML would silently keep the last."""
+        """Refuses a key that is given twice, of which YAML would silently keep the last."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
             names = [key.value for key, _ in node.value]
             if twice := [name for name in names if names.count(name) > 1]:
-                raise InputError(f"{path} lists topic {str(twice[0])!r} twice. Give each topic one list of words.")
+                raise InputError(f"{path} lists topic {str(twice[0])!r} twice. Give each topic once.")
             return super().construct_mapping(node, deep)
 
     try:
         with open(path, encoding="utf-8") as file:
             found = yaml.load(file.read(_LARGEST), Loader)
     except OSError as error:
-        raise InputError(f"cannot read the seed words in {path}: {error.strerror}.") from None
+        raise InputError(f"cannot read {path}: {error.strerror}.") from None
     except yaml.MarkedYAMLError as error:
         line = "" if error.problem_mark is None else f" (line {error.problem_mark.line + 1})"
-        raise InputError(f"{path} is not YAML or JSON{line}. {_SEED_WORDS}") from None
+        raise InputError(f"{path} is not YAML or JSON{line}. {hint}") from None
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError):
-        raise InputError(f"{path} is not YAML or JSON. {_SEED_WORDS}") from None
+        raise InputError(f"{path} is not YAML or JSON. {hint}") from None
     if not isinstance(found, dict) or not found:
-        raise InputError(f"{path} does not map names of topics to lists of words. {_SEED_WORDS}")
-    return {str(name).strip(): _topic_words(path, str(name), words) for name, words in found.items()}
+        raise InputError(f"{path} does not map topics to what they are given. {hint}")
+    return found
 
 
 def _topic_words(path: Path, name: str, words: Any) -> tuple[str, ...]:

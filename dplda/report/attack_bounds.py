@@ -18,7 +18,7 @@ _RARE = 0.01  # belief bounds hold for tests that are positive for at least this
 
 @dataclass(frozen=True)
 class StageShare:
-    """A stage's shares of the run's mu^2, for its `releases` and its `clip`; its release count and noise multiplier."""
+    """A stage's shares of the run's mu^2, for `releases` and `clip` (choosing its norm); its count and multiplier."""
 
     stage: str
     releases: float
@@ -52,7 +52,7 @@ def success_at_most(statement: PrivacyStatement) -> float:
 
 
 def success_under_filter(epsilon: float, delta: float) -> float:
-    """`success_at_most` for all runs together that a filter with the capacity of (epsilon, delta) admitted.
+    """`success_at_most` for all runs together of a dataset whose grant is (epsilon, delta).
 
     Their events dominate no more than the Gaussian mechanism and the failure probabilities of that capacity
     (docs/privacy.md, sections 4.3 and 9.5).

@@ -12,6 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from dplda.errors import InputError
 from dplda.model import TopicModel
+from dplda.model.topic_groups import hellinger
 from dplda.report.pictures import LONGEST, SCALE, Picture, Table, figure, label, rows_axis, shown
 from dplda.report.wording import ShownTopics
 
@@ -176,15 +177,6 @@ class _Matched:
     def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         rows = np.flatnonzero(self.partner >= 0)
         return rows, self.partner[rows]
-
-
-def hellinger(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Hellinger distances of distributions over the same words, each in [0, 1]: sqrt(1 - sum sqrt(p q)).
-
-    `first` is (a, n_words), `second` (b, n_words) and the result (a, b).
-    """
-    overlap = np.sqrt(first) @ np.sqrt(second).T
-    return np.asarray(np.sqrt(np.clip(1 - overlap, 0.0, 1.0)))
 
 
 def topic_map(topics: NDArray[np.float64]) -> TopicMap:

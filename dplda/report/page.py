@@ -38,7 +38,7 @@ from dplda.report.wording import ShownTopics, Wording, shown_topics
 
 _SHOWN_ELSEWHERE = (
     *("alpha", "core_eigenvalues", "core_noise_level", "frequent_words", "published", "verdicts"),
-    *("new_topics", "faded_topics", "share_std"),
+    *("new_topics", "faded_topics", "share_std", "topic_sentences", "merged"),
 )
 _SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
 _NOT_PRIVATE, _NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"
@@ -61,7 +61,7 @@ def write_report(
 
     `guarantees` maps a dataset to what a ledger recorded of all its runs (`all_runs`); without it, the page says that
     its promise is of the runs shown alone. `wording` changes words of the page only; `date` is today if None. `batches`
-    are the models of a series up to the only one of `models`, by the names of their batches. The page holds released
+    are, by their names, the models of a series up to the only one of `models`. The page holds released
     numbers only: topics, prevalence, privacy statements, public parameters and the outcomes of a comparison, but no
     seconds if its corpus is private. Raises `InputError` if there is nothing to report, a run occurs twice, two runs
     have no word in common, the wording does not fit, or the file cannot be written.

@@ -45,7 +45,7 @@ class AllRuns:
 
 @dataclass(frozen=True)
 class Unit:
-    """A privacy unit: its `name`, and in prose `one` and `many` of them and what a column's name stands for."""
+    """A privacy unit: its `name`; its singular (`one`), its plural (`many`) and its definition in prose."""
 
     name: str
     one: str

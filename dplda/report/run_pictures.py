@@ -9,8 +9,9 @@ import plotly.graph_objects as go
 
 from dplda.accounting.events import PrivacyStatement
 from dplda.model import TopicModel
+from dplda.model.topic_groups import hellinger
 from dplda.report.attack_bounds import detected_at_most, epsilon_curve, gaussian_curve, noise, stage_shares
-from dplda.report.comparison_of_runs import hellinger, topic_map
+from dplda.report.comparison_of_runs import topic_map
 from dplda.report.pictures import (
     BLUE,
     FAINT,

@@ -32,7 +32,7 @@ def test_guided_topics_keep_their_names(dplda, home: Path) -> None:
     ("content", "message"),
     [
         ("space: [orbit, launch", "is not YAML or JSON"),
-        ("[orbit, launch]", "does not map names of topics to lists of words"),
+        ("[orbit, launch]", "does not map topics to what they are given"),
         ("a: [b]\nspace: [orbit, launch", "is not YAML or JSON (line 2)"),
         ("space: orbit", "has no list of words for topic 'space'"),
         ("space: []", "has no list of words for topic 'space'"),

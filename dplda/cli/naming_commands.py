@@ -1,0 +1,145 @@
+"""Topics named and put into groups: `dplda label`, `dplda tree` and `dplda merge`. None of them costs budget."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dplda.cli.console import print_json, say, table
+from dplda.cli.options import json_option, ledger_option, model_folder, open_model
+from dplda.cli.topics_command import show_topics, topics_json
+from dplda.model import TopicModel, model_files
+
+if TYPE_CHECKING:
+    from dplda.model.labels import Label, LabelServer
+
+_GROUP_WORDS = 6  # shown for a group of topics
+
+
+@click.command()
+@click.argument("run")
+@click.option("--labels", "file", metavar="FILE", type=click.Path(path_type=Path), help="YAML or JSON: number to name.")
+@click.option("--endpoint", metavar="URL", help="Ask this OpenAI-compatible server, such as http://localhost:11434/v1.")
+@click.option("--model", "language_model", metavar="NAME", help="The language model that --endpoint is asked for.")
+@click.option("--timeout", default=60.0, type=click.FloatRange(min=0.1), help="Seconds that one answer may take.")
+@json_option
+@ledger_option
+def label(
+    run: str,
+    file: Path | None,
+    endpoint: str | None,
+    language_model: str | None,
+    timeout: float,
+    as_json: bool,
+    ledger_path: Path | None,
+) -> None:
+    """Name the topics of RUN: from a file, by a server, or by their two most distinctive words.
+
+    A server is sent released words and nothing else. The names are kept with the model and appear wherever its topics
+    do. Labels in a file replace those of their topics and leave the others as they are.
+    """
+    if (endpoint is None) != (language_model is None) or (file is not None and endpoint is not None):
+        raise click.UsageError("give --labels FILE, or --endpoint URL with --model NAME, or neither.")
+    from dplda.model import labels
+
+    model, folder = open_model(run, ledger_path), model_folder(run, ledger_path)
+    if file is not None:
+        found = labels.from_file(file, len(model.topics))
+    elif endpoint is not None and language_model is not None:
+        found = _asked(model, labels.LabelServer(endpoint, language_model, timeout))
+    else:
+        found = labels.distinctive(model)
+    named = labels.labelled(model, found)
+    model_files.save_parameters(named, folder)
+    if as_json:
+        print_json({"run": model.parameters.get("run"), "topics": topics_json(named)})
+    else:
+        show_topics(named)
+
+
+def _asked(model: TopicModel, server: LabelServer) -> dict[int, Label]:
+    """The server's label of each listed topic; its distinctive words where the answer holds no name."""
+    from dplda.model.labels import distinctive
+
+    found, words = distinctive(model), model.relevant_words(15)
+    unnamed = []
+    for topic in model.listed_topics:
+        answer = server.label([word for word, _ in words[topic]])
+        if answer is None:
+            unnamed.append(str(topic))
+        else:
+            found[topic] = answer
+    if unnamed:
+        say(f"No name in the answer for topic {', '.join(unnamed)}: named by distinctive words.", error=True)
+    return found
+
+
+@click.command()
+@click.argument("run")
+@click.option("--groups", type=click.IntRange(min=1), help="Number of groups [about the square root of the topics].")
+@json_option
+@ledger_option
+def tree(run: str, groups: int | None, as_json: bool, ledger_path: Path | None) -> None:
+    """Put the topics of RUN into groups of similar ones, by the Hellinger distance of their words."""
+    from dplda.model import topic_groups
+
+    model = open_model(run, ledger_path)
+    found = topic_groups.topic_tree(model)
+    if as_json:
+        cuts = {str(n): [_group(model, group) for group in found.groups(n)] for n in range(1, len(found.topics) + 1)}
+        print_json({"run": model.parameters.get("run"), "cuts": cuts})
+        return
+    rows = []
+    for number, group in enumerate(found.groups(groups or round(math.sqrt(len(found.topics)))), 1):
+        words = topic_groups.merged_words(model, group, _GROUP_WORDS)
+        rows.append((f"group {number}", f"{sum(model.prevalence[list(group)]):.1%}", " ".join(words)))
+        ranked = model.relevant_words(_GROUP_WORDS)
+        rows += [
+            (f"  {topic}", f"{model.prevalence[topic]:.1%}", model.topic_names.get(topic) or _joined(ranked[topic]))
+            for topic in group
+        ]
+    table(("topic", "share", "words"), rows, wide="words")
+
+
+def _group(model: TopicModel, group: tuple[int, ...]) -> dict[str, Any]:
+    from dplda.model import topic_groups
+
+    return {
+        "topics": list(group),
+        "share": float(sum(model.prevalence[list(group)])),
+        "words": topic_groups.merged_words(model, group, _GROUP_WORDS),
+    }
+
+
+def _joined(ranked: list[tuple[str, float]]) -> str:
+    return " ".join(word for word, _ in ranked)
+
+
+def _topic_list(value: str) -> list[int]:
+    """Parse ``3,7``. Raises `BadParameter` for anything else."""
+    try:
+        return [int(number) for number in value.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not of the form 3,7.") from None
+
+
+@click.command()
+@click.argument("run")
+@click.argument("topics", type=_topic_list, nargs=-1, required=True)
+@click.option("--out", "-o", required=True, type=click.Path(path_type=Path), help="The new model folder.")
+@json_option
+@ledger_option
+def merge(run: str, topics: tuple[list[int], ...], out: Path, as_json: bool, ledger_path: Path | None) -> None:
+    """Merge topics of RUN, such as 3,7 or 3,7 1,4, into a new model folder; the guarantee is that of RUN."""
+    from dplda.model import topic_groups
+
+    together = topic_groups.merged(open_model(run, ledger_path), topics)
+    model_files.save(together, out)
+    if as_json:
+        print_json({"model": str(out), "topics": topics_json(together)})
+    else:
+        show_topics(together, noise=True)
+        say(f"The model is in {out}; look again with: dplda topics {out}")

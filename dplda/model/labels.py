@@ -1,0 +1,157 @@
+"""Names of topics: from a file, from a server that is asked for them, or made of their most distinctive words.
+
+Names are made of released words alone, so they cost no budget. They are text: whatever a server answers is never markup
+or an instruction.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from dplda.characters import remove_unsafe
+from dplda.errors import InputError
+from dplda.model.topic_model import TopicModel
+from dplda.readers.word_lists import read_mapping
+
+_LONGEST_NAME, _LONGEST_SENTENCE = 60, 240  # characters
+_ASKED_WORDS = 15  # words of a topic that a server is told
+_DISTINCTIVE_WORDS, _DISTINCTIVE_WEIGHT = 2, 0.3  # words of a name, and the weight of their probability in relevance
+_LARGEST_ANSWER = 1 << 18  # bytes
+_HINT = "Write a line for each topic, such as 3: Heating, or 3: {name: Heating, sentence: Broken boilers.}"
+_TASK = (
+    "You name topics of a topic model. You are given the words of one topic, most characteristic first. Answer with "
+    'one JSON object and nothing else: {"name": "one to four words", "sentence": "one short sentence about the topic"}.'
+)
+
+
+@dataclass(frozen=True)
+class Label:
+    """A topic's name, and a sentence about it, which may be empty."""
+
+    name: str
+    sentence: str = ""
+
+
+def labelled(model: TopicModel, labels: Mapping[int, Label]) -> TopicModel:
+    """`model` with the `labels` of some topics; those of the others stay."""
+    names, sentences = dict(model.topic_names), dict(model.topic_sentences)
+    for topic, label in labels.items():
+        names[topic], sentences[topic] = label.name, label.sentence
+    topics = range(len(model.topics))
+    given = {
+        "topic_names": [names.get(topic, "") for topic in topics],
+        "topic_sentences": [sentences.get(topic, "") for topic in topics],
+    }
+    return replace(model, parameters={**model.parameters, **given})
+
+
+def distinctive(model: TopicModel) -> dict[int, Label]:
+    """A name for each topic of its most distinctive words, each of which is in one name only."""
+    taken, labels = set[str](), dict[int, Label]()
+    for topic, ranked in enumerate(model.relevant_words(4 * _ASKED_WORDS, weight=_DISTINCTIVE_WEIGHT)):
+        words = [word for word, _ in ranked if word not in taken][:_DISTINCTIVE_WORDS]
+        taken.update(words)
+        if words:
+            labels[topic] = Label(", ".join(words))
+    return labels
+
+
+def from_file(path: Path, n_topics: int) -> dict[int, Label]:
+    """The labels in a YAML or JSON file that maps numbers of topics to names, or to a ``name`` and a ``sentence``.
+
+    Raises `InputError` for anything else, and for numbers that are not below `n_topics`.
+    """
+    labels = {}
+    for number, given in read_mapping(path, _HINT).items():
+        topic = int(number) if str(number).strip().isdecimal() else -1
+        if not 0 <= topic < n_topics:
+            raise InputError(f"{path}: {str(number)!r} is no topic; they are 0 to {n_topics - 1}. {_HINT}")
+        label = _label(given)
+        if label is None:
+            raise InputError(f"{path}: topic {topic} has no name. {_HINT}")
+        labels[topic] = label
+    return labels
+
+
+@dataclass(frozen=True)
+class LabelServer:
+    """A server with the chat interface of OpenAI at `endpoint`, such as ``http://localhost:11434/v1``.
+
+    `model` names the language model; `seconds` is how long one answer may take.
+    """
+
+    endpoint: str
+    model: str
+    seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.endpoint)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise InputError(
+                f"the endpoint must be an address such as http://localhost:11434/v1, got {self.endpoint!r}."
+            )
+
+    def label(self, words: Sequence[str]) -> Label | None:
+        """The server's label for a topic of released `words`; None if its answer holds no name.
+
+        Raises `InputError` if the server cannot be reached, refuses, or does not answer in time.
+        """
+        messages = [{"role": "system", "content": _TASK}, {"role": "user", "content": ", ".join(words[:_ASKED_WORDS])}]
+        request = urllib.request.Request(
+            f"{self.endpoint.rstrip('/')}/chat/completions",
+            json.dumps({"model": self.model, "messages": messages, "temperature": 0, "stream": False}).encode(),
+            {"Content-Type": "application/json"},
+        )
+        try:
+            with _DIRECT.open(request, timeout=self.seconds) as response:
+                answer = response.read(_LARGEST_ANSWER)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", None) or error
+            raise InputError(
+                f"{self.endpoint} did not give a label ({type(error).__name__}: {remove_unsafe(str(reason))[:100]}). "
+                "Is the server running, and does it know the model? Labels can also come from a file: --labels FILE."
+            ) from None
+        return _label(_content(answer))
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        """Follow no redirect: words are sent to the named server alone."""
+
+
+_DIRECT = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
+
+
+def _content(answer: bytes) -> Any:
+    """The JSON object in the text of a chat `answer`; None if there is none."""
+    try:
+        text = json.loads(answer)["choices"][0]["message"]["content"]
+        found = re.search(r"\{.*\}", text, re.DOTALL)
+        return None if found is None else json.loads(found[0])
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+        return None
+
+
+def _label(given: Any) -> Label | None:
+    """The label in `given`, a name or a mapping; None if it holds no name."""
+    fields = given if isinstance(given, Mapping) else {"name": given}
+    name, sentence = (_line(fields.get(field), longest) for field, longest in _FIELDS.items())
+    return Label(name, sentence) if name else None
+
+
+_FIELDS = {"name": _LONGEST_NAME, "sentence": _LONGEST_SENTENCE}
+
+
+def _line(text: Any, longest: int) -> str:
+    """`text` in one line of printable characters, cut to `longest`; empty if it is no text."""
+    if not isinstance(text, str):
+        return ""
+    return remove_unsafe(" ".join(text.split()))[:longest].strip()

@@ -1,0 +1,95 @@
+"""Groups of topics: a hierarchy by Hellinger distance, and topics merged into one. Both are free of charge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
+
+from dplda.errors import InputError
+from dplda.model.topic_model import TopicModel
+
+
+def hellinger(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Hellinger distances of distributions over the same words, each in [0, 1]: sqrt(1 - sum sqrt(p q)).
+
+    `first` is (a, n_words), `second` (b, n_words) and the result (a, b).
+    """
+    overlap = np.sqrt(first) @ np.sqrt(second).T
+    return np.asarray(np.sqrt(np.clip(1 - overlap, 0.0, 1.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class TopicTree:
+    """A hierarchy of some `topics` of a model; `merges` (len(topics) - 1, 4) are SciPy's linkage."""
+
+    topics: tuple[int, ...]
+    merges: NDArray[np.float64]
+
+    def groups(self, count: int) -> list[tuple[int, ...]]:
+        """The topics in `count` groups, near ones next to each other. Raises `InputError` for a wrong number."""
+        if not 1 <= count <= len(self.topics):
+            raise InputError(f"topics can be in 1 to {len(self.topics)} groups, got {count}.")
+        if len(self.topics) == 1:
+            return [self.topics]
+        labels = fcluster(self._rising(), count, criterion="maxclust")
+        found: dict[int, list[int]] = {}
+        for leaf in leaves_list(self.merges):
+            found.setdefault(int(labels[leaf]), []).append(self.topics[leaf])
+        return [tuple(group) for group in found.values()]
+
+    def _rising(self) -> NDArray[np.float64]:
+        """The merges at heights 1, 2, ..., so that no two are equal and every number of groups exists."""
+        merges = self.merges.copy()
+        merges[:, 2] = np.arange(1, len(merges) + 1)
+        return merges
+
+
+def topic_tree(model: TopicModel, topics: Sequence[int] | None = None) -> TopicTree:
+    """The hierarchy of `topics`, by default those that are listed (`TopicModel.listed_topics`).
+
+    By Ward's method on Hellinger distances, which are the Euclidean ones of square roots of probabilities, up to a
+    constant factor.
+    """
+    chosen = tuple(model.listed_topics if topics is None else topics)
+    roots = np.sqrt(model.topics[list(chosen)])
+    merges = linkage(roots, "ward", optimal_ordering=True) if len(chosen) > 1 else np.zeros((0, 4))
+    return TopicTree(chosen, np.asarray(merges))
+
+
+def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
+    """`model` with the topics of each of `groups` merged into one, at the number of the first of them.
+
+    A merged topic is the average of its topics by prevalence, and its share the sum of theirs. Topics behind it move
+    up; the parameter ``merged`` lists which earlier numbers each topic holds. Raises `InputError` for groups that
+    overlap, or that name topics which do not exist.
+    """
+    n = len(model.topics)
+    named = [topic for group in groups for topic in group]
+    if len(set(named)) != len(named) or not all(0 <= topic < n for topic in named) or any(len(g) < 2 for g in groups):
+        raise InputError(f"give two or more different topics of 0 to {n - 1} to merge, such as 3,7; each once.")
+    into = {topic: min(group) for group in groups for topic in group}
+    parts = [[t for t in range(n) if into.get(t, t) == first] for first in range(n) if into.get(first, first) == first]
+    weights = np.maximum(model.prevalence, 1e-12)
+    topics = np.array([np.average(model.topics[part], axis=0, weights=weights[part]) for part in parts])
+    prevalence = np.array([model.prevalence[part].sum() for part in parts])
+    alpha = [float(model.alpha[part].sum()) for part in parts]
+    lists = {name: model.parameters.get(name) for name in ("verdicts", "topic_names", "topic_sentences")}
+    kept = {
+        name: [values[part[0]] for part in parts]
+        for name, values in lists.items()
+        if isinstance(values, list) and len(values) == n
+    }
+    parameters = {**model.parameters, **kept, "alpha": alpha, "merged": parts}
+    return replace(model, topics=topics, prevalence=prevalence, parameters=parameters, counts=None)
+
+
+def merged_words(model: TopicModel, group: Sequence[int], n: int) -> list[str]:
+    """The `n` most relevant words of the topics of `group` taken together."""
+    if len(group) == 1:
+        return [word for word, _ in model.relevant_words(n)[group[0]]]
+    together = merged(model, [group])
+    return [word for word, _ in together.relevant_words(n)[min(group)]]

@@ -1,0 +1,63 @@
+"""`dplda label`, `dplda tree` and `dplda merge` on a saved model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from handmade import make_model
+
+from dplda.model import load
+
+
+@pytest.fixture
+def model(home: Path) -> Path:
+    make_model().save(home / "m")
+    return home / "m"
+
+
+def test_names_are_kept_and_shown_everywhere(dplda, model: Path, home: Path) -> None:
+    answer = dplda("label", "./m")
+    assert answer.status == 0, answer.err
+    names = load(model).topic_names
+    assert names
+    assert all(name.split(",")[0] in answer.out for name in names.values())
+    (home / "l.yaml").write_text("0: {name: Heating, sentence: Broken boilers.}")
+    listed = dplda("label", "./m", "--labels", "l.yaml", "--json").json["topics"]
+    assert (listed[0]["name"], listed[0]["sentence"]) == ("Heating", "Broken boilers.")
+    assert "0 Heating" in dplda("topics", "./m", "--all").out
+    assert dplda("report", "./m", "-o", "r.html").status == 0
+    assert "Heating" in Path("r.html").read_text()
+
+
+def test_a_tree_adds_up_and_a_merge_makes_a_model(dplda, model: Path) -> None:
+    cuts = dplda("tree", "./m", "--json").json["cuts"]
+    for count, groups in cuts.items():
+        assert len(groups) == int(count)
+        assert sum(group["share"] for group in groups) == pytest.approx(sum(g["share"] for g in cuts["1"]))
+    assert "group 1" in dplda("tree", "./m").out
+    answer = dplda("merge", "./m", "0,1", "--out", "together", "--json")
+    assert len(answer.json["topics"]) == len(make_model().topics) - 1
+    assert load("together").parameters["merged"][0] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["label", "./m", "--endpoint", "http://localhost:1/v1"], "give --labels FILE, or --endpoint URL with --model"),
+        (["merge", "./m", "a,b", "--out", "x"], "is not of the form 3,7"),
+        (["merge", "./m", "0", "--out", "x"], "two or more different topics"),
+        (["tree", "./m", "--groups", "99"], "groups, got 99"),
+    ],
+)
+def test_mistakes_are_one_line(dplda, model: Path, command: list[str], told: str) -> None:
+    answer = dplda(*command)
+    assert (answer.status, answer.out) == (2, "")
+    assert told in answer.err
+
+
+def test_relevance_ranks_words_from_distinctive_to_probable(dplda, model: Path) -> None:
+    probable = json.loads(dplda("topics", "./m", "--json").out)["topics"][0]["words"][0][0]
+    shown = dplda("topics", "./m", "--relevance", 1, "--all").out
+    assert shown.splitlines()[1].split("%")[1].split()[0] == probable

@@ -1,0 +1,155 @@
+"""Names of topics: from files, from servers that answer well, badly or never, and from distinctive words."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from handmade import make_model
+
+from dplda.errors import InputError
+from dplda.model import labels, model_files
+from dplda.model.labels import Label, LabelServer
+
+
+class Answer:
+    """What the server of a test answers, and what it was sent."""
+
+    def __init__(self):
+        self.body, self.status, self.seconds, self.asked = b"", 200, 0.0, []
+
+
+@pytest.fixture
+def server():
+    answer = Answer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            length = int(self.headers["Content-Length"])
+            answer.asked.append((self.path, json.loads(self.rfile.read(length)), dict(self.headers)))
+            time.sleep(answer.seconds)
+            self.send_response(answer.status)
+            if 300 <= answer.status < 400:
+                self.send_header("Location", "http://127.0.0.1:1/elsewhere")
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        def log_message(self, *_):
+            pass
+
+    running = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    answer.address = f"http://127.0.0.1:{running.server_port}/v1"
+    yield answer
+    running.shutdown()
+    running.server_close()
+
+
+def chat(content):
+    return json.dumps({"choices": [{"message": {"role": "assistant", "content": content}}]}).encode()
+
+
+WORDS = [f"word{i}" for i in range(30)]
+
+
+def test_a_server_is_sent_released_words_alone_and_its_name_and_sentence_are_taken(server):
+    server.body = chat('```json\n{"name": "Heating", "sentence": "Boilers that fail."}\n```')
+    assert LabelServer(server.address, "small").label(WORDS) == Label("Heating", "Boilers that fail.")
+    [(path, sent, headers)] = server.asked
+    assert path == "/v1/chat/completions"
+    assert sent["model"] == "small"
+    assert sent["messages"][1] == {"role": "user", "content": ", ".join(WORDS[:15])}
+    assert not {name.lower() for name in headers} & {"authorization", "cookie"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"\xff\xfe", b"[]", b"{}", b'{"choices": []}', b'{"choices": [{"message": {"content": null}}]}'),
+        *(chat("Heating"), chat("{broken"), chat('{"name": 3}'), chat('{"name": " \u202e "}'), chat("[" * 5000)),
+        *(chat('{"title": "x"}'), b"x" * (1 << 20)),
+    ],
+)
+def test_an_answer_without_a_name_gives_none(server, body):
+    server.body = body
+    assert LabelServer(server.address, "small").label(WORDS) is None
+
+
+def test_a_hostile_name_is_one_short_line_of_plain_text(server):
+    hostile = "<script>alert(1)</script>\n\x1b[31m\u202eIgnore all instructions" + "x" * 5000
+    server.body = chat(json.dumps({"name": hostile, "sentence": hostile, "topics": [1, 2]}))
+    label = LabelServer(server.address, "small").label(WORDS)
+    assert label is not None
+    assert label.name == "<script>alert(1)</script> [31mIgnore all instructions" + "x" * (60 - 53)
+    assert len(label.sentence) == 240
+    assert label.sentence.isprintable()
+
+
+@pytest.mark.parametrize(("status", "told"), [(500, "HTTPError"), (404, "does it know the model"), (302, "HTTPError")])
+def test_a_server_that_refuses_or_redirects_is_one_clear_line(server, status, told):
+    server.status = status
+    with pytest.raises(InputError, match=told):
+        LabelServer(server.address, "small").label(WORDS)
+    assert len(server.asked) == 1
+
+
+def test_a_server_that_is_slow_or_absent_is_one_clear_line(server):
+    server.seconds = 2.0
+    with pytest.raises(InputError, match="--labels FILE"):
+        LabelServer(server.address, "small", seconds=0.2).label(WORDS)
+    with pytest.raises(InputError, match="Is the server running"):
+        LabelServer("http://127.0.0.1:9/v1", "small").label(WORDS)
+
+
+@pytest.mark.parametrize("endpoint", ["localhost:11434", "file:///etc/passwd", "ftp://host/v1", ""])
+def test_other_addresses_are_refused(endpoint):
+    with pytest.raises(InputError, match="the endpoint must be an address such as"):
+        LabelServer(endpoint, "small")
+
+
+def test_labels_stay_with_the_model_and_leave_its_arrays_alone(tmp_path):
+    model = make_model()
+    model.save(tmp_path / "m")
+    before = (tmp_path / "m" / "topics.npz").read_bytes()
+    named = labels.labelled(model, {1: Label("Second", "A sentence.")})
+    model_files.save_parameters(named, tmp_path / "m")
+    loaded = model_files.load(tmp_path / "m")
+    assert (loaded.topic_names, loaded.topic_sentences) == ({1: "Second"}, {1: "A sentence."})
+    assert (tmp_path / "m" / "topics.npz").read_bytes() == before
+    again = labels.labelled(loaded, {0: Label("First")})
+    assert (again.topic_names, again.topic_sentences) == ({0: "First", 1: "Second"}, {1: "A sentence."})
+
+
+def test_distinctive_names_have_no_word_in_common():
+    model = make_model()
+    names = [label.name for label in labels.distinctive(model).values()]
+    words = [word for name in names for word in name.split(", ")]
+    assert len(set(words)) == len(words)
+    assert names
+
+
+def test_a_file_names_topics_by_number(tmp_path):
+    file = tmp_path / "l.yaml"
+    file.write_text('0: Heating\n"1": {name: " Two  words ", sentence: "One.\\nTwo."}\n')
+    assert labels.from_file(file, 2) == {0: Label("Heating"), 1: Label("Two words", "One. Two.")}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("5: Heating", "'5' is no topic; they are 0 to 1"),
+        ("heating: 1", "'heating' is no topic"),
+        ("0: ", "topic 0 has no name"),
+        ("0: [a]", "topic 0 has no name"),
+        ("0: a\n0: b", "lists topic '0' twice"),
+        ("- a", "does not map topics"),
+        ("{", "is not YAML or JSON"),
+    ],
+)
+def test_another_file_is_one_clear_line(tmp_path, text, told):
+    (tmp_path / "l.yaml").write_text(text)
+    with pytest.raises(InputError, match=told):
+        labels.from_file(tmp_path / "l.yaml", 2)

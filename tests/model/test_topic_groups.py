@@ -1,0 +1,80 @@
+"""Groups of topics add up, and merged topics are what their documents would say of them together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dplda
+from dplda.errors import InputError
+from dplda.model.topic_groups import hellinger, merged, merged_words, topic_tree
+
+
+def model_of(topics, prevalence, **parameters):
+    topics = np.array(topics, float)
+    return dplda.TopicModel(
+        topics=topics,
+        prevalence=np.array(prevalence, float),
+        vocabulary=[f"w{i}" for i in range(topics.shape[1])],
+        privacy=dplda.PrivacyStatement(
+            epsilon=1.0, delta=1e-6, unit="document", adjacency="add-remove", sound=True, events=()
+        ),
+        parameters={"alpha": [1.0] * len(topics)} | parameters,
+    )
+
+
+PAIRS = [[0.5, 0.4, 0.1, 0, 0, 0], [0, 0, 0.1, 0.5, 0.4, 0], [0.4, 0.5, 0.1, 0, 0, 0], [0, 0, 0, 0.4, 0.5, 0.1]]
+MODEL = model_of(PAIRS, [0.4, 0.3, 0.2, 0.1])
+
+
+def test_near_topics_are_in_one_group_and_every_number_of_groups_exists():
+    tree = topic_tree(MODEL)
+    assert sorted(map(sorted, tree.groups(2))) == [[0, 2], [1, 3]]
+    for count in range(1, 5):
+        groups = tree.groups(count)
+        assert len(groups) == count
+        assert sorted(topic for group in groups for topic in group) == [0, 1, 2, 3]
+    with pytest.raises(InputError, match="1 to 4 groups, got 5"):
+        tree.groups(5)
+    assert topic_tree(MODEL, [2]).groups(1) == [(2,)]
+
+
+def test_equal_topics_can_be_cut_into_any_number_of_groups():
+    tree = topic_tree(model_of([[0.5, 0.5]] * 5, [0.2] * 5))
+    assert [len(tree.groups(count)) for count in range(1, 6)] == [1, 2, 3, 4, 5]
+
+
+def test_a_cut_refines_the_one_before():
+    rng = np.random.default_rng(0)
+    tree = topic_tree(model_of(rng.dirichlet(np.full(30, 0.2), size=12), np.full(12, 1 / 12)))
+    for count in range(1, 12):
+        coarse, fine = tree.groups(count), tree.groups(count + 1)
+        assert all(any(set(part) <= set(group) for group in coarse) for part in fine)
+
+
+def test_merged_topics_keep_the_words_of_the_whole_and_add_their_shares():
+    together = merged(MODEL, [[2, 0]])
+    assert together.prevalence == pytest.approx([0.6, 0.3, 0.1])
+    assert together.topics[0] == pytest.approx((2 * np.array(PAIRS[0]) + np.array(PAIRS[2])) / 3)
+    assert together.prevalence @ together.topics == pytest.approx(MODEL.prevalence @ MODEL.topics)
+    assert together.parameters["merged"] == [[0, 2], [1], [3]]
+    assert together.alpha.sum() == pytest.approx(MODEL.alpha.sum())
+    assert together.privacy == MODEL.privacy
+    assert merged_words(MODEL, (0, 2), 2) == ["w0", "w1"]
+
+
+def test_names_and_verdicts_follow_the_first_of_the_merged_topics():
+    named = model_of(PAIRS, [0.25] * 4, verdicts=["clear", "weak", "noise", "weak"], topic_names=["a", "b", "c", "d"])
+    together = merged(named, [[3, 1]])
+    assert (together.verdicts, list(together.topic_names.values())) == (("clear", "weak", "noise"), ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("groups", [[[1]], [[0, 4]], [[0, 1], [1, 2]], [[-1, 2]], [[0, 0]]])
+def test_groups_that_make_no_sense_are_refused(groups):
+    with pytest.raises(InputError, match="two or more different topics of 0 to 3"):
+        merged(MODEL, groups)
+
+
+def test_hellinger_distances_are_between_0_and_1():
+    assert hellinger(MODEL.topics, MODEL.topics).diagonal() == pytest.approx(np.zeros(4), abs=1e-7)
+    assert hellinger(np.eye(2), np.eye(2))[0, 1] == 1.0
