@@ -19,7 +19,7 @@ _MOST_TOPICS = 500  # as many as a run may have
 
 @dataclass(frozen=True, eq=False)
 class PriorTopics:
-    """Known `topics` (n_topics, n_words) over `words`, each on the simplex; none is a function of private documents.
+    """Known `topics` (n_topics, n_words) over `words`, each on the simplex; all are public or released privately.
 
     `source` names where they come from: a public corpus, or the run that released them. `declared_public` is true if
     only the user's word makes them, or what they were chosen from, public. `guarantee` is that of the run that released

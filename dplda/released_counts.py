@@ -45,7 +45,7 @@ class CountSums:
         return CountSums(self.total[words], self.variance[words], self.weight)
 
     def keeping(self, earlier: CountSums, topics: NDArray[np.int64]) -> CountSums:
-        """These sums with those of the `earlier` ones for some `topics`, at the weight of these.
+        """These sums with some `topics` taken from `earlier`, rescaled to the weight of these.
 
         The variance is then the larger one of the two.
         """

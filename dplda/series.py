@@ -39,7 +39,7 @@ class Place:
     def topics(self, requested: int | Literal["auto"]) -> int | Literal["auto"]:
         """The number of topics of the run: if a series goes on, that of the batch before, which may have grown.
 
-        Raises `InputError` if more are `requested`.
+        Raises `InputError` if more are `requested`, other than the default number.
         """
         if self.series is None or self.prior is None or self.prior.counts is None:
             return requested

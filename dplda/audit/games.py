@@ -55,7 +55,7 @@ class Attacker:
     """A gate that forwards every query to `gate` and sums log likelihood ratios of the corpora of `more` and `less`.
 
     `less` and `more` answer for the two neighbouring corpora without noise. With Gaussian noise of the claimed scale,
-    `evidence` is the log likelihood ratio of all answers that count, regardless of their dependence: by the lemma of
+    `evidence` is the log likelihood ratio of all answers that count, also for adaptive queries: by the lemma of
     Neyman and Pearson no test of these answers has more power. These answers do not count: clipping norms, the noisy
     masses of sums (`Release.mass`), and the tests of configurations 3 and 4, except the lower bound on the number of
     units.

@@ -66,7 +66,7 @@ class Grant:
 
 
 def least_capacity(grants: Sequence[Grant]) -> Cost:
-    """What all of the `grants` allow: the least of each sum."""
+    """The least mu^2 and the least delta that the `grants` allow."""
     capacities = [grant.capacity for grant in grants]
     return Cost(min(c.mu_squared for c in capacities), min(c.delta for c in capacities))
 
@@ -76,8 +76,8 @@ class Guarantee:
     """The guarantee for all outputs on a dataset together (docs/privacy.md, rule 17).
 
     If `basis` is `LISTED`, `delta` is the sum of the deltas of all levels up to the one reached. With `AFTER_LOOKING`
-    or `NO_LIMIT` no guarantee fixed beforehand holds, and `epsilon` is the largest of the grant in force before the
-    first output, its listed levels, and all later grants. `allows_more` says that the grant in force, made after
+    no guarantee fixed beforehand holds, and `epsilon` is the largest of the grant in force before the first output, its
+    listed levels, and all later grants; with `NO_LIMIT`, no number holds. `allows_more` says that the grant in force, made after
     outputs had been seen, exceeds all levels listed before them. `listed` are the rising epsilons of the grant in force
     before the dataset's first output and of the levels listed with it, each at `level_delta`.
     """

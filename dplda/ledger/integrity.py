@@ -43,7 +43,7 @@ class Chain:
     """Authentication codes (HMAC) under a ledger's key of 32 bytes."""
 
     def __init__(self, key: bytes) -> None:
-        # Fingerprints use the same key; a derived key ensures that the two never sign the same text.
+        # Fingerprints use the same key; with a derived key, none can pass for a code of the journal.
         self._key = hmac.digest(key, b"dplda ledger chain", hashlib.sha256)
 
     def _code(self, *parts: str) -> str:

@@ -75,9 +75,9 @@ class RunRecord:
 
     @property
     def parallel_batch(self) -> str | None:
-        """The batch, if each unit is in one batch of the series: a document is, but a person may be in several.
+        """The batch, if each unit is in one batch only: documents as units, and add-remove adjacency; else None.
 
-        A replaced document may be in two, the one that it leaves and the one that it enters.
+        Under replacement, the old and the new document may be in different batches.
         """
         return self.batch if self.unit == DOCUMENT and self.adjacency == ADJACENCIES[0] else None
 
@@ -160,11 +160,11 @@ class DatasetRecord:
     `grant` is the grant in force. `guaranteed` covers the runs of all linked datasets. `guaranteed_alone` covers the
     dataset's own runs; only this one may be shared. `unit` and `adjacency` are None until a run fixes them. Of the
     counted runs, `unfinished` have not ended, and `ungrouped` precede schema 4 and did not record their grouping.
-    `run_cost` is what the plan of the dataset's latest charged run costs (None without one), and `capacity` what all
-    linked datasets' grants in force allow together, which is the least of each sum. `batches` are those of a series,
+    `run_cost` is what the plan of the dataset's latest charged run costs (None without one), and `capacity` the
+    least mu^2 and the least delta that a linked dataset's grant in force allows. `batches` are those of a series,
     and `shared_batches` those that share documents with another one. If each unit is in one batch (`parallel`), `spent`
-    is what the batch that spent most has spent. `counted` is what counts against the next run, which is on a new batch
-    of a series.
+    is what the batch that spent most has spent. `counted` is what counts against the next run (of a series: on the
+    batch that was asked about, or a new one).
     """
 
     name: str

@@ -134,7 +134,7 @@ class LedgerState:
 
 
 def total(runs: Sequence[RunRecord]) -> Cost:
-    """The most that one unit pays for `runs`: their summed cost, where of the batches of a series the dearest counts.
+    """The most that one unit pays for `runs`: their summed cost; of a series' batches, the maximum of each sum.
 
     A unit is in one batch of a series, so that the batches are charged in parallel (docs/privacy.md, T11).
     """
@@ -165,7 +165,8 @@ def admit(
     """Raise `BudgetRefused` unless `run` fits the filters of its dataset and of all datasets linked to it.
 
     `run` may stand for several `runs`, with the events of all of them. `regrouped` are the codes of groupings in which
-    its documents are grouped into units differently, and `repeated` the fingerprints of corpora that hold most of them.
+    its documents are grouped into units differently, and `repeated` the fingerprints of corpora that share most
+    documents of the smaller one.
     """
     others = [other for other in state.runs if other.id != run.id]
     linked = replace(state, runs=[*others, run]).linked(run.dataset)

@@ -55,7 +55,7 @@ def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
 
 
 def repeated(session: Session, fingerprint: Fingerprint) -> set[str]:
-    """The codes of corpora that have most documents in common with that of `fingerprint`, its own among them."""
+    """The codes of corpora that share with that of `fingerprint` most documents of the smaller one; also its own."""
     others = _other_sketches(session, fingerprint)
     return {fingerprint.code, *(code for code, sketch in others if sketch.repeats(fingerprint.sketch))}
 

@@ -110,7 +110,7 @@ class CellRow(Base):
 
 
 class SketchRow(Base):
-    """The sketch of the documents of a fingerprint; runs before version 3 have none.
+    """The smallest hashes of a fingerprint's documents (a sketch); runs before version 3 have none.
 
     Sketches of version 3 also contain documents of one and two words; the next run on the documents replaces them.
     """

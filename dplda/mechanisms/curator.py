@@ -68,8 +68,9 @@ class Curator:
 
         Releases these words and their frequencies only.
 
-        Charges the events ``vocabulary`` (weighted Gaussian with threshold) and ``vote total`` (the sum of vote
-        weights, which normalises votes to document frequencies). Words are ordered by noisy value, then by word.
+        Charges the events ``vocabulary`` (weighted Gaussian with threshold) and ``vote total`` (the votes of a word
+        that all documents hold, by which votes are divided to give document frequencies). Words are ordered by noisy
+        value, then by word.
         """
         event = self._charge(Stage.VOCABULARY, GAUSSIAN_THRESHOLD)
         total_event = self._charge(Stage.VOTE_TOTAL)
@@ -166,7 +167,7 @@ class Curator:
     def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
         """Noisy columns (r . x_i) x_i, (n_words, topics), from the exact moments of all eligible units (T6).
 
-        The x_i are those of `SpectralTopics`. For population moments the columns are w_i (r . mu_i) mu_i.
+        The x_i are those of `SpectralTopics`; for M = sum w_i mu_i mu_i', the columns are w_i (r . mu_i) mu_i.
 
         The public h (n_words,), in [0, 1], contracts the third moment. The public r (n_words,), scaled to norm 1, makes
         a column independent of the sign of x_i. 2 <= topics < n_words. Charges the events ``size lower bound``,

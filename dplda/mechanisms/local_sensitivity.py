@@ -1,8 +1,8 @@
 """Local sensitivity: bounds on the change of a decomposition or of topics by one unit (docs/privacy.md, T4 to T6).
 
 Every argument that depends on the data is a one-sided bound from a private test; the results are monotone in each. M,
-B, H, R and the topics' columns (r . x_i) x_i are those of `propose_test_release.SpectralTopics`, and L_H is the bound
-of T6 on the change of H by one unit, in Frobenius norm.
+B, H, R and the topics' columns (r . x_i) x_i are those of `propose_test_release.SpectralTopics`, T and v_i those of its
+`PerturbedEigenvectors`, and L_H is T6's bound on the change of H by one unit, in Frobenius norm.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PtrResult:
 
 
 def decomposition_sensitivity(gap: float, norm: float, change: float) -> float:
-    """LS of T5: the largest change of the columns T(v_i, v_i, .), in Frobenius norm, if T changes by at most `change`.
+    """T5's bound on the change of the columns T(v_i, v_i, .), in Frobenius norm, if T changes by at most `change`.
 
     `gap` is at most the least eigenvalue gap of T(., ., theta), `norm` at least the operator norm of the (k, k^2)
     unfolding of T. Infinite unless `gap` exceeds `KAPPA` times `change`.
@@ -105,7 +105,7 @@ class TopicStability:
         return ROOT2 * (2 * norm / root * turned * self.change2 + self.change3 / self._least)
 
     def sensitivity(self, gap: float) -> float:
-        """LS of T6: the largest change of the topics (r . x_i) x_i, in Frobenius norm.
+        """T6's bound on the change of the topics (r . x_i) x_i, in Frobenius norm.
 
         `gap` is at most the least eigenvalue gap of H. Infinite unless it exceeds `gap_change`.
         """

@@ -102,7 +102,7 @@ class SimulatedNoise:
 
 
 def lattice_scale(multiplier: float, sensitivity: float, weight: int = 1) -> float:
-    """The noise scale multiplier * sensitivity / sqrt(weight), increased by 1 + 1e-7, as a multiple of 1/64.
+    """The noise scale multiplier * sensitivity / sqrt(weight), times 1 + 1e-7, rounded up to a multiple of 1/64.
 
     `sensitivity` is in lattice units, and `weight` is the weight of the column that gets the noise (docs/privacy.md,
     rule 11). The factor covers the difference between discrete and continuous Gaussian noise: by T8, a scale of 10^5,

@@ -30,7 +30,7 @@ from dplda.statistics.coordinates import pack, unpack
 
 _SINGULAR = 1e-12  # eigenvalues of M up to this count as 0; no test passes for one so small
 _SOLVER = 1e-12  # bound on the backward error of eigen-solvers and the arithmetic around them, relative to the norm
-_MOST_UNITS = 1e8  # a whitened tensor is shrunk if its norm exceeds that of this many units in one direction
+_MOST_UNITS = 1e8  # a whitened tensor's norm is cut to this many times its largest change by one unit
 _LARGEST2, _LARGEST3 = 2.0, 6.0  # upper bounds of the Frobenius norms of M and of B for every corpus and alpha0
 
 
@@ -38,7 +38,7 @@ _LARGEST2, _LARGEST3 = 2.0, 6.0  # upper bounds of the Frobenius norms of M and 
 class PerturbedEigenvectors:
     """What configuration 3 computes before any noise: the exact `columns` T(v_i, v_i, .), (k, k).
 
-    v_i are the eigenvectors of T(., ., theta) by descending eigenvalue, `gap` is the least gap of their eigenvalues,
+    v_i are the eigenvectors of T(., ., theta / |theta|) by descending eigenvalue, `gap` is the least eigenvalue gap,
     and `norm` is the operator norm of the (k, k^2) unfolding of T.
     """
 
@@ -72,8 +72,8 @@ class SpectralTopics:
     """What configuration 4 computes before any noise: the exact `topics` (d, k), columns (r . x_i) x_i, |r| = 1.
 
     Let R = M^(-1/2) on the span of the k leading eigenvectors of M, and v_i the eigenvectors of H = R B R in that span.
-    Then x_i = M^(1/2) v_i. For LDA's population moments the columns are w_i (r . mu_i) mu_i (docs/privacy.md, section
-    3).
+    Then x_i = M^(1/2) v_i. For the population's M = sum w_i mu_i mu_i' with topics mu_i, the columns are
+    w_i (r . mu_i) mu_i (docs/privacy.md, section 3).
 
     `eigenvalues` are the 1st, k-th and (k + 1)-th of M; `norm` is the operator norm of B; `gap` is the least eigenvalue
     gap of H. Without k positive eigenvalues, gap and topics are 0.

@@ -13,8 +13,8 @@ T        noisy E3(W, W, W) with LDA's correction
 topics   eigenpairs of T by the robust tensor power method, unwhitened
 counts   noisy variational rounds that start at these topics; they give the final topics and their prevalence
 
-Words are scaled by 1 / sqrt(frequency) up to the refinement, which has a scaling of its own. The paper has neither the
-subspace nor the refinement.
+Words are scaled by 1 / sqrt(frequency) before the refinement, which has a scaling of its own. DeCarolis et al. 2020
+have neither the subspace nor the refinement.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ from dplda.statistics.coordinates import unpack, unpack_matrix
 
 POWER_ROUNDS = 3
 REFINE_ROUNDS = 4
-# Without noise, rounds cost nothing but time, and few documents need many. Counts are then smoothed, and not averaged.
+# Without noise, rounds cost only time, and a small corpus needs many. Counts are then smoothed, and not averaged.
 EXACT_ROUNDS, _EXACT_SMOOTHING = 50, 0.1
-_FEW_DOCUMENTS = 40  # for each pair of topics
+_FEW_DOCUMENTS = 40  # times the squared number of topics
 OVERSAMPLING = 5  # number of columns in the power rounds beyond the number of topics
 MEAN_QUANTILE, REFINE_QUANTILE = 0.5, 0.3  # quantiles of unit norms: the clipping norms of m and the refinement
 BACKGROUND = 0.005  # weight of the corpus's word frequencies in the topics that the refinement starts from
@@ -86,8 +86,8 @@ def shares(
 ) -> tuple[Share, ...]:
     """The stages of a run with their parts of its mu^2; at most `refine_rounds` rounds of the refinement.
 
-    With a prior, the spectral stages have the common name of what takes their place if the prior explains the documents
-    (`prior_start`).
+    With a prior, all spectral stages are named ``start``, because `prior_start` spends their events if the prior
+    explains the documents.
 
     The noise of the spectral stages grows with the number of topics and that of the refinement does not, so the
     spectral stages get less for fewer than 20 topics.
@@ -160,7 +160,7 @@ def learn(
 def learn_from_prior(
     gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
 ) -> Learned:
-    """Run the events of `learn` as a choice among the prior topics over `words`, which explain the documents."""
+    """Choose among the prior topics, which explain the documents, over `words`, with the events of `learn`."""
     stages = (Stage.START,) * (POWER_ROUNDS + 2) + (Stage.REFINE,) * REFINE_ROUNDS
     return prior_start.choose_topics(gate, documents, words.words, settings, stages)
 

@@ -34,8 +34,8 @@ from dplda.released_counts import CountSums, ReleasedCounts
 
 ROUNDS, MEMORY = 4, 0.7  # rounds of a batch, and the weight of a round relative to the next one
 _FREQUENCY_MEMORY = 0.9  # factor on the precision of the frequencies of earlier batches
-_KNOWN_WORDS = 2.0  # factor on the number of documents when words are limited: their noise is averaged over batches
-# A new topic needs this many words whose unexplained rise exceeds its standard deviation so many times.
+_KNOWN_WORDS = 2.0  # factor on the documents in the limit on the number of words: noise is averaged over batches
+# A new topic needs 5 words whose unexplained rise exceeds 5 standard deviations, and takes all above 2.
 _NEW_WORDS, _DEVIATIONS, _SOME_DEVIATIONS = 5, 5.0, 2.0
 _DRIFT = 0.25  # standard deviation of a word's frequency from batch to batch, relative to it, if nothing happens
 # A topic has faded, and its words stay as they were, if its share is below so many standard deviations of the noise, or

@@ -1,6 +1,6 @@
 """Topics from a prior: whether it explains the documents, and which of its topics they hold.
 
-gain     noisy sum of the documents' log-likelihood gains of the prior topics over their own word frequencies
+gain     noisy sum of the documents' log-likelihood gains of the prior topics over the corpus's word frequencies
 start,   noisy sums of the documents' proportions of all prior topics; the topics that they hold most are chosen
 refine
 

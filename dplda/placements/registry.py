@@ -1,4 +1,4 @@
-"""The registry of noise placements: for each name and calibration, the budget shares and the algorithm."""
+"""The registry of placements: shares and algorithm by name and calibration (sound, or noise as published)."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ _DOCUMENTS = Range(low=1, high=10**12, unit="documents", integer=True)
 _CUBIC = 1.66  # norm of symmetric Gaussian noise (k, k, k) over std * sqrt(k) (ground state of the 3-spin model)
 _DRAWN = 200  # approximate number of eigenvalues over all draws of the core's noise
 _FREQUENT = 100  # more than the number of typical words that are too frequent to be modelled
-# A run goes on if its words are in this many times as many documents as is typical, with the size at its upper limit.
+# A run goes on if a typical corpus with 1.5 times the size's upper limit (+2 deviations) would give enough words.
 _LENIENCY, _DEVIATIONS = 1.5, 2.0
 _STEPS = 16  # bisection steps, which give a precision of about a thousandth, far finer than a forecast
 
@@ -66,7 +66,7 @@ class StageForecast:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The expected result of a fit: the number of `words` modelled, topics `supported`, and the `stages`.
+    """The expected result of a fit: its number of `words`, eigenvalues above noise (`supported`), and `stages`.
 
     `eigenvalues` are those of the second moment without noise, descending. With too few words for the topics, a fit
     would stop after the vocabulary; then no topic is supported and no other stage is listed.

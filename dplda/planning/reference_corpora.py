@@ -19,7 +19,7 @@ _HELD = (0.62, 0.58, 0.51, 0.40, 0.25, 0.18, 0.137, 0.108, 0.076, 0.039, 0.016, 
 
 PICKED = 65.0  # distinct words of a document before a vocabulary is chosen; each gets a vote of 1 / sqrt(their number)
 VOTE = 0.095  # mean vote for a word by a document that contains it
-LENGTH = 0.7  # effective length of a document in the moments, 1 / mean(1 / length), over its distinct words
+LENGTH = 0.7  # effective document length in the moments, 1 / mean(1 / length), divided by its distinct words
 WORD_ENERGY = 0.8  # mean over the words of a document of (count times the share of it assigned to one topic)^2
 _DECAY = 0.5  # eigenvalue j of the scaled second moment, orthogonal to the mean direction, is proportional to j^-_DECAY
 TOP_WORD = 0.01  # probability of a word near the top of its topic

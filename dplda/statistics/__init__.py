@@ -9,10 +9,10 @@ row x of X or w of W, tensor powers y^3 and w^3, and P(R, y) of `coordinates.pai
     (iii') core                    (y y' - sum s^2 c x x') / (l (l - 1))
     (iv)   whitened third moment   (y^3 - P(R, y) + 2 Q) / (l (l - 1) (l - 2)),  y, R, Q: sums of c w, c w w', c w^3
     (iv')  (iv) along u            (y (y'u)^2 - 2 (y'u) R u - (u'R u) y + 2 Q(., u, u)) / (l (l - 1) (l - 2))
-    (v)    projected third moment  (iv) for rows w_i = s_i q_i, clipped by a bound on the whole tensor's norm
+    (v)    projected third moment  (iv) for w_i = s_i q_i, q_i the rows of Q, clipped by a norm bound for Q = I
     (vi)   expected counts         s_i c_i phi_iz from a fixed E-step
     (vii)  topic proportions       (gamma_z - alpha) / l from the same E-step
-    (viii) likelihood gain         sum c_i log(p_i / r_i) / l, clipped to 1/2, from the same E-step
+    (viii) likelihood gain         sum c_i log(p_i / r_i) / l within +-1/2; p fitted by that E-step, r given
 
 `statistic` defines what a statistic must state; `unit_sums` is the loop over units that all statistics share. A unit is
 clipped and rounded in `quantise` of numerics/lattice.py.

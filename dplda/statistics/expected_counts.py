@@ -21,7 +21,7 @@ from dplda.statistics.statistic import (
     equal_weights,
 )
 
-E_STEPS = 7  # largest number of steps: more make noisy topics alike; odd, so that the last step is not over-relaxed
+E_STEPS = 7  # largest number of steps: more make noisy topics alike; the last one is never over-relaxed
 TOLERANCE = 2e-3  # the E-step ends when a step changes gamma, summed over topics, by less than this share of the tokens
 LEAST = np.float32(1e-30)  # added to each word's probability, so that a word without topics causes no division by zero
 

@@ -131,9 +131,9 @@ class Statistic:
     `name` is ``module:ATTRIBUTE``, from which this object can be imported. The compiled function ``contribution(words,
     counts, first, last, length, scale, matrix, shape, room, out)`` writes the contribution of the document with the
     entries first..last-1 to `out`, in rows of `row(k, directions)` numbers, in the order of `layout`. k and
-    `directions` are those of the `Contribution`, and `stride` is the padded length of a row of its matrix. It writes
-    all of its rows, and reads only those parts of `room` and `out` that it wrote: they may still hold numbers of
-    another unit. `length` is the document's number of tokens, `scale` (n_words,) and `matrix` (flat, rows of `stride`)
+    `directions` are those of the `Contribution`, and `stride` is the padded length of a row of its matrix. The
+    function writes all rows, and reads only parts of `room` and `out` that it wrote: the rest may hold another unit's
+    numbers. `length` is the document's number of tokens, `scale` (n_words,) and `matrix` (flat, rows of `stride`)
     belong to the `Contribution`, and `shape` is (k, directions, stride, row, alpha). `room` is scratch space of
     `room(k, directions, longest)` numbers for documents of at most `longest` entries.
 
