@@ -38,7 +38,8 @@ def public_prior(
     """Prior topics from `corpus`, which you declare public: nothing in it is protected.
 
     It is fitted without noise, with a topic for every 25 documents, at most 80 topics. The topics are kept in `cache`,
-    so that the same text is fitted once. `vocabulary` limits the words; None takes the most frequent ones of the corpus.
+    so that the same text is fitted once. `vocabulary` limits the words; None takes the most frequent ones of the
+    corpus.
     """
     store = corpus.open(progress, key=_KEY)
     n_topics = min(MOST_TOPICS, store.n_documents // DOCUMENTS_PER_TOPIC)

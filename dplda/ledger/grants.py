@@ -77,9 +77,9 @@ class Guarantee:
 
     If `basis` is `LISTED`, `delta` is the sum of the deltas of all levels up to the one reached. With `AFTER_LOOKING`
     no guarantee fixed beforehand holds, and `epsilon` is the largest of the grant in force before the first output, its
-    listed levels, and all later grants; with `NO_LIMIT`, no number holds. `allows_more` says that the grant in force, made after
-    outputs had been seen, exceeds all levels listed before them. `listed` are the rising epsilons of the grant in force
-    before the dataset's first output and of the levels listed with it, each at `level_delta`.
+    listed levels, and all later grants; with `NO_LIMIT`, no number holds. `allows_more` says that the grant in force,
+    made after outputs had been seen, exceeds all levels listed before them. `listed` are the rising epsilons of the
+    grant in force before the dataset's first output and of the levels listed with it, each at `level_delta`.
     """
 
     epsilon: float
