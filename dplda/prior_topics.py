@@ -26,8 +26,8 @@ class PriorTopics:
     them, as JSON, and `places` are the real paths of the public files. Raises `InputError` for anything that is no
     topics.
 
-    `run` is the id of that run, `counts` are the counts that it released, and `names` and `verdicts` those of its
-    topics: with them, the next batch of a series goes on.
+    `run` is the id of that run, `counts` are the counts that it released, and `names` and `probabilities` those of
+    its topics: with them, the next batch of a series goes on.
     """
 
     topics: np.ndarray
@@ -38,7 +38,7 @@ class PriorTopics:
     places: frozenset[str] = field(default_factory=frozenset)
     counts: ReleasedCounts | None = None
     names: Mapping[int, str] = field(default_factory=dict)
-    verdicts: tuple[str, ...] = ()
+    probabilities: tuple[float, ...] = ()
     run: str | None = None
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from dplda.errors import InputError
 from dplda.lda.recovery import Learned
 from dplda.ledger import Ledger, RunRecord
 from dplda.ledger.saved_models import load_run
-from dplda.model.topic_model import TopicModel
+from dplda.model.topic_model import PER_TOPIC, TopicModel
 from dplda.prior_topics import PriorTopics
 
 UNNAMED = "unnamed"  # dataset of corpora without a name; they share one budget, so that none escapes the ledger
@@ -127,7 +127,7 @@ def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
         guarantee={name: value for name, value in model.privacy.to_json().items() if name != "events"},
         counts=model.counts,
         names=model.topic_names,
-        verdicts=model.verdicts,
+        probabilities=model.probabilities,
         run=model.parameters.get("run"),
     )
 
@@ -200,11 +200,7 @@ def numbered(learned: Learned, words: tuple[str, ...], earlier: TopicModel) -> L
     taken = set(same.values())
     rest = iter(topic for topic in range(k) if topic not in taken)
     order = [same[number] if number in same else next(rest) for number in range(k)]
-    listed = {
-        fact: [learned.facts[fact][topic] for topic in order]
-        for fact in ("verdicts", "topic_names")
-        if fact in learned.facts
-    }
+    listed = {fact: [learned.facts[fact][topic] for topic in order] for fact in PER_TOPIC if fact in learned.facts}
     new = [number for number in range(k) if number not in same]
     return replace(
         learned,

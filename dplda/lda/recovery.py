@@ -224,15 +224,13 @@ def by_prevalence(
     prevalence: np.ndarray,
     documents: float,
     facts: Mapping[str, Any] | None = None,
-    verdicts: Sequence[str] = (),
-    names: Sequence[str] = (),
+    **per_topic: Sequence[Any],
 ) -> Learned:
     """Topics given as columns (n_words, k) on the simplex, in descending order of `prevalence` (k,).
 
-    `documents` is the released number of units, or a lower bound on it. `verdicts` (k,) and
-    `names` (k,) are reordered with the topics and added to the `facts`; empty if there are none.
+    `documents` is the released number of units, or a lower bound on it. Lists of k values in `per_topic` are reordered
+    with the topics and added to the `facts`; empty ones are left out.
     """
     order = np.argsort(-prevalence, kind="stable")
-    listed = {"verdicts": verdicts, "topic_names": names}
-    ordered = {fact: [values[topic] for topic in order] for fact, values in listed.items() if values}
+    ordered = {fact: [values[topic] for topic in order] for fact, values in per_topic.items() if values}
     return Learned(topics.T[order], prevalence[order], documents, {**(facts or {}), **ordered})

@@ -9,10 +9,11 @@ released counts are used.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import norm
 
 from dplda.released_counts import CountSums
 
@@ -94,6 +95,30 @@ def _signal(median: np.ndarray, counts: np.ndarray, std: np.ndarray) -> np.ndarr
     return np.asarray(np.take_along_axis(counts / std[:, None], top, axis=0).mean(axis=0))
 
 
+def top_word_probabilities(sums: CountSums, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The ten words with the largest counts of each topic, (k, 10), and the posterior probability of each to be one.
+
+    It is the probability that the word's true count exceeds the middle between the tenth and the eleventh largest
+    posterior median; 1 without noise. With ten words or fewer, all are among the first.
+    """
+    counts, std = sums.counts, sums.std
+    median = _posterior(counts, std, frequencies)[1]
+    order = np.argsort(-median, axis=0, kind="stable")
+    top, columns = order[:_TOP].T, np.arange(counts.shape[1])
+    if not std.any() or len(order) <= _TOP:
+        return top, np.ones(top.shape)
+    middle = (median[order[_TOP - 1], columns] + median[order[_TOP], columns]) / 2
+    probabilities = np.ones(top.shape)
+    for words, mixture in _mixtures(counts, std, frequencies):
+        topics, places = np.nonzero(np.isin(top, words))
+        cells = top[topics, places]
+        found = mixture.above(
+            counts[cells, topics], std[cells], mixture.sizes[topics] * frequencies[cells], middle[topics]
+        )
+        probabilities[topics, places] = found
+    return top, probabilities
+
+
 def _posterior(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return posterior mean and median of the true counts (n_words, k), both nonnegative, given noisy `counts`.
 
@@ -103,36 +128,71 @@ def _posterior(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> 
     if not std.any():
         kept = np.maximum(counts, 0.0)
         return kept, kept
+    mean, median = np.empty_like(counts), np.empty_like(counts)
+    for words, mixture in _mixtures(counts, std, frequencies):
+        mean[words], median[words] = (values.reshape(len(words), -1) for values in mixture.estimates)
+    return mean, median
+
+
+def _mixtures(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> Iterator[tuple[np.ndarray, _Mixture]]:
+    """The groups of words, and the mixture that is estimated for each."""
     sizes = np.maximum(counts.sum(axis=0), 0.0)
     sizes = np.maximum(sizes, 1e-3 * max(float(sizes.sum()), 1e-9))
     expected = np.outer(frequencies, sizes)
     lifts = np.concatenate([[0.0], np.geomspace(_LEAST_LIFT, 4 * sizes.sum() / sizes.min(), _LIFTS - 1)])
-    mean, median = np.empty_like(counts), np.empty_like(counts)
     for words in np.array_split(np.argsort(-frequencies / std, kind="stable"), _GROUPS):
         if len(words):
             noise = np.broadcast_to(std[words, None], (len(words), counts.shape[1]))
-            estimates = _group_posterior(counts[words].ravel(), noise.ravel(), expected[words].ravel(), lifts)
-            mean[words], median[words] = (values.reshape(len(words), -1) for values in estimates)
-    return mean, median
+            yield words, _Mixture.estimated(counts[words].ravel(), noise.ravel(), expected[words].ravel(), lifts, sizes)
 
 
-def _group_posterior(
+@dataclass(frozen=True)
+class _Mixture:
+    """The mixture of `lifts` with `weights` of one group of words; posterior mean and median of its counts (n,).
+
+    `sizes` (k,) are the topics' numbers of tokens.
+    """
+
+    lifts: np.ndarray
+    weights: np.ndarray
+    sizes: np.ndarray
+    estimates: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def estimated(
+        cls, x: np.ndarray, std: np.ndarray, expected: np.ndarray, lifts: np.ndarray, sizes: np.ndarray
+    ) -> _Mixture:
+        """The mixture of the noisy counts `x` (n,) with noise of `std`, `expected` at lift 1."""
+        x, std, expected = (np.asarray(values, np.float32)[:, None] for values in (x, std, expected))
+        centres, spread, variance, likelihood = _components(x, std, expected, lifts)
+        sample = likelihood[:: max(1, len(x) // _SAMPLE)]
+        weights = np.full(len(lifts), 1 / len(lifts), np.float32)
+        for _ in range(_STEPS):
+            weights *= (1 / (sample @ weights)) @ sample / np.float32(len(sample))
+            weights = np.maximum(weights, np.float32(1e-12))  # so that every count keeps a positive likelihood
+        likelihood *= weights
+        within = np.maximum(centres + spread / variance * (x - centres), 0)
+        whole = likelihood.sum(axis=1)
+        middle = (np.cumsum(likelihood, axis=1) < whole[:, None] / 2).sum(axis=1).clip(max=len(lifts) - 1)
+        mean = np.einsum("ij,ij->i", likelihood, within) / whole
+        return cls(lifts, weights, sizes, (mean, within[np.arange(len(x)), middle]))
+
+    def above(self, x: np.ndarray, std: np.ndarray, expected: np.ndarray, least: np.ndarray) -> np.ndarray:
+        """The posterior probability (n,) that the true count of each noisy count `x` (n,) exceeds `least` (n,)."""
+        x, std, expected = (np.asarray(values, np.float32)[:, None] for values in (x, std, expected))
+        centres, spread, variance, likelihood = _components(x, std, expected, self.lifts)
+        likelihood = likelihood * self.weights
+        within, deviation = centres + spread / variance * (x - centres), np.sqrt(spread / variance) * std
+        exceeds = norm.sf((least[:, None] - within) / np.maximum(deviation, 1e-9))
+        return np.asarray((likelihood * exceeds).sum(axis=1) / likelihood.sum(axis=1))
+
+
+def _components(
     x: np.ndarray, std: np.ndarray, expected: np.ndarray, lifts: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return posterior mean and median of the true counts (n,) of one group of words, given noisy counts `x` (n,)."""
-    x, std, expected = (np.asarray(values, np.float32)[:, None] for values in (x, std, expected))
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Centres, spreads, variances and likelihoods (n, len(lifts)) of noisy counts `x` (n, 1) under each lift."""
     centres = expected * lifts.astype(np.float32)
     spread = (np.float32(_WIDTH) * centres) ** 2
     variance = spread + std**2
     log = (x - centres) ** 2 / variance + np.log(variance)
-    likelihood = np.exp(np.float32(-0.5) * (log - log.min(axis=1, keepdims=True)))
-    sample = likelihood[:: max(1, len(x) // _SAMPLE)]
-    weights = np.full(len(lifts), 1 / len(lifts), np.float32)
-    for _ in range(_STEPS):
-        weights *= (1 / (sample @ weights)) @ sample / np.float32(len(sample))
-        weights = np.maximum(weights, np.float32(1e-12))  # so that every count keeps a positive likelihood
-    likelihood *= weights
-    within = np.maximum(centres + spread / variance * (x - centres), 0)
-    whole = likelihood.sum(axis=1)
-    middle = (np.cumsum(likelihood, axis=1) < whole[:, None] / 2).sum(axis=1).clip(max=len(lifts) - 1)
-    return np.einsum("ij,ij->i", likelihood, within) / whole, within[np.arange(len(x)), middle]
+    return centres, spread, variance, np.exp(np.float32(-0.5) * (log - log.min(axis=1, keepdims=True)))

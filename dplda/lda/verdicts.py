@@ -1,57 +1,120 @@
-"""Verdicts: which topics of a run stand out from its noise, from released numbers alone.
+"""How sure topics and their words are: probabilities and verdicts, from released numbers alone.
 
-A topic is *clear* if it probably matches a topic of the same fit without noise, *noise* if it probably does not, and
-*weak* in between. After the refinement the probability is a logistic function of four numbers, whose coefficients were
-estimated from 367 simulated fits of eleven corpora (`docs/benchmarks.md`). Nothing is charged: all of it is
-post-processing.
+A topic is *real* if the same fit without noise has it. It is *clear* if that is probable, *noise* if it is not, and
+*weak* in between. After the refinement, the probability is a logistic function of five numbers and their products; that
+of a word to be among a topic's first ten is one of its posterior probability, its rank and the topic's probability. The
+coefficients were estimated from 360 simulated fits of ten corpora, and checked on others (`docs/benchmarks.md`).
+Nothing is charged: all of it is post-processing.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from scipy.special import expit, logit
+from scipy.stats import norm
 
-from dplda.lda.refinement import cosines
+from dplda.lda.refinement import Refined, cosines, smoothed_topics, top_word_probabilities
 
 CLEAR, WEAK, NOISE = "clear", "weak", "noise"
-_INTERCEPT = -3.9
-_AGREEMENT, _START, _SIGNAL, _DUPLICATE = 0.58, 4.1, 0.33, -1.8
-_CERTAIN = math.log(4)  # log odds of a clear topic: a probability of at least 0.8; at most 0.2 for noise
+_CLEAR_FROM, _NOISE_UNTIL = 0.8, 0.2  # probabilities
+# Of -log10(1 - agreement), kept, log(signal), nearest and log(budget) (`evidence`): the ranges that were observed, the
+# coefficients, and those of the products of each with itself and the later ones.
+_RANGES = np.array([(0.295, 6.0), (0.021, 0.999), (-2.303, 5.074), (0.056, 1.0), (1.86, 7.336)])
+_INTERCEPT, _LINEAR = 0.4883, (1.692, -6.918, 0.6716, -1.717, -0.6677)
+_PRODUCTS = (
+    *(-0.3124, -0.0617, 0.08837, -1.626, 0.07294),
+    *(4.072, -0.2858, 6.592, 0.5841),
+    *(0.4528, 1.051, -0.2342),
+    *(1.575, -0.5914),
+    -0.02059,
+)
+# Of the log odds a of a word's posterior probability, the log odds b of its topic's, its rank r in [0, 1], and the
+# products a b, a r, b r, a a and b b.
+_WORD_INTERCEPT, _WORD = -1.6754, (0.8677, 0.005295, -0.1266, 0.1022, -0.6067, 0.2495, -0.07852, 0.01573)
+_WORD_LIMITS = 0.02, 0.995  # of both probabilities
 _LEAST = 1e-6  # bound on logarithms
-_LIKELY = 0.84  # standard deviations that a normal variable exceeds with a probability of 0.2
 _COPY = 0.9  # cosine from which on two topics count as one
 
 
-def of_refinement(topics: np.ndarray, start: np.ndarray, agreement: np.ndarray, signal: np.ndarray) -> list[str]:
-    """Verdicts of refined `topics` (n_words, k), which started from the spectral topics `start` (n_words, k).
+def evidence(
+    topics: np.ndarray, start: np.ndarray, agreement: np.ndarray, signal: np.ndarray, budget: float
+) -> np.ndarray:
+    """Five numbers (k, 5) on each of the refined `topics` (n_words, k), which started from spectral topics `start`.
 
-    `agreement` (k,) is the cosine of a topic in the last two rounds, whose noise is independent, and `signal` (k,) the
-    mean quotient of the counts of its top words and their noise, infinite without noise.
+    `agreement` (k,) is the cosine of a topic in the last two rounds, whose noise is independent, `signal` (k,) the mean
+    quotient of the counts of its top words and their noise, and `budget` the number of documents times mu (Gaussian DP)
+    over that of topics.
     """
-    if np.isinf(signal).all():
-        return [CLEAR] * topics.shape[1]
-    kept = cosines(topics, start)
-    odds = (
-        _INTERCEPT
-        - _AGREEMENT * np.log10(np.maximum(1 - agreement, _LEAST))
-        + _START * kept
-        + _SIGNAL * np.log(np.maximum(signal, 0.1))
-        + _DUPLICATE * _nearest(topics)
+    columns = (
+        -np.log10(np.maximum(1 - agreement, _LEAST)),
+        cosines(topics, start),
+        np.log(np.maximum(signal, _LEAST)),
+        _nearest(topics),
+        np.full(topics.shape[1], math.log(max(budget, _LEAST))),
     )
-    return [CLEAR if odd >= _CERTAIN else NOISE if odd <= -_CERTAIN else WEAK for odd in odds]
+    return np.asarray(np.clip(np.column_stack(columns), _RANGES[:, 0], _RANGES[:, 1]))
 
 
-def no_clearer(judged: list[str], earlier: Sequence[str]) -> list[str]:
-    """The verdicts `judged`, none clearer than the `earlier` one of the same topic.
+def of_evidence(numbers: np.ndarray) -> np.ndarray:
+    """The probability (k,) that each topic is real, from its `evidence` (k, 5)."""
+    first, second = np.triu_indices(numbers.shape[1])
+    products = numbers[:, first] * numbers[:, second]
+    return np.asarray(expit(_INTERCEPT + numbers @ np.array(_LINEAR) + products @ np.array(_PRODUCTS)))
 
-    Each batch of a series starts from the topics of the one before. So a topic that was noise is kept, and agrees with
-    itself from then on, whether or not a fit without noise has it (docs/benchmarks.md).
+
+def of_words(posterior: np.ndarray, topics: np.ndarray) -> np.ndarray:
+    """The probability (k, n) that each of a topic's n words is among its first ten; `posterior` (k, n) is theirs alone.
+
+    `topics` (k,) are the probabilities that the topics are real. A word of a topic that is not is compared with the
+    topic without noise that is most like it.
     """
-    order = (CLEAR, WEAK, NOISE)
-    weaker = [max(pair, key=order.index) for pair in zip(judged, earlier, strict=False)]
-    return [*weaker, *judged[len(weaker) :]]
+    a, b = logit(np.clip(posterior, *_WORD_LIMITS)), logit(np.clip(topics, *_WORD_LIMITS))[:, None]
+    r = np.arange(posterior.shape[1]) / 9
+    terms = (a, b + 0 * a, r + 0 * a, a * b, a * r, b * r, a * a, b * b + 0 * a)
+    return np.asarray(expit(_WORD_INTERCEPT + sum(c * term for c, term in zip(_WORD, terms, strict=True))))
+
+
+def of_refinement(
+    refined: Refined,
+    start: np.ndarray,
+    frequencies: np.ndarray,
+    words: Sequence[str],
+    budget: float,
+    earlier: Sequence[float] = (),
+) -> dict[str, list[Any]]:
+    """For each topic its probability to be real, the verdict, and the probabilities of its first ten `words`.
+
+    The arguments are those of `evidence`; `frequencies` (n_words,) sum to one. No topic of a series is surer than it
+    was in an `earlier` batch: each batch starts from the topics of the one before, so that a topic that was noise is
+    kept, and agrees with itself from then on.
+    """
+    k = start.shape[1]
+    if np.isinf(refined.signal).all():
+        probabilities = np.ones(k)
+    else:
+        numbers = evidence(smoothed_topics(refined.counts, 0.0), start, refined.agreement, refined.signal, budget)
+        probabilities = of_evidence(numbers)
+    known = min(len(earlier), k)
+    probabilities[:known] = np.minimum(probabilities[:known], earlier[:known])
+    top, posterior = top_word_probabilities(refined.sums, frequencies)
+    chances = posterior if np.isinf(refined.signal).all() else of_words(posterior, probabilities)
+    return {
+        "verdicts": named(probabilities),
+        "topic_probabilities": [round(float(p), 4) for p in probabilities],
+        "word_probabilities": [
+            {words[word]: round(float(p), 4) for word, p in zip(row, chance, strict=True)}
+            for row, chance in zip(top, chances, strict=True)
+        ],
+    }
+
+
+def named(probabilities: np.ndarray) -> list[str]:
+    """The verdicts on topics that are real with these `probabilities` (k,)."""
+    return [CLEAR if p >= _CLEAR_FROM else NOISE if p <= _NOISE_UNTIL else WEAK for p in probabilities]
 
 
 def of_spectrum(topics: np.ndarray, supported: int) -> list[str]:
@@ -72,18 +135,16 @@ def of_columns(columns: np.ndarray, std: float) -> list[str]:
     return [CLEAR if ratio >= 3 else WEAK if ratio >= 1.5 else NOISE for ratio in ratios]
 
 
-def of_choice(chosen: np.ndarray, others: np.ndarray, std: float) -> list[str]:
-    """Verdicts of topics chosen because their noisy sums `chosen` (k,) exceed those of the `others` (r,).
+def of_choice(chosen: np.ndarray, others: np.ndarray, std: float) -> np.ndarray:
+    """The probability (k,) that topics are rightly chosen because their noisy sums `chosen` exceed the `others` (r,).
 
-    A topic is clear if its sum exceeds the sum needed to be chosen by so much that it is probably right, else weak.
-    With no others to choose from, the sum itself must stand out.
+    It is that of the sum without noise to exceed the middle between the least chosen and the largest other sum; with no
+    others to choose from, two standard deviations of the noise.
     """
-    if not len(others):
-        return of_columns(chosen[None], std)
     if std == 0 or not len(chosen):
-        return [CLEAR] * len(chosen)
-    end = (chosen.min() + others.max()) / 2
-    return [CLEAR if held - end >= _LIKELY * std else WEAK for held in chosen]
+        return np.ones(len(chosen))
+    end = (chosen.min() + others.max()) / 2 if len(others) else 2 * std
+    return np.asarray(norm.cdf((chosen - end) / std))
 
 
 def _unit(columns: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ from dplda.released_counts import ReleasedCounts
 
 _PROBABILITY_WEIGHT = 0.6  # of a word's log probability in its relevance; the rest is that of its lift
 VERDICTS = ("clear", "weak", "noise")
+PER_TOPIC = ("verdicts", "topic_names", "topic_sentences", "topic_probabilities", "word_probabilities")  # parameters
 _LEAST_PRIOR = 1e-9  # minimum of each topic's prior parameter, as a share of their sum
 
 
@@ -80,6 +81,30 @@ class TopicModel:
         if not isinstance(given, list) or len(given) != len(self.topics) or not all(name in VERDICTS for name in given):
             return ()
         return tuple(given)
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """For each topic the probability that it is real: that the same fit without noise has it. Empty if not known.
+
+        From released numbers alone, see `dplda.lda.verdicts`.
+        """
+        given = self.parameters.get("topic_probabilities")
+        if not isinstance(given, list) or len(given) != len(self.topics) or not all(map(_is_probability, given)):
+            return ()
+        return tuple(map(float, given))
+
+    @property
+    def word_probabilities(self) -> tuple[dict[str, float], ...]:
+        """For each topic its ten words with the largest counts, and the probability of each to be among its first ten.
+
+        Empty if they are not known.
+        """
+        given = self.parameters.get("word_probabilities")
+        if not isinstance(given, list) or len(given) != len(self.topics):
+            return ()
+        if not all(isinstance(words, dict) and all(map(_is_probability, words.values())) for words in given):
+            return ()
+        return tuple(dict(words) for words in given)
 
     @property
     def topic_names(self) -> dict[int, str]:
@@ -154,6 +179,10 @@ class TopicModel:
         from dplda.model.model_files import save
 
         save(self, directory)
+
+
+def _is_probability(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 def _check_alpha(parameters: Mapping[str, Any], n_topics: int) -> None:

@@ -144,14 +144,12 @@ def learn(
     exact = settings.model.placement == NO_NOISE and documents < _FEW_DOCUMENTS * k**2
     power = word_power(documents, k, settings)
     refined = _refine(release, start, alpha0 / k, frequencies, power, guided, until_converged=exact)
-    judged = verdicts.of_refinement(
-        refined.counts / refined.counts.sum(axis=0), start, refined.agreement, refined.signal
-    )
+    sure = verdicts.of_refinement(refined, start, frequencies, words.words, signal_per_topic(documents, k, settings))
     if settings.series is not None:
         facts |= {"share_std": min(refined.sums.shares[1], 1.0)}
     counts = guided.counts(refined.counts)
     sizes, names = counts.sum(axis=0), guided.names(tuple(settings.model.seed_words or ()), k)
-    learned = by_prevalence(counts / sizes, sizes / sizes.sum(), documents, facts, judged, names)
+    learned = by_prevalence(counts / sizes, sizes / sizes.sum(), documents, facts, topic_names=names, **sure)
     released = refined.sums.of_topics(np.argsort(-sizes, kind="stable"))
     std = np.full(len(words.words), words.std)
     return replace(learned, words=words.words, counts=ReleasedCounts(released, words.frequencies, std))
@@ -226,8 +224,12 @@ def word_power(documents: float, topics: int, settings: FitSettings) -> float:
     a document, and least at s = (c^2)^(-1/3). Most words occur once in a document, so c^2 is proportional to the
     frequency. The exponent is smaller where few words stand above the noise.
     """
-    signal = documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta) / topics
-    return _WORD_POWER * min(1.0, signal / _WORD_SIGNAL)
+    return _WORD_POWER * min(1.0, signal_per_topic(documents, topics, settings) / _WORD_SIGNAL)
+
+
+def signal_per_topic(documents: float, topics: int, settings: FitSettings) -> float:
+    """The number of documents times mu (Gaussian DP) of the run over that of `topics`."""
+    return documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta) / topics
 
 
 def _started(topics: np.ndarray, frequencies: np.ndarray) -> np.ndarray:

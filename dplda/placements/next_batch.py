@@ -27,7 +27,7 @@ from dplda.lda.recovery import Learned, supported_words
 from dplda.lda.refinement import cosines, estimated_topics, smoothed_topics, variational_rounds
 from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.numerics.threads import one_blas_thread
-from dplda.placements.default import REFINE_QUANTILE, proportions, word_power
+from dplda.placements.default import REFINE_QUANTILE, proportions, signal_per_topic, word_power
 from dplda.placements.stages import SIZE_SHARE, StageReleaser, word_shares
 from dplda.prior_topics import PriorTopics
 from dplda.released_counts import CountSums, ReleasedCounts
@@ -86,18 +86,19 @@ def learn(
 
     expected = guided.pulled(unguided)
     refined = variational_rounds(expected, start, frequencies, ROUNDS, memory=MEMORY, earlier=sums)
-    found = refined.counts / refined.counts.sum(axis=0)
-    judged = verdicts.of_refinement(found, start, refined.agreement, refined.signal)
-    judged = verdicts.no_clearer(judged, prior.verdicts)
+    budget = signal_per_topic(documents, k, settings)
+    sure = verdicts.of_refinement(refined, start, frequencies, batch.words, budget, prior.probabilities)
     share, share_std = refined.sums.since(sums, MEMORY**ROUNDS).shares
     held = share >= max(_DEVIATIONS_HELD * share_std, _LEAST_HELD / k)
-    kept = [topic for topic in range(k) if topic < len(prior) or (held[topic] and judged[topic] != verdicts.NOISE)]
+    kept = [
+        topic for topic in range(k) if topic < len(prior) or (held[topic] and sure["verdicts"][topic] != verdicts.NOISE)
+    ]
     faded = np.flatnonzero(~held[kept])
     topics = smoothed_topics(guided.counts(refined.counts)[:, kept], 0.0)
     topics[:, faded] = start[:, kept][:, faded]
     prevalence = np.maximum(share[kept], max(share_std, 1e-9))
     facts = {
-        "verdicts": [judged[topic] for topic in kept],
+        **{fact: [values[topic] for topic in kept] for fact, values in sure.items()},
         "new_topics": kept[len(prior) :],
         "faded_topics": faded.tolist(),
         "share_std": min(share_std, 1.0),

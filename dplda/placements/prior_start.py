@@ -90,16 +90,24 @@ def choose_topics(
     order = np.argsort(np.where(np.arange(len(held)) < guided, -np.inf, -held), kind="stable")
     left = np.sort(order[:wanted])
     shares = np.maximum(held, max(std, 1e-9))
-    judged = [
-        *verdicts.of_columns(held[None, :guided], std),
-        *verdicts.of_choice(held[left[left >= guided]], held[order[wanted:]], std),
-    ]
+    sure = np.append(
+        verdicts.of_choice(held[:guided], np.zeros(0), std),
+        verdicts.of_choice(held[left[left >= guided]], held[order[wanted:]], std),
+    )
     names = [*seed_words, *[""] * (wanted - guided)] if guided else []
     chosen = float(shares[left].sum())
     facts = {"prior_share": chosen / max(chosen, float(np.maximum(held, 0.0).sum()))}
     if settings.series is not None:
         facts["share_std"] = min(std / chosen, 1.0)
-    return by_prevalence(topics[:, left], shares[left] / chosen, documents, facts, judged, names)
+    return by_prevalence(
+        topics[:, left],
+        shares[left] / chosen,
+        documents,
+        facts,
+        verdicts=verdicts.named(sure),
+        topic_probabilities=[round(float(p), 4) for p in sure],
+        topic_names=names,
+    )
 
 
 def _with_guided(topics: np.ndarray, seed_words: Mapping[str, Sequence[str]], words: tuple[str, ...]) -> np.ndarray:

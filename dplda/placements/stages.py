@@ -182,7 +182,7 @@ class Whitened:
         columns = self.whitening.unwhiten(pairs.values, pairs.vectors, self.alpha0) / self.scale[:, None]
         topics, weights = to_topics(columns), prevalence(pairs.values, self.alpha0)
         judged = verdicts.of_spectrum(topics, self.facts["supported_topics"])
-        return by_prevalence(topics, weights, self.documents, self.facts, judged)
+        return by_prevalence(topics, weights, self.documents, self.facts, verdicts=judged)
 
 
 def whiten(release: StageReleaser, words: WordFrequencies, settings: FitSettings) -> Whitened:

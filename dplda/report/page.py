@@ -39,6 +39,7 @@ from dplda.report.wording import ShownTopics, Wording, shown_topics
 _SHOWN_ELSEWHERE = (
     *("alpha", "core_eigenvalues", "core_noise_level", "frequent_words", "published", "verdicts"),
     *("new_topics", "faded_topics", "share_std", "topic_sentences", "merged"),
+    *("topic_probabilities", "word_probabilities"),
 )
 _SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
 _NOT_PRIVATE, _NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"

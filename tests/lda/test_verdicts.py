@@ -12,30 +12,78 @@ import dplda
 from dplda.corpus import synthetic
 from dplda.errors import NoisyTopicsWarning
 from dplda.lda import verdicts
+from dplda.lda.refinement import Refined, top_word_probabilities
+from dplda.released_counts import CountSums
 
 WORDS = [f"w{i}" for i in range(200)]
 TOPICS = np.eye(4)
 
 
-def test_without_noise_every_topic_is_clear():
-    assert verdicts.of_refinement(TOPICS, TOPICS, np.ones(4), np.full(4, np.inf)) == ["clear"] * 4
+def probabilities(topics, start, agreement, signal, budget=1000.0):
+    k = topics.shape[1]
+    return verdicts.of_evidence(verdicts.evidence(topics, start, np.full(k, agreement), np.full(k, signal), budget))
 
 
-def test_each_number_moves_the_verdict_the_way_it_should():
-    start = np.eye(4)
-    good = verdicts.of_refinement(TOPICS, start, np.full(4, 0.9999), np.full(4, 50.0))
-    assert good == ["clear"] * 4
-    assert "clear" not in verdicts.of_refinement(
-        TOPICS, np.roll(start, 1, axis=1), np.full(4, 0.9999), np.full(4, 50.0)
-    )
-    assert "clear" not in verdicts.of_refinement(TOPICS, start, np.full(4, 0.5), np.full(4, 0.5))
-    twins = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    told = verdicts.of_refinement(twins, twins, np.full(3, 0.999), np.full(3, 10.0))
-    assert told[0] == told[1] != "clear"
+def test_without_noise_every_topic_and_word_is_certain():
+    refined = Refined(TOPICS + 0.0, CountSums(TOPICS, np.zeros(4), 1.0), np.ones(4), np.full(4, np.inf))
+    sure = verdicts.of_refinement(refined, TOPICS, np.full(4, 0.25), WORDS[:4], 100.0)
+    assert (sure["verdicts"], sure["topic_probabilities"]) == (["clear"] * 4, [1.0] * 4)
+    assert all(set(words.values()) == {1.0} for words in sure["word_probabilities"])
 
 
-def test_topics_found_nowhere_in_the_spectrum_are_noise():
-    assert verdicts.of_refinement(TOPICS, np.roll(TOPICS, 1, axis=1), np.full(4, 0.9), np.full(4, 0.5)) == ["noise"] * 4
+def test_each_number_moves_the_probability_the_way_it_should():
+    twins, moved = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), np.roll(TOPICS, 1, axis=1)
+    good = probabilities(TOPICS, TOPICS, 0.999, 50.0)
+    assert np.all(good > 0.8)
+    assert np.all(probabilities(TOPICS, moved, 0.999, 50.0) < good)
+    assert np.all(probabilities(TOPICS, TOPICS, 0.5, 50.0) < good)
+    assert np.all(probabilities(TOPICS, TOPICS, 0.5, 0.5) < 0.5)
+    assert np.all(probabilities(TOPICS, moved, 0.5, 0.5) <= 0.2)
+    told = probabilities(twins, twins, 0.9, 3.0)
+    assert np.all((told > 0) & (told < 1))
+
+
+def test_numbers_beyond_what_was_observed_are_taken_as_its_limit():
+    limit = probabilities(TOPICS, TOPICS, 1 - 1e-7, 1e6, 1e5)
+    assert probabilities(TOPICS, TOPICS, 1.0, 1e9, 1e9) == pytest.approx(limit)
+
+
+def test_words_are_surer_the_surer_their_topic_and_their_count():
+    posterior = np.array([[0.99, 0.9, 0.6], [0.99, 0.9, 0.6]])
+    real, not_real = verdicts.of_words(posterior, np.array([0.97, 0.1]))
+    assert np.all(real > not_real)
+    assert np.all(np.diff(real) < 0)
+
+
+def test_probabilities_have_names():
+    assert verdicts.named(np.array([0.8, 0.5, 0.2])) == ["clear", "weak", "noise"]
+
+
+def test_a_run_tells_how_sure_its_topics_and_their_words_are():
+    model = _fit(20_000, epsilon=8.0)
+    assert min(model.probabilities) > 0.8
+    for topic, words in enumerate(model.word_probabilities):
+        assert list(words) == [word for word, _ in model.top_words(10)[topic]]
+        assert np.mean(list(words.values())) > 0.7
+    weak = _fit(300, epsilon=0.5)
+    assert np.mean(weak.probabilities) < 0.5
+    assert np.mean([p for words in weak.word_probabilities for p in words.values()]) < 0.5
+
+
+def test_posterior_probabilities_of_top_words_are_those_of_redrawn_counts():
+    rng = np.random.default_rng(0)
+    frequencies, std, inside = np.full(60, 1 / 60), np.full(60, 4.0), []
+    for _ in range(150):
+        truth = np.column_stack([rng.gamma(0.4, 40.0, 60) for _ in range(3)])
+        counts = truth + 4.0 * rng.standard_normal((60, 3))
+        top, chance = top_word_probabilities(CountSums(counts, std**2, 1.0), frequencies)
+        for topic in range(3):
+            first = set(np.argsort(-truth[:, topic])[:10].tolist())
+            inside += [(p, int(word) in first) for word, p in zip(top[topic], chance[topic], strict=True)]
+    told, found = np.array(inside).T
+    for low, high in ((0.4, 0.7), (0.7, 0.95), (0.95, 1.01)):
+        cell = (told >= low) & (told < high)
+        assert found[cell].mean() == pytest.approx(told[cell].mean(), abs=0.1)
 
 
 @pytest.mark.parametrize(("supported", "expected"), [(0, "noise"), (2, "weak"), (4, "clear"), (9, "clear")])
@@ -79,7 +127,8 @@ def test_many_documents_give_clear_topics_and_few_give_noise_with_a_warning():
 
 def test_chosen_topics_are_clear_if_they_stand_out_from_those_that_were_not_chosen():
     chosen, others = np.array([10.0, 6.0, 5.2]), np.array([5.0, 1.0])
-    assert verdicts.of_choice(chosen, others, 1.0) == ["clear", "clear", "weak"]
-    assert verdicts.of_choice(chosen, others, 0.0) == ["clear"] * 3
-    assert verdicts.of_choice(np.array([4.0, 2.0, 1.0]), np.zeros(0), 1.0) == ["clear", "weak", "noise"]
-    assert verdicts.of_choice(np.zeros(0), others, 1.0) == []
+    assert verdicts.named(verdicts.of_choice(chosen, others, 1.0)) == ["clear", "clear", "weak"]
+    assert verdicts.named(verdicts.of_choice(chosen, others, 0.0)) == ["clear"] * 3
+    alone = verdicts.of_choice(np.array([4.0, 2.0, 1.0]), np.zeros(0), 1.0)
+    assert verdicts.named(alone) == ["clear", "weak", "noise"]
+    assert len(verdicts.of_choice(np.zeros(0), others, 1.0)) == 0

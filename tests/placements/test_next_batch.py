@@ -143,14 +143,15 @@ def test_words_that_are_chosen_privately_join_those_of_the_series(first):
     assert {word for word, _ in model.top_words(10)[5]} <= set(strange)
 
 
-def test_names_stay_and_verdicts_are_no_clearer_than_before(first):
+def test_names_stay_and_no_topic_is_surer_than_before(first):
     prior = prior_of(first)
     named = dplda.PriorTopics(
-        prior.topics, prior.words, "a test", True, counts=prior.counts, names={2: "heating"}, verdicts=("weak",) * 5
+        prior.topics, prior.words, "a test", True, counts=prior.counts, names={2: "heating"}, probabilities=(0.5,) * 5
     )
     model = fitted(batch_of([1, 1, 1, 1, 1, 0], 10), named)
     assert model.topic_names == {2: "heating"}
     assert "clear" not in model.verdicts
+    assert max(model.probabilities) == 0.5
 
 
 def test_sums_that_go_on_have_the_recorded_variance():
