@@ -28,6 +28,11 @@ _SHOWN_BATCHES = 6
     type=click.FloatRange(0.0, 1.0),
     help="Rank words by this weight of their probability; the rest is that of their lift. 1: most probable first.",
 )
+@click.option(
+    "--sure",
+    type=click.FloatRange(0.0, 1.0),
+    help="List only topics that are real, and words that are among the first ten, with this probability.",
+)
 @click.option("--all", "noise", is_flag=True, help="Also list topics that cannot be told from noise.")
 @click.option(
     "--csv",
@@ -42,6 +47,7 @@ def topics(
     series: str | None,
     top: int,
     relevance: float,
+    sure: float | None,
     noise: bool,
     csv_file: Path | None,
     as_json: bool,
@@ -63,7 +69,7 @@ def topics(
         run_id = model.parameters.get("run")
         print_json({"run": run_id, "private": model.privacy.sound, "topics": topics_json(model, top)})
     else:
-        show_topics(model, top, noise=noise, relevance=relevance)
+        show_topics(model, top, noise=noise, relevance=relevance, sure=sure)
 
 
 def _show_series(
@@ -120,36 +126,58 @@ def _state(model: TopicModel, topic: int) -> str:
 
 
 def topics_json(model: TopicModel, top: int = 10) -> list[dict[str, Any]]:
-    """Topics as JSON objects: number, verdict (null if unknown), prevalence and the `top` most probable words."""
+    """Topics as JSON objects: number, verdict (null if unknown), prevalence and the `top` most probable words.
+
+    Where they are known, ``real`` is the probability that the topic is, and ``among_ten`` that of words to be among the
+    topic's first ten.
+    """
     verdicts = model.verdicts or (None,) * len(model.topics)
     numbered = enumerate(zip(verdicts, model.prevalence, model.top_words(top), strict=True))
     return [
         {"topic": n, "verdict": verdict, "prevalence": float(share), "words": [list(pair) for pair in words]}
         | ({"name": model.topic_names[n]} if n in model.topic_names else {})
         | ({"sentence": model.topic_sentences[n]} if n in model.topic_sentences else {})
+        | ({"real": model.probabilities[n]} if model.probabilities else {})
+        | ({"among_ten": model.word_probabilities[n]} if model.word_probabilities else {})
         for n, (verdict, share, words) in numbered
     ]
 
 
-def show_topics(model: TopicModel, top: int = 10, *, noise: bool = False, relevance: float = 0.6) -> None:
-    """Print a table of the topics, those with the verdict noise only if `noise`, and what the verdicts mean."""
+def show_topics(
+    model: TopicModel, top: int = 10, *, noise: bool = False, relevance: float = 0.6, sure: float | None = None
+) -> None:
+    """Print a table of the topics, those with the verdict noise only if `noise`, and what the verdicts mean.
+
+    With `sure`, only topics and words of at least that probability are listed.
+    """
     every = topics_json(model, top)
     listed = [t for t in every if noise or t["verdict"] != "noise"]
-    words = model.relevant_words(top, relevance)
+    words = [[word for word, _ in ranked] for ranked in model.relevant_words(top, relevance)]
+    if sure is not None:
+        listed = [t for t in every if t.get("real", 0.0) >= sure]
+        words = [[word for word, p in chances.items() if p >= sure] for chances in model.word_probabilities] or words
     rows = (
         (
             f"{t['topic']} {model.topic_names.get(t['topic'], '')}".strip(),
-            t["verdict"] or "–",
+            f"{t['verdict'] or '–'}" + (f" {t['real']:.0%}" if "real" in t else ""),
             f"{t['prevalence']:.1%}",
-            " ".join(word for word, _ in words[t["topic"]]),
+            " ".join(words[t["topic"]]) or "–",
         )
         for t in listed
     )
     if listed:
         table(("topic", "verdict", "share", "words"), rows, wide="words")
+    if sure is not None:
+        known = "" if model.probabilities else "This model has no probabilities. "
+        say(f"{known}{len(listed)} of {len(every)} topics are real with a probability of {sure:.0%} or more.")
+        return
     if not model.verdicts:
         return
-    say("Verdicts: a clear topic would probably be found without noise, too; a weak one perhaps; noise probably not.")
+    percent = " The percentage is the probability that it would." if model.probabilities else ""
+    say(
+        "Verdicts: a clear topic would probably be found without noise, too; a weak one perhaps; noise probably not."
+        f"{percent}"
+    )
     clear, hidden = model.verdicts.count("clear"), len(every) - len(listed)
     if 2 * clear < len(every):
         say(
@@ -165,15 +193,20 @@ def show_topics(model: TopicModel, top: int = 10, *, noise: bool = False, releva
         say(f"{hidden} {what} noise and not listed. To see all {len(every)}: dplda topics {name} --all")
 
 
+def _chance(topic: dict[str, Any], word: str) -> object:
+    """The probability that `word` is among the first ten of `topic`, empty if it is not known."""
+    return topic.get("among_ten", {}).get(word, "")
+
+
 def _write_csv(model: TopicModel, top: int, path: Path) -> None:
     statement = path.with_suffix(".privacy.json")
     refuse_existing(path, statement)
     rows = (
-        (t["topic"], t["prevalence"], word, probability, t["verdict"] or "")
+        (t["topic"], t["prevalence"], word, probability, t["verdict"] or "", t.get("real", ""), _chance(t, word))
         for t in topics_json(model, top)
         for word, probability in t["words"]
     )
-    write_file(path, csv_text(("topic", "prevalence", "word", "probability", "verdict"), rows))
+    write_file(path, csv_text(("topic", "prevalence", "word", "probability", "verdict", "real", "among_ten"), rows))
     write_file(statement, statement_json(model))
 
 

@@ -274,6 +274,7 @@ def _cards(model: TopicModel, topics: ShownTopics) -> list[dict[str, Any]]:
                 "name": shown(topics.names.get(topic, "")),
                 "prevalence": percent(float(model.prevalence[topic])),
                 "verdict": model.verdicts[topic] if model.verdicts else "",
+                "real": f" ({model.probabilities[topic]:.0%})" if model.probabilities else "",
                 "words": [
                     {
                         "word": shown(word),

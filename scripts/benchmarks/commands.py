@@ -174,6 +174,24 @@ def prior(cases: tuple[str, ...], epsilons: list[float | None], seeds: int, **fi
 
 @cli.command()
 @file_option("--imdb", "Film reviews (.jsonl.gz with a `text`).", required=True)
+@file_option("--news", "20 newsgroups (tar archive).", required=True)
+@file_option("--medical", "Medical abstracts (.jsonl.gz with a `text`).", required=True)
+@option("--seeds", 2, "Fits of each corpus, budget and number of topics.")
+@option("--first-seed", 100, "The first seed; those below 10 were used to set the coefficients.")
+@click.option("--private-words", is_flag=True, help="Choose the words privately instead of taking 2,000 as public.")
+def sureness(seeds: int, first_seed: int, private_words: bool, **files: Path) -> None:
+    """Whether the probabilities of topics and words are calibrated.
+
+    Noise is simulated. Takes about a minute for each seed.
+    """
+    from benchmarks.prior import Files
+    from benchmarks.sureness import measure
+
+    measure(Files(**files), seeds, first_seed, private_words=private_words)
+
+
+@cli.command()
+@file_option("--imdb", "Film reviews (.jsonl.gz with a `text`).", required=True)
 @option("--batches", 10, "Batches of a series.")
 @option("--batch-size", 10_000, "Reviews in a batch.")
 @list_option("--epsilons", "1,4,none", epsilon_or_none, "Budget of each batch; 'none' is no noise.")

@@ -44,23 +44,23 @@ class PriorCase:
 
 def few_posts(files: Files) -> PriorCase:
     """2,000 posts of 20 newsgroups; public: the other posts, and reviews."""
-    posts = _posts(files)
+    posts = posts_of(files)
     return _case(posts[:2000], [*posts[2000:], *corpora.texts(files.imdb, PUBLIC_REVIEWS)], 20)
 
 
 def abstracts(files: Files) -> PriorCase:
     """Medical abstracts; public: posts and reviews, which are about something else."""
-    return _case(corpora.texts(files.medical), [*_posts(files), *corpora.texts(files.imdb, PUBLIC_REVIEWS)], 10)
+    return _case(corpora.texts(files.medical), [*posts_of(files), *corpora.texts(files.imdb, PUBLIC_REVIEWS)], 10)
 
 
 def posts(files: Files) -> PriorCase:
     """All posts of 20 newsgroups; public: reviews, which are about something else."""
-    return _case(_posts(files), corpora.texts(files.imdb), 20)
+    return _case(posts_of(files), corpora.texts(files.imdb), 20)
 
 
 def reviews(files: Files) -> PriorCase:
     """Film reviews; public: posts, which are about something else."""
-    return _case(corpora.texts(files.imdb), _posts(files), 20)
+    return _case(corpora.texts(files.imdb), posts_of(files), 20)
 
 
 CASES: dict[str, Callable[[Files], PriorCase]] = {
@@ -121,7 +121,7 @@ def _one(
     return float(npmi(topics, case.private).mean()), diversity(topics), used, seconds
 
 
-def _posts(files: Files) -> list[str]:
+def posts_of(files: Files) -> list[str]:
     """The posts in an order that does not depend on their group."""
     found = list(corpora.messages(files.news))
     return [found[index] for index in np.random.default_rng(5).permutation(len(found))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,28 @@ def test_relevance_ranks_words_from_distinctive_to_probable(dplda, model: Path) 
     probable = json.loads(dplda("topics", "./m", "--json").out)["topics"][0]["words"][0][0]
     shown = dplda("topics", "./m", "--relevance", 1, "--all").out
     assert shown.splitlines()[1].split("%")[1].split()[0] == probable
+
+
+def test_only_what_is_sure_is_listed(dplda, home: Path) -> None:
+    model = make_model()
+    chances = [
+        dict.fromkeys((word for word, _ in words), 0.95 - 0.4 * n) for n, words in enumerate(model.top_words(10))
+    ]
+    known = {"topic_probabilities": [0.97, 0.5, 0.1], "word_probabilities": chances}
+    known |= {"verdicts": ["clear", "weak", "noise"]}
+    replace(model, parameters={**model.parameters, **known}).save(home / "m")
+    shown = dplda("topics", "./m", "--sure", 0.9).out
+    assert "clear 97%" in shown
+    assert "weak" not in shown
+    assert "1 of 3 topics are real with a probability of 90% or more." in shown
+    listed = dplda("topics", "./m", "--json").json["topics"]
+    assert [topic["real"] for topic in listed] == [0.97, 0.5, 0.1]
+    assert set(listed[1]["among_ten"].values()) == {0.95 - 0.4}
+    assert dplda("topics", "./m", "--csv", "t.csv").status == 0
+    assert "0.97,0.95" in Path("t.csv").read_text()
+    assert dplda("report", "./m", "-o", "r.html").status == 0
+    assert "(97%)" in Path("r.html").read_text()
+
+
+def test_a_model_without_probabilities_says_so(dplda, model: Path) -> None:
+    assert "This model has no probabilities. 0 of 3 topics" in dplda("topics", "./m", "--sure", 0.9).out

@@ -39,7 +39,7 @@ def test_csv_holds_the_words_shown(dplda, saved: str, home: Path) -> None:
     assert dplda("topics", saved, "--top", 3, "--csv", home / "t.csv").status == 0
     with (home / "t.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["topic", "prevalence", "word", "probability", "verdict"]
+    assert list(rows[0]) == ["topic", "prevalence", "word", "probability", "verdict", "real", "among_ten"]
     assert len(rows) == 9
 
 

@@ -1,0 +1,105 @@
+"""Are the probabilities calibrated that a run tells of its topics and words? Counted on simulated fits.
+
+A topic is real if it is paired one to one with a topic of the fit without noise on the same words, with a cosine of at
+least 0.6; a word is among the first ten if it is among those of that topic.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+from sklearn.feature_extraction.text import CountVectorizer
+
+import dplda
+from benchmarks import corpora
+from benchmarks.prior import Files, posts_of
+from benchmarks.tables import Table
+from benchmarks.utility import DELTA
+from dplda.corpus import synthetic
+from dplda.errors import NoisyTopicsWarning, UnsupportedByData
+from dplda.evaluation.topic_quality import on_words
+
+EPSILONS, TOPICS = (0.5, 1.0, 2.0, 4.0, 8.0), (10, 20)
+REAL, FIRST = 0.6, 10
+DECILES = 10
+Pairs = list[tuple[float, bool]]  # what is told, and whether it is so
+
+
+def measure(files: Files, seeds: int, first_seed: int, *, private_words: bool) -> None:
+    """Print for each decile of what is told the number of topics and of words, and how many of them are so."""
+    topics, words, fits = Pairs(), Pairs(), 0
+    for name, counts, vocabulary in _cases(files):
+        for epsilon in EPSILONS:
+            for n_topics in TOPICS if counts.shape[0] < 15_000 else TOPICS[-1:]:
+                for seed in range(first_seed, first_seed + seeds):
+                    found = _one(counts, vocabulary, epsilon, n_topics, seed, private_words=private_words)
+                    if found is not None:
+                        topics, words, fits = topics + found[0], words + found[1], fits + 1
+        print(f"{name}: {fits} fits so far", flush=True)
+    table = Table("told", "topics", "told, mean", "are real", "words", "told, mean", "are among the first ten")
+    for low in range(DECILES):
+        table.row(f"{low / DECILES:g} to {(low + 1) / DECILES:g}", *_cell(topics, low), *_cell(words, low))
+
+
+def _cell(pairs: Pairs, decile: int) -> tuple[str, str, str]:
+    inside = [(told, so) for told, so in pairs if min(int(told * DECILES), DECILES - 1) == decile]
+    if not inside:
+        return "0", "", ""
+    told, so = np.mean(inside, axis=0)
+    return f"{len(inside):,}", f"{told:.2f}", f"{so:.2f}"
+
+
+def _one(
+    counts: sparse.csr_matrix, names: list[str], epsilon: float, n_topics: int, seed: int, *, private_words: bool
+) -> tuple[Pairs, Pairs] | None:
+    """What one fit tells of its topics and words; None if it ended without a model."""
+    corpus = dplda.Corpus.from_counts(counts, names, public_vocabulary=not private_words)
+    settings: dict[str, Any] = {"n_topics": n_topics, "ledger": False, "simulate_seed": seed}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoisyTopicsWarning)
+        try:
+            model = dplda.fit(corpus, epsilon=epsilon, delta=DELTA, **settings)
+        except UnsupportedByData:
+            return None
+    place = {name: index for index, name in enumerate(names)}
+    same_words = counts[:, [place[word] for word in model.vocabulary]]
+    exact = dplda.fit(
+        dplda.Corpus.from_counts(same_words, model.vocabulary, public_vocabulary=True), placement="none", **settings
+    )
+    truth = on_words(exact.topics, exact.vocabulary, model.vocabulary)
+    cosines = _unit(model.topics) @ _unit(truth).T
+    partners = linear_sum_assignment(cosines, maximize=True)[1]
+    topics, words = Pairs(), Pairs()
+    for topic, (partner, told) in enumerate(zip(partners, model.probabilities, strict=True)):
+        topics.append((told, bool(cosines[topic, partner] >= REAL)))
+        first = {model.vocabulary[word] for word in np.argsort(-truth[partner], kind="stable")[:FIRST]}
+        words += [(chance, word in first) for word, chance in model.word_probabilities[topic].items()]
+    return topics, words
+
+
+def _unit(topics: np.ndarray) -> np.ndarray:
+    return np.asarray(topics / np.linalg.norm(topics, axis=1)[:, None])
+
+
+def _cases(files: Files) -> Iterator[tuple[str, sparse.csr_matrix, list[str]]]:
+    """Names, counts and words of posts, reviews, abstracts and planted topics."""
+    posts, reviews = posts_of(files), corpora.texts(files.imdb, 20_000)
+    texts = {f"{n:,} posts": posts[:n] for n in (1000, 2000, 6000, len(posts))}
+    texts |= {f"{n:,} reviews": reviews[:n] for n in (2000, 20_000)} | {"abstracts": corpora.texts(files.medical)}
+    for name, listed in texts.items():
+        vectorizer = CountVectorizer(
+            stop_words="english",
+            token_pattern=corpora.LETTERS,
+            max_df=corpora.MOST_DOCUMENTS,
+            min_df=3,
+            max_features=corpora.N_WORDS,
+        )
+        yield name, vectorizer.fit_transform(listed).tocsr(), [str(w) for w in vectorizer.get_feature_names_out()]
+    for seed, (n, n_words, k) in enumerate([(1000, 500, 10), (3000, 1000, 20), (10_000, 1000, 10)], 100):
+        counts, _, _ = synthetic(n, n_words, k, mean_length=50, seed=seed)
+        yield f"{n:,} planted", counts, [f"w{word}" for word in range(n_words)]
