@@ -27,7 +27,7 @@ class PriorTopics:
     topics.
 
     `run` is the id of that run, `counts` are the counts that it released, and `names` and `probabilities` those of
-    its topics: with them, the next batch of a series goes on.
+    its topics: with them, the next batch of a series goes on. `too_frequent` are words that the run left out as such.
     """
 
     topics: np.ndarray
@@ -39,6 +39,7 @@ class PriorTopics:
     counts: ReleasedCounts | None = None
     names: Mapping[int, str] = field(default_factory=dict)
     probabilities: tuple[float, ...] = ()
+    too_frequent: tuple[str, ...] = ()
     run: str | None = None
 
     def __post_init__(self) -> None:

@@ -128,6 +128,7 @@ def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
         counts=model.counts,
         names=model.topic_names,
         probabilities=model.probabilities,
+        too_frequent=tuple(map(str, model.parameters.get("frequent_words", ()))),
         run=model.parameters.get("run"),
     )
 
@@ -151,8 +152,10 @@ def history(ledger: Ledger, series: str) -> dict[str, TopicModel]:
         with suppress(InputError):
             found[str(run.batch)] = load_run(run)
     if not found:
+        others = sorted({run.dataset for run in ledger.runs() if run.batch is not None})
+        known = f" It has {', '.join(map(repr, others))}." if others else ""
         raise InputError(
-            f"the ledger has no series {series!r} with a model. Begin one: "
+            f"the ledger has no series {series!r} with a model.{known} Begin one: "
             f"dplda fit CORPUS --series {shlex.quote(series)}"
         )
     return found

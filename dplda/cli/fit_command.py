@@ -221,6 +221,8 @@ def _price(request: Request, ledger: Ledger) -> str:
     if quote.more is None:
         return f"Dataset {request.dataset} may spend without limit."
     more = f"about {quote.more - 1:,} more like it" if quote.more > 1 else "no other like it"
+    if request.settings.batch is not None and quote.dataset.parallel:
+        more += " on this batch"
     return (
         f"This run would take {quote.share:.1%} of the budget of dataset {request.dataset} "
         f"({quote.dataset.grant}), which leaves room for {more}."
@@ -292,6 +294,24 @@ def _left_out(model: TopicModel) -> str:
     )
 
 
+def _about_batch(model: TopicModel, ledger: Ledger) -> str:
+    """A sentence if the run began a series, or fitted a batch that was fitted before; else empty."""
+    series, batch = model.parameters.get("series"), model.parameters.get("batch")
+    if series is None:
+        return ""
+    others = [run for run in ledger.runs() if run.batch is not None and run.id != model.parameters.get("run")]
+    same = [run.id for run in others if (run.dataset, run.batch) == (series, batch) and run.is_charged]
+    if same:
+        return (
+            f"Batch {batch} was fitted before ({', '.join(same)}): this run takes its place in the series, and its "
+            "documents pay for both."
+        )
+    if all(run.dataset != series for run in others):
+        names = ", ".join(sorted({run.dataset for run in others}))
+        return f"Series {series} begins with this batch." + (f" Other series in this ledger: {names}." if names else "")
+    return ""
+
+
 def _about_prior(model: TopicModel) -> str:
     """A sentence on what became of the prior, or of the topics of a series; empty for a run without either."""
     prior, series = model.parameters.get("prior"), model.parameters.get("series")
@@ -335,6 +355,8 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
         say(reason if stamped else f"NOT PRIVATE: {reason}", style="bold red")
     if about := _about_prior(model):
         say(about)
+    if about := _about_batch(model, ledger):
+        say(about, style="yellow")
     show_topics(model)
     say(f"{len(model.vocabulary)} words.{_left_out(model)}")
     say(f"The model is in {folder}; look again with: dplda topics {folder}")

@@ -57,6 +57,8 @@ def topics(
     if (run is None) == (series is None):
         raise click.UsageError("give RUN or --series NAME.")
     if series is not None:
+        if sure is not None:
+            raise click.UsageError("--sure is for the topics of a RUN; leave it out with --series.")
         from dplda.series import history
 
         _show_series(series, history(open_ledger(ledger_path), series), top, csv_file, noise=noise, as_json=as_json)
@@ -114,7 +116,10 @@ def _show_series(
     table(("topic", "words", *recent), lines, wide="words")
     std = last.parameters.get("share_std")
     if std:
-        say(f"The noise moves a share of {names[-1]} by {2 * std:.1%} or less, 19 times out of 20.")
+        say(
+            f"The noise of the counts alone moves a share of {names[-1]} by {2 * std:.1%} or less, 19 times out of 20; "
+            "other words and slightly other topics move it, too, most from the first batch to the second."
+        )
     if len(names) > _SHOWN_BATCHES:
         say(f"Earlier batches: dplda topics --series {shlex.quote(series)} --json")
 

@@ -69,8 +69,19 @@ def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
     """
     n = len(model.topics)
     named = [topic for group in groups for topic in group]
-    if len(set(named)) != len(named) or not all(0 <= topic < n for topic in named) or any(len(g) < 2 for g in groups):
-        raise InputError(f"give two or more different topics of 0 to {n - 1} to merge, such as 3,7; each once.")
+    wrong = next((topic for topic in named if not 0 <= topic < n), None)
+    twice = next((topic for topic in named if named.count(topic) > 1), None)
+    problem = (
+        f"{wrong} is no topic; they are 0 to {n - 1}"
+        if wrong is not None
+        else f"{twice} is named twice"
+        if twice is not None
+        else "a single topic cannot be merged"
+        if any(len(group) < 2 for group in groups)
+        else ""
+    )
+    if problem:
+        raise InputError(f"{problem}. Give two or more different topics to merge, with commas, such as 3,7.")
     into = {topic: min(group) for group in groups for topic in group}
     parts = [[t for t in range(n) if into.get(t, t) == first] for first in range(n) if into.get(first, first) == first]
     weights = np.maximum(model.prevalence, 1e-12)

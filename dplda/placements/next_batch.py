@@ -128,7 +128,7 @@ class _BatchWords:
     """The words of a batch: `frequencies` and their `std`, averaged over batches; all arrays are (n_words,).
 
     `now` are the frequencies that this batch released, NaN for a word of the series that was not chosen in this batch;
-    `known` are the words that the series had before.
+    `known` are the words that the series had before, and `frequent` those that it left out because they are.
     """
 
     words: tuple[str, ...]
@@ -136,6 +136,7 @@ class _BatchWords:
     std: np.ndarray
     now: np.ndarray
     known: np.ndarray
+    frequent: np.ndarray
 
 
 def _words_of_batch(words: WordFrequencies, prior: PriorTopics, documents: float, settings: FitSettings) -> _BatchWords:
@@ -157,7 +158,8 @@ def _words_of_batch(words: WordFrequencies, prior: PriorTopics, documents: float
     place = {word: index for index, word in enumerate(names)}
     limited = supported_words(WordFrequencies(names, frequencies, words.std), _KNOWN_WORDS * documents, settings)
     kept = np.array([place[word] for word in limited.words])
-    return _BatchWords(limited.words, frequencies[kept], std[kept], now[kept], known[kept])
+    frequent = np.isin(limited.words, prior.too_frequent)
+    return _BatchWords(limited.words, frequencies[kept], std[kept], now[kept], known[kept], frequent)
 
 
 def _new_topic(
@@ -166,15 +168,16 @@ def _new_topic(
     """A topic (n_words,) of words that rose, if there are enough; none otherwise.
 
     A word's rise is its frequency in this `batch`, which has noise of `std`, less that of the batches before, of which
-    those that are new had at most the least frequency of the known ones. Rises that other shares of the known `topics`
-    (n_words, k) explain do not count: the part in their span is removed by least squares.
+    those that are new had at most the least frequency of the known ones; words that were too frequent have not risen.
+    Rises that other shares of the known `topics` (n_words, k) explain do not count: the part in their span is removed
+    by least squares.
     """
     known = batch.known
     if not known.any():
         return []
     least = max(float(earlier.frequencies[known].min()), 0.0)
     before = np.where(known, np.maximum(earlier.frequencies, 0.0), least)
-    rise = np.where(np.isfinite(batch.now), batch.now - before, 0.0)
+    rise = np.where(np.isfinite(batch.now) & ~batch.frequent, batch.now - before, 0.0)
     sampling = before * (1 - np.minimum(before, 1.0)) / max(documents, 1.0)
     deviation = np.sqrt(std**2 + earlier.frequency_std**2 + sampling + (_DRIFT * before) ** 2 + _LEAST_STD**2)
     expected = (topics * (before / np.maximum(topics.mean(axis=1), 1e-12))[:, None])[known]

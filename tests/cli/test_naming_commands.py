@@ -48,7 +48,7 @@ def test_a_tree_adds_up_and_a_merge_makes_a_model(dplda, model: Path) -> None:
     [
         (["label", "./m", "--endpoint", "http://localhost:1/v1"], "give --labels FILE, or --endpoint URL with --model"),
         (["merge", "./m", "a,b", "--out", "x"], "is not of the form 3,7"),
-        (["merge", "./m", "0", "--out", "x"], "two or more different topics"),
+        (["merge", "./m", "0", "--out", "x"], "a single topic cannot be merged. Give two or more different topics"),
         (["tree", "./m", "--groups", "99"], "groups, got 99"),
     ],
 )

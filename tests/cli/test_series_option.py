@@ -40,6 +40,7 @@ def test_weeks_go_on_from_one_another_and_are_shown_together(dplda, weeks: list[
     first = dplda("fit", weeks[0], *FIT, "--series", "support", "--topics", 4)
     assert first.status == 0, first.err
     assert "a series of one batch (week-1)" in first.err
+    assert "Series support begins with this batch." in first.out
     dry = dplda("fit", weeks[1], *FIT, "--series", "support", "--unit", "document", "--dry-run")
     assert dry.status == 0, dry.err
     second = dplda("fit", weeks[1], *FIT, "--series", "support")
@@ -67,6 +68,10 @@ def test_weeks_go_on_from_one_another_and_are_shown_together(dplda, weeks: list[
     assert "Batch by batch" in page
     assert "These are the topics of batch <bdi>third</bdi> of the series <bdi>support</bdi>." in " ".join(page.split())
     assert "each document is in one batch" in dplda("budget", "show", "support").out
+    assert "It has 'support'. Begin one" in dplda("topics", "--series", "suport").err
+    assert dplda("topics", "--series", "support", "--sure", 0.5).status == 2
+    repeated = dplda("fit", weeks[2], *FIT, "--series", "support", "--batch", "third", "--epsilon", 1)
+    assert "Batch third was fitted before (support-" in repeated.out
     again = dplda("fit", weeks[2], *FIT, "--series", "support")
     assert (again.status, "most of the documents of batch 'third'" in again.err) == (3, True)
 

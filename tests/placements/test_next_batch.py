@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -141,6 +142,17 @@ def test_words_that_are_chosen_privately_join_those_of_the_series(first):
     assert set(first.vocabulary) & set(model.vocabulary)
     assert model.parameters["new_topics"] == [5]
     assert {word for word, _ in model.top_words(10)[5]} <= set(strange)
+
+
+def test_words_that_were_left_out_as_too_frequent_are_no_new_topic(first):
+    strange = [f"new{i}" for i in range(12)]
+    planted = np.zeros((K, N_WORDS + 12))
+    planted[:5, :N_WORDS], planted[5, N_WORDS:] = PLANTED[:5], 1 / 12
+    counts = np.vstack([np.random.default_rng(3).multinomial(60, row, 1200) for row in planted])
+    corpus = dplda.Corpus.from_counts(counts, [*WORDS, *strange], name="later", public_vocabulary=True)
+    assert fitted(corpus, prior_of(first), epsilon=8.0).parameters["new_topics"] == [5]
+    known = replace(prior_of(first), too_frequent=tuple(strange))
+    assert fitted(corpus, known, epsilon=8.0).parameters["new_topics"] == []
 
 
 def test_names_stay_and_no_topic_is_surer_than_before(first):
