@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal
 
 import numpy as np
@@ -17,10 +18,10 @@ from dplda.lda.recovery import Learned
 from dplda.ledger import Ledger, RunRecord
 from dplda.ledger.saved_models import load_run
 from dplda.model.topic_model import PER_TOPIC, TopicModel
+from dplda.placements.next_batch import SAME
 from dplda.prior_topics import PriorTopics
 
 UNNAMED = "unnamed"  # dataset of corpora without a name; they share one budget, so that none escapes the ledger
-SAME = 0.5  # cosine from which on topics of two batches are the same
 
 
 @dataclass(frozen=True)
@@ -165,10 +166,20 @@ def share_of(model: TopicModel, topic: int) -> str:
     """The share of `topic` in the batch of `model`, as ``3.1%``, ``new 3.1%``, ``faded`` or a dash."""
     if topic >= len(model.topics):
         return "–"
-    if topic in model.parameters.get("faded_topics", ()):
-        return "faded"
-    new = "new " if topic in model.parameters.get("new_topics", ()) else ""
-    return f"{new}{model.prevalence[topic]:.1%}"
+    state = state_of(model, topic)
+    new = "new " if state == "new" else ""
+    return state if state == "faded" else f"{new}{model.prevalence[topic]:.1%}"
+
+
+def state_of(model: TopicModel, topic: int) -> str:
+    """Whether `topic` has ``faded`` in the batch of `model`, is ``new`` in it, or is ``held`` by it as before."""
+    states = (state for state in ("faded", "new") if topic in model.parameters.get(f"{state}_topics", ()))
+    return next(states, "held")
+
+
+def before(ledger: Ledger, series: str, batch: str) -> list[RunRecord]:
+    """The `batches` of `series` before `batch`; all of them, if it is not one of them."""
+    return list(takewhile(lambda run: run.batch != batch, batches(ledger, series)))
 
 
 def last_batch(ledger: Ledger, series: str, batch: str) -> TopicModel | None:
@@ -176,12 +187,8 @@ def last_batch(ledger: Ledger, series: str, batch: str) -> TopicModel | None:
 
     Raises `InputError` if the model is no longer there.
     """
-    before: RunRecord | None = None
-    for run in batches(ledger, series):
-        if run.batch == batch:
-            break
-        before = run
-    return None if before is None else load_run(before)
+    runs = before(ledger, series, batch)
+    return load_run(runs[-1]) if runs else None
 
 
 def numbered(learned: Learned, words: tuple[str, ...], earlier: TopicModel) -> Learned:

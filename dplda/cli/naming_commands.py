@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,8 @@ def label(
         raise click.UsageError("give --labels FILE, or --endpoint URL with --model NAME, or neither.")
     from dplda.model import labels
 
-    model, folder = open_model(run, ledger_path), model_folder(run, ledger_path)
+    folder = model_folder(run, ledger_path)
+    model = open_model(str(folder), ledger_path)
     if file is not None:
         found = labels.from_file(file, len(model.topics))
     elif endpoint is not None and language_model is not None:
@@ -89,14 +91,14 @@ def tree(run: str, groups: int | None, as_json: bool, ledger_path: Path | None) 
     model = open_model(run, ledger_path)
     found = topic_groups.topic_tree(model)
     if as_json:
-        cuts = {str(n): [_group(model, group) for group in found.groups(n)] for n in range(1, len(found.topics) + 1)}
+        record = cache(partial(_group, model))  # most groups are in several cuts
+        cuts = {str(n): [record(group) for group in found.groups(n)] for n in range(1, len(found.topics) + 1)}
         print_json({"run": model.parameters.get("run"), "cuts": cuts})
         return
-    rows = []
+    rows, ranked = [], model.relevant_words(_GROUP_WORDS)
     for number, group in enumerate(found.groups(groups or round(math.sqrt(len(found.topics)))), 1):
         words = topic_groups.merged_words(model, group, _GROUP_WORDS)
         rows.append((f"group {number}", f"{sum(model.prevalence[list(group)]):.1%}", " ".join(words)))
-        ranked = model.relevant_words(_GROUP_WORDS)
         rows += [
             (f"  {topic}", f"{model.prevalence[topic]:.1%}", model.topic_names.get(topic) or _joined(ranked[topic]))
             for topic in group

@@ -274,15 +274,13 @@ def _wording(title: str | None, names: Sequence[str], hidden: Sequence[str], n_r
 def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, TopicModel]:
     """The batches before that of a single model, as far as the ledger has their private models, and its own."""
     from dplda.ledger.saved_models import load_run
-    from dplda.series import batches
+    from dplda.series import before
 
     ledger, parameters = find_ledger(ledger_path), models[0].parameters
     if len(models) > 1 or ledger is None or "series" not in parameters:
         return {}
     found = {}
-    for run in batches(ledger, str(parameters["series"])):
-        if run.batch == parameters["batch"]:
-            break
+    for run in before(ledger, str(parameters["series"]), str(parameters["batch"])):
         if run.sound:
             with suppress(InputError):
                 found[str(run.batch)] = load_run(run)

@@ -78,12 +78,12 @@ def _show_series(
     series: str, models: dict[str, TopicModel], top: int, csv_file: Path | None, *, noise: bool, as_json: bool
 ) -> None:
     """Print the topics of `series` and their shares in the batches, whose `models` are in order."""
-    from dplda.series import share_of
+    from dplda.series import share_of, state_of
 
     last, names = list(models.values())[-1], list(models)
     if csv_file is not None:
         rows = [
-            (name, topic, share, model.parameters.get("share_std"), _state(model, topic), model.privacy.sound)
+            (name, topic, share, model.parameters.get("share_std"), state_of(model, topic), model.privacy.sound)
             for name, model in models.items()
             for topic, share in enumerate(model.prevalence.tolist())
         ]
@@ -122,12 +122,6 @@ def _show_series(
         )
     if len(names) > _SHOWN_BATCHES:
         say(f"Earlier batches: dplda topics --series {shlex.quote(series)} --json")
-
-
-def _state(model: TopicModel, topic: int) -> str:
-    """Whether `topic` is ``new`` in the batch of `model`, has ``faded`` in it, or is ``held`` by it as before."""
-    known = {state: topic in model.parameters.get(f"{state}_topics", ()) for state in ("new", "faded")}
-    return next((state for state, applies in known.items() if applies), "held")
 
 
 def topics_json(model: TopicModel, top: int = 10) -> list[dict[str, Any]]:

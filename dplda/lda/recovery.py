@@ -121,9 +121,13 @@ def most_words(documents: float, settings: FitSettings) -> int:
     A word in few documents adds noise and no topic: the quality of topics is best with a number of words proportional
     to documents * mu / topics, for the parameter mu of the run (Gaussian DP; docs/benchmarks.md).
     """
-    topics = DEFAULTS.model.topics if settings.model.topics == "auto" else settings.model.topics
-    signal = documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta) / int(topics)
-    return math.ceil(max(_LEAST_PER_TOPIC * int(topics), _WORDS_PER_SIGNAL * signal))
+    topics = int(DEFAULTS.model.topics if settings.model.topics == "auto" else settings.model.topics)
+    return math.ceil(max(_LEAST_PER_TOPIC * topics, _WORDS_PER_SIGNAL * signal_per_topic(documents, topics, settings)))
+
+
+def signal_per_topic(documents: float, topics: int, settings: FitSettings) -> float:
+    """The number of documents times mu (Gaussian DP) of the run over that of `topics`."""
+    return documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta) / topics
 
 
 def supported_words(words: WordFrequencies, documents: float, settings: FitSettings) -> WordFrequencies:

@@ -9,7 +9,7 @@ released counts are used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,14 +102,15 @@ def top_word_probabilities(sums: CountSums, frequencies: np.ndarray) -> tuple[np
     posterior median; 1 without noise. With ten words or fewer, all are among the first.
     """
     counts, std = sums.counts, sums.std
-    median = _posterior(counts, std, frequencies)[1]
+    mixtures = list(_mixtures(counts, std, frequencies)) if std.any() else []
+    median = _estimates(mixtures, counts)[1]
     order = np.argsort(-median, axis=0, kind="stable")
     top, columns = order[:_TOP].T, np.arange(counts.shape[1])
-    if not std.any() or len(order) <= _TOP:
+    if not mixtures or len(order) <= _TOP:
         return top, np.ones(top.shape)
     middle = (median[order[_TOP - 1], columns] + median[order[_TOP], columns]) / 2
     probabilities = np.ones(top.shape)
-    for words, mixture in _mixtures(counts, std, frequencies):
+    for words, mixture in mixtures:
         topics, places = np.nonzero(np.isin(top, words))
         cells = top[topics, places]
         found = mixture.above(
@@ -125,11 +126,14 @@ def _posterior(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> 
     The noise is Gaussian with standard deviation `std` (n_words,); `frequencies` (n_words,) sum to one. If `std` is
     zero, the result is the counts, with negative ones set to zero.
     """
-    if not std.any():
-        kept = np.maximum(counts, 0.0)
-        return kept, kept
-    mean, median = np.empty_like(counts), np.empty_like(counts)
-    for words, mixture in _mixtures(counts, std, frequencies):
+    return _estimates(_mixtures(counts, std, frequencies) if std.any() else (), counts)
+
+
+def _estimates(mixtures: Iterable[tuple[np.ndarray, _Mixture]], counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Posterior mean and median (n_words, k) by the `mixtures`; without any, `counts`, negative ones set to zero."""
+    mean = np.maximum(counts, 0.0)
+    median = mean.copy()
+    for words, mixture in mixtures:
         mean[words], median[words] = (values.reshape(len(words), -1) for values in mixture.estimates)
     return mean, median
 

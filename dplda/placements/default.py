@@ -25,12 +25,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dplda import statistics
-from dplda.accounting.accountant import gaussian_budget
 from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage, clip_of
 from dplda.config import NO_NOISE, FitSettings
 from dplda.lda import verdicts
-from dplda.lda.guided import Guide, guide
+from dplda.lda.guided import ExpectedCounts, Guide, guide
 from dplda.lda.recovery import (
     Learned,
     Whitening,
@@ -41,6 +40,7 @@ from dplda.lda.recovery import (
     leading_eigenvalues,
     most_topics,
     noise_level,
+    signal_per_topic,
     supported_words,
     to_topics,
     topic_count,
@@ -227,15 +227,25 @@ def word_power(documents: float, topics: int, settings: FitSettings) -> float:
     return _WORD_POWER * min(1.0, signal_per_topic(documents, topics, settings) / _WORD_SIGNAL)
 
 
-def signal_per_topic(documents: float, topics: int, settings: FitSettings) -> float:
-    """The number of documents times mu (Gaussian DP) of the run over that of `topics`."""
-    return documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta) / topics
-
-
 def _started(topics: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
     """The topics (n_words, k) from which the refinement starts: spectral `topics` mixed with word `frequencies`."""
     start = topics + BACKGROUND * frequencies[:, None]
     return np.asarray(start / start.sum(axis=0))
+
+
+def noisy_counts(release: StageReleaser, prior: float, frequencies: np.ndarray, power: float) -> ExpectedCounts:
+    """The function that releases the expected word-topic counts of topics, with the standard deviation of their noise.
+
+    `prior` is each topic's Dirichlet parameter. Words are scaled by frequency^-`power` (`word_power`) for the release.
+    """
+    scale = (frequencies + 1e-5) ** -power
+    scale /= scale.mean()
+
+    def expected(topics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        answer = release(Stage.REFINE, statistics.expected_counts(topics, prior, scale), REFINE_QUANTILE)
+        return answer.total / scale[:, None], answer.std / scale
+
+    return expected
 
 
 def _refine(
@@ -252,14 +262,7 @@ def _refine(
 
     `until_converged` is for few documents without noise: as many rounds as ordinary variational inference needs.
     """
-    scale = (frequencies + 1e-5) ** -power
-    scale /= scale.mean()
-
-    def unguided(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        answer = release(Stage.REFINE, statistics.expected_counts(weights, prior, scale), REFINE_QUANTILE)
-        return answer.total / scale[:, None], answer.std / scale
-
-    expected = guided.pulled(unguided)
+    expected = guided.pulled(noisy_counts(release, prior, frequencies, power))
     if until_converged:
         return variational_rounds(expected, start, frequencies, EXACT_ROUNDS, memory=0.0, smoothing=_EXACT_SMOOTHING)
     return variational_rounds(expected, start, frequencies, REFINE_ROUNDS)

@@ -17,17 +17,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dplda import statistics
 from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage, clip_of
 from dplda.config import FitSettings
 from dplda.lda import verdicts
 from dplda.lda.guided import guide
-from dplda.lda.recovery import Learned, supported_words
+from dplda.lda.recovery import Learned, signal_per_topic, supported_words
 from dplda.lda.refinement import cosines, estimated_topics, smoothed_topics, variational_rounds
 from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.numerics.threads import one_blas_thread
-from dplda.placements.default import REFINE_QUANTILE, proportions, signal_per_topic, word_power
+from dplda.placements.default import noisy_counts, proportions, word_power
 from dplda.placements.stages import SIZE_SHARE, StageReleaser, word_shares
 from dplda.prior_topics import PriorTopics
 from dplda.released_counts import CountSums, ReleasedCounts
@@ -42,7 +41,7 @@ _DRIFT = 0.25  # standard deviation of a word's frequency from batch to batch, r
 # below this part of an average share.
 _DEVIATIONS_HELD, _LEAST_HELD = 3.0, 0.1
 _LEAST_STD = 1e-9  # of a frequency
-_SAME = 0.5  # cosine from which on a topic is not new
+SAME = 0.5  # cosine from which on topics of two batches are the same
 
 
 def shares(public_vocabulary: bool) -> tuple[Share, ...]:
@@ -76,15 +75,8 @@ def learn(
     sums = CountSums(np.pad(earlier.sums.total, ((0, 0), (0, len(new)))), earlier.sums.variance, earlier.sums.weight)
 
     guided = guide(settings.model.seed_words or {}, batch.words, frequencies, start)
-    scale = (frequencies + 1e-5) ** -word_power(documents, k, settings)
-    scale /= scale.mean()
-
-    def unguided(topics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        contribution = statistics.expected_counts(topics, settings.model.alpha0 / k, scale)
-        answer = release(Stage.REFINE, contribution, REFINE_QUANTILE)
-        return answer.total / scale[:, None], answer.std / scale
-
-    expected = guided.pulled(unguided)
+    power = word_power(documents, k, settings)
+    expected = guided.pulled(noisy_counts(release, settings.model.alpha0 / k, frequencies, power))
     refined = variational_rounds(expected, start, frequencies, ROUNDS, memory=MEMORY, earlier=sums)
     budget = signal_per_topic(documents, k, settings)
     sure = verdicts.of_refinement(refined, start, frequencies, batch.words, budget, prior.probabilities)
@@ -187,7 +179,7 @@ def _new_topic(
         return []
     topic = np.where(rise > _SOME_DEVIATIONS * deviation, rise, 0.0)
     topic /= topic.sum()
-    return [topic] if cosines(topics, topic[:, None]).max() < _SAME else []
+    return [topic] if cosines(topics, topic[:, None]).max() < SAME else []
 
 
 def _named(names: Mapping[int, str], guided: list[str], kept: list[int]) -> dict[str, list[str]]:
