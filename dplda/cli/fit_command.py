@@ -295,16 +295,19 @@ def _left_out(model: TopicModel) -> str:
 
 
 def _about_batch(model: TopicModel, ledger: Ledger) -> str:
-    """A sentence if the run began a series, or fitted a batch that was fitted before; else empty."""
+    """A sentence if the run began a series, or fitted a batch that was fitted before; else empty.
+
+    It depends on which runs were asked for, and not on how they ended, which may depend on documents.
+    """
     series, batch = model.parameters.get("series"), model.parameters.get("batch")
     if series is None:
         return ""
     others = [run for run in ledger.runs() if run.batch is not None and run.id != model.parameters.get("run")]
-    same = [run.id for run in others if (run.dataset, run.batch) == (series, batch) and run.is_charged]
+    same = [run.id for run in others if (run.dataset, run.batch) == (series, batch)]
     if same:
         return (
             f"Batch {batch} was fitted before ({', '.join(same)}): this run takes its place in the series, and its "
-            "documents pay for both."
+            "documents pay for every run that charged them."
         )
     if all(run.dataset != series for run in others):
         names = ", ".join(sorted({run.dataset for run in others}))
