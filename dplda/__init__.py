@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dplda.prior_topics import PriorTopics
     from dplda.priors import public_prior
     from dplda.series import released_prior
+    from dplda.tables import tabulate
 
 __all__ = [
     "Corpus",
@@ -30,6 +31,7 @@ __all__ = [
     "public_prior",
     "read_corpus",
     "released_prior",
+    "tabulate",
 ]
 
 __getattr__, __dir__ = lazy(
@@ -46,5 +48,6 @@ __getattr__, __dir__ = lazy(
         "public_prior": "priors",
         "read_corpus": "corpus",
         "released_prior": "series",
+        "tabulate": "tables",
     },
 )

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
-from dplda.accounting.accountant import Cost, cost
-from dplda.accounting.events import Event, at_least, base_of
+from dplda.accounting.events import Event
 from dplda.config import DEFAULTS
 from dplda.corpus import Corpus
-from dplda.errors import DpldaError, InputError, NoisyTopicsWarning, UnsupportedByData
+from dplda.errors import InputError, NoisyTopicsWarning, UnsupportedByData
 from dplda.execution.compilation import Wait, compiling
 from dplda.execution.engines import Engine, is_local, running_engine
 from dplda.lda.verdicts import NOISE
-from dplda.ledger import Ledger, RunRecord, Status, new_name
+from dplda.ledger import Ledger, new_name
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
@@ -28,11 +25,11 @@ from dplda.model.model_files import release_space, reserve_space
 from dplda.model.topic_model import TopicModel
 from dplda.prior_topics import PriorTopics
 from dplda.progress import NoProgress, Progress
+from dplda.recording import Recorder, Stopwatch, Unrecorded, abandoned_on_failure, spent_text
 from dplda.request import Request, requested
 from dplda.run_words import find_words
 from dplda.series import numbered
 from dplda.store.fingerprint import fingerprint
-from dplda.store.sketches import Fingerprint
 
 
 def fit(
@@ -120,11 +117,11 @@ def fit(
     folder = Path(out) if out is not None else Path(models) / run if models else None
     if folder is not None:
         reserve_space(folder, request.model_bytes)
-    watch = _Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
+    watch = Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
     with _released_on_failure(folder), running_engine(request.settings.execution) as running:
-        recorder = request.reserve(ledger, run) or _Unrecorded(run)
+        recorder = request.reserve(ledger, run) or Unrecorded(run)
         with (
-            _abandoned_on_failure(request, recorder, ledger),
+            abandoned_on_failure(request, recorder, ledger),
             compiling(request.statistics, here=is_local(running)) as wait_for_kernels,
         ):
             model = _learn(request, recorder, ledger, watch, running, wait_for_kernels)
@@ -136,79 +133,11 @@ def fit(
     return model
 
 
-class Recorder(Protocol):
-    """Receives a run's events (its noisy releases): a ledger's reservation, or an object that ignores them."""
-
-    run: str
-
-    def charge(self, event: Event) -> None:
-        """Record `event` durably, before its result is computed."""
-
-    def bind(self, fingerprint: Fingerprint) -> None:
-        """Attach the documents' fingerprint."""
-
-    def finish(self, *, model: str | None, seconds: Mapping[str, float]) -> None:
-        """End the run."""
-
-    def abandon(self, status: str, reason: str) -> None:
-        """End the run without a model."""
-
-
-@dataclass
-class _Unrecorded:
-    """A recorder that writes nothing."""
-
-    run: str
-
-    def charge(self, event: Event) -> None:
-        """Keep nothing."""
-
-    def bind(self, fingerprint: Fingerprint) -> None:
-        """Keep nothing."""
-
-    def finish(self, *, model: str | None, seconds: Mapping[str, float]) -> None:
-        """Keep nothing."""
-
-    def abandon(self, status: str, reason: str) -> None:
-        """Keep nothing."""
-
-
-@dataclass
-class _Stopwatch:
-    """Measures the time of each stage, and forwards progress reports."""
-
-    progress: Progress
-    seconds: dict[str, float]
-    _stage: str | None = None
-    _since: float = 0.0
-
-    def start(self, stage: str, total: int | None = None) -> None:
-        """End the previous stage and begin `stage`; choosing a clipping norm counts as time of its stage."""
-        self.stop()
-        self._stage, self._since = base_of(stage), time.perf_counter()
-        self.progress.start(stage, total)
-
-    def advance(self, amount: int = 1) -> None:
-        """Forward `amount`."""
-        self.progress.advance(amount)
-
-    def estimate(self, share: float) -> None:
-        """Forward `share`."""
-        self.progress.estimate(share)
-
-    def stop(self) -> None:
-        """End the current stage."""
-        if self._stage is not None:
-            elapsed = time.perf_counter() - self._since
-            self.seconds[self._stage] = self.seconds.get(self._stage, 0.0) + elapsed
-        self._stage = None
-
-
 def _learn(
     request: Request,
     recorder: Recorder,
     ledger: Ledger | Literal[False],
-    watch: _Stopwatch,
+    watch: Stopwatch,
     engine: Engine,
     wait_for_kernels: Wait,
 ) -> TopicModel:
@@ -234,7 +163,7 @@ def _learn(
         learn = request.placement.learner(settings, found.from_prior)
         learned = learn(gate, found.documents, found.words, settings, np.random.default_rng(seed))
     except UnsupportedByData as error:
-        raise UnsupportedByData(f"{error} {_spent(request, recorder, charged)}") from None
+        raise UnsupportedByData(f"{error} {spent_text(request, recorder, charged)}") from None
     watch.start("model")
     words = learned.words or found.words.words
     if request.earlier is not None and not settings.goes_on:
@@ -269,25 +198,6 @@ def _warn_of_noise(model: TopicModel) -> None:
         )
 
 
-def _spent(request: Request, recorder: Recorder, charged: Sequence[Event]) -> str:
-    """A sentence on what a run without a model spent.
-
-    The guarantee of such a run is that of its plan (docs/privacy.md, rule 7).
-    """
-    recorded = "" if isinstance(recorder, _Unrecorded) else f"recorded as run {recorder.run}"
-    if request.reason:
-        return f"{request.reason}{recorded and f'; {recorded}'}."
-    share, promise = _share_and_promise(request, cost(charged))
-    return f"Spent: {share} of the run's budget, {recorded}. Its guarantee stays that of the whole run, {promise}."
-
-
-def _share_and_promise(request: Request, spent: Cost) -> tuple[str, str]:
-    """The share of the run's budget that `spent` takes, and the guarantee of the whole run, in words."""
-    promise = request.statement()
-    share = spent.mu_squared / cost(request.events).mu_squared
-    return f"{share:.1%}", f"epsilon {at_least(promise.epsilon)} at delta {promise.delta:g}"
-
-
 @contextmanager
 def _released_on_failure(folder: Path | None) -> Iterator[None]:
     """Release the disk space reserved for the model if the block fails."""
@@ -297,43 +207,3 @@ def _released_on_failure(folder: Path | None) -> Iterator[None]:
         if folder is not None:
             release_space(folder)
         raise
-
-
-@contextmanager
-def _abandoned_on_failure(request: Request, recorder: Recorder, ledger: Ledger | Literal[False]) -> Iterator[None]:
-    """End a failed run in the ledger, which refunds what was never charged. Reasons contain no private text.
-
-    An interrupt propagates with a note on what was spent, which `dplda fit` prints.
-    """
-    try:
-        yield
-    except BaseException as error:
-        recorder.abandon(*_ending(error))
-        if isinstance(error, KeyboardInterrupt) and ledger is not False:
-            error.add_note(_spent_when_stopped(request, ledger.run(recorder.run)))
-        raise
-
-
-def _spent_when_stopped(request: Request, run: RunRecord) -> str:
-    """What an interrupted run spent, according to the ledger."""
-    if not run.is_charged:
-        return f"Run {run.id} had charged nothing: the ledger has returned its whole budget."
-    if request.reason:
-        return f"Run {run.id} is {request.reason}; the ledger keeps a record of it."
-    share, promise = _share_and_promise(request, run.cost)
-    return (
-        f"Run {run.id} had charged {share} of its budget (counted as the filter counts): the ledger keeps this as "
-        f"spent and has returned the rest. What is promised stays {promise}."
-    )
-
-
-def _ending(error: BaseException) -> tuple[Status, str]:
-    """Return the status and the reason of a run that `error` ended."""
-    match error:
-        case UnsupportedByData():
-            return Status.UNSUPPORTED, error.reason
-        case DpldaError():
-            return Status.CANCELLED, error.reason
-        case KeyboardInterrupt():
-            return Status.CANCELLED, "interrupted"
-    return Status.FAILED, f"unexpected {type(error).__name__}"

@@ -69,12 +69,14 @@ class Corpus:
         name: str | None = None,
         unit: str | None = None,
         *,
+        groups: Mapping[str, Sequence[Any]] | None = None,
         refuse_weights: bool = True,
     ) -> Corpus:
         """A corpus from `counts` (n_documents, n_words), sparse or dense, with the word of each column.
 
         `units` (n_documents,) names the privacy unit of each row, such as a person, and `unit` the kind of unit, such
-        as ``"customer"`` (default ``"unit"``). A row with an entry that is not a whole number of occurrences
+        as ``"customer"`` (default ``"unit"``). `groups` maps names to a value of each row, such as a product or a
+        date, by which tables can be made. A row with an entry that is not a whole number of occurrences
         contributes nothing. Raises `InputError` if shapes disagree and, unless `refuse_weights` is False, if most rows
         have such an entry, as in a matrix of tf-idf weights; the error depends on the documents and is not private.
         """
@@ -83,7 +85,7 @@ class Corpus:
                 f"unit={unit!r} says what kind of unit `units` holds: give units as well, and a unit other than "
                 f"{DOCUMENT!r}."
             )
-        store = store_from_matrix(counts, vocabulary, units, unit or "unit")
+        store = store_from_matrix(counts, vocabulary, units, unit or "unit", groups)
         if refuse_weights and 2 * store.defects.get(Defect.BAD_COUNT.name, 0) > store.n_documents:
             raise InputError(
                 "Most rows of counts hold values that are not counts (fractions, negative numbers or NaN, as in tf-idf "
@@ -128,9 +130,10 @@ class Corpus:
         cls, find: Callable[[ReadOptions], TextSource], name: str | None, cache: str | Path | None, fields: Fields
     ) -> Corpus:
         _check_options("Corpus", fields, Fields)
-        source, tokenization = find(_choose(ReadOptions, fields)), _tokenization(fields)
+        options = _choose(ReadOptions, fields)
+        source, tokenization = find(options), _tokenization(fields)
         check_tokenization(tokenization)
-        return cls(name, source.unit, InMemory(name, source, tokenization, cache))
+        return cls(name, source.unit, InMemory(name, source, tokenization, cache, tuple(options.group_fields)))
 
     def __repr__(self) -> str:
         return f"Corpus(name={self.name!r}, unit={self.unit!r})"
@@ -209,7 +212,7 @@ def read_corpus(path: Named, *, cache: str | Path | None = None, **reading: Unpa
     place = places[0]
     if format is None and len(places) == 1 and (is_store(place) or is_partial(place)):
         store = CountStore.open(place)
-        if any(reading.get(name) for name in ("text_field", "id_field", "unit_field", "pattern")):
+        if any(reading.get(name) for name in ("text_field", "id_field", "unit_field", "group_fields", "pattern")):
             raise InputError(
                 f"{place} is a prepared store, whose columns and files were chosen when it was "
                 "imported. Leave out the options for columns and patterns, or import the corpus again "

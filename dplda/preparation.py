@@ -89,6 +89,7 @@ class Prepared:
             restart=restart,
             notice=notice,
             key=key,
+            group_columns=self.store.group_columns,
         ) as writer:
             progress.start(_STAGE, self.store.n_documents)
             progress.advance(writer.n_read)
@@ -147,6 +148,7 @@ class RawFiles:
             restart=restart,
             notice=notice,
             key=key,
+            group_columns=self.options.get("group_fields", ()),
         ) as writer:
             _fill(writer, self.source, self.tokenization, progress)
 
@@ -159,6 +161,7 @@ class InMemory:
     source: TextSource
     tokenization: Tokenization
     cache: str | Path | None
+    group_columns: tuple[str, ...] = ()
     _read: CountStore | None = None
 
     @property
@@ -192,7 +195,13 @@ class InMemory:
     def _store_at(self, destination: Path, progress: Progress, notice: Notice, key: bytes | None) -> CountStore:
         """Read the documents into a store at `destination`; nothing of an incomplete one is kept."""
         with StoreWriter(
-            destination, unit=self.source.unit, name=self.name, reading=self.reading, notice=notice, key=key
+            destination,
+            unit=self.source.unit,
+            name=self.name,
+            reading=self.reading,
+            notice=notice,
+            key=key,
+            group_columns=self.group_columns,
         ) as writer:
             _fill(writer, self.source, self.tokenization, progress)
         self._read = CountStore.open(destination)

@@ -20,6 +20,7 @@ from dplda.mechanisms.noise import lattice_scale
 from dplda.numerics.lattice import BOUND, MASS_SHARE
 from dplda.statistics import NONNEGATIVE, Contribution
 from dplda.store.count_store import CountStore
+from dplda.store.groups import Rows
 
 Moves = Mapping[str, float]  # by stage: the change of an exact answer, squared, over its squared sensitivity
 
@@ -68,8 +69,8 @@ class Watched(Curator):
         self._options = {"adjacency": options["adjacency"]}
         self._words: Sequence[str] | None = None
 
-    def use_words(self, words: Sequence[str]) -> None:
-        super().use_words(words)
+    def use_words(self, words: Sequence[str], rows: Rows | None = None) -> None:
+        super().use_words(words, rows)
         self._words = words
 
     def choose_words(self) -> WordFrequencies:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class Units:
     words: np.ndarray
     counts: np.ndarray
     unit_ptr: np.ndarray
+    rows: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:

@@ -27,6 +27,9 @@ class Stage(StrEnum):
     # a run with prior topics: the test of the prior, then the start from it, or the spectral start
     PRIOR_GAIN = "prior gain"
     START = "start"
+    # tables of released topics: the groups that are found privately, and the shares of each group
+    GROUPS = "groups"
+    TABLE = "table"
     # configuration 3: stability tests, then the output that they permit
     MASS = "mass"
     GAP = "gap"

@@ -8,7 +8,15 @@ from typing import Any
 import click
 
 from dplda.cli.console import following, print_json, private_notes, say, table
-from dplda.cli.options import json_option, ledger_option, open_ledger, quiet_option, read, reading_options
+from dplda.cli.options import (
+    group_field_option,
+    json_option,
+    ledger_option,
+    open_ledger,
+    quiet_option,
+    read,
+    reading_options,
+)
 from dplda.errors import LedgerError
 
 
@@ -21,6 +29,7 @@ def corpus() -> None:
 @click.argument("source", metavar="CORPUS...", nargs=-1, required=True)
 @click.argument("destination", metavar="STORE", type=click.Path(path_type=Path))
 @reading_options
+@group_field_option
 @click.option("--restart", is_flag=True, help="Discard the partial store of an interrupted import, and start over.")
 @json_option
 @quiet_option

@@ -22,6 +22,7 @@ from dplda.cli.options import (
     corpus_argument,
     dataset_option,
     delta_option,
+    engine_options,
     epsilon_option,
     find_ledger,
     find_prior,
@@ -41,7 +42,7 @@ from dplda.cli.options import (
     vocabulary_option,
 )
 from dplda.cli.topics_command import show_topics, topics_json
-from dplda.config import CALIBRATIONS, DEFAULTS, DEVICES, ENGINES, PLACEMENTS, FitSettings
+from dplda.config import CALIBRATIONS, DEFAULTS, DEVICES, PLACEMENTS, FitSettings
 from dplda.errors import NoisyTopicsWarning
 from dplda.progress import NoProgress
 from dplda.readers.word_lists import read_seed_words
@@ -117,13 +118,7 @@ def _edge_parts(value: str) -> dict[str, float]:
 @public_prior_option
 @seed_words_option
 @learning_options
-@click.option(
-    "--engine",
-    type=click.Choice(ENGINES),
-    default=DEFAULTS.execution.engine,
-    help="Where sums over CORPUS are computed: on this machine (local) or on a Dask cluster (dask).",
-)
-@click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask cluster for --engine dask.")
+@engine_options
 @click.option(
     "--device",
     type=click.Choice(DEVICES),

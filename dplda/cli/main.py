@@ -23,6 +23,7 @@ from dplda.cli.fit_command import fit
 from dplda.cli.naming_commands import label, merge, tree
 from dplda.cli.plan_command import plan
 from dplda.cli.run_commands import report, runs, transform
+from dplda.cli.table_commands import tables, tabulate
 from dplda.cli.topics_command import export, topics
 from dplda.errors import DpldaError
 
@@ -38,6 +39,8 @@ _COMMANDS = {  # in the order in which a newcomer needs them
     label: "Name the topics of a run.",
     tree: "Put the topics of a run into groups.",
     merge: "Merge topics of a run.",
+    tabulate: "Topics by group and period: how much, of whom, since when.",
+    tables: "Show tables again, and write them to a file.",
     report: "Write one HTML page about runs, to show to others.",
     export: "Write a released model for other tools.",
     runs: "List runs, and show what each stage spent.",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from dplda.cli.console import say
-from dplda.config import ADJACENCIES, DEFAULTS
+from dplda.config import ADJACENCIES, DEFAULTS, ENGINES
 from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.readers.reading_options import TOKENIZERS, ListName, Reading
@@ -39,19 +39,29 @@ def topic_count(value: str | int) -> str | int:
 # The groups of options in --help, in order, and the group of each option that is not a reading option, which are all
 # in the first. An option that is not listed is shown under `_OTHER`.
 _DATA, _OTHER, _EXPERT = "Data", "Other options", "Expert options, those of the papers among them"
-_GROUPS = (_DATA, "Topics", "Privacy", "Where it runs", "Output", _OTHER, _EXPERT)
+_GROUPS = (_DATA, "Groups", "Topics", "Privacy", "Where it runs", "Output", _OTHER, _EXPERT)
 _GROUP_OF = {
     **dict.fromkeys(("synthetic", "public"), _DATA),
     **dict.fromkeys(
-        ("n_topics", "prior", "public_prior", "seed_words", "vocabulary", "max_vocabulary", "max_document_frequency"),
+        (
+            "n_topics",
+            "public_topics",
+            "prior",
+            "public_prior",
+            "seed_words",
+            "vocabulary",
+            "max_vocabulary",
+            "max_document_frequency",
+        ),
         "Topics",
     ),
     **dict.fromkeys(
         ("epsilon", "epsilons", "delta", "adjacency", "dataset", "series", "batch", "unit", "ledger_path", "yes"),
         "Privacy",
     ),
+    **dict.fromkeys(("by", "groups", "first", "last", "zone", "sampling"), "Groups"),
     **dict.fromkeys(("engine", "scheduler", "device"), "Where it runs"),
-    **dict.fromkeys(("out", "output", "models", "as_json", "quiet", "dry_run"), "Output"),
+    **dict.fromkeys(("out", "csv_file", "output", "models", "as_json", "quiet", "dry_run"), "Output"),
     **dict.fromkeys(("placement", "calibration", "split", "alpha0", "simulate", "seed"), _EXPERT),
     **dict.fromkeys(("placements", "calibrations", "repeats", "fresh"), _EXPERT),
 }
@@ -137,6 +147,31 @@ ledger_option = click.option(
     help="The ledger file [$DPLDA_LEDGER, else the user data folder].",
 )
 
+_engine_option = click.option(
+    "--engine",
+    type=click.Choice(ENGINES),
+    default=DEFAULTS.execution.engine,
+    help="Where sums over CORPUS are computed: on this machine (local) or on a Dask cluster (dask).",
+)
+_scheduler_option = click.option(
+    "--scheduler", metavar="ADDRESS", help="Address of the Dask cluster for --engine dask."
+)
+
+
+def engine_options(command: _Command) -> _Command:
+    """Add the options that say where sums are computed."""
+    return _engine_option(_scheduler_option(command))
+
+
+group_field_option = click.option(
+    "--group-field",
+    "group_fields",
+    metavar="COLUMN",
+    multiple=True,
+    callback=lambda context, parameter, names: names or None,
+    help="A column by which `dplda tabulate` may group documents, such as a product or a date; may be repeated.",
+)
+
 _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.option`
     "format": {"metavar": "NAME", "help": "The format of CORPUS, if its name does not show it."},
     "text_field": {
@@ -187,7 +222,7 @@ READING_NAMES = tuple(Reading.__annotations__)
 
 def reading_options(command: _Command) -> _Command:
     """Add the options that say how to read CORPUS."""
-    for name in reversed(READING_NAMES):
+    for name in reversed(_READING):
         command = click.option(f"--{name.replace('_', '-')}", name, **_READING[name])(command)
     return command
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, wraps
@@ -25,12 +25,13 @@ import numpy as np
 from numba.core.registry import cpu_target
 
 from dplda.errors import ClusterError, InputError
-from dplda.execution.passes import RANGE_BYTES, SPENT, Pass, Passes, Sums, read_range
+from dplda.execution.passes import RANGE_BYTES, SPENT, Pass, Passes, Sums, group_votes, read_range
 from dplda.numerics.compiled import PACKAGE, digest
 from dplda.numerics.threads import add
 from dplda.readers.records import DOCUMENT
 from dplda.statistics.exact_moments import ExactMoments
 from dplda.store.count_store import CountStore
+from dplda.store.groups import Attribute, Rows
 from dplda.store.units import UnitCounts, UnitRange
 
 if TYPE_CHECKING:
@@ -115,14 +116,20 @@ class ClusterPasses(Passes):
         self._n_ranges = max(1, min(blocks, max(threads * _RANGES_PER_THREAD, -(-store.n_bytes // RANGE_BYTES))))
         self._counts: list[Future] | None = None
 
-    def use_words(self, words: tuple[str, ...] | None) -> None:
+    def use_words(self, words: tuple[str, ...] | None, rows: Rows | None = None) -> None:
         """See `Passes`."""
-        super().use_words(words)
+        super().use_words(words, rows)
         self._counts = None
 
     def exact_moments(self, h: np.ndarray) -> ExactMoments:
         """Not available on a cluster: raises `InputError`."""
         raise InputError("This placement needs all counts in one place: use --engine local.")
+
+    def _group_votes(self, attribute: Attribute, most: int) -> Iterable[tuple[list[str], np.ndarray, int]]:
+        ranges = [UnitRange(index, self._n_ranges) for index in range(self._n_ranges)]
+        with _one_line():
+            tasks = [self._submit(_vote, _kind(), self._where, attribute, most, units) for units in ranges]
+            return [part.value for part in self._client.gather(tasks)]
 
     def _map_ranges(self, work: Callable[..., Any], *shared: Any, per_range: Sequence[Any] | None = None) -> list[Any]:
         with _one_line():
@@ -140,7 +147,8 @@ class ClusterPasses(Passes):
         if self._counts is None:
             words = self._submit(_same, self._words)
             ranges = [UnitRange(index, self._n_ranges) for index in range(self._n_ranges)]
-            self._counts = [self._submit(_load, _kind(), self._where, words, units) for units in ranges]
+            table = self._rows
+            self._counts = [self._submit(_load, _kind(), self._where, words, units, table) for units in ranges]
         arguments = self._submit(_same, tuple(shared))  # a task, so that it outlives the worker that holds it
         more: Sequence[tuple[Any, ...]]
         more = [()] * self._n_ranges if per_range is None else [(value,) for value in per_range]
@@ -186,7 +194,8 @@ class _Hidden:
         """Size in bytes, from which Dask decides what to move and what to write to disk."""
         from dask.sizeof import sizeof
 
-        parts = self.value.arrays if isinstance(self.value, UnitCounts) else (self.value,)
+        counts = self.value
+        parts = (*counts.arrays, counts.rows) if isinstance(counts, UnitCounts) else (counts,)
         return sum(map(sizeof, parts))
 
 
@@ -229,13 +238,26 @@ def _same(value: _T) -> _T:
 
 
 @_task
-def _load(kind: str, where: tuple[str, str], words: Sequence[str] | None, units: UnitRange) -> UnitCounts:
+def _load(
+    kind: str, where: tuple[str, str], words: Sequence[str] | None, units: UnitRange, rows: Rows | None = None
+) -> UnitCounts:
+    return read_range(_open(kind, where), words, units, rows)
+
+
+@_task
+def _vote(
+    kind: str, where: tuple[str, str], attribute: Attribute, most: int, units: UnitRange
+) -> tuple[list[str], np.ndarray, int]:
+    return group_votes(_open(kind, where), attribute, most, units)
+
+
+def _open(kind: str, where: tuple[str, str]) -> CountStore:
     _require(kind)
     path, identity = where
     store = CountStore.open(path)
     if store.identity != identity:
         raise ClusterError(f"Another corpus store has taken the place of {path}. {SPENT}")
-    return read_range(store, words, units)
+    return store
 
 
 @_task

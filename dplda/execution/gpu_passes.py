@@ -18,6 +18,7 @@ from dplda.statistics import Contribution
 from dplda.statistics.clipping_norms import clip_bins
 from dplda.statistics.gpu_sums import GpuSums, UnitArrays, arranged, upload
 from dplda.store.count_store import CountStore
+from dplda.store.groups import Rows
 
 _HELD_SHARE = 0.5  # largest share of the free GPU memory that ranges kept on the GPU take
 
@@ -34,10 +35,10 @@ class GpuPasses(LocalPasses):
         with _one_line():
             self._room = _HELD_SHARE * gpu.free()
 
-    def use_words(self, words: tuple[str, ...] | None) -> None:
+    def use_words(self, words: tuple[str, ...] | None, rows: Rows | None = None) -> None:
         """See `Passes`."""
         self._held, self._room = [], self._room + sum(units.n_bytes for units in self._held)
-        super().use_words(words)
+        super().use_words(words, rows)
 
     def clipped_sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
         """See `Passes`."""

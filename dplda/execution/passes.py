@@ -30,7 +30,8 @@ from dplda.statistics.statistic import equal_weights
 from dplda.statistics.unit_sums import UnitSums, count_eligible, read_only
 from dplda.statistics.word_votes import count_votes, word_hashes
 from dplda.store.count_store import CountStore
-from dplda.store.units import UnitCounts, UnitRange, all_words, project
+from dplda.store.groups import Attribute, Rows
+from dplda.store.units import UnitCounts, UnitRange, all_words, project, units_of_groups
 
 SPENT = "What was charged before stays spent."  # the last sentence of the errors that failing passes raise
 _T = TypeVar("_T")
@@ -51,6 +52,7 @@ class Passes(ABC):
     def __init__(self, store: CountStore) -> None:
         self._store = store
         self._words: tuple[str, ...] | None = None
+        self._rows: Rows | None = None
         self._sizes: list[int] = []
         self.progress: Progress = NoProgress()
 
@@ -59,9 +61,29 @@ class Passes(ABC):
         """All words of the store."""
         return self._store.dictionary
 
-    def use_words(self, words: tuple[str, ...] | None) -> None:
-        """Project the counts on `words`; None, as before the first call, stands for all words of the store."""
-        self._words, self._sizes = words, []
+    def use_words(self, words: tuple[str, ...] | None, rows: Rows | None = None) -> None:
+        """Project the counts on `words`; None, as before the first call, stands for all words of the store.
+
+        With `rows`, documents fall into the rows of a table.
+        """
+        self._words, self._rows, self._sizes = words, rows, []
+
+    def count_group_votes(self, attribute: Attribute, most: int) -> tuple[dict[str, int], int]:
+        """Votes for each group of the documents by `attribute`, and those of a group that holds every document.
+
+        A unit votes for at most `most` groups, as `count_votes` says of words.
+        """
+        votes: dict[str, int] = {}
+        full = 0
+        for names, counted, weight in self._group_votes(attribute, most):
+            full += weight
+            for name, vote in zip(names, counted.tolist(), strict=True):
+                votes[name] = votes.get(name, 0) + vote
+        return votes, full
+
+    @abstractmethod
+    def _group_votes(self, attribute: Attribute, most: int) -> Iterable[tuple[list[str], np.ndarray, int]]:
+        """The result of `group_votes` for each range."""
 
     def count_votes(self) -> tuple[np.ndarray, int]:
         """Votes for each word, (n_words,), and the votes that a word held by every document would receive."""
@@ -128,9 +150,20 @@ class Passes(ABC):
         return self._sizes
 
 
-def read_range(store: CountStore, words: Sequence[str] | None, units: UnitRange) -> UnitCounts:
-    """The counts of `units` over `words`, or over the whole dictionary."""
-    return all_words(store, units) if words is None else project(store, words, units)
+def read_range(
+    store: CountStore, words: Sequence[str] | None, units: UnitRange, rows: Rows | None = None
+) -> UnitCounts:
+    """The counts of `units` over `words`, or over the whole dictionary, with the documents' `rows` of a table."""
+    return all_words(store, units) if words is None else project(store, words, units, rows)
+
+
+def group_votes(
+    store: CountStore, attribute: Attribute, most: int, units: UnitRange
+) -> tuple[list[str], np.ndarray, int]:
+    """The groups of the documents of `units`, the votes for each, and those of a group that holds every document."""
+    names, counts = units_of_groups(store, attribute, units)
+    votes, full = count_votes(counts, 1, word_hashes(names), most)
+    return names, votes, full
 
 
 def compile_passes(statistic: Statistic | None) -> None:
@@ -198,9 +231,9 @@ class LocalPasses(Passes):
         self.n_ranges = n_ranges or (1 if in_memory else -(-store.n_bytes // RANGE_BYTES))
         self._all: UnitCounts | None = None
 
-    def use_words(self, words: tuple[str, ...] | None) -> None:
+    def use_words(self, words: tuple[str, ...] | None, rows: Rows | None = None) -> None:
         """See `Passes`."""
-        super().use_words(words)
+        super().use_words(words, rows)
         self._all = None
 
     def exact_moments(self, h: np.ndarray) -> ExactMoments:
@@ -211,12 +244,16 @@ class LocalPasses(Passes):
         """The counts of the range `index`."""
         if self.n_ranges == 1:
             return self._everything()
-        return read_range(self._store, self._words, UnitRange(index, self.n_ranges))
+        return read_range(self._store, self._words, UnitRange(index, self.n_ranges), self._rows)
 
     def _everything(self) -> UnitCounts:
         if self._all is None:
-            self._all = read_range(self._store, self._words, UnitRange())
+            self._all = read_range(self._store, self._words, UnitRange(), self._rows)
         return self._all
+
+    def _group_votes(self, attribute: Attribute, most: int) -> Iterable[tuple[list[str], np.ndarray, int]]:
+        ranges = [UnitRange(index, self.n_ranges) for index in range(self.n_ranges)]
+        return in_threads(lambda index: group_votes(self._store, attribute, most, ranges[index]), self.n_ranges)
 
     def _map_ranges(self, work: Callable[..., Any], *shared: Any, per_range: Sequence[Any] | None = None) -> list[Any]:
         return list(self._results(work, shared, per_range))

@@ -50,7 +50,8 @@ class RunRecord:
 
     While `status` is `RESERVED`, the whole plan counts, also if the process died; afterwards only charged events count.
     A run that is not sound has an infinite cost unless it ended without a release. `batch` is the batch of the series
-    `dataset` to which its documents belong. `created`, `seconds` (stage ->
+    `dataset` to which its documents belong. `result` is what a run that makes no model released. `created`, `seconds`
+    (stage ->
     seconds), `fingerprint` and `grouping` are private by-products, not for sharing.
     """
 
@@ -72,6 +73,7 @@ class RunRecord:
     fingerprint: str | None = None
     grouping: str | None = None
     batch: str | None = None
+    result: Mapping[str, Any] | None = None
 
     @property
     def parallel_batch(self) -> str | None:

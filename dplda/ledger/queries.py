@@ -90,6 +90,7 @@ def run_record(row: RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
         **{name: getattr(row, name) for name in (*names, "model", "fingerprint", "grouping", "batch")},
         parameters=json.loads(row.parameters),
         seconds=json.loads(row.seconds),
+        result=json.loads(row.result) if row.result else None,
         created=datetime.fromisoformat(row.created),
         plan=plan,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -87,16 +88,19 @@ class Reservation:
             row.asked = True
             integrity.record(session, self._store.chain, row)
 
-    def finish(self, *, model: str | None, seconds: Mapping[str, float]) -> None:
+    def finish(
+        self, *, model: str | None, seconds: Mapping[str, float], result: Mapping[str, Any] | None = None
+    ) -> None:
         """End the run as done: planned events that were never charged are refunded.
 
-        `model` is the path of the released model; `seconds`, the time of each stage, stay in the ledger. Raises
-        `GateError` if the run has ended already.
+        `model` is the path of the released model, or `result` what the run released instead, as plain JSON; `seconds`,
+        the time of each stage, stay in the ledger. Raises `GateError` if the run has ended already.
         """
         times = integrity.canonical({stage: float(value) for stage, value in seconds.items()})
         with self._store.writing() as session:
             row = self._open_row(session)
             row.status, row.model, row.seconds = Status.DONE, model, times
+            row.result = None if result is None else integrity.canonical(dict(result))
             integrity.record(session, self._store.chain, row)
 
     def abandon(self, status: str, reason: str) -> None:

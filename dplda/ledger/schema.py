@@ -12,7 +12,7 @@ from __future__ import annotations
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 APPLICATION_ID = 0x64706C64  # "dpld": distinguishes a ledger from other SQLite databases
 
 
@@ -66,6 +66,7 @@ class RunRow(Base):
     created: Mapped[str]
     grouping: Mapped[str | None]  # the code of its `GroupingRow`; none if each document is a unit, and before version 4
     batch: Mapped[str | None]  # the batch of the series `dataset` to which the documents belong; none before version 5
+    result: Mapped[str | None]  # canonical JSON: what a run released, if it is no model; none before version 6
 
 
 class EventRow(Base):
@@ -170,8 +171,10 @@ ADDED: dict[int, tuple[type[Base], ...]] = {  # the tables that each version add
     3: (SketchRow, OverlapRow),
     4: (GroupingRow,),
     5: (),
+    6: (),
 }
 ADDED_COLUMNS = {  # the nullable text columns that each version added
     4: (("grants", "listed"), ("runs", "grouping")),
     5: (("runs", "batch"),),
+    6: (("runs", "result"),),
 }

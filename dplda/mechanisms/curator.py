@@ -33,6 +33,7 @@ from dplda.statistics import NONNEGATIVE, Contribution
 from dplda.statistics.clipping_norms import clip_at_quantile
 from dplda.statistics.exact_moments import ExactMoments
 from dplda.statistics.word_votes import MOST_WORDS
+from dplda.store.groups import Attribute, Rows
 
 
 class Curator:
@@ -62,6 +63,7 @@ class Curator:
         self._progress: Progress = progress or NoProgress()
         passes.progress = self._progress
         self._names: tuple[str, ...] | None = None
+        self._rows: Rows | None = None
 
     def choose_words(self) -> WordFrequencies:
         """Select words privately from the documents' own words, which are not public (T7).
@@ -86,14 +88,31 @@ class Curator:
         values = np.array([-value for value, _ in ranked], np.float64)
         return WordFrequencies(tuple(word for _, word in ranked), values / vote_total, scale / vote_total)
 
-    def use_words(self, words: Sequence[str]) -> None:
-        """Restrict the counts to public or already released `words` for all later releases."""
-        self._names = tuple(words)
-        self._passes.use_words(self._names)
+    def use_words(self, words: Sequence[str], rows: Rows | None = None) -> None:
+        """Restrict the counts to public or already released `words` for all later releases.
+
+        With `rows`, whose groups are public or released, documents fall into the rows of a table.
+        """
+        self._names, self._rows = tuple(words), rows
+        self._passes.use_words(self._names, rows)
+
+    def choose_groups(self, attribute: Attribute, most: int) -> tuple[str, ...]:
+        """Select groups of documents by `attribute` privately, in alphabetical order (T7 with groups for words).
+
+        A unit votes for at most `most` groups, a public number. Charges an event ``groups``.
+        """
+        event = self._charge(Stage.GROUPS, GAUSSIAN_THRESHOLD)
+        votes, _ = self._passes.count_group_votes(attribute, most)
+        scale = self._scale(event, NONNEGATIVE)
+        failure = event.delta / 2 if self._replace else event.delta
+        names = sorted(votes)
+        candidates = {index: votes[name] for index, name in enumerate(names) if votes[name]}
+        passed = self._noise.above_threshold(candidates, scale, selection_threshold(scale, failure, most))
+        return tuple(names[index] for index in sorted(passed))
 
     def _use_all_words(self) -> None:
         """Undo `use_words`."""
-        self._names = None
+        self._names = self._rows = None
         self._passes.use_words(None)
 
     def word_frequencies(self) -> WordFrequencies:
@@ -237,4 +256,6 @@ class Curator:
         """Return `contribution` after checking that it fits the words in use: compiled loops check no bounds."""
         if not contribution.is_sound(len(self._in_use())):
             raise GateError("the contribution is not about the words in use")
+        if contribution.table_rows != (len(self._rows or ()) if contribution.statistic.layout.by_table_row else 0):
+            raise GateError("the contribution is not about the table in use")
         return contribution

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,11 @@ class TopicModel:
                 "Give one column per word of the model's vocabulary, in its order."
             )
         return posterior_mean(self.topics, self.alpha, sparse.csr_matrix(matrix, dtype=np.float64))
+
+    def tabulate(self, corpus: Any, by: Sequence[str], **options: Any) -> Any:
+        """Topics of `corpus` by group and period, with intervals, charged to its budget: see `dplda.tabulate`."""
+        # The function reads documents and charges a ledger, which models do not know of: it is in a higher room.
+        return import_module("dplda.tables").tabulate(self, corpus, by, **options)
 
     def save(self, directory: str | Path) -> None:
         """Write the model into a new or empty folder. Raises `InputError` on failure."""

@@ -18,6 +18,7 @@ from dplda.readers.records import (
     TextRecord,
     TextSource,
     document_key,
+    group_value,
     unit_key,
 )
 
@@ -28,8 +29,9 @@ _LISTED = 20  # maximum number of column names shown in a message
 _ID_CHARACTERS = 1000  # maximum characters of a document's name; longer names are cut, because they are only displayed
 _NAME = re.compile(r"[\w./-]{1,40}([ _][\w./-]{1,40}){0,2}")  # a plausible column name: up to three short words
 
-# Values of one record in the text, id and unit columns, in this order: None if missing, a defect if unreadable.
-Row = tuple[Any, Any, Any]
+# Values of one record in the text, id and unit columns, in this order: None if missing, a defect if unreadable. The
+# last part holds those of the group columns.
+Row = tuple[Any, Any, Any, tuple[Any, ...]]
 _Record = TypeVar("_Record")
 
 
@@ -51,9 +53,14 @@ class ReadOptions:
     pattern: str | None = None
     one_line: bool = False
     delimiter: str | None = None
+    group_fields: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        """Keep a single column as a string and several as a tuple. Raises `InputError` for none, or one named twice."""
+        """Keep a single text column as a string, and several columns as a tuple.
+
+        Raises `InputError` for no text column, or one named twice.
+        """
+        object.__setattr__(self, "group_fields", tuple(dict.fromkeys(self.group_fields)))
         if self.text_field is None or isinstance(self.text_field, str):
             return
         names = tuple(self.text_field)
@@ -81,6 +88,8 @@ class ReadOptions:
 class Columns:
     """The columns to read. Without `id` documents are numbered; without `unit` each document is its own unit.
 
+    The columns `groups` hold what tables are grouped by, such as a product or a date.
+
     The text of a document is that of all columns `text`. Without `text`, in formats whose records have fields of their
     own, it is in the first of the columns `TEXT_NAMES` that the record has.
     """
@@ -88,6 +97,7 @@ class Columns:
     text: tuple[str, ...]
     id: str | None
     unit: str | None
+    groups: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -96,29 +106,30 @@ class Columns:
 
     @property
     def wanted(self) -> tuple[str | None, ...]:
-        """The columns of the text, of the id and of the unit, in the order that `as_row` takes their values."""
-        return (*self.text, self.id, self.unit)
+        """The columns of the text, of the id, of the unit and of groups, in the order that `row` takes their values."""
+        return (*self.text, self.id, self.unit, *self.groups)
 
     def row_of(self, fields: Mapping[Any, Any]) -> Row:
         """The row of a record, which maps names of columns to values and may lack columns."""
         if self.text:
-            return as_row([None if name is None else fields.get(name) for name in self.wanted])
+            return self.row([None if name is None else fields.get(name) for name in self.wanted])
         text = next((value for name in TEXT_NAMES if (value := fields.get(name)) is not None), None)
-        return text, self.id and fields.get(self.id), self.unit and fields.get(self.unit)
+        groups = tuple(fields.get(name) for name in self.groups)
+        return text, self.id and fields.get(self.id), self.unit and fields.get(self.unit), groups
 
+    def row(self, values: Sequence[Any]) -> Row:
+        """A row of the `values` of the columns `wanted`.
 
-def as_row(values: Sequence[Any]) -> Row:
-    """A row of the `values` of the columns `Columns.wanted`.
-
-    Several texts are joined by an empty line, which no phrase crosses. A missing one counts as empty. A value that is
-    no text makes the record defective, and so do missing texts in all columns.
-    """
-    *texts, name, unit = values
-    if len(texts) == 1:
-        return texts[0], name, unit
-    present = [text for text in texts if not _is_null(text)]
-    wrong = next((text for text in present if not isinstance(text, str)), None)
-    return _BORDER.join(present) if present and wrong is None else wrong, name, unit
+        Several texts are joined by an empty line, which no phrase crosses. A missing one counts as empty. A value that
+        is no text makes the record defective, and so do missing texts in all columns.
+        """
+        n_texts = len(self.text)
+        texts, (name, unit, *groups) = values[:n_texts], values[n_texts:]
+        if n_texts == 1:
+            return texts[0], name, unit, tuple(groups)
+        present = [text for text in texts if not _is_null(text)]
+        wrong = next((text for text in present if not isinstance(text, str)), None)
+        return _BORDER.join(present) if present and wrong is None else wrong, name, unit, tuple(groups)
 
 
 def _is_null(value: Any) -> bool:
@@ -159,7 +170,7 @@ def text_source(
 
 
 def _record(row: Row, ordinal: int, has_unit: bool) -> TextRecord | Defect:
-    text, name, unit = row
+    text, name, unit, groups = row
     if not isinstance(text, str):
         return text if isinstance(text, Defect) else Defect.MALFORMED
     if len(text) > MAX_CHARACTERS:
@@ -171,7 +182,7 @@ def _record(row: Row, ordinal: int, has_unit: bool) -> TextRecord | Defect:
         shown = str(ordinal if name is None or isinstance(name, Defect) else name)[:_ID_CHARACTERS]
     except Exception:  # of an object in memory, or a whole number of more digits than Python writes
         shown = str(ordinal)
-    return TextRecord(storable(shown), key, text)
+    return TextRecord(storable(shown), key, text, tuple(map(group_value, groups)))
 
 
 def choose(path: Path | str, names: Sequence[str], options: ReadOptions, *, first: bool = True) -> Columns:
@@ -183,7 +194,8 @@ def choose(path: Path | str, names: Sequence[str], options: ReadOptions, *, firs
     text = options.text_fields or tuple([name for name in TEXT_NAMES if name in names][:1])
     if not text:
         raise no_text_column(path, names)
-    chosen = Columns(text, options.id_field or ("id" if "id" in names else None), options.unit_field)
+    name = options.id_field or ("id" if "id" in names else None)
+    chosen = Columns(text, name, options.unit_field, tuple(options.group_fields))
     for name in chosen.names:
         if names.count(name) > 1:
             raise InputError(f"{path} has several columns called {name!r}. Rename all but one of them.")
@@ -192,7 +204,12 @@ def choose(path: Path | str, names: Sequence[str], options: ReadOptions, *, firs
 
 def check_columns(path: Path | str, names: Collection[str], shown: Sequence[str] | None, options: ReadOptions) -> None:
     """Raise `InputError`, listing the columns `shown`, if a column that the options name is not among `names`."""
-    named = [*(("text", name) for name in options.text_fields), ("id", options.id_field), ("unit", options.unit_field)]
+    named = [
+        *(("text", name) for name in options.text_fields),
+        ("id", options.id_field),
+        ("unit", options.unit_field),
+        *(("group", name) for name in options.group_fields),
+    ]
     for use, name in named:
         if name is not None and name not in names:
             alike = next((other for other in shown or () if other.casefold() == name.casefold()), None)
@@ -209,7 +226,8 @@ def no_text_column(path: Path | str, shown: Sequence[str]) -> InputError:
 
 def refuse_columns(path: Path, kind: str, options: ReadOptions) -> None:
     """Raise `InputError` if the options name a column, for a format that has none."""
-    column = next(iter(options.text_fields), None) or options.id_field or options.unit_field
+    named = (*options.text_fields, options.id_field, options.unit_field, *options.group_fields)
+    column = next((name for name in named if name is not None), None)
     if column is not None:
         raise InputError(
             f"{path} is {kind}, which has no columns: column {column!r} cannot be read from it. Leave "

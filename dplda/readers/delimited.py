@@ -20,7 +20,7 @@ from itertools import dropwhile, islice
 from pathlib import Path
 
 from dplda.errors import InputError
-from dplda.readers.columns import Columns, ReadOptions, Row, as_row, choose, rows_after, text_source
+from dplda.readers.columns import Columns, ReadOptions, Row, choose, rows_after, text_source
 from dplda.readers.files import BLANK, BOM, MAX_BYTES, check_encoding, decode_field, open_bytes, raw_lines
 from dplda.readers.records import Defect, TextSource
 
@@ -205,7 +205,7 @@ class _Table:
         value, encoding = self.grammar.value, self.options.encoding
 
         def row(fields: _Fields) -> Row:
-            return as_row([None if at is None else decode_field(value(fields[at]), encoding) for at in order])
+            return columns.row([None if at is None else decode_field(value(fields[at]), encoding) for at in order])
 
         records = self._lines(places) if self.options.one_line else self._records(places)
         return rows_after(skip, islice(records, 1, None), row)  # without the header

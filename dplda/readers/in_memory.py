@@ -20,7 +20,6 @@ from dplda.readers.columns import (
     Columns,
     ReadOptions,
     Row,
-    as_row,
     check_columns,
     choose,
     no_text_column,
@@ -124,9 +123,10 @@ def _text_columns(first: list[Any], options: ReadOptions) -> Columns:
     if not first:
         raise InputError("There are no documents: the iterable is empty. (An iterator that was used up is empty too.)")
     records = [record for record in first if isinstance(record, Mapping)]
-    columns = Columns(options.text_fields, options.id_field or "id", options.unit_field)
+    columns = Columns(options.text_fields, options.id_field or "id", options.unit_field, tuple(options.group_fields))
     if not records:
-        named = next(iter(options.text_fields), None) or options.id_field or options.unit_field
+        wanted = (*options.text_fields, options.id_field, options.unit_field, *options.group_fields)
+        named = next((name for name in wanted if name is not None), None)
         if named is not None:
             raise InputError(f"These documents are no records, so they have no field {named!r}. Give dictionaries.")
         if not any(isinstance(item, str) for item in first):
@@ -143,7 +143,7 @@ def _text_columns(first: list[Any], options: ReadOptions) -> Columns:
 
 def _text_row(item: Any, columns: Columns) -> Row | Defect:
     if isinstance(item, str):
-        return item, None, None
+        return item, None, None, ()
     if not isinstance(item, Mapping):
         return Defect.MALFORMED
     return columns.row_of(item)
@@ -202,7 +202,7 @@ def _cells(column: Any) -> list[Any]:
 def _batch_rows(values: Mapping[str, list[Any]], columns: Columns) -> Iterator[Row]:
     length = len(values[columns.text[0]])
     for row in zip(*(values.get(name or "", repeat(None, length)) for name in columns.wanted), strict=True):
-        yield as_row(list(map(decoded, row)))
+        yield columns.row(list(map(decoded, row)))
 
 
 def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dplda.errors import InputError
-from dplda.readers.columns import Columns, ReadOptions, Row, as_row, choose, shortened, text_source
+from dplda.readers.columns import Columns, ReadOptions, Row, choose, shortened, text_source
 from dplda.readers.files import archive_of, check_unpacked, decode_field, open_bytes, reading, without_compression
 from dplda.readers.records import Defect, TextSource
 
@@ -83,6 +83,12 @@ def check_types(path: Path | str, columns: Columns, schema: Any, *, nullable: Co
         others = [name for name in schema.names if schema.names.count(name) == 1 and _is_text(_type(schema, name))]
         choice = f"Name a column of text with --text-field: {shortened(others)}." if others else "No column holds text."
         raise InputError(f"Column {text!r} of {path} holds {_called(kind)}, not text. {choice}")
+    for group in columns.groups:
+        if pa.types.is_nested(_type(schema, group)):
+            raise InputError(
+                f"Column {group!r} of {path} holds {_called(schema.field(group).type)}, which cannot name a group. "
+                "Write it as text, a number or a date."
+            )
     unit = columns.unit
     if unit is None:
         return
@@ -145,7 +151,7 @@ def _rows(path: Path, columns: Columns, strings: Sequence[str], skip: int) -> Ge
             values = {name: column_values(batch.column(name)) for name in columns.names}
             cells = (values.get(name or "", repeat(None, batch.num_rows)) for name in columns.wanted)
             for row in zip(*cells, strict=True):
-                yield as_row(list(map(decoded, row)))
+                yield columns.row(list(map(decoded, row)))
     return 0
 
 

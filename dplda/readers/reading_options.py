@@ -21,6 +21,7 @@ class Reading(TypedDict, total=False):
     - `format`: the format of the path, instead of the guess from its name.
     - `text_field`, `id_field`, `unit_field`: the columns of the text, the document's name and the privacy unit. The
       text may be in several columns, such as ``["subject", "body"]``.
+    - `group_fields`: the columns that tables may be grouped by (`dplda.tabulate`), such as a product or a date.
     - `language`: a spaCy code (``"en"``); `lemmas`: count lemmas instead of words (False); `tokenizer`: ``"spacy"`` or
       ``"fast"`` (``"spacy"``).
     - `stopwords`: public words that do not count, besides those of the language. A string is the path of a file with
@@ -37,6 +38,7 @@ class Reading(TypedDict, total=False):
     text_field: str | Sequence[str] | None
     id_field: str | None
     unit_field: str | None
+    group_fields: Sequence[str] | None
     language: str | None
     lemmas: bool | None
     tokenizer: str | None
@@ -55,6 +57,7 @@ class Fields(TypedDict, total=False):
     text_field: str | Sequence[str] | None
     id_field: str | None
     unit_field: str | None
+    group_fields: Sequence[str] | None
     language: str | None
     lemmas: bool | None
     tokenizer: str | None

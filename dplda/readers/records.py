@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -14,6 +15,8 @@ from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dplda.characters import is_name
 
 DOCUMENT_TEXT = "(the document)"  # the name shown for the text of formats without columns
 MAX_CHARACTERS = 25_000_000  # maximum characters of a document, to limit memory; a longer one contributes nothing
@@ -36,11 +39,12 @@ class Defect(Enum):
 
 
 class TextRecord(NamedTuple):
-    """One text document. `unit` is the key of its privacy unit (16 bytes)."""
+    """One text document. `unit` is the key of its privacy unit (16 bytes), `groups` its values in the group columns."""
 
     id: str
     unit: bytes
     text: str
+    groups: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,8 @@ class CountedDocuments:
 
     `words` (n_words,), `indptr` (n_documents + 1,), `indices` (nnz,) into `words`, `counts` (nnz,) in [1, 2^31 - 1]
     occurrences, `ids` and `units` (n_documents,). A document may have several entries for one word; the store merges
-    them. `defects` counts rejected documents, which have no row.
+    them. `groups` (n_documents,) are the documents' values in the group columns, empty if there are none. `defects`
+    counts rejected documents, which have no row.
     """
 
     words: list[str]
@@ -58,6 +63,7 @@ class CountedDocuments:
     counts: NDArray[np.int64]
     ids: list[str]
     units: list[bytes]
+    groups: Sequence[tuple[str | None, ...]] = ()
     defects: Counter[Defect] = field(default_factory=Counter)
 
 
@@ -109,6 +115,26 @@ def unit_key(value: Any) -> bytes | None:
     ignored, composed and decomposed accents are equal, and so are 7, 7.0, "7" and "7.0" (pandas writes whole numbers
     as 7.0 or 1e+16 in a column with missing values).
     """
+    name = _spelling(value)
+    return None if name is None else _hash(b"value", name)
+
+
+def group_value(value: Any) -> str | None:
+    """The group, such as a product or a date, that a cell with `value` names; None if it names none.
+
+    Different spellings of one value are equal, as in `unit_key`. Truth values are ``true`` and ``false``, dates are in
+    ISO 8601. A value that is longer than 200 characters, or not printable, is no name.
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value)).lower()
+    if isinstance(value, date):
+        return value.isoformat() if value == value else None  # pandas' missing date differs from itself
+    name = _spelling(value)
+    return name if is_name(name) else None
+
+
+def _spelling(value: Any) -> str | None:
+    """`value`, a string or number, as a string that is the same for all its spellings; None if it is nothing."""
     if isinstance(value, str):
         value = _without_exponent(normalize("NFC", value).strip())
     elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
@@ -118,7 +144,7 @@ def unit_key(value: Any) -> bytes | None:
     if not isinstance(value, (str, int, float)) or value == "" or value != value:
         return None
     try:
-        return _hash(b"value", str(value))
+        return str(value)
     except ValueError:  # a whole number of more digits than Python writes
         return None
 

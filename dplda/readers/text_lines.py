@@ -134,7 +134,7 @@ def _line_rows(path: Path, row: Callable[[bytes], Row | Defect], skip: int) -> G
 
 
 def _line_row(line: bytes, encoding: str | None) -> Row:
-    return decode_field(line, encoding), None, None
+    return decode_field(line, encoding), None, None, ()
 
 
 def _json_columns(files: Sequence[Path], options: ReadOptions, arrays: frozenset[Path]) -> Columns:
@@ -161,7 +161,7 @@ def _json_columns(files: Sequence[Path], options: ReadOptions, arrays: frozenset
     check_columns(first, names, common, options)
     if options.text_field is None and names.isdisjoint(TEXT_NAMES):
         raise no_text_column(first, common)
-    return Columns(options.text_fields, options.id_field or "id", options.unit_field)
+    return Columns(options.text_fields, options.id_field or "id", options.unit_field, tuple(options.group_fields))
 
 
 def _raw_objects(files: Sequence[Path], arrays: frozenset[Path]) -> Iterator[bytes]:

@@ -29,6 +29,9 @@ class Layout:
 
     `add(rows, slots, used, row, n_words, sums)` adds a unit's integers to the flat `sums`. `weights(most)` are the
     integer weights of the contribution of a unit of `most` words; an empty array means that all weights are 1.
+    With `by_table_row`, the sum has a row for each row of a table, and a document, which contributes one row, is in a
+    single one; what is said of words above holds for these rows then, and `row_of` is (n_rows,).
+
     `one_row` is true if the contribution has a single row regardless of the unit's words. `columns(n_words)` are the
     weights of the columns of the sum, if a unit's numbers are ordered differently there.
     """
@@ -39,6 +42,7 @@ class Layout:
     add: Any
     weights: Any
     columns: Callable[[int], np.ndarray] | None = None
+    by_table_row: bool = False
 
 
 @compiled()
@@ -98,6 +102,7 @@ def _add_one(rows, slots, used, row, n_words, sums):
 
 ROW_PER_WORD = Layout(False, _rows_size, _merge_rows, _add_rows, _no_weights)
 ONE_ROW = Layout(True, _one_size, _merge_one, _add_one, _no_weights)
+ROW_PER_TABLE_ROW = Layout(False, _rows_size, _merge_rows, _add_rows, _no_weights, by_table_row=True)
 
 
 NONNEGATIVE, SIGNED = float(np.sqrt(2.0)), 2.0  # replace-one sensitivity over the clip (T1)
@@ -197,7 +202,7 @@ class Contribution:
     `scale` (n_words,) is s, all 1 if unused; `matrix` (n_words, k + directions) holds the k columns of X, W or the
     topics; both are float32. The last `directions` columns of `matrix` are W u for the vectors u of (iv'). `alpha` is
     the prior of the E-step. `weights` (width,) are the integer multiplicities of symmetric coordinates; with them the
-    norm is the Frobenius norm of the full array (T2).
+    norm is the Frobenius norm of the full array (T2). `table_rows` is the number of rows of a table.
     """
 
     statistic: Statistic
@@ -206,10 +211,13 @@ class Contribution:
     weights: np.ndarray
     alpha: float = 0.0
     directions: int = 0
+    table_rows: int = 0
 
     @property
     def n_rows(self) -> int:
-        """Rows of the sum: one, or one a word."""
+        """Rows of the sum: one, one a word, or one a row of a table."""
+        if self.statistic.layout.by_table_row:
+            return self.table_rows
         return 1 if self.statistic.layout.one_row else len(self.scale)
 
     @property

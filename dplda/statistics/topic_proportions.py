@@ -1,30 +1,60 @@
-"""(vii) A document's proportions of given topics, and (viii) how much better they explain it than word frequencies do.
+"""(vii) A document's proportions of given topics, (viii) how much better they explain it than word frequencies do.
 
-Both are computed with the posterior of `expected_counts`, whose topics are public or released, as is every number here
+(ix) Its proportions in a row of a table.
+
+All are computed with the posterior of `expected_counts`, whose topics are public or released, as is every number here
 besides the document's own counts.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dplda.numerics.compiled import compiled
-from dplda.numerics.lattice import FAST
+from dplda.numerics.lattice import FAST, MASS_SHARE
 from dplda.numerics.loops import clear, padded, round_up, weigh_rows
 from dplda.statistics.expected_counts import LEAST, fitted, posterior_room
-from dplda.statistics.statistic import NONNEGATIVE, ONE_ROW, SIGNED, Contribution, Statistic, as_float32, equal_weights
+from dplda.statistics.statistic import (
+    NONNEGATIVE,
+    ONE_ROW,
+    ROW_PER_TABLE_ROW,
+    SIGNED,
+    Contribution,
+    Statistic,
+    as_float32,
+    equal_weights,
+)
 
+COUNT_SHARE = 0.29  # the coordinate of a table that counts documents; one of their proportions is at most 1
+# The norm of a unit in a table is at most sqrt(1 + COUNT_SHARE^2) (T10). With this clip, which leaves room for the mass
+# coordinate and for rounding, no unit is clipped. It is at most 1.05, the price of counting documents.
+TABLE_CLIP = math.sqrt((1 + COUNT_SHARE**2) / (1 - MASS_SHARE**2)) * (1 + 1e-4)
 MOST_GAIN = 0.5  # largest absolute value of a document's gain, in nats a token
 
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _proportions(words, counts, first, last, length, scale, matrix, shape, room, out):
-    k, _, _, row, alpha = shape
+    clear(out, 0, shape[3])
+    _write_proportions(words, counts, first, last, length, matrix, shape, room, out)
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _write_proportions(words, counts, first, last, length, matrix, shape, room, out):
+    k, _, _, _, alpha = shape
     _, gamma, _, _, _ = fitted(words, counts, first, last, length, matrix, shape, room)
-    clear(out, 0, row)
     for z in range(np.uint64(k)):
         share = (gamma[z] - alpha) / np.float32(length)
         out[z] = np.float32(0.0) if share < 0 else share  # nan stays nan
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _in_table(words, counts, first, last, length, scale, matrix, shape, room, out):
+    k = shape[0]
+    clear(out, 0, shape[3])
+    _write_proportions(words, counts, first, last, length, matrix, shape, room, out)
+    out[np.uint64(k)] = np.float32(COUNT_SHARE)
 
 
 TOPIC_PROPORTIONS = Statistic(
@@ -64,6 +94,16 @@ LIKELIHOOD_GAIN = Statistic(
 )
 
 
+TABLE_PROPORTIONS = Statistic(
+    name=f"{__name__}:TABLE_PROPORTIONS",
+    layout=ROW_PER_TABLE_ROW,
+    replace_factor=NONNEGATIVE,
+    contribution=_in_table,
+    row=lambda k, directions: round_up(k + 1),
+    room=posterior_room,
+)
+
+
 def topic_proportions(topics: np.ndarray, alpha: float) -> Contribution:
     """(vii): the share of a unit's tokens that each of the `topics` (n_words, k) explains, sum of shape (1, k).
 
@@ -82,3 +122,15 @@ def likelihood_gain(topics: np.ndarray, alpha: float, reference: np.ndarray) -> 
     (n_words,) is positive.
     """
     return Contribution(LIKELIHOOD_GAIN, as_float32(reference), as_float32(topics), equal_weights(1), float(alpha))
+
+
+def table_proportions(topics: np.ndarray, alpha: float, n_rows: int) -> Contribution:
+    """(ix): a document's proportions of the `topics` (n_words, k), and `COUNT_SHARE`, in its row of a table.
+
+    The sum is (n_rows, k + 1). A unit's documents have equal weights, which sum to 1, over all the rows that they are
+    in. The unit's norm is below `TABLE_CLIP` with the mass coordinate (docs/privacy.md, T10).
+    """
+    topics = as_float32(topics)
+    n_words, k = topics.shape
+    scale, weights = np.ones(n_words, np.float32), equal_weights(k + 1)
+    return Contribution(TABLE_PROPORTIONS, scale, topics, weights, float(alpha), table_rows=n_rows)

@@ -37,6 +37,7 @@ class UnitSums:
         self._sums = f.n_rows, max(row, len(f.weights))
         self._parameters = read_only(f.scale), read_only(matrix), weights
         self._shape = k, f.directions, stride, row, np.float32(f.alpha)
+        self._by_table_row = statistic.layout.by_table_row
         self._loop = loop_over_units(statistic)
 
     def total(self, counts: UnitCounts, chosen: np.ndarray, clip: float) -> tuple[np.ndarray, int]:
@@ -45,6 +46,7 @@ class UnitSums:
         `chosen` is int64; both sums are exact integers.
         """
         sums = np.zeros(self._sums, np.int64)
+        self._check_rows(counts)
         mass = self._run(counts, chosen, clip, sums.reshape(-1), np.empty(0))
         return sums[:, self._places], int(mass)
 
@@ -55,12 +57,19 @@ class UnitSums:
         where the statistic has one and it is larger.
         """
         norms = np.empty(len(chosen))
+        self._check_rows(counts)
         self._run(counts, chosen, 1.0, np.zeros(0, np.int64), norms)
         return norms
 
+    def _check_rows(self, counts: UnitCounts) -> None:
+        """Raise `ValueError` unless every document has a row of the table, if one is summed: loops check no bounds."""
+        rows, n_rows = counts.rows, self._sums[0]
+        if self._by_table_row and (len(rows) != len(counts.indptr) - 1 or not ((rows >= 0) & (rows < n_rows)).all()):
+            raise ValueError("the documents are not those of this table")
+
     def _run(self, counts: UnitCounts, chosen: np.ndarray, clip: float, sums: np.ndarray, norms: np.ndarray) -> Any:
-        arrays = tuple(map(read_only, counts.arrays))
-        return self._loop(arrays, read_only(chosen), self._parameters, self._shape, clip, sums, norms)
+        arrays = tuple(map(read_only, (*counts.arrays, counts.rows)))
+        return self._loop(arrays, read_only(chosen), self._parameters, self._shape, self._sums[0], clip, sums, norms)
 
 
 def flat_rows(matrix: np.ndarray, directions: int = 0) -> tuple[np.ndarray, int]:
@@ -92,6 +101,7 @@ def loop_over_units(statistic: Statistic) -> Any:
         "_norm_bound": statistic.norm_bound or _no_bound,
         "_BOUNDED": statistic.norm_bound is not None,
         "_ONE_ROW": statistic.layout.one_row,
+        "_BY_TABLE_ROW": statistic.layout.by_table_row,
         "_size": statistic.layout.size,
         "_merge": statistic.layout.merge,
         "_add": statistic.layout.add,
@@ -110,23 +120,24 @@ def _no_bound(words, counts, first, last, length, scale, amounts):
 
 # Placeholders for the parts of `_loop` that `loop_over_units` takes from the statistic.
 _contribution = _room = _norm_bound = _size = _merge = _add = _layout_weights = _no_bound
-_BOUNDED = _ONE_ROW = False
+_BOUNDED = _ONE_ROW = _BY_TABLE_ROW = False
 
 
-def _loop(arrays, units, parameters, shape, clip, sums, norms):
+def _loop(arrays, units, parameters, shape, n_rows, clip, sums, norms):
     """Add the clipped lattice contributions of `units` (int64) to the flat, row-major `sums` (int64).
 
     If `norms` is not empty, nothing is summed; it receives the result of `UnitSums.norms`. Returns the sum of the mass
     coordinates.
     """
-    indptr, words, counts, unit_ptr = arrays
+    indptr, words, counts, unit_ptr, table_rows = arrays
     scale, matrix, row_weights = parameters
     k, directions, _, row, _ = shape
     n_words = len(scale)
     longest, most = _largest(indptr, unit_ptr, units, n_words)
+    most = n_rows if _BY_TABLE_ROW else most
     rows, one = aligned(_size(most, row)), aligned(_size(longest, row))
     room = aligned(_room(k, directions, longest))
-    slots, row_of = np.zeros(most, np.int32), np.full(n_words, -1, np.int32)
+    slots, row_of = np.zeros(most, np.int32), np.full(n_rows if _BY_TABLE_ROW else n_words, -1, np.int32)
     amounts = np.zeros(n_words if _BOUNDED else 0, np.int64)
     weights = row_weights if _ONE_ROW else _layout_weights(most)
     mass_total = np.int64(0)
@@ -137,12 +148,13 @@ def _loop(arrays, units, parameters, shape, clip, sums, norms):
             length = length_of(counts, first, last)
             if length < MINIMUM_LENGTH:
                 continue
-            whole = eligible == 1 and (_ONE_ROW or _increasing(words, first, last))  # nothing to merge
+            names, begin, end = (table_rows, n, n + 1) if _BY_TABLE_ROW else (words, first, last)  # of its rows
+            whole = eligible == 1 and (_ONE_ROW or _increasing(names, begin, end))  # nothing to merge
             _contribution(words, counts, first, last, float(length), scale, matrix, shape, room, rows if whole else one)
             if whole:
-                used = 1 if _ONE_ROW else _take(words, first, last, slots)
+                used = 1 if _ONE_ROW else _take(names, begin, end, slots)
             else:
-                used = _merge(words, first, last, 1.0 / eligible, one, row, row_of, slots, used, rows)
+                used = _merge(names, begin, end, 1.0 / eligible, one, row, row_of, slots, used, rows)
             if _BOUNDED:
                 bound += _norm_bound(words, counts, first, last, float(length), scale, amounts) / eligible
         size = _size(used, row)

@@ -46,11 +46,12 @@ __all__ = ["Block", "CountStore", "is_store"]
 
 @dataclass(frozen=True)
 class StoreFacts:
-    """Facts about the documents of a store. Everything but `unit`, `name` and `reading` is private.
+    """Facts about the documents of a store; `n_documents` and `defects` are private.
 
     `unit` is ``"document"`` or the column that names the privacy unit; `defects` counts the documents that contribute
     nothing, by the name of their `Defect`; `name` is the name of the corpus, if any; `reading` says how text became
-    words (language, lemmas), and is empty for counts.
+    words (language, lemmas), and is empty for counts. `group_columns` name the columns, public as well, whose values
+    the store keeps for tables (`Block.groups`).
     """
 
     unit: str
@@ -58,6 +59,7 @@ class StoreFacts:
     defects: dict[str, int]
     name: str | None = None
     reading: dict[str, Any] = field(default_factory=dict)
+    group_columns: tuple[str, ...] = ()
 
 
 class CountStore:
@@ -83,6 +85,7 @@ class CountStore:
     ) -> None:
         self.unit, self.name, self.reading = facts.unit, facts.name, facts.reading
         self.n_documents, self.defects = facts.n_documents, facts.defects
+        self.group_columns = facts.group_columns
         self._words, self._blocks = words, blocks
         self.n_blocks, self.n_bytes = n_blocks, n_bytes
         self.path, self.identity = path, identity
@@ -111,7 +114,14 @@ class CountStore:
                 yield read_block(batch, n_words)
 
         return cls(
-            StoreFacts(meta["unit"], meta["documents"], meta["defects"], meta["name"], meta.get("reading", {})),
+            StoreFacts(
+                meta["unit"],
+                meta["documents"],
+                meta["defects"],
+                meta["name"],
+                meta.get("reading", {}),
+                tuple(meta.get("groups", ())),
+            ),
             words=words,
             blocks=blocks,
             n_blocks=len(places),
@@ -128,12 +138,15 @@ class CountStore:
         *,
         unit: str = DOCUMENT,
         defects: dict[str, int] | None = None,
+        group_columns: Sequence[str] = (),
     ) -> CountStore:
         """A store in memory. A document with a word or count out of range, or a repeated word, becomes empty."""
         kept = tuple(_checked(block, len(dictionary)) for block in blocks)
         words = pa.array(dictionary, pa.string())
         return cls(
-            StoreFacts(unit, sum(block.n_documents for block in kept), dict(defects or {})),
+            StoreFacts(
+                unit, sum(block.n_documents for block in kept), dict(defects or {}), group_columns=tuple(group_columns)
+            ),
             words=lambda: words,
             blocks=lambda _, chosen: (kept[index] for index in chosen),
             n_blocks=len(kept),
@@ -220,6 +233,8 @@ def _read_meta(folder: Path) -> dict[str, Any]:
         fine = fine and isinstance(meta["name"], str | None)
         reading = meta.get("reading", {})
         fine = fine and isinstance(reading, dict) and reading.keys() <= _READING
+        groups = meta.get("groups", [])
+        fine = fine and isinstance(groups, list) and all(isinstance(name, str) for name in groups)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         if is_partial(folder):
             raise InputError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,24 +12,31 @@ from numpy.typing import NDArray
 
 from dplda.errors import InputError
 from dplda.readers.counted_files import whole_counts
-from dplda.readers.records import DOCUMENT, Defect, document_key, unit_key
+from dplda.readers.records import DOCUMENT, Defect, document_key, group_value, unit_key
 from dplda.store.count_store import CountStore
-from dplda.store.shards import BLOCK_DOCUMENTS, Block
+from dplda.store.shards import BLOCK_DOCUMENTS, SCHEMA_WITH_GROUPS, Block
 from dplda.store.writer import merge
 
 
 def store_from_matrix(
-    matrix: Any, vocabulary: Sequence[str], units: Sequence[Any] | None, unit: str = "unit"
+    matrix: Any,
+    vocabulary: Sequence[str],
+    units: Sequence[Any] | None,
+    unit: str = "unit",
+    groups: Mapping[str, Sequence[Any]] | None = None,
 ) -> CountStore:
     """A store of `matrix` (n_documents, n_words), sparse or dense, whose columns are `vocabulary`.
 
-    `units` (n_documents,) name the `unit` of each row; with None each row is a unit. Repeated entries are added up. A
-    row without a unit, or with an entry that is no whole number of occurrences, becomes empty. Raises `InputError` if
+    `units` (n_documents,) name the `unit` of each row; with None each row is a unit. `groups` maps names of group
+    columns to the value of each row (n_documents,). Repeated entries are added up. A row
+    without a unit, or with an entry that is no whole number of occurrences, becomes empty. Raises `InputError` if
     shapes disagree or the vocabulary repeats a word.
     """
     csr = _as_csr(matrix)
     words = _checked_words(vocabulary, csr.shape[1])
     keys, unnamed = _unit_keys(units, csr.shape[0])
+    groups = groups or {}
+    values = _group_values(groups, csr.shape[0])
     counts = whole_counts(csr.data)
     rows = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
     bad = np.zeros(csr.shape[0], dtype=np.bool_)
@@ -40,10 +47,11 @@ def store_from_matrix(
     merged, over = merge(indptr, csr.indices[keep].astype(np.int64), counts[keep], len(words))
     defects = {Defect.BAD_COUNT.name: int(bad.sum()) + over, Defect.NO_UNIT.name: int((unnamed & ~bad).sum())}
     return CountStore.from_blocks(
-        _blocks(merged, keys),
+        _blocks(merged, keys, values),
         words,
         unit=DOCUMENT if units is None else unit,
         defects={name: count for name, count in defects.items() if count},
+        group_columns=tuple(groups),
     )
 
 
@@ -83,7 +91,17 @@ def _unit_keys(units: Sequence[Any] | None, n_documents: int) -> tuple[list[byte
     return keys, np.array([key is None for key in named], dtype=np.bool_)
 
 
-def _blocks(rows: tuple[Any, Any, Any], keys: list[bytes]) -> list[Block]:
+def _group_values(groups: Mapping[str, Sequence[Any]], n_documents: int) -> Any:
+    """The rows' values in the columns `groups`, an Arrow array of lists; None without columns."""
+    columns = [list(map(group_value, np.asarray(values, dtype=object).tolist())) for values in groups.values()]
+    for name, column in zip(groups, columns, strict=True):
+        if len(column) != n_documents:
+            raise InputError(f"groups must have a value for each row: {name!r} has {len(column)} for {n_documents}.")
+    kind = SCHEMA_WITH_GROUPS.field("groups").type
+    return pa.array(list(map(list, zip(*columns, strict=True))), kind) if columns else None
+
+
+def _blocks(rows: tuple[Any, Any, Any], keys: list[bytes], groups: Any) -> list[Block]:
     indptr, words, counts = rows
     units = np.frombuffer(b"".join(keys), dtype=np.uint64).reshape(-1, 2)
     blocks = []
@@ -92,5 +110,7 @@ def _blocks(rows: tuple[Any, Any, Any], keys: list[bytes]) -> list[Block]:
         begin, end = indptr[first], indptr[last]
         ids = pa.array([str(row) for row in range(first, last)], pa.string())
         part = slice(begin, end)
-        blocks.append(Block(indptr[first : last + 1] - begin, words[part], counts[part], units[first:last], ids))
+        values = None if groups is None else groups[first:last]
+        bounds = indptr[first : last + 1] - begin
+        blocks.append(Block(bounds, words[part], counts[part], units[first:last], ids, values))
     return blocks

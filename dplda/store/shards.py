@@ -28,13 +28,19 @@ SCHEMA = pa.schema(
 )
 
 
+# A store with group columns holds a value for each of them beside every document; null if there is none.
+_VALUES = pa.field("groups", pa.list_(pa.field("item", pa.large_string())), nullable=False)
+SCHEMA_WITH_GROUPS = SCHEMA.append(_VALUES)
+
+
 @dataclass(frozen=True)
 class Block:
     """Consecutive documents. All arrays are read-only, and views of the store's file unless a document is damaged.
 
     `indptr` (n_documents + 1,), `words` (nnz,) distinct within a document and inside the dictionary,
     `counts` (nnz,) in [1, 2^31 - 1], `units` (n_documents, 2) the 128-bit key of each privacy unit,
-    `ids` (n_documents,) an Arrow string array.
+    `ids` (n_documents,) an Arrow string array, `groups` (n_documents,) one of lists of strings, a value or null for
+    each group column; None without such columns.
     """
 
     indptr: NDArray[np.int32] | NDArray[np.int64]
@@ -42,6 +48,7 @@ class Block:
     counts: NDArray[np.int32]
     units: NDArray[np.uint64]
     ids: Any
+    groups: Any = None
 
     @property
     def n_documents(self) -> int:
@@ -58,7 +65,7 @@ class Block:
         starts = self.indptr[:-1].astype(np.int64)
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], lengths)
-        copy = Block(indptr, self.words[entries], self.counts[entries], self.units, self.ids)
+        copy = Block(indptr, self.words[entries], self.counts[entries], self.units, self.ids, self.groups)
         freeze((copy.indptr, copy.words, copy.counts))
         return copy
 
@@ -73,6 +80,7 @@ def read_block(batch: Any, n_words: int) -> Block:
         counts=_view(counts.values, np.int32),
         units=_view(batch.column(2), np.uint64, 2).reshape(-1, 2),
         ids=batch.column(3),
+        groups=batch.column("groups") if "groups" in batch.schema.names else None,
     )
     ranges = _sound_ranges(indptr, others, min(len(block.words), len(block.counts)))
     if not ranges.all() or indptr[0] != 0 or indptr[-1] != len(block.words):
@@ -149,11 +157,12 @@ class Shard:
             content = source.read_buffer()  # stays mapped while referenced; the descriptor is closed
         file = pa.ipc.open_file(content)
         messages = list(pa.ipc.MessageReader.open_stream(content.slice(_MAGIC)))[1:]  # the messages after the schema
-        if not file.schema.equals(SCHEMA) or len(messages) != file.num_record_batches:
+        schema = next((known for known in (SCHEMA, SCHEMA_WITH_GROUPS) if file.schema.equals(known)), None)
+        if schema is None or len(messages) != file.num_record_batches:
             raise pa.ArrowInvalid("another schema, or other batches than the footer says")
         if not all(_is_plain(message) for message in messages):
             raise pa.ArrowInvalid("a compressed batch")
-        self._messages, self._metadata = messages, file.schema.metadata or {}
+        self._schema, self._messages, self._metadata = schema, messages, file.schema.metadata or {}
         self.n_bytes = content.size
 
     def __len__(self) -> int:
@@ -162,7 +171,9 @@ class Shard:
     def batch(self, index: int) -> Any:
         """A record batch. Its offsets are validated, so a forged file cannot make readers leave its buffers."""
         batch = self._read(index)
-        batch.column("id").validate(full=True)
+        for name in batch.schema.names[3:]:  # names may be forged; `read_block` checks the other columns
+            if name != "new_words":
+                batch.column(name).validate(full=True)
         return batch
 
     def new_words(self) -> Any:
@@ -181,7 +192,7 @@ class Shard:
         return Checkpoint(**json.loads(self._metadata[_CHECKPOINT]))
 
     def _read(self, index: int) -> Any:
-        batch = pa.ipc.read_record_batch(self._messages[index], SCHEMA)
+        batch = pa.ipc.read_record_batch(self._messages[index], self._schema)
         batch.validate()
         return batch
 
@@ -193,7 +204,9 @@ def shard_name(number: int) -> str:
 
 def write_shard(path: Path, batches: Sequence[Any], reached: Checkpoint) -> None:
     """Write `batches` of `SCHEMA` and the checkpoint as a shard, forced to disk."""
-    schema = SCHEMA.with_metadata({_CHECKPOINT: json.dumps(asdict(reached)).encode()})
+    grouped = bool(batches) and "groups" in batches[0].schema.names
+    schema = SCHEMA_WITH_GROUPS if grouped else SCHEMA
+    schema = schema.with_metadata({_CHECKPOINT: json.dumps(asdict(reached)).encode()})
 
     def write(file: BinaryIO) -> None:
         with pa.ipc.new_file(file, schema) as arrow:

@@ -6,14 +6,17 @@ vocabulary index, so that the arithmetic on one unit depends only on that unit a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import sparse
 
+from dplda.config import MINIMUM_LENGTH
 from dplda.readers.records import DOCUMENT
 from dplda.store.count_store import CountStore
+from dplda.store.groups import Attribute, Rows, group_names
+from dplda.store.shards import Block
 
 
 @dataclass(frozen=True, repr=False)  # no repr: a traceback that prints variables cannot show private values
@@ -21,7 +24,8 @@ class UnitCounts:
     """Counts in CSR form, documents of one unit adjacent. Private: only the curator may hold one.
 
     `indptr` (n_documents + 1,), `words` and `counts` (nnz,), `unit_ptr` (n_units + 1,) into documents;
-    `n_words` is the size of the vocabulary.
+    `n_words` is the size of the vocabulary. `rows` (n_documents,) int32 is the row of a table into which each document
+    falls, or empty if no table is made.
     """
 
     indptr: np.ndarray
@@ -29,6 +33,7 @@ class UnitCounts:
     counts: np.ndarray
     unit_ptr: np.ndarray
     n_words: int
+    rows: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -62,39 +67,80 @@ def all_words(store: CountStore, units: UnitRange = UnitRange()) -> UnitCounts:
     return _grouped(store, None, units)
 
 
-def project(store: CountStore, vocabulary: Sequence[str], units: UnitRange = UnitRange()) -> UnitCounts:
-    """The store's counts over `vocabulary` (public or released), grouped by unit; other words are dropped."""
+def project(
+    store: CountStore, vocabulary: Sequence[str], units: UnitRange = UnitRange(), rows: Rows | None = None
+) -> UnitCounts:
+    """The store's counts over `vocabulary` (public or released), grouped by unit; other words are dropped.
+
+    With the `rows` of a table, the result says into which of them each document falls.
+    """
     vocabulary = vocabulary if isinstance(vocabulary, tuple) else tuple(vocabulary)
-    return _grouped(store, store.columns(vocabulary), units)  # unknown words select the last column, which is empty
+    # unknown words select the last column, which is empty
+    return _grouped(store, store.columns(vocabulary), units, rows)
 
 
-def _grouped(store: CountStore, columns: np.ndarray | None, units: UnitRange) -> UnitCounts:
+def units_of_groups(
+    store: CountStore, attribute: Attribute, units: UnitRange = UnitRange()
+) -> tuple[list[str], UnitCounts]:
+    """The groups of the documents of `units`, private, and counts in which each document's only word is its group.
+
+    It occurs as often as makes the document eligible. A document without a group is empty.
+    """
+    by_key = store.unit != DOCUMENT
+    names: dict[str, int] = {}
+    numbers, unit_keys = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.uint64)]
+    for block, keys, inside in _blocks(store, units):
+        found, of_document = group_names(block, store.group_columns, attribute)
+        place = np.array([names.setdefault(name, len(names)) for name in found] + [-1], np.int64)
+        numbers.append(place[of_document][inside])
+        unit_keys.append(keys)
+    groups, unit_ptr = np.concatenate(numbers), np.arange(sum(map(len, numbers)) + 1)
+    if by_key:
+        order, unit_ptr = _by_unit(np.concatenate(unit_keys))
+        groups = groups[order]
+    indptr = np.concatenate([[0], np.cumsum(groups >= 0)]).astype(np.int64)
+    words = groups[groups >= 0].astype(np.int32)
+    return list(names), UnitCounts(indptr, words, np.full_like(words, MINIMUM_LENGTH), unit_ptr, len(names))
+
+
+def _blocks(store: CountStore, units: UnitRange) -> Iterator[tuple[Block, np.ndarray, np.ndarray | slice]]:
+    """The blocks of `units`, with the keys of the documents among them that belong to `units`, and their places."""
+    by_key = store.unit != DOCUMENT
+    chosen = None if by_key else range(*(store.n_blocks * i // units.of for i in (units.index, units.index + 1)))
+    for block in store.blocks(chosen):
+        keys = np.asarray(block.units)
+        inside = _in_range(keys, units) if by_key and units.of > 1 else slice(None)
+        yield block, keys[inside], inside
+
+
+def _grouped(
+    store: CountStore, columns: np.ndarray | None, units: UnitRange, table_rows: Rows | None = None
+) -> UnitCounts:
     """The words `columns` (all, if None) of the documents of `units`, documents of one unit adjacent.
 
     Peak memory is about twice the size of the result: sparse matrices are joined and reordered without any further
     array that has a number for each entry.
     """
-    by_key = store.unit != DOCUMENT
-    chosen = None if by_key else range(*(store.n_blocks * i // units.of for i in (units.index, units.index + 1)))
     width = len(store.dictionary) + 1
     rows, unit_keys = [sparse.csr_array((0, width if columns is None else len(columns)), dtype=np.int32)], []
-    for block in store.blocks(chosen):
+    of_table = [np.zeros(0, np.int32)]
+    for block, keys, inside in _blocks(store, units):
         matrix = sparse.csr_array((block.counts, block.words, block.indptr), shape=(block.n_documents, width))
-        keys = np.asarray(block.units)
-        if by_key and units.of > 1:
-            inside = _in_range(keys, units)
-            matrix, keys = matrix[inside], keys[inside]
+        matrix = matrix if isinstance(inside, slice) else matrix[inside]
         rows.append(matrix.copy() if columns is None else matrix[:, columns])
         rows[-1].sort_indices()
         unit_keys.append(keys)
+        if table_rows is not None:
+            of_table.append(table_rows.of(block, store.group_columns)[inside])
     documents = sparse.vstack(rows, format="csr")
     del rows
-    unit_ptr = np.arange(documents.shape[0] + 1)
-    if by_key and unit_keys:
+    unit_ptr, table = np.arange(documents.shape[0] + 1), np.concatenate(of_table)
+    if store.unit != DOCUMENT and unit_keys:
         order, unit_ptr = _by_unit(np.concatenate(unit_keys))
         documents = documents[order]
+        table = table[order] if len(table) else table
     indptr, words = documents.indptr.astype(np.int64), documents.indices.astype(np.int32, copy=False)
-    return UnitCounts(indptr, words, documents.data, unit_ptr, documents.shape[1] - (columns is None))
+    return UnitCounts(indptr, words, documents.data, unit_ptr, documents.shape[1] - (columns is None), table)
 
 
 def _in_range(keys: np.ndarray, units: UnitRange) -> np.ndarray:

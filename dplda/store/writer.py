@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -23,11 +23,10 @@ from dplda.readers.records import DOCUMENT, MAX_COUNT, UNIT_BYTES, CountedDocume
 from dplda.store.count_store import FINGERPRINT, FORMAT, META, VERSION, CountStore, store_identity
 from dplda.store.fingerprint import Fingerprinter
 from dplda.store.partial_store import Notice, Origin, PartialStore, silent
-from dplda.store.shards import BLOCK_DOCUMENTS, SCHEMA, Checkpoint, Shard, read_block
+from dplda.store.shards import BLOCK_DOCUMENTS, SCHEMA, SCHEMA_WITH_GROUPS, Checkpoint, Shard, read_block
 
 _SHARD_BLOCKS = 2  # blocks in a shard; a stopped import loses at most one shard, which is seconds of work
 _SHARD_ENTRIES = 1 << 22  # a shard also ends at this number of entries, so that shards of long documents stay small
-_DOCUMENTS = SCHEMA.remove(SCHEMA.get_field_index("new_words"))  # schema of documents that wait in memory
 _Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]  # indptr, words, counts
 
 
@@ -53,11 +52,12 @@ class StoreWriter:
         restart: bool = False,
         notice: Notice = silent,
         key: bytes | None = None,
+        group_columns: Sequence[str] = (),
     ) -> None:
         self._destination = Path(destination)
         self._unit = unit
         self._name = name
-        self._reading = reading or {}
+        self._reading, self._group_columns = reading or {}, tuple(group_columns)
         self._notice = notice
         self._partial = PartialStore(self._destination, origin, restart=restart, notice=notice)
         self._fingerprinter = None if key is None else Fingerprinter(key, unit)
@@ -93,7 +93,7 @@ class StoreWriter:
         self.defects.update(chunk.defects)
         self.defects[Defect.BAD_COUNT] += overflowed
         self.defects[Defect.NO_WORDS] += int(np.count_nonzero(np.diff(rows[0]) == 0)) - overflowed
-        self._waiting.append(_batch(rows, chunk.units, chunk.ids))
+        self._waiting.append(_batch(rows, chunk, len(self._group_columns)))
         self._n_waiting += len(chunk.ids)
         self._n_entries += len(rows[1])
         self.n_documents += len(chunk.ids)
@@ -131,11 +131,13 @@ class StoreWriter:
 
     def _flush(self) -> None:
         """Write the waiting chunks as one shard. Chunks stay whole, so that reading can resume after the shard."""
-        table = pa.Table.from_batches(self._waiting, _DOCUMENTS)
+        schema = SCHEMA_WITH_GROUPS if self._group_columns else SCHEMA
+        place = schema.get_field_index("new_words")
+        table = pa.Table.from_batches(self._waiting, schema.remove(place))
         new = pa.array(islice(self._numbers, self._n_words_written, None), pa.large_string())
         bounds = np.minimum(np.arange(table.num_rows + 1), 1) * len(new)  # the first document has them all
         kind = SCHEMA.field("new_words")
-        table = table.append_column(kind, pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), new, kind.type))
+        table = table.add_column(place, kind, pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), new, kind.type))
         n_blocks = max(1, table.num_rows // BLOCK_DOCUMENTS)
         batches = table.combine_chunks().to_batches(max_chunksize=max(1, -(-table.num_rows // n_blocks)))
         reached = Checkpoint(self.n_read, self.n_documents, self._named_defects())
@@ -163,6 +165,7 @@ class StoreWriter:
             "unit": self._unit,
             "name": self._name,
             "reading": self._reading,
+            **({"groups": list(self._group_columns)} if self._group_columns else {}),
             "documents": self.n_documents,
             "defects": self._named_defects(),
             "shards": self._partial.n_shards,
@@ -188,14 +191,21 @@ def _writing(destination: Path) -> Iterator[None]:
         ) from None
 
 
-def _batch(rows: _Rows, units: list[bytes], ids: list[str]) -> Any:
+def _batch(rows: _Rows, chunk: CountedDocuments, n_groups: int) -> Any:
+    """The documents of a chunk with the merged `rows`, as they wait in memory for their shard's new words."""
     indptr, words, counts = rows
+    schema = SCHEMA_WITH_GROUPS if n_groups else SCHEMA
+    schema = schema.remove(schema.get_field_index("new_words"))
     offsets = pa.array(indptr.astype(np.int32))
     lists = [
         pa.ListArray.from_arrays(offsets, pa.array(values), type=SCHEMA.field(name).type)
         for name, values in (("words", words), ("counts", counts))
     ]
-    return pa.record_batch([*lists, pa.array(units, pa.binary(16)), pa.array(ids, pa.string())], schema=_DOCUMENTS)
+    columns = [*lists, pa.array(chunk.units, pa.binary(16)), pa.array(chunk.ids, pa.string())]
+    if n_groups:
+        values = chunk.groups or [(None,) * n_groups] * len(chunk.ids)
+        columns.append(pa.array(values, schema.field("groups").type))
+    return pa.record_batch(columns, schema=schema)
 
 
 def as_chunks(store: CountStore, skip: int = 0) -> Iterator[CountedDocuments]:
@@ -224,6 +234,7 @@ def as_chunks(store: CountStore, skip: int = 0) -> Iterator[CountedDocuments]:
             counts=block.counts.astype(np.int64),
             ids=block.ids.to_pylist(),
             units=[raw[start : start + UNIT_BYTES] for start in range(0, len(raw), UNIT_BYTES)],
+            groups=() if block.groups is None else [tuple(values) for values in block.groups.to_pylist()],
         )
 
 

@@ -109,6 +109,7 @@ def _assemble(chunk: _Chunk, counts: Counts) -> CountedDocuments:
         counts=counts.counts.astype(np.int64),
         ids=[record.id for record in kept],
         units=[record.unit for record in kept],
+        groups=[record.groups for record in kept],
         defects=chunk.defects + Counter({Defect.MALFORMED: len(failed)}),
     )
 

@@ -37,17 +37,17 @@ def records(rows: list[Row | Defect], **options: str) -> list[TextRecord | Defec
 
 def test_a_long_text_contributes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "MAX_CHARACTERS", 3)
-    found = records([("long", None, None), ("fit", None, None)])
+    found = records([("long", None, None, ()), ("fit", None, None, ())])
     assert found == [Defect.TOO_LONG, TextRecord("2", document_key(2), "fit")]
 
 
-@pytest.mark.parametrize("row", [(Defect.UNDECODABLE, "1", "u"), ("a", "1", Defect.UNDECODABLE)])
+@pytest.mark.parametrize("row", [(Defect.UNDECODABLE, "1", "u", ()), ("a", "1", Defect.UNDECODABLE, ())])
 def test_a_text_or_unit_that_could_not_be_read_makes_its_record_contribute_nothing(row: Row) -> None:
     assert records([row], id_field="id", unit_field="who") == [Defect.UNDECODABLE]
 
 
 def test_an_id_is_only_shown_and_takes_nothing_from_its_record() -> None:
-    rows: list[Row | Defect] = [("a", Defect.UNDECODABLE, "u"), ("a", "x" * 5000, "u")]
+    rows: list[Row | Defect] = [("a", Defect.UNDECODABLE, "u", ()), ("a", "x" * 5000, "u", ())]
     assert records(rows, id_field="id", unit_field="who") == [
         TextRecord("1", unit_key("u"), "a"),
         TextRecord("x" * columns._ID_CHARACTERS, unit_key("u"), "a"),

@@ -1,0 +1,310 @@
+"""Tables of released topics by groups and periods: `dplda tabulate`, and `dplda tables` to see them again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dplda.accounting.events import at_least
+from dplda.cli.console import following, print_json, private_notes, say, table, write_file
+from dplda.cli.options import (
+    GroupedCommand,
+    dataset_option,
+    delta_option,
+    engine_options,
+    epsilon_option,
+    json_option,
+    ledger_option,
+    open_ledger,
+    open_model,
+    quiet_option,
+    read,
+    reading_options,
+)
+from dplda.errors import InputError
+from dplda.model.exporters import csv_text
+from dplda.readers.word_lists import read_mapping
+
+if TYPE_CHECKING:
+    from dplda.model import TopicModel
+    from dplda.tables import ReleasedTable, Tables
+    from dplda.tables.released_table import Change, Estimates
+
+_LARGEST = 3  # topics that are shown of each group
+_NAME_WORDS = 3  # that stand for a topic without a name
+_SHOWN_CHANGES = 12
+_SUFFIXES = (".csv", ".parquet", ".json")
+_GROUPS_HINT = "Write for example: product: [phone, tablet]"
+
+sampling_option = click.option(
+    "--sampling",
+    is_flag=True,
+    help="Widen the intervals by the error of taking the documents for a sample of a larger population.",
+)
+out_option = click.option(
+    "--out", "-o", type=click.Path(path_type=Path), help="Write all shares to this new .csv, .parquet or .json file."
+)
+csv_option = click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="The same as --out, for CSV.")
+
+
+@click.command(cls=GroupedCommand)
+@click.argument("run")
+@click.argument("corpus", nargs=-1, required=True)
+@click.option(
+    "--by",
+    required=True,
+    multiple=True,
+    metavar="COLUMN[,COLUMN]|month(COLUMN)",
+    help="What the table is by: columns, or day(), week(), month(), quarter() or year() of a date, or bool() of truth "
+    "values; may be repeated for more tables.",
+)
+@click.option(
+    "--groups",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Public lists of groups, YAML or JSON that maps a column to its values; other groups are found privately.",
+)
+@click.option("--from", "first", metavar="DAY", help="The first day of the periods, which makes their list public.")
+@click.option("--to", "last", metavar="DAY", help="The last day of the periods.")
+@click.option("--zone", default="UTC", help="The time zone of the calendar, for dates that have an offset.")
+@sampling_option
+@epsilon_option
+@delta_option
+@dataset_option
+@click.option(
+    "--public-topics",
+    is_flag=True,
+    help="Declare that the text that RUN was learned from is public, if it is not private.",
+)
+@engine_options
+@click.option("--simulate", is_flag=True, help="Draw repeatable noise from --seed. The result is NOT PRIVATE.")
+@click.option("--seed", type=int, help="Seed of the noise of --simulate [0].")
+@out_option
+@csv_option
+@reading_options
+@json_option
+@quiet_option
+@ledger_option
+def tabulate(
+    run: str, corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any
+) -> None:
+    """Show what the documents of each group or period in CORPUS are about: the topics of RUN by product, month, ...
+
+    For each group the number of units and the share of each topic, with 95 % intervals. The tables are charged to the
+    budget of CORPUS, which is usually what RUN was learned from. The language and tokenizer of the run are used unless
+    options say otherwise.
+    """
+    from dplda.tables import tabulate as release
+    from dplda.tables.grouping import groupings
+
+    out = _output(options)
+    if options["seed"] is not None and not options["simulate"]:
+        raise click.UsageError("--seed requires --simulate: noise from a known seed gives no privacy.")
+    public = {} if options["groups"] is None else read_mapping(options["groups"], _GROUPS_HINT)
+    dates = options["first"], options["last"]
+    asked = groupings(options["by"], public, dates, options["zone"])
+    model = open_model(run, ledger_path)
+    columns = list(dict.fromkeys(each.attribute.column for table in asked for each in table))
+    source = _corpus(corpus, options, model, columns)
+    with following(quiet=as_json or quiet) as progress:
+        tables = release(
+            model,
+            source,
+            options["by"],
+            options["epsilon"],
+            options["delta"],
+            groups=public,
+            dates=dates,
+            zone=options["zone"],
+            dataset=options["dataset"],
+            ledger=open_ledger(ledger_path),
+            sampling=options["sampling"],
+            public_topics=options["public_topics"],
+            engine=options["engine"],
+            scheduler=options["scheduler"],
+            simulate_seed=(options["seed"] or 0) if options["simulate"] else None,
+            progress=progress,
+        )
+    private_notes(source.notes)
+    _show(tables, model, out, as_json=as_json)
+
+
+@click.command()
+@click.argument("run")
+@sampling_option
+@out_option
+@csv_option
+@json_option
+@ledger_option
+def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) -> None:
+    """Show the tables of RUN again: a run of `dplda tabulate`, or the run whose topics they are about."""
+    from dplda.ledger.saved_models import load
+    from dplda.tables.tabulation import load_tables, tables_of
+
+    out, ledger = _output(options), open_ledger(ledger_path)
+    record = ledger.run(run)
+    found = [record] if record.result is not None else tables_of(ledger, record.id)
+    if not found:
+        raise InputError(f"Run {record.id} has no tables. Make one: dplda tabulate {record.id} CORPUS --by COLUMN")
+    if len(found) > 1 and (out is not None or as_json):
+        raise InputError(f"Run {record.id} has several runs of tables: name one of {', '.join(r.id for r in found)}.")
+    for each in found:
+        loaded = load_tables(each, sampling=options["sampling"])
+        try:
+            model = load(loaded.of, ledger=ledger)
+        except InputError:
+            model = None
+        _show(loaded, model, out, as_json=as_json)
+
+
+def _output(options: dict[str, Any]) -> Path | None:
+    """The file of --out or --csv; raises an error if it exists, or has another suffix."""
+    from dplda.model.model_files import refuse_existing
+
+    out, csv_file = options["out"], options["csv_file"]
+    if out is not None and csv_file is not None:
+        raise click.UsageError("--out and --csv both name a file; give one of them.")
+    file: Path | None = out or csv_file
+    if file is None:
+        return None
+    if file.suffix not in _SUFFIXES:
+        raise click.UsageError(f"the file must end in {', '.join(_SUFFIXES)}.")
+    refuse_existing(file)
+    return file
+
+
+def _corpus(paths: Sequence[str], options: dict[str, Any], model: TopicModel, columns: list[str]) -> Any:
+    """The corpus, read as that of the model was, with the columns of the groups; a prepared store has its own."""
+    from dplda.store.count_store import is_partial, is_store
+
+    place = Path(paths[0])
+    prepared = len(paths) == 1 and options["format"] is None and (is_store(place) or is_partial(place))
+    if prepared:
+        return read(paths, options)
+    options = {**options, "group_fields": columns}
+    known = model.parameters
+    defaults = {name: known[name] for name in ("language", "lemmas", "tokenizer") if name in known}
+    source = read(paths, options, defaults)
+    if "ngrams" in known and source.is_text:
+        source = read(paths, options, {**defaults, "ngrams": known["ngrams"]})
+    return source
+
+
+def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json: bool) -> None:
+    if out is not None:
+        _write(tables, out)
+    if as_json:
+        print_json(tables.to_json())
+        return
+    statement = tables.privacy
+    if statement.sound:
+        changed = "added or removed" if statement.adjacency == "add-remove" else "replaced"
+        say(
+            f"These tables are (epsilon {at_least(statement.epsilon)}, delta {statement.delta:g})-differentially "
+            f"private for one {statement.unit}, {changed}, besides what the topics of run {tables.of} cost.",
+            style="green",
+        )
+    else:
+        say(statement.reason, style="bold red")
+    names = _topic_names(model, tables[0].n_topics)
+    for one in tables:
+        say("")
+        _show_table(one, statement.unit, names)
+    say("")
+    if out is not None:
+        say(f"Wrote {out}.")
+    else:
+        say(f"All shares with their intervals: dplda tables {shlex.quote(tables.run)} --csv FILE")
+
+
+def _topic_names(model: TopicModel | None, n_topics: int) -> list[str]:
+    """A name for each topic: its own, or its first words, after its number."""
+    if model is None or len(model.topics) != n_topics:
+        return [str(topic) for topic in range(n_topics)]
+    words = model.relevant_words(_NAME_WORDS)
+    named = model.topic_names
+    return [f"{topic} {named.get(topic) or ' '.join(w for w, _ in words[topic])}" for topic in range(n_topics)]
+
+
+def _show_table(one: ReleasedTable, unit: str, names: list[str]) -> None:
+    """Print each group with its number of units and largest topics, and the changes that are certain."""
+    from dplda.store.groups import OTHER
+
+    units, shares, tells = one.units(), one.shares(), one.tells
+    rows = []
+    for index, row in enumerate(one.rows):
+        largest = sorted(range(one.n_topics), key=lambda topic: -shares.low[index, topic])[:_LARGEST]
+        about = "\n".join(f"{names[topic]} {_percent(shares, (index, topic))}" for topic in largest)
+        count = f"{units.value[index]:,.0f} ({units.low[index]:,.0f} to {units.high[index]:,.0f})"
+        rows.append((*row, count, about if tells[index] else "too small to tell"))
+    table(
+        (*one.by, f"{unit}s (95 %)", "largest topics, share in % (95 %)"),
+        rows,
+        wide="largest topics, share in % (95 %)",
+    )
+    private = [name for name, found in zip(one.by, one.private, strict=True) if found]
+    if private:
+        say(f"The groups by {' and '.join(private)} were found privately: rare ones are in {OTHER!r}.")
+    _show_changes(one, names)
+
+
+def _percent(shares: Estimates, place: tuple[int, int]) -> str:
+    value, low, high = (100 * numbers[place] for numbers in (shares.value, shares.low, shares.high))
+    return f"{value:.1f} ({low:.1f} to {high:.1f})"
+
+
+def _show_changes(one: ReleasedTable, names: list[str]) -> None:
+    changes = one.changes()
+    certain = sorted((c for c in changes if c.is_certain), key=lambda change: -abs(change.value))
+    if not changes:
+        return
+    since = "from one period to the next" if one.period_axis is not None else "between a group and all others"
+    if not certain:
+        say(f"No difference {since} is certain.")
+        return
+    say(f"Differences {since} that are certain (all {len(changes):,} intervals hold together with 95 %):")
+    for change in certain[:_SHOWN_CHANGES]:
+        say(f"  {described(change, names)}")
+    if len(certain) > _SHOWN_CHANGES:
+        say(f"  and {len(certain) - _SHOWN_CHANGES:,} more, in --json")
+
+
+def described(change: Change, names: Sequence[str]) -> str:
+    """A change in words, such as ``topic 4 rose from 2024-03 to 2024-04: by 2.1 to 3.4 points``."""
+    low, high = sorted((abs(100 * change.low), abs(100 * change.high)))
+    points = f"{low:.1f} to {high:.1f} points"
+    group = ", ".join(change.group)
+    if change.since is not None:
+        verb = "rose" if change.value > 0 else "fell"
+        return f"topic {names[change.topic]} {verb} from {', '.join(change.since)} to {group}: by {points}"
+    more = "more" if change.value > 0 else "less"
+    return f"topic {names[change.topic]}: {points} {more} in {group} than elsewhere"
+
+
+def _write(tables: Tables, out: Path) -> None:
+    """Write all tables below one another, or their JSON."""
+    import io
+    import json
+
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    if out.suffix == ".json":
+        write_file(out, json.dumps(tables.to_json(), ensure_ascii=False))
+        return
+    parts = [
+        one.to_arrow().add_column(0, "table", pa.array([one.name] * (len(one.rows) * one.n_topics))) for one in tables
+    ]
+    whole = pa.concat_tables(parts, promote_options="default")
+    if out.suffix == ".csv":
+        write_file(
+            out, csv_text(whole.column_names, zip(*(column.to_pylist() for column in whole.columns), strict=True))
+        )
+        return
+    content = io.BytesIO()
+    pyarrow.parquet.write_table(whole, content)
+    write_file(out, content.getvalue())

@@ -1,0 +1,109 @@
+"""What a table is grouped by, as users write it, and the lists of groups that are public."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from zoneinfo import ZoneInfo
+
+from dplda.characters import is_name
+from dplda.errors import InputError
+from dplda.readers.records import group_value
+from dplda.store.groups import OTHER, PERIODS, Attribute
+
+_PERIOD = re.compile(r"(?P<period>[a-z]+)\((?P<column>[^()]+)\)")
+_BOOLEAN = "bool"
+MOST_ROWS = 100_000  # of a table; more would be noise, and would not fit into memory
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """An attribute with its public groups; None if they are to be found privately."""
+
+    attribute: Attribute
+    groups: tuple[str, ...] | None
+
+
+def groupings(
+    by: Sequence[str],
+    public: Mapping[str, Sequence[object]],
+    dates: tuple[str | date | None, str | date | None] = (None, None),
+    zone: str = "UTC",
+) -> tuple[tuple[Grouping, ...], ...]:
+    """The attributes of each table: ``["product", "month(date)", "product,month(date)"]`` are three tables.
+
+    An attribute is a column, a period of one (``day``, ``week``, ``month``, ``quarter`` or ``year``), or ``bool(...)``
+    of one, whose groups are true and false. `public` maps columns to their public groups; `dates` are the public first
+    and last day, which list the periods; the groups of any other attribute are found privately. Raises `InputError`
+    for anything else.
+    """
+    if isinstance(by, str) or not by:
+        raise InputError("by must be a list such as ['product', 'month(date)'], one entry for each table.")
+    first, last = (_day(name, value) for name, value in zip(("from", "to"), dates, strict=True))
+    if (first is None) != (last is None) or (first is not None and last is not None and first > last):
+        raise InputError("give the first day (--from) and the last day (--to) of a range, in this order, or neither.")
+    try:
+        ZoneInfo(zone)
+    except (OSError, ValueError):
+        raise InputError(f"zone must be a time zone such as Europe/Berlin, got {zone!r}.") from None
+    tables = tuple(
+        tuple(_grouping(text.strip(), public, (first, last), zone) for text in table.split(",")) for table in by
+    )
+    used = {each.attribute.column for table in tables for each in table}
+    unused = sorted(set(public) - used)
+    if unused:
+        raise InputError(f"groups are given for {unused[0]!r}, by which no table is grouped. Leave them out.")
+    if first is not None and not any(each.attribute.period for table in tables for each in table):
+        raise InputError("a first and a last day are given, but no table is by period: group by month(COLUMN).")
+    return tables
+
+
+def _grouping(
+    text: str, public: Mapping[str, Sequence[object]], dates: tuple[date | None, date | None], zone: str
+) -> Grouping:
+    match = _PERIOD.fullmatch(text)
+    if match is None:
+        if not is_name(text):
+            raise InputError("by must name columns, or periods of them such as month(date).")
+        return Grouping(Attribute(text), _listed(text, public[text]) if text in public else None)
+    period, column = match["period"], match["column"].strip()
+    if period == _BOOLEAN:
+        return Grouping(Attribute(column), ("true", "false"))
+    if period not in PERIODS:
+        raise InputError(f"{text!r} is no period: use {', '.join(PERIODS)} or {_BOOLEAN}, such as month({column}).")
+    attribute = Attribute(column, period, zone)
+    if column in public:
+        return Grouping(attribute, _listed(column, public[column]))
+    first, last = dates
+    return Grouping(attribute, None if first is None or last is None else _periods(period, first, last))
+
+
+def _listed(column: str, values: Sequence[object]) -> tuple[str, ...]:
+    if isinstance(values, str | Mapping) or not values:
+        raise InputError(f"the groups of {column!r} must be a list of its values.")
+    names = [group_value(value) for value in values]
+    for value, name in zip(values, names, strict=True):
+        if name is None or name == OTHER:
+            reserved = f" {OTHER!r} is the name of the row of all others." if name == OTHER else ""
+            raise InputError(f"{value!r} cannot be a group of {column!r}: use short, printable names.{reserved}")
+    if len(set(names)) < len(names):
+        raise InputError(f"the groups of {column!r} name one of them twice.")
+    return tuple(name for name in names if name is not None)
+
+
+def _day(name: str, value: str | date | None) -> date | None:
+    try:
+        return date.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        raise InputError(f"--{name} must be a day such as 2024-03-01, got {value!r}.") from None
+
+
+def _periods(period: str, first: date, last: date) -> tuple[str, ...]:
+    """The periods from `first` to `last`, in order."""
+    days = (last - first).days
+    if days > MOST_ROWS:
+        raise InputError(f"the range from {first} to {last} is too long: at most {MOST_ROWS:,} days.")
+    name = PERIODS[period]
+    return tuple(dict.fromkeys(name(first + timedelta(days=day)) for day in range(days + 1)))

@@ -1,0 +1,356 @@
+"""A released table: its estimates and their intervals, which follow from released numbers and cost nothing.
+
+Every interval is exact for the noise, or wider. Let T_gz be the noisy sum of topic z's proportions in group g, and C_g
+the noisy count of units, with independent Gaussian noise of standard deviations s and s / b. With k topics,
+
+    N_g = (sum_z T_gz / k + b^2 C_g) / (1 / k + b^2),   variance s^2 / (1 / k + b^2),
+
+is the best linear estimate of the number of units, since proportions sum to 1. A share p has the deviation
+
+    D(p) = T_gz - sum_y T_gy / k + (1 / k - p) N_g,
+
+whose mean is 0 at the true share, and whose variance is s^2 (1 - 1 / k) + (1 / k - p)^2 var N_g. The interval holds
+all p with |D(p)| at most z of its standard deviations (Fieller 1954), within [0, 1]; it is exact however small a group
+is. Intervals of differences combine two of them (Zou and Donner 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy.stats import norm
+
+from dplda.accounting.events import PrivacyStatement
+from dplda.errors import InputError
+from dplda.statistics.topic_proportions import COUNT_SHARE
+from dplda.store.groups import OTHER, PERIODS
+
+UNCLEAR = 0.15  # a group is too small to tell if its shares are uncertain by more than this
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Arrays of estimates with their intervals: `value`, `low` and `high`."""
+
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True)
+class Change:
+    """A difference of a topic's share, with a simultaneous interval: from the group `since` to the group `group`.
+
+    If `since` is None, it is the difference from all other groups of the table together.
+    """
+
+    topic: int
+    since: tuple[str, ...] | None
+    group: tuple[str, ...]
+    value: float
+    low: float
+    high: float
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the interval leaves 0 out."""
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedTable:
+    """Noisy sums by group, from one event: `totals` (n_groups, k) of topic proportions and `counts` (n_groups,).
+
+    `by` names the attributes, and `groups` their groups, in each of which the last is `OTHER`; `private` says of each
+    attribute whether its groups were found privately. A row of the table is a combination of groups, the last attribute
+    varying fastest. `std` is the standard deviation of the noise of `totals`; that of `counts` is `std` /
+    `COUNT_SHARE`. With `sampling`, intervals also hold the error of taking the units for a sample of a larger
+    population, at most: p (1 - p) / N bounds the variance of a share p of N units.
+    """
+
+    by: tuple[str, ...]
+    groups: tuple[tuple[str, ...], ...]
+    private: tuple[bool, ...]
+    totals: np.ndarray
+    counts: np.ndarray
+    std: float
+    sampling: bool = False
+
+    def __post_init__(self) -> None:
+        rows = len(self.rows)
+        fits = self.totals.ndim == 2 and self.totals.shape[0] == rows and self.counts.shape == (rows,)
+        if not fits or not np.isfinite(self.totals).all() or not np.isfinite(self.counts).all() or not self.std > 0:
+            raise InputError("this is no table of dplda.")
+
+    @property
+    def name(self) -> str:
+        """As it was asked for: the attributes, separated by commas."""
+        return ",".join(self.by)
+
+    @property
+    def n_topics(self) -> int:
+        """The number of topics, k."""
+        return int(self.totals.shape[1])
+
+    @cached_property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The groups of each row, one for every attribute."""
+        return list(product(*self.groups))
+
+    @property
+    def period_axis(self) -> int | None:
+        """The index of the attribute that is a period; None if there is none."""
+        periods = (axis for axis, name in enumerate(self.by) if "(" in name and name.partition("(")[0] in PERIODS)
+        return next(periods, None)
+
+    @cached_property
+    def _sizes(self) -> np.ndarray:
+        """N, the best linear estimate of the number of units, (n_groups,)."""
+        weight = 1 / self.n_topics
+        both = self.totals.sum(axis=1) * weight + COUNT_SHARE**2 * self.counts
+        return np.asarray(both / (weight + COUNT_SHARE**2))
+
+    @property
+    def _size_std(self) -> float:
+        return float(self.std / np.sqrt(1 / self.n_topics + COUNT_SHARE**2))
+
+    def units(self, level: float = _LEVEL) -> Estimates:
+        """The number of units in each row, (n_groups,); a person in several rows counts as a part in each."""
+        half = norm.isf((1 - level) / 2) * self._size_std
+        low, high = self._sizes - half, self._sizes + half
+        high = np.where(high > 0, high, half)  # an interval wholly below 0 would claim that there is certainly none
+        return Estimates(np.maximum(self._sizes, 0), np.maximum(low, 0), high)
+
+    def shares(self, level: float = _LEVEL) -> Estimates:
+        """The share of each topic in each row, (n_groups, k), in [0, 1]; value nan if nothing can be said."""
+        value, low, high = self._limits(norm.isf((1 - level) / 2))
+        short = np.clip(high, 0, 1) <= np.clip(low, 0, 1)  # the whole interval is outside [0, 1]
+        half = (high - low) / 2
+        low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
+        low, high = np.where(short & (low == 1), 1 - half, low), np.where(short & (high == 0), half, high)
+        return Estimates(np.clip(value, 0, 1), np.clip(low, 0, 1), np.clip(high, 0, 1))
+
+    @property
+    def tells(self) -> np.ndarray:
+        """Whether each row is large enough to tell its shares, to within `UNCLEAR`, (n_groups,)."""
+        half = norm.isf((1 - _LEVEL) / 2) * self.std * np.sqrt(1 - 1 / self.n_topics)
+        return np.asarray(self._sizes * UNCLEAR >= max(half, self.std))
+
+    def _limits(self, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Estimates of shares and the ends of their Fieller intervals, not cut to [0, 1] unless they are unbounded."""
+        k, n = self.n_topics, self._sizes[:, None]
+        a = self.totals - self.totals.mean(axis=1, keepdims=True)
+        own = (z * self.std) ** 2 * (1 - 1 / k)
+        spread = z**2 * np.maximum(n, 0) * self.sampling
+        square = n**2 - (z * self._size_std) ** 2 + spread
+        middle = a * n + spread * (1 - 2 / k) / 2
+        rest = a**2 - own - spread * (1 / k) * (1 - 1 / k)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.where(n > 0, a / n + 1 / k, np.nan)
+            root = np.sqrt(np.maximum(middle**2 - square * rest, 0))
+            low, high = (middle - root) / square + 1 / k, (middle + root) / square + 1 / k
+        bounded = (square > 0) & (n > 0)
+        return value, np.where(bounded, low, 0.0), np.where(bounded, high, 1.0)
+
+    def changes(self, level: float = _LEVEL) -> list[Change]:
+        """Differences of shares, whose intervals all hold together with probability `level` (Bonferroni).
+
+        With periods, each is compared with the one before it, within every combination of the other groups; otherwise
+        each row with all the others together.
+        """
+        pairs = list(self._pairs())
+        if not pairs:
+            return []
+        z = norm.isf((1 - level) / 2 / (len(pairs) * self.n_topics))
+        found = []
+        value, low, high = self._limits(z)
+        rest = self._rest() if self.period_axis is None else self
+        others, lowest, highest = rest._limits(z)
+        for before, after in pairs:
+            d = np.nan_to_num(value[after] - others[before])
+            down = np.hypot(value[after] - low[after], highest[before] - others[before])
+            up = np.hypot(high[after] - value[after], others[before] - lowest[before])
+            down, up = np.nan_to_num(down, nan=2.0), np.nan_to_num(up, nan=2.0)
+            since = None if self.period_axis is None else self.rows[before]
+            for topic in range(self.n_topics):
+                lower, upper = max(d[topic] - down[topic], -1.0), min(d[topic] + up[topic], 1.0)
+                found.append(Change(topic, since, self.rows[after], float(d[topic]), float(lower), float(upper)))
+        return found
+
+    def _pairs(self) -> Iterator[tuple[int, int]]:
+        """The rows that are compared: a row and the one before it in time, or a row and its others."""
+        axis = self.period_axis
+        if axis is None:
+            yield from ((row, row) for row in range(len(self.rows)) if len(self.rows) > 1)
+            return
+        place = {row: index for index, row in enumerate(self.rows)}
+        listed = self.groups[axis][:-1]
+        following = dict(pairwise(listed))
+        for row, index in place.items():
+            if row[axis] in following:
+                yield index, place[*row[:axis], following[row[axis]], *row[axis + 1 :]]
+
+    def _rest(self) -> ReleasedTable:
+        """The sums of all other rows, for each row. Their noise is independent of the row's own."""
+        totals, counts = self.totals.sum(axis=0) - self.totals, self.counts.sum() - self.counts
+        std = self.std * np.sqrt(len(self.rows) - 1)
+        return ReleasedTable(self.by, self.groups, self.private, totals, counts, float(std), self.sampling)
+
+    def over(self, axis: int) -> ReleasedTable:
+        """The table by the attribute `axis` alone: the sums over all groups of the others."""
+        shape = tuple(map(len, self.groups))
+        others = tuple(i for i in range(len(shape)) if i != axis)
+        totals = self.totals.reshape(*shape, -1).sum(axis=others)
+        counts = self.counts.reshape(shape).sum(axis=others)
+        std = self.std * np.sqrt(len(self.rows) / shape[axis])
+        return ReleasedTable(
+            (self.by[axis],), (self.groups[axis],), (self.private[axis],), totals, counts, float(std), self.sampling
+        )
+
+    def to_arrow(self, level: float = _LEVEL) -> Any:
+        """An Arrow table with a row for each group and topic."""
+        units, shares, k = self.units(level), self.shares(level), self.n_topics
+        columns: dict[str, Any] = {
+            name: pa.array([row[axis] for row in self.rows for _ in range(k)]) for axis, name in enumerate(self.by)
+        }
+        for name, of_row in (("units", units.value), ("units_low", units.low), ("units_high", units.high)):
+            columns[name] = pa.array(np.repeat(of_row, k))
+        columns["topic"] = pa.array(np.tile(np.arange(k), len(self.rows)))
+        for name, of_cell in (("share", shares.value), ("share_low", shares.low), ("share_high", shares.high)):
+            columns[name] = pa.array(of_cell.ravel(), from_pandas=True)
+        columns["too_small_to_tell"] = pa.array(np.repeat(~self.tells, k))
+        return pa.table(columns)
+
+    def to_frame(self, level: float = _LEVEL) -> Any:
+        """A pandas data frame of `to_arrow`. Raises `InputError` without pandas."""
+        try:
+            return self.to_arrow(level).to_pandas()
+        except ImportError:
+            raise InputError("to_frame needs pandas: pip install pandas. to_arrow gives an Arrow table.") from None
+
+    def to_json(self, level: float = _LEVEL) -> dict[str, Any]:
+        """The estimates as plain JSON; a share that cannot be told is null."""
+        units, shares = self.units(level), self.shares(level)
+        return {
+            "table": self.name,
+            "by": list(self.by),
+            "groups": [
+                {
+                    "group": row[0] if len(row) == 1 else list(row),
+                    "units": _interval(units, index),
+                    "too_small_to_tell": not tells,
+                    "topics": [
+                        {"topic": topic, "share": (one := _interval(shares, (index, topic)))["value"]}
+                        | {"low": one["low"], "high": one["high"]}
+                        for topic in range(self.n_topics)
+                    ],
+                }
+                for index, (row, tells) in enumerate(zip(self.rows, self.tells.tolist(), strict=True))
+            ],
+            "changes": [
+                {
+                    "topic": change.topic,
+                    "from": None if change.since is None else list(change.since),
+                    "to": list(change.group),
+                    "value": change.value,
+                    "low": change.low,
+                    "high": change.high,
+                }
+                for change in self.changes(level)
+                if change.is_certain
+            ],
+        }
+
+    def released(self) -> dict[str, Any]:
+        """The released numbers as plain JSON, from which `of_released` makes the table again."""
+        return {
+            "by": list(self.by),
+            "groups": [list(names) for names in self.groups],
+            "private": list(self.private),
+            "totals": self.totals.tolist(),
+            "counts": self.counts.tolist(),
+            "std": self.std,
+        }
+
+    @classmethod
+    def of_released(cls, record: Mapping[str, Any], *, sampling: bool = False) -> ReleasedTable:
+        """The inverse of `released`."""
+        return cls(
+            tuple(record["by"]),
+            tuple(map(tuple, record["groups"])),
+            tuple(record["private"]),
+            np.array(record["totals"], float),
+            np.array(record["counts"], float),
+            float(record["std"]),
+            sampling,
+        )
+
+
+def _interval(estimates: Estimates, place: Any) -> dict[str, float | None]:
+    value = float(estimates.value[place])
+    return {
+        "value": value if np.isfinite(value) else None,
+        "low": float(estimates.low[place]),
+        "high": float(estimates.high[place]),
+    }
+
+
+@dataclass(frozen=True)
+class Tables(Sequence[ReleasedTable]):
+    """The tables of one run, their guarantee, and the run `of` whose topics they are about."""
+
+    run: str
+    of: str
+    dataset: str
+    tables: tuple[ReleasedTable, ...]
+    privacy: PrivacyStatement
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.tables[index]
+
+    def to_frame(self) -> Any:
+        """The only table as a pandas data frame. Raises `InputError` if there are several: name one by its index."""
+        if len(self.tables) != 1:
+            raise InputError(f"this run made {len(self.tables)} tables: name one, such as tables[0].to_frame().")
+        return self.tables[0].to_frame()
+
+    def to_json(self) -> dict[str, Any]:
+        """All estimates and the guarantee, as plain JSON."""
+        first, *others = [table.to_json() for table in self.tables]
+        return {
+            "run": self.of,
+            **first,
+            "table": self.run,
+            "others": others,
+            "privacy": self.privacy.to_json(),
+        }
+
+    def released(self) -> dict[str, Any]:
+        """The released numbers as plain JSON, from which `of_released` makes the tables again."""
+        return {"tables": [table.released() for table in self.tables], "privacy": self.privacy.to_json()}
+
+    @classmethod
+    def of_released(
+        cls, record: Mapping[str, Any], *, run: str, of: str, dataset: str, sampling: bool = False
+    ) -> Tables:
+        """The inverse of `released`. Raises `InputError` for anything else."""
+        try:
+            tables = tuple(ReleasedTable.of_released(each, sampling=sampling) for each in record["tables"])
+            return cls(run, of, dataset, tables, PrivacyStatement.from_json(dict(record["privacy"])))
+        except (KeyError, TypeError, ValueError):
+            raise InputError(f"run {run} holds no tables that this version of dplda can read.") from None
+
+
+def is_other(row: Sequence[str]) -> bool:
+    """Whether a row is of documents that are in no listed group."""
+    return OTHER in row
