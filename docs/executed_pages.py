@@ -16,10 +16,10 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.pages import Page
 
-PAGES = ("little-text.md", "guided-topics.md", "every-week.md")
+PAGES = ("little-text.md", "guided-topics.md", "every-week.md", "groups-and-time.md")
 # The files that the pages name: how many documents of the sample corpus each holds.
 FILES = {
-    **{"tickets.jsonl": 1000, "june.jsonl": 3000, "forum.jsonl": 3000, "posts.jsonl": 4000},
+    **{"tickets.jsonl": 1000, "june.jsonl": 3000, "forum.jsonl": 3000, "posts.jsonl": 4000, "letters.jsonl": 8000},
     **{f"week-{week}.jsonl": 4000 for week in (31, 32, 33)},
 }
 COMMANDS = re.compile(r"^```sh\n(?P<lines>.*?)^```\n", re.DOTALL | re.MULTILINE)

@@ -184,6 +184,11 @@ class Corpus:
         return frozenset(os.path.realpath(place) for place in self._preparation.places)
 
     @property
+    def group_columns(self) -> tuple[str, ...]:
+        """The columns by which documents can be grouped in tables (`dplda.tabulate`). Public."""
+        return self._preparation.group_columns
+
+    @property
     def stopwords(self) -> tuple[str, ...]:
         """The public words that do not count, besides those of the language; empty for counts and stores."""
         tokenization = getattr(self._preparation, "tokenization", None)

@@ -16,3 +16,8 @@ def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find, lambda: sorted(homes)
+
+
+def found(module: str, name: str) -> Any:
+    """The public `name` of `module`, imported now."""
+    return getattr(import_module(module), name)

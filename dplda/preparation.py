@@ -50,6 +50,10 @@ class Preparation(Protocol):
     def places(self) -> tuple[Path, ...]:
         """The files and folders that hold the documents; empty for documents in memory. Public."""
 
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """The columns by which documents can be grouped. Public."""
+
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """Return the store; write it first if it does not exist."""
 
@@ -73,6 +77,11 @@ class Prepared:
     def places(self) -> tuple[Path, ...]:
         """See `Preparation`."""
         return () if self.store.path is None else (self.store.path,)
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """See `Preparation`."""
+        return self.store.group_columns
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """See `Preparation`."""
@@ -126,6 +135,11 @@ class RawFiles:
         """See `Preparation`."""
         return *self.paths, *self.source.files
 
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """See `Preparation`."""
+        return tuple(self.options.get("group_fields", ()))
+
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """See `Preparation`."""
         prepared = _cache_folder(self.cache) / _source_key(self.paths, self.source.files, self.options | self.reading)
@@ -148,7 +162,7 @@ class RawFiles:
             restart=restart,
             notice=notice,
             key=key,
-            group_columns=self.options.get("group_fields", ()),
+            group_columns=self.group_columns,
         ) as writer:
             _fill(writer, self.source, self.tokenization, progress)
 

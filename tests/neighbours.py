@@ -12,6 +12,7 @@ import pytest
 
 import dplda
 from dplda.accounting.events import GAUSSIAN_THRESHOLD, Event
+from dplda.attributes import Rows
 from dplda.corpus import Corpus
 from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.curator import Curator
@@ -20,7 +21,6 @@ from dplda.mechanisms.noise import lattice_scale
 from dplda.numerics.lattice import BOUND, MASS_SHARE
 from dplda.statistics import NONNEGATIVE, Contribution
 from dplda.store.count_store import CountStore
-from dplda.store.groups import Rows
 
 Moves = Mapping[str, float]  # by stage: the change of an exact answer, squared, over its squared sensitivity
 

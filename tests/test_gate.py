@@ -38,6 +38,7 @@ PRIVATE_MODULES = {
         "dplda.series",
         "dplda.estimator",
         "dplda.priors",
+        "dplda.tables.tabulation",
         "dplda.audit.games",
         "dplda.evaluation.grid",
         "dplda.evaluation.public_corpora",
@@ -45,9 +46,12 @@ PRIVATE_MODULES = {
         "dplda.cli.options",
     },
     "dplda.preparation": {"dplda.corpus", "dplda.priors"},
-    "dplda.store.count_store": {*PASSES, "dplda.model.inference"},
+    "dplda.store.count_store": {*PASSES, "dplda.model.inference", "dplda.cli.table_commands"},
+    "dplda.store.groups": set(),
     "dplda.store.units": {*PASSES, *LOOPS},
-    "dplda.store.fingerprint": {"dplda.api", "dplda.priors", "dplda.evaluation.public_corpora"},
+    "dplda.store.fingerprint": {
+        *("dplda.api", "dplda.priors", "dplda.evaluation.public_corpora", "dplda.tables.tabulation")
+    },
     "dplda.store.from_matrix": set(),
     "dplda.store.partial_store": set(),
     "dplda.store.shards": set(),
@@ -59,6 +63,9 @@ PRIVATE_NAMES = {
     "UnitCounts": {*PASSES, *LOOPS},
     "UnitRange": PASSES,
     "all_words": {"dplda.execution.passes"},
+    "units_of_groups": {"dplda.execution.passes"},
+    "group_votes": {"dplda.execution.passes", "dplda.execution.cluster_passes"},
+    "count_group_votes": {"dplda.mechanisms.curator", "dplda.mechanisms.exact_gate"},
     "read_range": {"dplda.execution.passes", "dplda.execution.cluster_passes"},
     "UnitSums": {"dplda.execution.passes"},
     "loop_over_units": set(),
@@ -68,7 +75,7 @@ PRIVATE_NAMES = {
     "LocalPasses": {"dplda.execution.engines", "dplda.execution.gpu_passes", "dplda.audit.games"},
     "ClusterPasses": {"dplda.execution.engines"},
     "GpuPasses": {"dplda.execution.engines"},
-    "running_engine": {"dplda.api"},
+    "running_engine": {"dplda.api", "dplda.tables.tabulation"},
     "GpuSums": {"dplda.execution.gpu_passes"},
     "UnitArrays": {"dplda.execution.gpu_passes"},
     "arranged": {"dplda.execution.gpu_passes"},
@@ -85,15 +92,18 @@ PRIVATE_NAMES = {
     "_whitened_tensor": {"dplda.mechanisms.propose_test_release"},
     "release_decomposition": {"dplda.mechanisms.curator"},
     "release_topics": {"dplda.mechanisms.curator"},
-    "ExactNoise": {"dplda.api", "dplda.audit.games"},
-    "Curator": {"dplda.api", "dplda.mechanisms.exact_gate", "dplda.audit.games"},
+    "ExactNoise": {"dplda.api", "dplda.tables.tabulation", "dplda.audit.games"},
+    "Curator": {"dplda.api", "dplda.tables.tabulation", "dplda.mechanisms.exact_gate", "dplda.audit.games"},
     "ExactGate": {"dplda.api"},
     "counts_for": {"dplda.cli.run_commands", "dplda.evaluation.public_corpora"},
     "read_sample": {"dplda.cli.check_command"},
 }
 DEFINED_IN = {
     **dict.fromkeys(
-        ["Passes", "read_range", "clip_histogram", "clipped_sum", "largest_norm", "count_units"],
+        (
+            *("Passes", "read_range", "clip_histogram", "clipped_sum", "largest_norm", "count_units"),
+            *("group_votes", "count_group_votes"),
+        ),
         "dplda.execution.passes",
     ),
     "LocalPasses": "dplda.execution.passes",
@@ -115,7 +125,7 @@ DEFINED_IN = {
 }
 ASKING = {
     *("choose_words", "use_words", "word_frequencies", "size", "clip", "release", "release_repeatedly"),
-    *("decompose", "final_topics"),
+    *("decompose", "final_topics", "choose_groups"),
 }
 
 
@@ -205,7 +215,11 @@ def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private
     for module, tree in outside():
         of_corpora = [c for c in calls(tree, "open") if isinstance(c.func, ast.Attribute) and _is_corpus(c.func.value)]
         assert len(of_corpora) == (
-            module in {"dplda.api", "dplda.priors", "dplda.evaluation.public_corpora", "dplda.audit.games"}
+            module
+            in {
+                *("dplda.api", "dplda.tables.tabulation", "dplda.priors", "dplda.evaluation.public_corpora"),
+                "dplda.audit.games",
+            }
         ), module
         if module != "dplda.model.inference":
             assert not calls(tree, "blocks"), module
@@ -215,11 +229,12 @@ def _is_corpus(node: ast.expr) -> bool:
     return isinstance(node, (ast.Name, ast.Attribute)) and _last(node) == "corpus"
 
 
-def test_fitting_hands_the_store_to_the_curator_and_the_keyed_fingerprint_unread():
-    tree = MODULES["dplda.api"]
+@pytest.mark.parametrize("module", ["dplda.api", "dplda.tables.tabulation"])
+def test_runs_hand_the_store_to_the_curator_and_the_keyed_fingerprint_unread(module):
+    tree = MODULES[module]
     handed = [
         argument
-        for function in ("engine", "fingerprint")
+        for function in ("engine", "passes_of", "fingerprint")
         for call in calls(tree, function)
         for argument in call.args
         if isinstance(argument, ast.Name) and argument.id == "store"
@@ -230,8 +245,9 @@ def test_fitting_hands_the_store_to_the_curator_and_the_keyed_fingerprint_unread
 
 
 def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
-    allowed = {"open", "unit", "name", "places", "public_vocabulary", "reading", "corpus"}
-    for module in ("dplda.api", "dplda.request", "dplda.series", "dplda.estimator", "dplda.evaluation.grid"):
+    allowed = {"open", "unit", "name", "places", "public_vocabulary", "reading", "group_columns", "corpus"}
+    modules = ("dplda.api", "dplda.request", "dplda.series", "dplda.estimator", "dplda.evaluation.grid")
+    for module in (*modules, "dplda.tables.tabulation"):
         for node in ast.walk(MODULES[module]):
             if isinstance(node, ast.Attribute) and _is_corpus(node.value):
                 assert node.attr in allowed, module
@@ -308,6 +324,9 @@ def test_no_module_reaches_names_that_this_test_cannot_read():
             assert not private or ast.unparse(call.args[1]) == "'__notes__'", module  # of an exception
         if calls(tree, "import_module"):
             assert module in {"dplda.lazy", "dplda.preparation"}, module
+        if calls(tree, "found") and ("dplda.lazy", "found") in imported(tree):
+            (call,) = calls(tree, "found")
+            assert (module, ast.unparse(call)) == ("dplda.model.topic_model", "found('dplda.tables', 'tabulate')")
         assert not {"pickle", "marshal", "shelve", "gc", "ctypes"} & {name for name, _ in imported(tree)}, module
 
 

@@ -179,7 +179,7 @@ def _grid(path: str | None, options: dict[str, Any], ledger_path: Path | None, *
             with following(quiet=quiet) as progress:
                 judge = public.Documents(corpus, progress, open_ledger(ledger_path).key)
         else:
-            columns = {name: options[name] for name in READING_NAMES}
+            columns = {name: options[name] for name in READING_NAMES if name in options}
             source = json.dumps([os.path.realpath(path), columns], sort_keys=True, default=str)
     return Grid(
         corpus=corpus,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -114,6 +115,14 @@ _SENTENCES: dict[int, tuple[str, ...]] = {
 _FloatArray = npt.NDArray[np.float64]
 _BACKGROUND = 0.2  # share of a theme's probability that goes to general words
 _ALPHA = (0.15, 0.14, 0.13, 0.13, 0.12, 0.12, 0.11, 0.10)  # Dirichlet prior over themes; one or two dominate a text
+_SECTIONS = {  # of the paper in which the documents appear, and the themes of each
+    "living": ("health", "cooking", "gardening"),
+    "money": ("finance",),
+    "sport": ("sport",),
+    "culture": ("music", "technology", "travel"),
+}
+_STRAY, _IN_SUMMER = 0.2, 0.5  # shares of documents in a random section, and of those on travel that are of summer
+_YEAR, _SUMMER = (date(2024, 1, 1), 366), (date(2024, 6, 1), 92)  # first day and number of days
 _CONTENT = (22, 40)  # minimum and maximum content words of a document; stop words nearly double its length
 _LONGEST_SENTENCE = max(_SENTENCES)
 _CORPUS_FILE, _THEMES_FILE, _README_FILE = "sample.jsonl.gz", "_themes.json", "README.txt"
@@ -124,20 +133,21 @@ _SEED = Range(low=0, high=2**63 - 1, unit="seed", integer=True)
 _README = """Sample corpus written by `dplda corpus sample`
 ==============================================
 
-{corpus}   {n_documents} documents, one JSON object a line: id, user, text
+{corpus}   {n_documents} documents, one JSON object a line: id, user, section, date, text
 {themes}       the planted themes: for each, the probability of every content word
 
 The text is generated: nobody wrote it and it is about nobody. Each document mixes a few of {n_themes} themes
 with words common to all. Words outside {themes} are English stop words. Seed {seed}.
 
 Try: dplda fit {corpus} --text-field text --topics {n_themes}
+     dplda tabulate sample {corpus} --by section --by 'month(date)' --epsilon 1
 """
 
 
 class _Uniforms:
     """Uniform variates in [0, 1) from the raw stream of PCG64."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int | list[int]) -> None:
         self._bits = np.random.PCG64(seed)
 
     def draw(self, *shape: int) -> _FloatArray:
@@ -206,11 +216,12 @@ def _write_documents(raw: BinaryIO, n_documents: int, n_users: int, seed: int) -
 
 
 def sample_documents(n_documents: int, n_users: int, seed: int) -> Iterator[dict[str, str]]:
-    """The documents of the corpus in order: id, user and text.
+    """The documents of the corpus in order: id, user, section, date and text.
 
-    The expected number of documents of a user is inversely proportional to rank + 30.
+    The expected number of documents of a user is inversely proportional to rank + 30. Most documents are in the section
+    of their main theme, and half of those on travel are of summer.
     """
-    uniforms = _Uniforms(seed)
+    uniforms, facts = _Uniforms(seed), _Uniforms([seed, 1])
     words, matrix = _planted_themes()
     users = uniforms.pick(1.0 / (np.arange(n_users) + 30.0), n_documents)
     low, high = _CONTENT
@@ -219,7 +230,18 @@ def sample_documents(n_documents: int, n_users: int, seed: int) -> Iterator[dict
     for number, (user, size, gamma) in enumerate(zip(users, sizes, gammas, strict=True)):
         content = [words[i] for i in uniforms.pick(gamma @ matrix, int(size))]
         text = " ".join(_sentences(content, uniforms))
-        yield {"id": f"doc{number:06d}", "user": f"user{user:05d}", "text": text}
+        section, day = _section_and_day(list(_THEMES)[int(np.argmax(gamma))], *facts.draw(4))
+        yield {"id": f"doc{number:06d}", "user": f"user{user:05d}", "section": section, "date": day, "text": text}
+
+
+def _section_and_day(theme: str, *uniforms: float) -> tuple[str, str]:
+    """The section and the date of a document on `theme`, from four uniform variates."""
+    stray, section, summery, day = uniforms
+    own = next(name for name, themes in _SECTIONS.items() if theme in themes)
+    names = list(_SECTIONS)
+    first, days = _SUMMER if theme == "travel" and summery < _IN_SUMMER else _YEAR
+    chosen = names[int(section * len(names))] if stray < _STRAY else own
+    return chosen, (first + timedelta(days=int(day * days))).isoformat()
 
 
 def _sentences(content: list[str], uniforms: _Uniforms) -> Iterator[str]:

@@ -24,6 +24,7 @@ import numba
 import numpy as np
 from numba.core.registry import cpu_target
 
+from dplda.attributes import Attribute, Rows
 from dplda.errors import ClusterError, InputError
 from dplda.execution.passes import RANGE_BYTES, SPENT, Pass, Passes, Sums, group_votes, read_range
 from dplda.numerics.compiled import PACKAGE, digest
@@ -31,7 +32,6 @@ from dplda.numerics.threads import add
 from dplda.readers.records import DOCUMENT
 from dplda.statistics.exact_moments import ExactMoments
 from dplda.store.count_store import CountStore
-from dplda.store.groups import Attribute, Rows
 from dplda.store.units import UnitCounts, UnitRange
 
 if TYPE_CHECKING:

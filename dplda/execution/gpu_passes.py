@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from dplda.attributes import Rows
 from dplda.errors import DeviceError, InputError
 from dplda.execution.passes import SPENT, LocalPasses, in_threads
 from dplda.numerics.arrays import Gpu, to_numpy
@@ -18,7 +19,6 @@ from dplda.statistics import Contribution
 from dplda.statistics.clipping_norms import clip_bins
 from dplda.statistics.gpu_sums import GpuSums, UnitArrays, arranged, upload
 from dplda.store.count_store import CountStore
-from dplda.store.groups import Rows
 
 _HELD_SHARE = 0.5  # largest share of the free GPU memory that ranges kept on the GPU take
 

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dplda.attributes import Attribute, Rows
 from dplda.numerics.threads import add, run_ranges, split, thread_count
 from dplda.progress import NoProgress, Progress
 from dplda.statistics import Contribution, Statistic
@@ -30,7 +31,6 @@ from dplda.statistics.statistic import equal_weights
 from dplda.statistics.unit_sums import UnitSums, count_eligible, read_only
 from dplda.statistics.word_votes import count_votes, word_hashes
 from dplda.store.count_store import CountStore
-from dplda.store.groups import Attribute, Rows
 from dplda.store.units import UnitCounts, UnitRange, all_words, project, units_of_groups
 
 SPENT = "What was charged before stays spent."  # the last sentence of the errors that failing passes raise

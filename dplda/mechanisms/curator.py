@@ -16,6 +16,7 @@ import numpy as np
 
 from dplda import statistics
 from dplda.accounting.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, clip_of
+from dplda.attributes import Attribute, Rows
 from dplda.config import ADJACENCIES
 from dplda.errors import GateError
 from dplda.execution.passes import Passes
@@ -33,7 +34,6 @@ from dplda.statistics import NONNEGATIVE, Contribution
 from dplda.statistics.clipping_norms import clip_at_quantile
 from dplda.statistics.exact_moments import ExactMoments
 from dplda.statistics.word_votes import MOST_WORDS
-from dplda.store.groups import Attribute, Rows
 
 
 class Curator:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dplda import statistics
 from dplda.accounting.events import EXACT, Stage
+from dplda.attributes import Attribute
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.gate import Release, WordFrequencies
 from dplda.mechanisms.local_sensitivity import PtrResult
@@ -40,6 +41,12 @@ class ExactGate(Curator):
         self._charge(Stage.FREQUENCY, EXACT)
         votes, full = self._passes.count_votes()
         return WordFrequencies(self._in_use(), votes / max(full, 1), 0.0)
+
+    def choose_groups(self, attribute: Attribute, most: int) -> tuple[str, ...]:
+        """All groups that some unit votes for, in alphabetical order."""
+        self._charge(Stage.GROUPS, EXACT)
+        votes, _ = self._passes.count_group_votes(attribute, most)
+        return tuple(sorted(name for name, count in votes.items() if count))
 
     def size(self) -> float:
         """The number of eligible units, at least 1."""

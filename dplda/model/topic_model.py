@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from dplda.accounting.events import PrivacyStatement
 from dplda.distributions import check_simplex, check_words, frozen
 from dplda.errors import InputError
+from dplda.lazy import found
 from dplda.released_counts import ReleasedCounts
 
 _PROBABILITY_WEIGHT = 0.6  # of a word's log probability in its relevance; the rest is that of its lift
@@ -177,8 +177,8 @@ class TopicModel:
 
     def tabulate(self, corpus: Any, by: Sequence[str], **options: Any) -> Any:
         """Topics of `corpus` by group and period, with intervals, charged to its budget: see `dplda.tabulate`."""
-        # The function reads documents and charges a ledger, which models do not know of: it is in a higher room.
-        return import_module("dplda.tables").tabulate(self, corpus, by, **options)
+        # It reads documents and charges a ledger, which models do not know of: it is found when it is called.
+        return found("dplda.tables", "tabulate")(self, corpus, by, **options)
 
     def save(self, directory: str | Path) -> None:
         """Write the model into a new or empty folder. Raises `InputError` on failure."""

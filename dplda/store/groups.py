@@ -1,4 +1,4 @@
-"""Groups of documents, such as products or months, and the rows of a table into which documents fall.
+"""The rows of a table into which documents fall, and the groups that they are in.
 
 A document's row follows from the document alone (docs/privacy.md, T10): from its values in the group columns, a public
 calendar and lists of groups that are public or released.
@@ -6,103 +6,22 @@ calendar and lists of groups that are public or released.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, tzinfo
-from functools import lru_cache
-from zoneinfo import ZoneInfo
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from dplda.attributes import Attribute, Rows
 from dplda.store.shards import Block
 
-OTHER = "other"  # the name of the row of documents that are in no listed group
-_MONTHS_OF_QUARTER = 3
 
-
-def _week(day: date) -> str:
-    year, week, _ = day.isocalendar()
-    return f"{year:04}-W{week:02}"
-
-
-PERIODS: dict[str, Callable[[date], str]] = {  # names of periods, in which alphabetical order is that of time
-    "day": date.isoformat,
-    "week": _week,
-    "month": lambda day: f"{day.year:04}-{day.month:02}",
-    "quarter": lambda day: f"{day.year:04}-Q{(day.month - 1) // _MONTHS_OF_QUARTER + 1}",
-    "year": lambda day: f"{day.year:04}",
-}
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """What documents are grouped by: the values of a `column`, or the `period` in which its dates fall.
-
-    Dates are in ISO 8601. Those with an offset are converted to the time zone `zone`; others are taken as they are.
-    """
-
-    column: str
-    period: str | None = None
-    zone: str = "UTC"
-
-    @property
-    def name(self) -> str:
-        """As it is written in ``--by``: ``product`` or ``month(date)``."""
-        return self.column if self.period is None else f"{self.period}({self.column})"
-
-    def group(self, value: str) -> str | None:
-        """The group of a document with this `value` in the column; None if it has none."""
-        if self.period is None:
-            return value
-        try:
-            moment = datetime.fromisoformat(value)
-            day = (moment if moment.tzinfo is None else moment.astimezone(_zone(self.zone))).date()
-        except (ValueError, OverflowError):
-            return None
-        return PERIODS[self.period](day)
-
-
-@lru_cache(maxsize=8)
-def _zone(name: str) -> tzinfo:
-    return UTC if name == "UTC" else ZoneInfo(name)  # UTC needs no database of zones
-
-
-@dataclass(frozen=True)
-class Axis:
-    """An attribute and its listed `groups`, which are public or released; a document in none of them is in `OTHER`."""
-
-    attribute: Attribute
-    groups: tuple[str, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The groups, and `OTHER` at the end."""
-        return *self.groups, OTHER
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a table: one for every combination of groups of its `axes`, the last axis varying fastest."""
-
-    axes: tuple[Axis, ...]
-
-    def __len__(self) -> int:
-        return math.prod(len(axis.names) for axis in self.axes)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The group columns that are read."""
-        return tuple(dict.fromkeys(axis.attribute.column for axis in self.axes))
-
-    def of(self, block: Block, columns: tuple[str, ...]) -> np.ndarray:
-        """The row of each document of `block`, (n_documents,) int32; `columns` are the group columns of its store."""
-        rows = np.zeros(block.n_documents, np.int64)
-        for axis in self.axes:
-            found = _numbered(block, columns, axis.attribute, _Places(axis.groups))
-            rows = rows * len(axis.names) + np.where(found < 0, len(axis.groups), found)
-        return rows.astype(np.int32)
+def rows_of(block: Block, columns: tuple[str, ...], rows: Rows) -> np.ndarray:
+    """The row of each document of `block`, (n_documents,) int32; `columns` are the group columns of its store."""
+    found = np.zeros(block.n_documents, np.int64)
+    for axis in rows.axes:
+        group = _numbered(block, columns, axis.attribute, _Places(axis.groups))
+        found = found * len(axis.names) + np.where(group < 0, len(axis.groups), group)
+    return found.astype(np.int32)
 
 
 class _Places(dict[str, int]):

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
+from dplda.attributes import Attribute, Rows
 from dplda.config import MINIMUM_LENGTH
 from dplda.readers.records import DOCUMENT
 from dplda.store.count_store import CountStore
-from dplda.store.groups import Attribute, Rows, group_names
+from dplda.store.groups import group_names, rows_of
 from dplda.store.shards import Block
 
 
@@ -131,7 +132,7 @@ def _grouped(
         rows[-1].sort_indices()
         unit_keys.append(keys)
         if table_rows is not None:
-            of_table.append(table_rows.of(block, store.group_columns)[inside])
+            of_table.append(rows_of(block, store.group_columns, table_rows)[inside])
     documents = sparse.vstack(rows, format="csr")
     del rows
     unit_ptr, table = np.arange(documents.shape[0] + 1), np.concatenate(of_table)

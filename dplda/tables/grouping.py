@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from zoneinfo import ZoneInfo
 
+from dplda.attributes import OTHER, PERIODS, Attribute
 from dplda.characters import is_name
 from dplda.errors import InputError
 from dplda.readers.records import group_value
-from dplda.store.groups import OTHER, PERIODS, Attribute
 
 _PERIOD = re.compile(r"(?P<period>[a-z]+)\((?P<column>[^()]+)\)")
 _BOOLEAN = "bool"
@@ -46,7 +46,7 @@ def groupings(
         raise InputError("give the first day (--from) and the last day (--to) of a range, in this order, or neither.")
     try:
         ZoneInfo(zone)
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):
         raise InputError(f"zone must be a time zone such as Europe/Berlin, got {zone!r}.") from None
     tables = tuple(
         tuple(_grouping(text.strip(), public, (first, last), zone) for text in table.split(",")) for table in by

@@ -27,9 +27,9 @@ import pyarrow as pa
 from scipy.stats import norm
 
 from dplda.accounting.events import PrivacyStatement
+from dplda.attributes import OTHER, PERIODS
 from dplda.errors import InputError
 from dplda.statistics.topic_proportions import COUNT_SHARE
-from dplda.store.groups import OTHER, PERIODS
 
 UNCLEAR = 0.15  # a group is too small to tell if its shares are uncertain by more than this
 _LEVEL = 0.95

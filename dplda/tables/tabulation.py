@@ -12,6 +12,7 @@ import numpy as np
 from dplda.accounting.accountant import run_epsilon
 from dplda.accounting.budget_plan import Share, calibrate
 from dplda.accounting.events import Event, PrivacyStatement, Stage, merged
+from dplda.attributes import Axis, Rows
 from dplda.config import DEFAULTS, ExecutionSettings, PrivacySettings
 from dplda.corpus import Corpus
 from dplda.errors import InputError, UnsupportedByData
@@ -26,7 +27,6 @@ from dplda.readers.records import DOCUMENT
 from dplda.recording import Recorder, Stopwatch, Unrecorded, abandoned_on_failure, spent_text
 from dplda.statistics.topic_proportions import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
 from dplda.store.fingerprint import fingerprint
-from dplda.store.groups import Axis, Rows
 from dplda.tables.grouping import MOST_ROWS, Grouping, groupings
 from dplda.tables.released_table import ReleasedTable, Tables
 
@@ -78,6 +78,7 @@ def tabulate(
             "private run, or declare with public_topics=True (--public-topics) that its text is public."
         )
     tables = groupings(by, groups or {}, dates, zone)
+    _check_columns(corpus.group_columns, tables)
     request = _Request(
         model,
         corpus,
@@ -95,19 +96,18 @@ def tabulate(
         raise InputError("ledger=False is for runs that are not private: give simulate_seed, or use a ledger.")
     run = new_name(request.dataset)
     watch = Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
-    with running_engine(request.execution) as running:
+    with running_engine(request.execution) as passes_of:
         recorder: Recorder = Unrecorded(run) if ledger is False else request.reserve(ledger, run)
         with (
             abandoned_on_failure(request, recorder, ledger),
-            compiling((TABLE_PROPORTIONS,), here=is_local(running)) as wait_for_kernels,
+            compiling((TABLE_PROPORTIONS,), here=is_local(passes_of)) as wait_for_kernels,
         ):
             watch.start("read")
             store = corpus.open(watch, key=None if ledger is False else ledger.key)
-            _check_columns(store.group_columns, tables)
             if ledger is not False:
                 recorder.bind(fingerprint(store, ledger.key))
             wait_for_kernels(watch)
-            found = _release(request, recorder, running(store), watch, sampling)
+            found = _release(request, recorder, passes_of(store), watch, sampling)
             watch.stop()
             recorder.finish(model=None, seconds=watch.seconds, result=found.released())
     return found

@@ -62,7 +62,7 @@ def test_same_seed_same_documents_and_another_seed_others() -> None:
 @pytest.mark.full
 def test_corpus_has_the_documented_size_and_columns(documents: Documents) -> None:
     assert len(documents) >= 20_000
-    assert all(list(document) == ["id", "user", "text"] for document in documents)
+    assert all(list(document) == ["id", "user", "section", "date", "text"] for document in documents)
     assert len({document["id"] for document in documents}) == len(documents)
 
 
