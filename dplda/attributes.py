@@ -7,7 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from functools import lru_cache
+from importlib.resources import files
 from zoneinfo import ZoneInfo
+
+from dplda.errors import InputError
 
 OTHER = "other"  # the name of the row of documents that are in no listed group
 _MONTHS_OF_QUARTER = 3
@@ -25,11 +28,15 @@ PERIODS: dict[str, Callable[[date], str]] = {  # names of periods, in which alph
     "quarter": lambda day: f"{day.year:04}-Q{(day.month - 1) // _MONTHS_OF_QUARTER + 1}",
     "year": lambda day: f"{day.year:04}",
 }
+BOOLEAN = "bool"
+TRUTH = {"true": "true", "false": "false", "1": "true", "0": "false", "yes": "true", "no": "false"}
 
 
 @dataclass(frozen=True)
 class Attribute:
     """What documents are grouped by: the values of a `column`, or the `period` in which its dates fall.
+
+    The period `BOOLEAN` maps truth values to true and false.
 
     Dates are in ISO 8601. Those with an offset are converted to the time zone `zone`; others are taken as they are.
     """
@@ -46,18 +53,28 @@ class Attribute:
     def group(self, value: str) -> str | None:
         """The group of a document with this `value` in the column; None if it has none."""
         if self.period is None:
-            return value
+            return None if value == OTHER else value  # which is the name of a row
+        if self.period == BOOLEAN:
+            return TRUTH.get(value.casefold())
+        zone = time_zone(self.zone)
         try:
             moment = datetime.fromisoformat(value)
-            day = (moment if moment.tzinfo is None else moment.astimezone(_zone(self.zone))).date()
+            day = (moment if moment.tzinfo is None else moment.astimezone(zone)).date()
         except (ValueError, OverflowError):
             return None
         return PERIODS[self.period](day)
 
 
 @lru_cache(maxsize=8)
-def _zone(name: str) -> tzinfo:
-    return UTC if name == "UTC" else ZoneInfo(name)  # UTC needs no database of zones
+def time_zone(name: str) -> tzinfo:
+    """The time zone `name` of the package tzdata, whatever the system's own data are. Raises `InputError`."""
+    if name == "UTC":
+        return UTC
+    try:
+        with files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
+            return ZoneInfo.from_file(file, name)
+    except (OSError, ValueError, AttributeError):
+        raise InputError(f"zone must be a time zone such as Europe/Berlin, got {name!r}.") from None
 
 
 @dataclass(frozen=True)

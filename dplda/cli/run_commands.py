@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from dplda.ledger import RunRecord
     from dplda.report import AllRuns, Wording
+    from dplda.tables import Tables
 
 _NOT_PRIVATE = "NOT PRIVATE: these proportions are computed from each document exactly, without noise."
 _OWNER_ONLY = 0o600
@@ -242,6 +243,7 @@ def report(
         guarantees=_guarantees(models, ledger_path),
         wording=wording,
         batches=_batches(models, ledger_path),
+        tables=_tables(models, ledger_path),
     )
     if as_json:
         named = [model.parameters.get("run") for model in models]
@@ -285,6 +287,17 @@ def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str
             with suppress(InputError):
                 found[str(run.batch)] = load_run(run)
     return {**found, str(parameters["batch"]): models[0]}
+
+
+def _tables(models: Sequence[TopicModel], ledger_path: Path | None) -> list[Tables]:
+    """The tables that the ledger, if it exists, has about the topics of `models`."""
+    from dplda.tables.tabulation import load_tables, tables_of
+
+    ledger = find_ledger(ledger_path)
+    if ledger is None:
+        return []
+    names = [str(model.parameters.get("run", "")) for model in models]
+    return [load_tables(run) for name in names for run in tables_of(ledger, name)]
 
 
 def _guarantees(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, AllRuns]:

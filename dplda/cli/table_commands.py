@@ -32,7 +32,7 @@ from dplda.readers.word_lists import read_mapping
 if TYPE_CHECKING:
     from dplda.model import TopicModel
     from dplda.tables import ReleasedTable, Tables
-    from dplda.tables.released_table import Change, Estimates
+    from dplda.tables.released_table import Estimates
 
 _LARGEST = 3  # topics that are shown of each group
 _NAME_WORDS = 3  # that stand for a topic without a name
@@ -238,9 +238,10 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str]) -> None:
     rows = []
     for index, row in enumerate(one.rows):
         largest = sorted(range(one.n_topics), key=lambda topic: -shares.low[index, topic])[:_LARGEST]
-        about = "\n".join(f"{names[topic]} {_percent(shares, (index, topic))}" for topic in largest)
+        about = [f"{names[topic]} {_percent(shares, (index, topic))}" for topic in largest]
         count = f"{units.value[index]:,.0f} ({units.low[index]:,.0f} to {units.high[index]:,.0f})"
-        rows.append((*row, count, about if tells[index] else "too small to tell"))
+        first, *others = about if tells[index] else ["too small to tell"]
+        rows += [(*row, count, first), *((*([""] * len(row)), "", each) for each in others)]
     table(
         (*one.by, f"{unit}s (95 %)", "largest topics, share in % (95 %)"),
         rows,
@@ -258,31 +259,19 @@ def _percent(shares: Estimates, place: tuple[int, int]) -> str:
 
 
 def _show_changes(one: ReleasedTable, names: list[str]) -> None:
-    changes = one.changes()
-    certain = sorted((c for c in changes if c.is_certain), key=lambda change: -abs(change.value))
-    if not changes:
+    pairs, _ = one.differences()
+    certain = sorted(one.changes(), key=lambda change: -abs(change.value))
+    if not pairs:
         return
     since = "from one period to the next" if one.period_axis is not None else "between a group and all others"
     if not certain:
         say(f"No difference {since} is certain.")
         return
-    say(f"Differences {since} that are certain (all {len(changes):,} intervals hold together with 95 %):")
+    say(f"Differences {since} that are certain (all {len(pairs) * one.n_topics:,} intervals hold together with 95 %):")
     for change in certain[:_SHOWN_CHANGES]:
-        say(f"  {described(change, names)}")
+        say(f"  {change.described(names[change.topic])}")
     if len(certain) > _SHOWN_CHANGES:
         say(f"  and {len(certain) - _SHOWN_CHANGES:,} more, in --json")
-
-
-def described(change: Change, names: Sequence[str]) -> str:
-    """A change in words, such as ``topic 4 rose from 2024-03 to 2024-04: by 2.1 to 3.4 points``."""
-    low, high = sorted((abs(100 * change.low), abs(100 * change.high)))
-    points = f"{low:.1f} to {high:.1f} points"
-    group = ", ".join(change.group)
-    if change.since is not None:
-        verb = "rose" if change.value > 0 else "fell"
-        return f"topic {names[change.topic]} {verb} from {', '.join(change.since)} to {group}: by {points}"
-    more = "more" if change.value > 0 else "less"
-    return f"topic {names[change.topic]}: {points} {more} in {group} than elsewhere"
 
 
 def _write(tables: Tables, out: Path) -> None:

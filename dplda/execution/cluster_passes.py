@@ -11,6 +11,7 @@ documents (docs/scale.md).
 from __future__ import annotations
 
 import logging
+import platform
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -217,11 +218,12 @@ def _task(function: Callable[..., Any]) -> Callable[..., _Hidden]:
 
 @cache
 def _kind() -> str:
-    """Everything that this process's arithmetic depends on: code, compiler and processor."""
+    """Everything that this process's arithmetic depends on: code, compiler, processor and the calendar of tables."""
     compiler = [numba.__version__, version("llvmlite"), version("numpy"), version("scipy")]
     options = [numba.config.DISABLE_JIT, numba.config.OPT, numba.config.LOOP_VECTORIZE, numba.config.SLP_VECTORIZE]
     processor = cpu_target.target_context.codegen().magic_tuple()
-    return repr((version("dplda"), digest(PACKAGE.rglob("*.py")), compiler, options, processor))
+    calendar = [platform.python_version(), version("tzdata")]
+    return repr((version("dplda"), digest(PACKAGE.rglob("*.py")), compiler, options, processor, calendar))
 
 
 def _inspect(path: str) -> tuple[str, str | None]:

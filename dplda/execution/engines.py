@@ -10,7 +10,7 @@ from dplda.config import ExecutionSettings
 from dplda.errors import InputError
 from dplda.execution.cluster_passes import ClusterPasses, connected
 from dplda.execution.gpu_passes import GpuPasses
-from dplda.execution.passes import LocalPasses, Passes
+from dplda.execution.passes import LocalPasses, Passes, in_parts
 from dplda.numerics.arrays import Gpu, computing_with, find_gpu
 from dplda.statistics.gpu_sums import require_working
 from dplda.store.count_store import CountStore
@@ -19,16 +19,17 @@ Engine = Callable[[CountStore], Passes]
 
 
 @contextmanager
-def running_engine(settings: ExecutionSettings) -> Iterator[Engine]:
+def running_engine(settings: ExecutionSettings, *, passes: int | None = None) -> Iterator[Engine]:
     """The function that makes the `Passes` of a store: in threads, on a GPU or on a cluster.
 
+    A run of a single one of the `passes` reads the counts in parts, instead of keeping them in memory for the next.
     Raises `InputError` if the scheduler or the GPU is not available. The device ``auto`` logs one warning instead if
     there is no GPU.
     """
     if settings.engine == "local":
         gpu = _gpu(settings.device)
         if gpu is None:
-            yield LocalPasses
+            yield in_parts if passes == 1 else LocalPasses
             return
         with computing_with(gpu.xp):
             yield lambda store: GpuPasses(store, gpu)
@@ -39,7 +40,7 @@ def running_engine(settings: ExecutionSettings) -> Iterator[Engine]:
 
 def is_local(engine: Engine) -> bool:
     """Whether `engine` computes on this machine's cores."""
-    return engine is LocalPasses
+    return engine in (LocalPasses, in_parts)
 
 
 def _gpu(device: str) -> Gpu | None:

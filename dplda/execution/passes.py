@@ -168,13 +168,15 @@ def group_votes(
 
 def compile_passes(statistic: Statistic | None) -> None:
     """Compile the passes for `statistic`, or those for votes and eligible units, by running them on one public word."""
-    counts = UnitCounts(np.array([0, 1]), np.zeros(1, np.int32), np.ones(1, np.int32), np.array([0, 1]), 1)
+    one_word = np.zeros(1, np.int32), np.ones(1, np.int32), np.array([0, 1]), 1
+    counts = UnitCounts(np.array([0, 1]), *one_word, rows=np.zeros(1, np.int32))
     if statistic is None:
         count_votes(counts, 1, word_hashes(["word"]))
         _count_eligible(counts, 1)
     else:
         one = np.ones((1, 1), np.float32)
-        UnitSums(Contribution(statistic, one[0], one, equal_weights(1))).norms(counts, np.zeros(1, np.int64))
+        contribution = Contribution(statistic, one[0], one, equal_weights(1), table_rows=1)
+        UnitSums(contribution).norms(counts, np.zeros(1, np.int64))
 
 
 def _n_units(counts: UnitCounts, threads: int) -> int:
@@ -276,6 +278,11 @@ class LocalPasses(Passes):
                 self.progress.advance(n_units)
             self.progress.estimate((index + 1) / n)
             yield result
+
+
+def in_parts(store: CountStore) -> LocalPasses:
+    """Passes that keep no range in memory, for a run of few passes."""
+    return LocalPasses(store, max(1, -(-store.n_bytes // RANGE_BYTES)))
 
 
 def _sliced(counts: UnitCounts) -> list[UnitCounts]:

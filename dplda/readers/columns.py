@@ -58,9 +58,12 @@ class ReadOptions:
     def __post_init__(self) -> None:
         """Keep a single text column as a string, and several columns as a tuple.
 
-        Raises `InputError` for no text column, or one named twice.
+        Raises `InputError` for no text column, one named twice, and group columns that are no names.
         """
-        object.__setattr__(self, "group_fields", tuple(dict.fromkeys(self.group_fields)))
+        groups = (self.group_fields,) if isinstance(self.group_fields, str) else tuple(self.group_fields)
+        if not all(isinstance(name, str) for name in groups):
+            raise InputError("group_fields must be the names of columns.")
+        object.__setattr__(self, "group_fields", tuple(dict.fromkeys(groups)))
         if self.text_field is None or isinstance(self.text_field, str):
             return
         names = tuple(self.text_field)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -125,11 +126,16 @@ def group_value(value: Any) -> str | None:
     Different spellings of one value are equal, as in `unit_key`. Truth values are ``true`` and ``false``, dates are in
     ISO 8601. A value that is longer than 200 characters, or not printable, is no name.
     """
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value)).lower()
     if isinstance(value, date):
-        return value.isoformat() if value == value else None  # pandas' missing date differs from itself
-    name = _spelling(value)
+        try:
+            return value.isoformat() if value == value else None  # pandas' missing date differs from itself
+        except Exception:  # of an object in memory
+            return None
+    name = _spelling(float(value) if isinstance(value, Decimal) else value)
     return name if is_name(name) else None
 
 

@@ -30,11 +30,13 @@ from dplda.report import (
     promise,
     run_pictures,
     series_pictures,
+    table_pictures,
 )
 from dplda.report.comparison_pictures import Method
-from dplda.report.pictures import Table, number, percent, shown
+from dplda.report.pictures import Picture, Table, number, percent, shown
 from dplda.report.promise import AllRuns, unit_of
 from dplda.report.wording import ShownTopics, Wording, shown_topics
+from dplda.tables.released_table import Tables
 
 _SHOWN_ELSEWHERE = (
     *("alpha", "core_eigenvalues", "core_noise_level", "frequent_words", "published", "verdicts"),
@@ -57,12 +59,14 @@ def write_report(
     wording: Wording | None = None,
     date: datetime.date | None = None,
     batches: Mapping[str, TopicModel] | None = None,
+    tables: Sequence[Tables] = (),
 ) -> None:
     """Write one self-contained HTML page about `models`, and `comparison` if given, to `path`.
 
     `guarantees` maps a dataset to what a ledger recorded of all its runs (`all_runs`); without it, the page says that
     its promise is of the runs shown alone. `wording` changes words of the page only; `date` is today if None. `batches`
-    are, by their names, the models of a series up to the only one of `models`. The page holds released
+    are, by their names, the models of a series up to the only one of `models`, and `tables` are those about the topics
+    of any of them. The page holds released
     numbers only: topics, prevalence, privacy statements, public parameters and the outcomes of a comparison, but no
     seconds if its corpus is private. Raises `InputError` if there is nothing to report, a run occurs twice, two runs
     have no word in common, the wording does not fit, or the file cannot be written.
@@ -70,7 +74,8 @@ def write_report(
     if not models and comparison is None:
         raise InputError("a report needs at least one run. List runs with `dplda runs`.")
     try:
-        page = _render(models, comparison, guarantees, wording or _NO_WORDING, date or datetime.date.today(), batches)
+        today = date or datetime.date.today()
+        page = _render(models, comparison, guarantees, wording or _NO_WORDING, today, batches, tables)
         write_atomically(Path(path), page.encode())
     except OSError as error:
         raise InputError(f"cannot write the report to {path}: {error.strerror or error}.") from None
@@ -83,6 +88,7 @@ def _render(
     wording: Wording = _NO_WORDING,
     date: datetime.date = datetime.date.min,
     batches: Mapping[str, TopicModel] | None = None,
+    tables: Sequence[Tables] = (),
 ) -> str:
     """The page as text; parameters and errors are those of `write_report`."""
     names, topics, known = _names(models, comparison), shown_topics(models, wording), guarantees or {}
@@ -101,6 +107,7 @@ def _render(
         stamps=_stamps(models, names, comparison),
         runs=[
             _run_section(model, shown_words, known.get(_dataset(model)), name, f"run-{i + 1}")
+            | {"tables": _table_pictures(model, tables, shown_words, f"run-{i + 1}")}
             for i, (model, shown_words, name) in enumerate(zip(models, topics, names, strict=True))
         ],
         groups=_promises(models, known),
@@ -113,6 +120,13 @@ def _render(
         policy=_policy(scripts),
         opened=_OPENED,
     )
+
+
+def _table_pictures(model: TopicModel, tables: Sequence[Tables], topics: ShownTopics, prefix: str) -> list[Picture]:
+    """The pictures of the tables about the topics of `model`."""
+    run = str(model.parameters.get("run", ""))
+    about = [each for each in tables if each.of == run and each[0].n_topics == len(model.topics)]
+    return table_pictures.pictures(about, topics, model.listed_topics, prefix)
 
 
 def _dataset(model: TopicModel) -> str:

@@ -51,10 +51,14 @@ def _write_proportions(words, counts, first, last, length, matrix, shape, room, 
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _in_table(words, counts, first, last, length, scale, matrix, shape, room, out):
-    k = shape[0]
+    k, total = np.uint64(shape[0]), np.float32(0.0)
     clear(out, 0, shape[3])
     _write_proportions(words, counts, first, last, length, matrix, shape, room, out)
-    out[np.uint64(k)] = np.float32(COUNT_SHARE)
+    for z in range(k):
+        total += out[z]
+    for z in range(k):  # words that no topic holds leave less than 1; nan stays nan
+        out[z] = np.float32(1.0) / np.float32(k) if total == 0 else out[z] / total
+    out[k] = np.float32(COUNT_SHARE)
 
 
 TOPIC_PROPORTIONS = Statistic(

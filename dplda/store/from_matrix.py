@@ -93,12 +93,19 @@ def _unit_keys(units: Sequence[Any] | None, n_documents: int) -> tuple[list[byte
 
 def _group_values(groups: Mapping[str, Sequence[Any]], n_documents: int) -> Any:
     """The rows' values in the columns `groups`, an Arrow array of lists; None without columns."""
-    columns = [list(map(group_value, np.asarray(values, dtype=object).tolist())) for values in groups.values()]
+    columns = [[group_value(value) for value in _as_objects(values)] for values in groups.values()]
     for name, column in zip(groups, columns, strict=True):
         if len(column) != n_documents:
             raise InputError(f"groups must have a value for each row: {name!r} has {len(column)} for {n_documents}.")
     kind = SCHEMA_WITH_GROUPS.field("groups").type
     return pa.array(list(map(list, zip(*columns, strict=True))), kind) if columns else None
+
+
+def _as_objects(values: Any) -> list[Any]:
+    array = values if isinstance(values, list | tuple) else np.asarray(values)
+    if isinstance(array, np.ndarray) and array.dtype.kind == "M":
+        array = array.astype("datetime64[us]")  # finer ones become numbers
+    return list(np.asarray(array, dtype=object).tolist())
 
 
 def _blocks(rows: tuple[Any, Any, Any], keys: list[bytes], groups: Any) -> list[Block]:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
-from zoneinfo import ZoneInfo
+from datetime import date, datetime, timedelta
 
-from dplda.attributes import OTHER, PERIODS, Attribute
+from dplda.attributes import BOOLEAN, OTHER, PERIODS, Attribute, time_zone
 from dplda.characters import is_name
 from dplda.errors import InputError
 from dplda.readers.records import group_value
 
 _PERIOD = re.compile(r"(?P<period>[a-z]+)\((?P<column>[^()]+)\)")
-_BOOLEAN = "bool"
-MOST_ROWS = 100_000  # of a table; more would be noise, and would not fit into memory
+MOST_CELLS = 1_000_000  # rows times topics of a table; more would be noise, and would not fit into memory
+_MOST_DAYS = 100_000
 
 
 @dataclass(frozen=True)
@@ -39,20 +38,17 @@ def groupings(
     and last day, which list the periods; the groups of any other attribute are found privately. Raises `InputError`
     for anything else.
     """
-    if isinstance(by, str) or not by:
+    if isinstance(by, str) or not by or not all(isinstance(table, str) for table in by):
         raise InputError("by must be a list such as ['product', 'month(date)'], one entry for each table.")
     first, last = (_day(name, value) for name, value in zip(("from", "to"), dates, strict=True))
     if (first is None) != (last is None) or (first is not None and last is not None and first > last):
         raise InputError("give the first day (--from) and the last day (--to) of a range, in this order, or neither.")
-    try:
-        ZoneInfo(zone)
-    except (OSError, ValueError, KeyError):
-        raise InputError(f"zone must be a time zone such as Europe/Berlin, got {zone!r}.") from None
+    time_zone(zone)
     tables = tuple(
         tuple(_grouping(text.strip(), public, (first, last), zone) for text in table.split(",")) for table in by
     )
     used = {each.attribute.column for table in tables for each in table}
-    unused = sorted(set(public) - used)
+    unused = [column for column in public if column not in used]
     if unused:
         raise InputError(f"groups are given for {unused[0]!r}, by which no table is grouped. Leave them out.")
     if first is not None and not any(each.attribute.period for table in tables for each in table):
@@ -65,14 +61,14 @@ def _grouping(
 ) -> Grouping:
     match = _PERIOD.fullmatch(text)
     if match is None:
-        if not is_name(text):
+        if not is_name(text) or "(" in text or ")" in text:
             raise InputError("by must name columns, or periods of them such as month(date).")
         return Grouping(Attribute(text), _listed(text, public[text]) if text in public else None)
     period, column = match["period"], match["column"].strip()
-    if period == _BOOLEAN:
-        return Grouping(Attribute(column), ("true", "false"))
+    if period == BOOLEAN:
+        return Grouping(Attribute(column, BOOLEAN), ("true", "false"))
     if period not in PERIODS:
-        raise InputError(f"{text!r} is no period: use {', '.join(PERIODS)} or {_BOOLEAN}, such as month({column}).")
+        raise InputError(f"{text!r} is no period: use {', '.join(PERIODS)} or {BOOLEAN}, such as month({column}).")
     attribute = Attribute(column, period, zone)
     if column in public:
         return Grouping(attribute, _listed(column, public[column]))
@@ -81,7 +77,7 @@ def _grouping(
 
 
 def _listed(column: str, values: Sequence[object]) -> tuple[str, ...]:
-    if isinstance(values, str | Mapping) or not values:
+    if not isinstance(values, Sequence) or isinstance(values, str) or not values:
         raise InputError(f"the groups of {column!r} must be a list of its values.")
     names = [group_value(value) for value in values]
     for value, name in zip(values, names, strict=True):
@@ -94,16 +90,20 @@ def _listed(column: str, values: Sequence[object]) -> tuple[str, ...]:
 
 
 def _day(name: str, value: str | date | None) -> date | None:
+    if isinstance(value, datetime):
+        return value.date()
     try:
-        return date.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
+        if value is None or isinstance(value, date):
+            return value
+        return date.fromisoformat(value)
+    except (ValueError, TypeError):
         raise InputError(f"--{name} must be a day such as 2024-03-01, got {value!r}.") from None
 
 
 def _periods(period: str, first: date, last: date) -> tuple[str, ...]:
     """The periods from `first` to `last`, in order."""
     days = (last - first).days
-    if days > MOST_ROWS:
-        raise InputError(f"the range from {first} to {last} is too long: at most {MOST_ROWS:,} days.")
+    if days > _MOST_DAYS:
+        raise InputError(f"the range from {first} to {last} is too long: at most {_MOST_DAYS:,} days.")
     name = PERIODS[period]
     return tuple(dict.fromkeys(name(first + timedelta(days=day)) for day in range(days + 1)))

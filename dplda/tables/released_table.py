@@ -1,7 +1,8 @@
 """A released table: its estimates and their intervals, which follow from released numbers and cost nothing.
 
-Every interval is exact for the noise, or wider. Let T_gz be the noisy sum of topic z's proportions in group g, and C_g
-the noisy count of units, with independent Gaussian noise of standard deviations s and s / b. With k topics,
+Intervals of shares and numbers are exact for the noise, or wider. Let T_gz be the noisy sum of topic z's proportions in
+group g, and C_g the noisy count of units, with independent Gaussian noise of standard deviations s and s / b. With k
+topics,
 
     N_g = (sum_z T_gz / k + b^2 C_g) / (1 / k + b^2),   variance s^2 / (1 / k + b^2),
 
@@ -11,7 +12,8 @@ is the best linear estimate of the number of units, since proportions sum to 1. 
 
 whose mean is 0 at the true share, and whose variance is s^2 (1 - 1 / k) + (1 / k - p)^2 var N_g. The interval holds
 all p with |D(p)| at most z of its standard deviations (Fieller 1954), within [0, 1]; it is exact however small a group
-is. Intervals of differences combine two of them (Zou and Donner 2008).
+is. Intervals of differences combine two of them, which is an approximation (Zou and Donner 2008); they say nothing if
+either of the two is unbounded.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ import pyarrow as pa
 from scipy.stats import norm
 
 from dplda.accounting.events import PrivacyStatement
-from dplda.attributes import OTHER, PERIODS
+from dplda.attributes import PERIODS
 from dplda.errors import InputError
 from dplda.statistics.topic_proportions import COUNT_SHARE
 
@@ -46,7 +48,7 @@ class Estimates:
 
 @dataclass(frozen=True)
 class Change:
-    """A difference of a topic's share, with a simultaneous interval: from the group `since` to the group `group`.
+    """A certain difference of a topic's share, with its interval: from the group `since` to the group `group`.
 
     If `since` is None, it is the difference from all other groups of the table together.
     """
@@ -58,17 +60,21 @@ class Change:
     low: float
     high: float
 
-    @property
-    def is_certain(self) -> bool:
-        """Whether the interval leaves 0 out."""
-        return self.low > 0 or self.high < 0
+    def described(self, topic: str) -> str:
+        """The change of the `topic` in words, such as ``topic 4 rose from March to April by 2.1 to 3.4 points``."""
+        low, high = sorted((abs(100 * self.low), abs(100 * self.high)))
+        points, group = f"{low:.1f} to {high:.1f} points", ", ".join(self.group)
+        if self.since is not None:
+            verb = "rose" if self.value > 0 else "fell"
+            return f"topic {topic} {verb} from {', '.join(self.since)} to {group} by {points}"
+        return f"topic {topic} is {points} {'more' if self.value > 0 else 'less'} in {group} than elsewhere"
 
 
 @dataclass(frozen=True, eq=False)
 class ReleasedTable:
     """Noisy sums by group, from one event: `totals` (n_groups, k) of topic proportions and `counts` (n_groups,).
 
-    `by` names the attributes, and `groups` their groups, in each of which the last is `OTHER`; `private` says of each
+    `by` names the attributes, and `groups` their groups, in each of which the last is ``other``; `private` says of each
     attribute whether its groups were found privately. A row of the table is a combination of groups, the last attribute
     varying fastest. `std` is the standard deviation of the noise of `totals`; that of `counts` is `std` /
     `COUNT_SHARE`. With `sampling`, intervals also hold the error of taking the units for a sample of a larger
@@ -86,6 +92,7 @@ class ReleasedTable:
     def __post_init__(self) -> None:
         rows = len(self.rows)
         fits = self.totals.ndim == 2 and self.totals.shape[0] == rows and self.counts.shape == (rows,)
+        fits = fits and len(set(self.rows)) == rows
         if not fits or not np.isfinite(self.totals).all() or not np.isfinite(self.counts).all() or not self.std > 0:
             raise InputError("this is no table of dplda.")
 
@@ -107,8 +114,9 @@ class ReleasedTable:
     @property
     def period_axis(self) -> int | None:
         """The index of the attribute that is a period; None if there is none."""
-        periods = (axis for axis, name in enumerate(self.by) if "(" in name and name.partition("(")[0] in PERIODS)
-        return next(periods, None)
+        return next(
+            (axis for axis, name in enumerate(self.by) if name.partition("(")[0] in PERIODS and name[-1] == ")"), None
+        )
 
     @cached_property
     def _sizes(self) -> np.ndarray:
@@ -156,33 +164,48 @@ class ReleasedTable:
             value = np.where(n > 0, a / n + 1 / k, np.nan)
             root = np.sqrt(np.maximum(middle**2 - square * rest, 0))
             low, high = (middle - root) / square + 1 / k, (middle + root) / square + 1 / k
-        bounded = (square > 0) & (n > 0)
+        bounded = self._bounded(z)[:, None]
         return value, np.where(bounded, low, 0.0), np.where(bounded, high, 1.0)
 
+    def _bounded(self, z: float) -> np.ndarray:
+        """Whether Fieller intervals are bounded, (n_groups,): that a row has units at all is certain."""
+        return np.asarray(self._sizes > z * self._size_std)
+
     def changes(self, level: float = _LEVEL) -> list[Change]:
-        """Differences of shares, whose intervals all hold together with probability `level` (Bonferroni).
+        """The differences of shares that are certain: intervals that leave 0 out, all of which hold with `level`.
 
         With periods, each is compared with the one before it, within every combination of the other groups; otherwise
         each row with all the others together.
         """
+        pairs, found = self.differences(level)
+        return [
+            Change(
+                topic,
+                None if self.period_axis is None else self.rows[before],
+                self.rows[after],
+                *(float(numbers[place, topic]) for numbers in (found.value, found.low, found.high)),
+            )
+            for place, (before, after) in enumerate(pairs)
+            for topic in np.flatnonzero((found.low[place] > 0) | (found.high[place] < 0)).tolist()
+        ]
+
+    def differences(self, level: float = _LEVEL, *, together: bool = True) -> tuple[list[tuple[int, int]], Estimates]:
+        """The pairs of rows that `changes` compares, and the differences of their shares, (n_pairs, k).
+
+        A pair is the row before and the row after, or a row twice if it is compared with all others. The intervals all
+        hold with probability `level` (Bonferroni); without `together`, each does by itself.
+        """
         pairs = list(self._pairs())
-        if not pairs:
-            return []
-        z = norm.isf((1 - level) / 2 / (len(pairs) * self.n_topics))
-        found = []
-        value, low, high = self._limits(z)
+        before, after = np.array(pairs, int).reshape(-1, 2).T
+        n_intervals = max(len(pairs) * self.n_topics, 1) if together else 1
+        z = norm.isf((1 - level) / 2 / n_intervals)
         rest = self._rest() if self.period_axis is None else self
-        others, lowest, highest = rest._limits(z)
-        for before, after in pairs:
-            d = np.nan_to_num(value[after] - others[before])
-            down = np.hypot(value[after] - low[after], highest[before] - others[before])
-            up = np.hypot(high[after] - value[after], others[before] - lowest[before])
-            down, up = np.nan_to_num(down, nan=2.0), np.nan_to_num(up, nan=2.0)
-            since = None if self.period_axis is None else self.rows[before]
-            for topic in range(self.n_topics):
-                lower, upper = max(d[topic] - down[topic], -1.0), min(d[topic] + up[topic], 1.0)
-                found.append(Change(topic, since, self.rows[after], float(d[topic]), float(lower), float(upper)))
-        return found
+        (own, low, high), (others, lowest, highest) = self._limits(z), rest._limits(z)
+        value = np.nan_to_num(own[after] - others[before])
+        known = (self._bounded(z)[after] & rest._bounded(z)[before])[:, None]
+        down = np.where(known, np.hypot(own[after] - low[after], highest[before] - others[before]), np.inf)
+        up = np.where(known, np.hypot(high[after] - own[after], others[before] - lowest[before]), np.inf)
+        return pairs, Estimates(value, np.maximum(value - down, -1.0), np.minimum(value + up, 1.0))
 
     def _pairs(self) -> Iterator[tuple[int, int]]:
         """The rows that are compared: a row and the one before it in time, or a row and its others."""
@@ -239,7 +262,6 @@ class ReleasedTable:
         """The estimates as plain JSON; a share that cannot be told is null."""
         units, shares = self.units(level), self.shares(level)
         return {
-            "table": self.name,
             "by": list(self.by),
             "groups": [
                 {
@@ -264,7 +286,6 @@ class ReleasedTable:
                     "high": change.high,
                 }
                 for change in self.changes(level)
-                if change.is_certain
             ],
         }
 
@@ -329,8 +350,8 @@ class Tables(Sequence[ReleasedTable]):
         first, *others = [table.to_json() for table in self.tables]
         return {
             "run": self.of,
-            **first,
             "table": self.run,
+            **first,
             "others": others,
             "privacy": self.privacy.to_json(),
         }
@@ -349,8 +370,3 @@ class Tables(Sequence[ReleasedTable]):
             return cls(run, of, dataset, tables, PrivacyStatement.from_json(dict(record["privacy"])))
         except (KeyError, TypeError, ValueError):
             raise InputError(f"run {run} holds no tables that this version of dplda can read.") from None
-
-
-def is_other(row: Sequence[str]) -> bool:
-    """Whether a row is of documents that are in no listed group."""
-    return OTHER in row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -27,7 +28,7 @@ from dplda.readers.records import DOCUMENT
 from dplda.recording import Recorder, Stopwatch, Unrecorded, abandoned_on_failure, spent_text
 from dplda.statistics.topic_proportions import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
 from dplda.store.fingerprint import fingerprint
-from dplda.tables.grouping import MOST_ROWS, Grouping, groupings
+from dplda.tables.grouping import MOST_CELLS, Grouping, groupings
 from dplda.tables.released_table import ReleasedTable, Tables
 
 TABLE = "table"  # the kind of a run that makes tables, in its parameters
@@ -91,12 +92,13 @@ def tabulate(
         ),
         ExecutionSettings(engine=engine, scheduler=scheduler),
         dataset or corpus.name or "unnamed",
+        zone,
     )
     if ledger is False and not request.reason:
         raise InputError("ledger=False is for runs that are not private: give simulate_seed, or use a ledger.")
     run = new_name(request.dataset)
     watch = Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
-    with running_engine(request.execution) as passes_of:
+    with running_engine(request.execution, passes=len(tables)) as passes_of:
         recorder: Recorder = Unrecorded(run) if ledger is False else request.reserve(ledger, run)
         with (
             abandoned_on_failure(request, recorder, ledger),
@@ -123,6 +125,7 @@ class _Request:
     privacy: PrivacySettings
     execution: ExecutionSettings
     dataset: str
+    zone: str = "UTC"
     events: tuple[Event, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -138,14 +141,19 @@ class _Request:
         for table in self.tables:
             if len({each.attribute.name for each in table}) < len(table):
                 raise InputError("a table is grouped twice by the same attribute. Name it once.")
-            rows = np.prod([float(len(each.groups or ())) + 1 for each in table])
-            if rows > MOST_ROWS:
-                raise InputError(f"a table would have {rows:,.0f} rows, at most {MOST_ROWS:,} are possible.")
+            rows = math.prod(len(each.groups or ()) + 1 for each in table)
+            if rows > self.most_rows:
+                raise InputError(f"a table would have {rows:,} rows, at most {self.most_rows:,} are possible.")
 
     @property
     def hidden(self) -> tuple[Grouping, ...]:
         """The distinct groupings whose groups are found privately."""
         return tuple(dict.fromkeys(each for table in self.tables for each in table if each.groups is None))
+
+    @property
+    def most_rows(self) -> int:
+        """The largest number of rows of a table."""
+        return MOST_CELLS // len(self.model.topics)
 
     @property
     def reason(self) -> str:
@@ -186,6 +194,7 @@ class _Request:
                 "of": str(self.model.parameters.get("run", "")),
                 "by": [",".join(each.attribute.name for each in table) for table in self.tables],
                 "private_groups": [each.attribute.name for each in self.hidden],
+                **({"zone": self.zone} if self.zone != "UTC" else {}),
             },
             sound=not self.reason,
         )
@@ -212,15 +221,16 @@ def _release(request: _Request, recorder: Recorder, passes: Any, watch: Stopwatc
     noise = ExactNoise() if seed is None else SimulatedNoise(seed)
     curator = Curator(passes, request.events, charge, noise, adjacency=request.privacy.adjacency, progress=watch)
     found = {each: curator.choose_groups(each.attribute, request.most_groups) for each in request.hidden}
+    all_rows = [Rows(tuple(Axis(each.attribute, each.groups or found[each]) for each in t)) for t in request.tables]
+    longest = max(map(len, all_rows))
+    if longest > request.most_rows:
+        raise UnsupportedByData(
+            f"A table would have {longest:,} rows, at most {request.most_rows:,} are possible. "
+            f"{spent_text(request, recorder, charged)}"
+        )
     released = []
-    for table in request.tables:
-        axes = tuple(Axis(each.attribute, each.groups or found[each]) for each in table)
-        rows = Rows(axes)
-        if len(rows) > MOST_ROWS:
-            raise UnsupportedByData(
-                f"A table would have {len(rows):,} rows, at most {MOST_ROWS:,} are possible. "
-                f"{spent_text(request, recorder, charged)}"
-            )
+    for table, rows in zip(request.tables, all_rows, strict=True):
+        axes = rows.axes
         curator.use_words(model.vocabulary, rows)
         alpha = float(np.mean(model.alpha))
         release = curator.release(Stage.TABLE, table_proportions(model.topics.T, alpha, len(rows)), TABLE_CLIP)

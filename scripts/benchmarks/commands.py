@@ -191,6 +191,25 @@ def sureness(seeds: int, first_seed: int, private_words: bool, **files: Path) ->
 
 
 @cli.command()
+@file_option("--news", "The 20 newsgroups (.tar.gz).", required=True)
+@file_option("--imdb", "Film reviews (.jsonl.gz with a `text` and a `movie`).", required=True)
+@list_option("--epsilons", "0.2,1,4", float, "Budgets of a table.")
+@option("--repeats", 300, "Simulated tables of each.")
+@option("--documents", 1_000_000, "Documents of the largest table; 0 measures no time.")
+def tabulate(news: Path, imdb: Path, epsilons: list[float], repeats: int, documents: int) -> None:
+    """How often the intervals of tables hold, and what tables cost.
+
+    Noise is simulated. Takes about ten minutes.
+    """
+    from benchmarks.tabulate import measure, short_documents, speed
+
+    measure(news, imdb, epsilons, repeats)
+    short_documents((5, 10, 20, 50, 100, 300))
+    if documents:
+        speed(news, documents)
+
+
+@cli.command()
 @file_option("--imdb", "Film reviews (.jsonl.gz with a `text`).", required=True)
 @option("--batches", 10, "Batches of a series.")
 @option("--batch-size", 10_000, "Reviews in a batch.")

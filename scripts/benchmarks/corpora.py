@@ -12,7 +12,7 @@ import json
 import sys
 import tarfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,8 +110,16 @@ def names(n: int) -> list[str]:
     return [f"word{i}" for i in range(n)]
 
 
-def write_store(path: Path, n_documents: int, n_words: int, n_topics: int) -> None:
+def write_store(
+    path: Path,
+    n_documents: int,
+    n_words: int,
+    n_topics: int,
+    groups: Callable[[range], list[tuple[str, ...]]] | None = None,
+) -> None:
     """Draw documents of about 60 distinct words, a chunk at a time, into a prepared store; prints progress.
+
+    `groups` gives the product and the date of documents by their numbers.
 
     Word i is the i-th of the store's dictionary and the i-th most frequent in expectation, so that "the first words"
     are a public choice. Stores with the same numbers of words and topics have the same topics.
@@ -119,7 +127,7 @@ def write_store(path: Path, n_documents: int, n_words: int, n_topics: int) -> No
     rng = np.random.default_rng(0)
     topics = _draw_topics(rng, n_words, n_topics)
     start = time.perf_counter()
-    with StoreWriter(path, name="planted") as writer:
+    with StoreWriter(path, name="planted", group_columns=("product", "date") if groups else ()) as writer:
         for first in range(0, n_documents, CHUNK):
             n = min(CHUNK, n_documents - first)
             proportions = rng.dirichlet(np.full(n_topics, 1 / n_topics), size=n)
@@ -133,6 +141,7 @@ def write_store(path: Path, n_documents: int, n_words: int, n_topics: int) -> No
                     counts=counts.data.astype(np.int64),
                     ids=[str(number) for number in numbers],
                     units=[document_key(number) for number in numbers],
+                    groups=groups(numbers) if groups else (),
                 )
             )
             print(f"{first + n} documents, {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)

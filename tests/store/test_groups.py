@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import date, datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,11 @@ from dplda.store.units import UnitRange, project, units_of_groups
 TEXT = "red green blue red"
 
 
+class BadDate(date):
+    def isoformat(self) -> str:
+        raise RuntimeError("secret value")
+
+
 @pytest.mark.parametrize(
     ("value", "name"),
     [
@@ -30,6 +36,8 @@ TEXT = "red green blue red"
         (date(2024, 3, 1), "2024-03-01"), (datetime(2024, 3, 1, 2), "2024-03-01T02:00:00"), ("e\u0301", "\u00e9"),
         (None, None), ("", None), (float("nan"), None), ([1], None), ({}, None), (pd.NaT, None), (b"a", None),
         ("x" * 201, None), ("a\nb", None), ("\x1b[31m", None),
+        (np.datetime64("2024-03-01T02", "ns"), "2024-03-01T02:00:00"), (np.datetime64("NaT"), None),
+        (Decimal("2.50"), "2.5"), (BadDate(2024, 3, 1), None),
     ],
 )  # fmt: skip
 def test_a_value_names_a_group_or_none(value, name):

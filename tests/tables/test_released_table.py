@@ -62,15 +62,34 @@ def test_all_intervals_of_differences_hold_together(by):
     place = {f"g{i}": i for i in range(3)} | {"other": 3}
     for seed in range(repeats):
         table, _ = noisy(totals, 8.0, by=by, rng=np.random.default_rng(seed))
-        changes = table.changes()
-        assert len(changes) == (20 if "(" in by[0] else 40)
-        for change in changes:
+        assert len(table.differences()[0]) == (2 if "(" in by[0] else 4)
+        for change in table.changes():
             row = place[change.group[0]]
             before = rest[row] if change.since is None else shares[place[change.since[0]]]
             true = (shares[row] - before)[change.topic]
             if not change.low <= true <= change.high:
                 failed += 1
                 break
+    assert failed <= binom.ppf(1 - 1e-4, repeats, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("by", "sizes"),
+    [
+        ("month(d)", (2000, 2000, 5, 2000, 2000, 2000, 0, 3)),
+        ("month(d)", (500, 3, 500, 3, 500, 3, 0)),
+        ("month(d)", (20,) * 7),
+        ("product", (2000, 5, 5)),
+        ("product", (2000, 0, 0)),
+        ("product", (60, 30, 90, 0)),
+    ],
+)
+def test_small_and_empty_groups_make_no_difference_certain(by, sizes):
+    shares, repeats, failed = np.random.default_rng(1).dirichlet(np.full(10, 1.0)), 400, 0
+    totals = np.array(sizes)[:, None] * shares
+    for seed in range(repeats):
+        table, _ = noisy(totals, 10.0, by=(by,), rng=np.random.default_rng(seed))
+        failed += bool(table.changes())
     assert failed <= binom.ppf(1 - 1e-4, repeats, 0.05)
 
 
@@ -116,10 +135,8 @@ def test_a_table_by_two_attributes_adds_up_to_those_by_one():
     np.testing.assert_allclose(months.totals.sum(axis=0), table.totals.sum(axis=0))
     np.testing.assert_allclose(products.totals[0], table.totals[:3].sum(axis=0))
     assert (months.std, products.std) == pytest.approx((2 * 2**0.5, 2 * 3**0.5))
-    assert {(c.since, c.group) for c in table.changes()} == {
-        (("a", "2024-01"), ("a", "2024-02")),
-        (("other", "2024-01"), ("other", "2024-02")),
-    }
+    pairs = [(table.rows[before], table.rows[after]) for before, after in table.differences()[0]]
+    assert pairs == [(("a", "2024-01"), ("a", "2024-02")), (("other", "2024-01"), ("other", "2024-02"))]
 
 
 def test_frames_have_a_row_for_each_group_and_topic_and_tables_survive_json():

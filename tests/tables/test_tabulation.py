@@ -12,7 +12,7 @@ import dplda
 from dplda.accounting.accountant import run_epsilon
 from dplda.attributes import Attribute, Axis, Rows
 from dplda.corpus import synthetic
-from dplda.errors import BudgetRefused, InputError
+from dplda.errors import BudgetRefused, InputError, UnsupportedByData
 from dplda.execution.passes import LocalPasses
 from dplda.ledger import Ledger
 from dplda.mechanisms.noise import ExactNoise
@@ -141,6 +141,10 @@ def test_the_latest_run_of_a_dataset_is_one_with_a_model(model, ledger, tmp_path
         (["day(day)"], {"dates": ("1024-01-01", "2090-01-01")}, "too long"),
         (["product"], {"epsilon": 0.0}, "epsilon"),
         (["product"], {"ledger": False}, "ledger=False"),
+        ([3], {}, "by must be a list"),
+        (["month(day"], {}, "by must name"),
+        (["product"], {"groups": {"product": 5}}, "must be a list"),
+        (["day(day)"], {"dates": (1, 2)}, "must be a day"),
     ],
 )
 def test_bad_input_gets_one_line_and_spends_nothing(by, options, told, model, ledger):
@@ -148,6 +152,37 @@ def test_bad_input_gets_one_line_and_spends_nothing(by, options, told, model, le
         dplda.tabulate(model, corpus(), by, **{"epsilon": 1.0, "ledger": ledger} | options)
     assert "\n" not in str(caught.value)
     assert all(not run.is_charged for run in ledger.runs())
+
+
+def test_truth_values_are_read_however_they_are_written(model):
+    paid = ["True", "TRUE", "no", 0, 1.0, False, "maybe", None] * 375
+    tables = dplda.tabulate(model, corpus(paid=paid), ["bool(paid)"], 50.0, ledger=False, simulate_seed=1)
+    assert tables[0].groups == (("true", "false", "other"),)
+    np.testing.assert_allclose(tables[0].units().value, [1125, 1125, 750], atol=25)
+
+
+def test_a_group_that_is_called_other_is_in_the_row_of_that_name(model):
+    names = ["other"] * 2000 + ["phone"] * 1000
+    tables = dplda.tabulate(model, corpus(product=names), ["product"], 20.0, ledger=False, simulate_seed=1)
+    assert tables[0].groups == (("phone", "other"),)
+    np.testing.assert_allclose(tables[0].units().value, [1000, 2000], atol=30)
+
+
+def test_too_many_rows_are_noticed_before_a_table_is_paid_for(model, ledger, monkeypatch):
+    monkeypatch.setattr(tabulation, "MOST_CELLS", 8 * K)
+    with pytest.raises(UnsupportedByData, match="at most 8 are possible"):
+        dplda.tabulate(model, corpus(), ["product", "product,day"], 4.0, ledger=ledger)
+    (run,) = ledger.runs()
+    assert [planned.event.stage for planned in run.plan if planned.charged] == ["groups", "groups"]
+
+
+def test_words_that_no_topic_holds_do_not_make_documents_vanish(model):
+    empty = np.array(model.topics)
+    empty[:, :15] = 0
+    blind = replace(model, topics=empty / empty.sum(axis=1, keepdims=True))
+    tables = dplda.tabulate(blind, corpus(), ["product"], 50.0, ledger=False, simulate_seed=1)
+    units = tables[0].units()
+    assert units.value.sum() == pytest.approx(N, abs=60)
 
 
 def test_topics_that_are_not_private_make_no_table_unless_they_are_public(model, ledger):
