@@ -31,7 +31,7 @@ _BAND = "rgba(0,114,178,0.25)"  # BLUE
 _COLUMNS, _PANEL = 2, 120  # of the small pictures, one for each topic; height of each in CSS pixels
 _LONGEST = 12  # characters of a group's name on an axis
 _MOST_LINES = len(COLOURS)  # groups in one small picture
-_MOST_CHANGES = 15
+_MOST_CHANGES = 5
 
 
 def pictures(all_tables: Sequence[Tables], topics: ShownTopics, listed: Sequence[int], prefix: str) -> list[Picture]:
@@ -164,7 +164,7 @@ def _over_time(table: ReleasedTable, names: dict[int, str]) -> go.Figure:
         n_rows,
         _COLUMNS,
         shared_xaxes=True,
-        shared_yaxes=True,
+        shared_yaxes="all",
         subplot_titles=[label(name, 22) for name in names.values()],
         horizontal_spacing=0.06,
         vertical_spacing=min(0.3 / n_rows, 0.2),

@@ -84,6 +84,23 @@ def test_sums_on_a_cluster_are_those_of_one_process(store, cluster_address, monk
             np.testing.assert_array_equal(here, there)
 
 
+def test_tables_on_a_cluster_are_those_of_one_process(tmp_path, cluster_address):
+    people = [f"p{row % 9}" for row in range(COUNTS.shape[0])]
+    days = [f"2024-0{row % 3 + 1}-05T23:30:00+00:00" for row in range(COUNTS.shape[0])]
+    made = dplda.Corpus.from_counts(COUNTS, WORDS, people, groups={"who": people, "day": days})
+    made.write(tmp_path / "store")
+    corpus = dplda.read_corpus(tmp_path / "store")
+    model = dplda.fit(corpus, n_topics=2, vocabulary=WORDS, epsilon=8, ledger=False, simulate_seed=1)
+
+    def table(**where):
+        options = {"zone": "Europe/Berlin", "ledger": False, "simulate_seed": 2}
+        return dplda.tabulate(model, corpus, ["who,month(day)"], 50.0, **options, **where)[0]
+
+    here, there = table(), table(engine="dask", scheduler=cluster_address)
+    assert here.groups == there.groups
+    np.testing.assert_array_equal(here.totals, there.totals)
+
+
 def test_a_worker_killed_in_mid_run_changes_nothing(tmp_path, cluster_address, monkeypatch):
     store = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
     corpus = dplda.read_corpus(store.path)

@@ -1,0 +1,101 @@
+"""`dplda tabulate` and `dplda tables`: from a file to tables, their files and the report."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+THEMES = ("boiler pipe heating cold radiator", "invoice money payment bank refund")
+
+
+@pytest.fixture
+def tickets(home: Path) -> str:
+    with open(home / "tickets.jsonl", "w") as file:
+        for i in range(4000):
+            words = THEMES[i % 2].split() * 3
+            record = {"text": " ".join(words[i % 5 :]), "team": ("heat", "cash")[i % 2], "day": f"2024-0{i % 3 + 1}-11"}
+            file.write(json.dumps(record | ({} if i % 50 else {"team": "SECRETGROUP"})) + "\n")
+    return "tickets.jsonl"
+
+
+@pytest.fixture
+def fitted(dplda, tickets: str) -> str:
+    answer = dplda("fit", tickets, "--topics", "2", "--epsilon", "4", "--max-document-frequency", "0.9", "--json")
+    assert answer.status == 0, answer.err
+    return str(answer.json["run"])
+
+
+def test_tables_are_shown_kept_written_and_drawn(dplda, tickets, fitted, home):
+    days = ("--from", "2024-01-01", "--to", "2024-03-31")
+    answer = dplda("tabulate", fitted, tickets, "--by", "team", "--by", "month(day)", *days, "--epsilon", "2", "--json")
+    assert answer.status == 0, answer.err
+    record = answer.json
+    assert (record["run"], record["by"]) == (fitted, ["team"])
+    shares = {group["group"]: [topic["share"] for topic in group["topics"]] for group in record["groups"]}
+    assert set(shares) >= {"heat", "cash", "other"}
+    assert max(shares["heat"]) > 0.9
+    assert shares["heat"].index(max(shares["heat"])) != shares["cash"].index(max(shares["cash"]))
+    assert [group["group"] for group in record["others"][0]["groups"]] == ["2024-01", "2024-02", "2024-03", "other"]
+    assert record["privacy"]["epsilon"] <= 2
+    shown = dplda("tables", fitted)
+    assert shown.status == 0, shown.err
+    assert "2024-02" in shown.out
+    assert "more in heat than elsewhere" in shown.out
+    assert dplda("tables", record["table"], "--json").json["groups"] == record["groups"]
+    assert dplda("tables", fitted, "--csv", "t.csv").status == 0
+    assert dplda("tables", fitted, "--out", "t.parquet").status == 0
+    with open("t.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["table"] for row in rows} == {"team", "month(day)"}
+    assert len(rows) == pyarrow.parquet.read_table("t.parquet").num_rows
+    assert dplda("report", fitted, "-o", "r.html").status == 0
+    page = Path("r.html").read_text()
+    assert "Groups and time" in page
+    assert "How topics change by month(day)" in page
+    assert "table" in dplda("runs", "show", record["table"]).out
+    assert dplda("budget", "verify").status == 0
+
+
+def test_a_prepared_store_keeps_the_columns_that_it_was_told_to(dplda, tickets, fitted, home):
+    assert dplda("corpus", "import", tickets, "store", "--group-field", "team").status == 0
+    answer = dplda("tabulate", fitted, "store", "--by", "team", "--epsilon", "1", "--dataset", "tickets", "--json")
+    assert answer.status == 0, answer.err
+    refused = dplda("tabulate", fitted, "store", "--by", "day", "--epsilon", "1")
+    assert refused.status == 2
+    assert "It keeps team." in refused.err
+    assert "--group-field day" in refused.err
+
+
+def test_public_groups_come_from_a_file(dplda, tickets, fitted, home):
+    (home / "g.yaml").write_text("team: [cash]")
+    answer = dplda("tabulate", fitted, tickets, "--by", "team", "--groups", "g.yaml", "--epsilon", "1", "--json")
+    assert [group["group"] for group in answer.json["groups"]] == ["cash", "other"]
+    assert [event["stage"] for event in answer.json["privacy"]["events"]] == ["table"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--by", "colour"], "group_field 'colour' is not a column"),
+        (["--by", "month(day)", "--from", "2024-01-01"], "first day (--from)"),
+        (["--by", "team", "--out", "t.txt"], "must end in .csv, .parquet, .json"),
+        (["--by", "team", "--groups", "absent.yaml"], "cannot read absent.yaml"),
+        (["--by", "team", "--seed", "1"], "--seed requires --simulate"),
+    ],
+)
+def test_mistakes_get_one_line(dplda, tickets, fitted, home, words, told):
+    answer = dplda("tabulate", fitted, tickets, *words)
+    assert answer.status == 2
+    assert told in answer.err
+    assert len(answer.err.strip().splitlines()) == 1
+    assert "SECRETGROUP" not in answer.err
+
+
+def test_a_run_without_tables_says_how_to_make_one(dplda, fitted):
+    answer = dplda("tables", fitted)
+    assert answer.status == 2
+    assert "dplda tabulate" in answer.err
