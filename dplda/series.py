@@ -17,8 +17,8 @@ from dplda.errors import InputError
 from dplda.lda.recovery import Learned
 from dplda.ledger import Ledger, RunRecord
 from dplda.ledger.saved_models import load_run
+from dplda.model.topic_groups import SAME
 from dplda.model.topic_model import PER_TOPIC, TopicModel
-from dplda.placements.next_batch import SAME
 from dplda.prior_topics import PriorTopics
 
 UNNAMED = "unnamed"  # dataset of corpora without a name; they share one budget, so that none escapes the ledger

@@ -20,7 +20,7 @@ from dplda.cli.compare_command import compare
 from dplda.cli.console import clean
 from dplda.cli.corpus_command import corpus
 from dplda.cli.fit_command import fit
-from dplda.cli.naming_commands import label, merge, tree
+from dplda.cli.naming_commands import contrast, label, merge, tree
 from dplda.cli.plan_command import plan
 from dplda.cli.run_commands import report, runs, transform
 from dplda.cli.table_commands import tables, tabulate
@@ -39,6 +39,7 @@ _COMMANDS = {  # in the order in which a newcomer needs them
     label: "Name the topics of a run.",
     tree: "Put the topics of a run into groups.",
     merge: "Merge topics of a run.",
+    contrast: "Compare the topics of two collections.",
     tabulate: "Topics by group and period: how much, of whom, since when.",
     tables: "Show tables again, and write them to a file.",
     report: "Write one HTML page about runs, to show to others.",

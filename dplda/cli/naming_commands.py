@@ -1,4 +1,4 @@
-"""Topics named and put into groups: `dplda label`, `dplda tree` and `dplda merge`. None of them costs budget."""
+"""Topics named, grouped and compared: `dplda label`, `tree`, `merge` and `contrast`. None of them costs budget."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from dplda.cli.console import print_json, say, table
-from dplda.cli.options import json_option, ledger_option, model_folder, open_model
+from dplda.cli.options import find_ledger, json_option, ledger_option, model_folder, open_model
 from dplda.cli.topics_command import show_topics, topics_json
 from dplda.model import TopicModel, model_files
 
@@ -145,3 +146,102 @@ def merge(run: str, topics: tuple[list[int], ...], out: Path, as_json: bool, led
     else:
         show_topics(together, noise=True)
         say(f"The model is in {out}; look again with: dplda topics {out}")
+
+
+@click.command()
+@click.argument("first", metavar="RUN_A")
+@click.argument("second", metavar="RUN_B")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Also write the comparison as an HTML page.")
+@json_option
+@ledger_option
+def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger_path: Path | None) -> None:
+    """Compare two collections by the topics of a run on each: which topics both have, and which only one.
+
+    A share has a 95 % interval if `dplda tabulate` made a table of the topics of its run.
+    """
+    from dplda.model import topic_groups
+
+    if output is not None:
+        model_files.refuse_existing(output)
+    models = open_model(first, ledger_path), open_model(second, ledger_path)
+    same = topic_groups.same_topics(*models)
+    shares = [_shares(model, ledger_path) for model in models]
+    known = {pair.first for pair in same}, {pair.second for pair in same}
+    alone = [_by_share(model, {*model.listed_topics} - seen) for model, seen in zip(models, known, strict=True)]
+    if output is not None:
+        from dplda.report import write_report
+
+        write_report(models, output)
+    if as_json:
+        runs = [str(model.parameters.get("run", "")) for model in models]
+        print_json(
+            {
+                "runs": runs,
+                "same": [
+                    {
+                        "topics": [p.first, p.second],
+                        "cosine": p.cosine,
+                        "shares": [shares[0][p.first], shares[1][p.second]],
+                    }
+                    for p in same
+                ],
+                "only": [[{"topic": t, "share": shares[i][t]} for t in alone[i]] for i in range(2)],
+            }
+        )
+        return
+    names = [_names(model) for model in models]
+    rows = [
+        (
+            names[0][p.first],
+            _share(shares[0][p.first]),
+            names[1][p.second],
+            _share(shares[1][p.second]),
+            f"{p.cosine:.2f}",
+        )
+        for p in same
+    ]
+    if rows:
+        table(("topic of RUN_A", "share", "the same in RUN_B", "share", "cosine"), rows)
+    for which, run in ((0, "RUN_A"), (1, "RUN_B")):
+        if alone[which]:
+            say("")
+            table((f"only in {run}", "share"), [(names[which][t], _share(shares[which][t])) for t in alone[which]])
+    say("")
+    if any(share["low"] is None for part in shares for share in part):
+        say(
+            "Shares without an interval differ between runs by noise alone, often by several points. For shares that "
+            "can be compared, tabulate the topics of one run in both collections: dplda tabulate RUN_A CORPUS --by ..."
+        )
+    if output is not None:
+        say(f"Wrote {output}.")
+
+
+def _shares(model: TopicModel, ledger_path: Path | None) -> list[dict[str, float | None]]:
+    """The share of each topic; with its interval if the ledger has a table of the run's topics."""
+    from dplda.tables.tabulation import load_tables, tables_of
+
+    ledger = find_ledger(ledger_path)
+    runs = [] if ledger is None else tables_of(ledger, str(model.parameters.get("run", "")))
+    tables = [one for run in runs for one in load_tables(run) if one.n_topics == len(model.topics)]
+    if not tables:
+        return [{"value": float(share), "low": None, "high": None} for share in model.prevalence]
+    found = min(tables, key=lambda one: one.std * math.sqrt(len(one.rows))).whole().shares()
+    return [
+        {"value": float(found.value[0, topic]), "low": float(found.low[0, topic]), "high": float(found.high[0, topic])}
+        for topic in range(len(model.topics))
+    ]
+
+
+def _by_share(model: TopicModel, topics: set[int]) -> list[int]:
+    return [topic for topic in np.argsort(-model.prevalence, kind="stable").tolist() if topic in topics]
+
+
+def _share(share: dict[str, float | None]) -> str:
+    if share["low"] is None or share["high"] is None:
+        return f"{share['value']:.1%}"
+    return f"{share['value']:.1%} ({share['low']:.1%} to {share['high']:.1%})"
+
+
+def _names(model: TopicModel) -> list[str]:
+    ranked, named = model.relevant_words(_GROUP_WORDS - 2), model.topic_names
+    return [f"{topic} {named.get(topic) or _joined(words)}" for topic, words in enumerate(ranked)]

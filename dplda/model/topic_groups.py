@@ -1,4 +1,7 @@
-"""Groups of topics: a hierarchy by Hellinger distance, and topics merged into one. Both are free of charge."""
+"""Groups of topics: a hierarchy by Hellinger distance, topics merged into one, and topics that two models share.
+
+All of it is free of charge.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
+from scipy.optimize import linear_sum_assignment
 
 from dplda.errors import InputError
 from dplda.model.topic_model import TopicModel
+
+SAME = 0.5  # cosine from which on topics of two models are the same
 
 
 def hellinger(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -104,3 +110,35 @@ def merged_words(model: TopicModel, group: Sequence[int], n: int) -> list[str]:
         return [word for word, _ in model.relevant_words(n)[group[0]]]
     together = merged(model, [group])
     return [word for word, _ in together.relevant_words(n)[min(group)]]
+
+
+@dataclass(frozen=True)
+class SameTopic:
+    """A topic of one model and the topic of another that is the same, with the cosine of their word probabilities."""
+
+    first: int
+    second: int
+    cosine: float
+
+
+def same_topics(first: TopicModel, second: TopicModel) -> list[SameTopic]:
+    """The listed topics that two models share, matched one to one so that the sum of cosines is largest.
+
+    A pair counts if its cosine is at least `SAME`; a word that one model lacks has probability 0 there. They are in the
+    order of their larger share.
+    """
+    both = dict.fromkeys([*first.vocabulary, *second.vocabulary])
+    words = {word: index for index, word in enumerate(both)}
+    ours, theirs = first.listed_topics, second.listed_topics
+    wide = [np.zeros((len(topics), len(words))) for topics in (ours, theirs)]
+    for matrix, model, topics in zip(wide, (first, second), (ours, theirs), strict=True):
+        matrix[:, [words[word] for word in model.vocabulary]] = model.topics[topics]
+    one, other = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in wide)
+    cosines = one @ other.T
+    rows, columns = linear_sum_assignment(cosines, maximize=True)
+    found = [
+        SameTopic(ours[row], theirs[column], float(cosines[row, column]))
+        for row, column in zip(rows, columns, strict=True)
+        if cosines[row, column] >= SAME
+    ]
+    return sorted(found, key=lambda pair: -max(first.prevalence[pair.first], second.prevalence[pair.second]))

@@ -25,6 +25,7 @@ from dplda.lda.guided import guide
 from dplda.lda.recovery import Learned, signal_per_topic, supported_words
 from dplda.lda.refinement import cosines, estimated_topics, smoothed_topics, variational_rounds
 from dplda.mechanisms.curator import Gate, WordFrequencies
+from dplda.model.topic_groups import SAME
 from dplda.numerics.threads import one_blas_thread
 from dplda.placements.default import noisy_counts, proportions, word_power
 from dplda.placements.stages import SIZE_SHARE, StageReleaser, word_shares
@@ -41,7 +42,6 @@ _DRIFT = 0.25  # standard deviation of a word's frequency from batch to batch, r
 # below this part of an average share.
 _DEVIATIONS_HELD, _LEAST_HELD = 3.0, 0.1
 _LEAST_STD = 1e-9  # of a frequency
-SAME = 0.5  # cosine from which on topics of two batches are the same
 
 
 def shares(public_vocabulary: bool) -> tuple[Share, ...]:

@@ -237,6 +237,12 @@ class ReleasedTable:
             (self.by[axis],), (self.groups[axis],), (self.private[axis],), totals, counts, float(std), self.sampling
         )
 
+    def whole(self) -> ReleasedTable:
+        """The table of all units in one row, without groups."""
+        std = self.std * np.sqrt(len(self.rows))
+        totals, counts = self.totals.sum(axis=0, keepdims=True), self.counts.sum(keepdims=True)
+        return ReleasedTable((), (), (), totals, counts, float(std), self.sampling)
+
     def to_arrow(self, level: float = _LEVEL) -> Any:
         """An Arrow table with a row for each group and topic."""
         units, shares, k = self.units(level), self.shares(level), self.n_topics

@@ -87,3 +87,26 @@ def test_only_what_is_sure_is_listed(dplda, home: Path) -> None:
 
 def test_a_model_without_probabilities_says_so(dplda, model: Path) -> None:
     assert "This model has no probabilities. 0 of 3 topics" in dplda("topics", "./m", "--sure", 0.9).out
+
+
+def test_two_collections_are_contrasted(dplda, model: Path, home: Path) -> None:
+    other = make_model()
+    swapped = replace(
+        other,
+        topics=other.topics[::-1],
+        prevalence=other.prevalence[::-1],
+        parameters={**other.parameters, "run": "other-run"},
+        counts=None,
+    )
+    swapped.save(home / "n")
+    record = dplda("contrast", "./m", "./n", "--json").json
+    n = len(other.topics)
+    listed = [topic for topic in other.listed_topics if n - 1 - topic in swapped.listed_topics]
+    assert {tuple(pair["topics"]) for pair in record["same"]} >= {(topic, n - 1 - topic) for topic in listed}
+    assert all(pair["cosine"] == pytest.approx(1.0) for pair in record["same"])
+    answer = dplda("contrast", "./m", "./n", "--output", "page.html")
+    assert answer.status == 0, answer.err
+    assert "the same in RUN_B" in answer.out
+    assert "differ between runs by noise alone" in answer.out
+    assert Path("page.html").exists()
+    assert dplda("contrast", "./m", "./n", "--output", "page.html").status == 2
