@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dplda.api import fit
     from dplda.corpus import Corpus, read_corpus
     from dplda.estimator import PrivateLDA
+    from dplda.evaluation_of_runs import evaluate
     from dplda.ledger import Ledger
     from dplda.ledger.saved_models import load
     from dplda.model import TopicModel
@@ -26,6 +27,7 @@ __all__ = [
     "PrivacyStatement",
     "PrivateLDA",
     "TopicModel",
+    "evaluate",
     "fit",
     "load",
     "public_prior",
@@ -42,6 +44,7 @@ __getattr__, __dir__ = lazy(
         "PrivacyStatement": "accounting.events",
         "PrivateLDA": "estimator",
         "TopicModel": "model",
+        "evaluate": "evaluation_of_runs",
         "fit": "api",
         "load": "ledger.saved_models",
         "PriorTopics": "prior_topics",

@@ -30,6 +30,9 @@ class Stage(StrEnum):
     # tables of released topics: the groups that are found privately, and the shares of each group
     GROUPS = "groups"
     TABLE = "table"
+    # the coherence of released topics: pairs of their words, and the number of those of each topic
+    PAIRS = "pairs"
+    PAIR_TOTALS = "pair totals"
     # configuration 3: stability tests, then the output that they permit
     MASS = "mass"
     GAP = "gap"

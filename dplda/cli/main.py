@@ -19,6 +19,7 @@ from dplda.cli.check_command import check
 from dplda.cli.compare_command import compare
 from dplda.cli.console import clean
 from dplda.cli.corpus_command import corpus
+from dplda.cli.evaluate_command import evaluate
 from dplda.cli.fit_command import fit
 from dplda.cli.naming_commands import contrast, label, merge, tree
 from dplda.cli.plan_command import plan
@@ -41,6 +42,7 @@ _COMMANDS = {  # in the order in which a newcomer needs them
     merge: "Merge topics of a run.",
     contrast: "Compare the topics of two collections.",
     tabulate: "Topics by group and period: how much, of whom, since when.",
+    evaluate: "Tell how coherent topics are.",
     tables: "Show tables again, and write them to a file.",
     report: "Write one HTML page about runs, to show to others.",
     export: "Write a released model for other tools.",

@@ -257,6 +257,24 @@ def read(path: str | Sequence[str], options: dict[str, Any], defaults: dict[str,
     return read_corpus(named, **(defaults or {}) | chosen)
 
 
+def read_like(paths: Sequence[str], options: dict[str, Any], model: TopicModel) -> Corpus:
+    """Open the corpus at `paths`, whose text becomes words as that of `model` did unless `options` say otherwise.
+
+    A prepared store has group columns of its own.
+    """
+    from dplda.store.count_store import is_partial, is_store
+
+    place = Path(paths[0])
+    if len(paths) == 1 and options.get("format") is None and (is_store(place) or is_partial(place)):
+        return read(paths, {**options, "group_fields": None})
+    known = model.parameters
+    defaults = {name: known[name] for name in ("language", "lemmas", "tokenizer") if name in known}
+    source = read(paths, options, defaults)
+    if "ngrams" in known and source.is_text:
+        source = read(paths, options, {**defaults, "ngrams": known["ngrams"]})
+    return source
+
+
 def public_words(vocabulary: str | None, corpus: Corpus | None) -> list[str] | None:
     """The words that ``--vocabulary`` names, a file or ``LANGUAGE:COUNT``; None without it.
 

@@ -23,7 +23,7 @@ from dplda.cli.options import (
     open_ledger,
     open_model,
     quiet_option,
-    read,
+    read_like,
     reading_options,
 )
 from dplda.errors import InputError
@@ -166,11 +166,7 @@ def transform(
             raise click.UsageError("--out must end in .csv or .npz.")
         refuse_existing(out)
     model = open_model(run, ledger_path)
-    names = ("language", "lemmas", "tokenizer")
-    defaults = {name: model.parameters[name] for name in names if name in model.parameters}
-    source = read(corpus, options, defaults)
-    if "ngrams" in model.parameters and source.is_text:
-        source = read(corpus, options, {**defaults, "ngrams": model.parameters["ngrams"]})
+    source = read_like([corpus], options, model)
     with following(quiet=as_json or quiet) as progress:
         store = source.open(progress)
         counts, ids, unknown, total = counts_for(model, store)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from dplda.cli.options import (
     open_ledger,
     open_model,
     quiet_option,
-    read,
+    read_like,
     reading_options,
 )
 from dplda.errors import InputError
@@ -109,7 +108,7 @@ def tabulate(
     asked = groupings(options["by"], public, dates, options["zone"])
     model = open_model(run, ledger_path)
     columns = list(dict.fromkeys(each.attribute.column for table in asked for each in table))
-    source = _corpus(corpus, options, model, columns)
+    source = read_like(corpus, {**options, "group_fields": columns}, model)
     with following(quiet=as_json or quiet) as progress:
         tables = release(
             model,
@@ -175,23 +174,6 @@ def _output(options: dict[str, Any]) -> Path | None:
         raise click.UsageError(f"the file must end in {', '.join(_SUFFIXES)}.")
     refuse_existing(file)
     return file
-
-
-def _corpus(paths: Sequence[str], options: dict[str, Any], model: TopicModel, columns: list[str]) -> Any:
-    """The corpus, read as that of the model was, with the columns of the groups; a prepared store has its own."""
-    from dplda.store.count_store import is_partial, is_store
-
-    place = Path(paths[0])
-    prepared = len(paths) == 1 and options["format"] is None and (is_store(place) or is_partial(place))
-    if prepared:
-        return read(paths, options)
-    options = {**options, "group_fields": columns}
-    known = model.parameters
-    defaults = {name: known[name] for name in ("language", "lemmas", "tokenizer") if name in known}
-    source = read(paths, options, defaults)
-    if "ngrams" in known and source.is_text:
-        source = read(paths, options, {**defaults, "ngrams": known["ngrams"]})
-    return source
 
 
 def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json: bool) -> None:

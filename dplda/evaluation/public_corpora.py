@@ -58,6 +58,10 @@ class Documents:
             "diversity": topic_quality.diversity(model.topics),
         }
 
+    def coherence(self, model: TopicModel) -> npt.NDArray[np.float64]:
+        """NPMI@10 of each topic of `model`, (n_topics,)."""
+        return topic_quality.npmi(model.topics, counts_for(model, self._store)[0])
+
 
 class Truth:
     """Measures models against the known topics (n_topics, n_words) over `words`, from which `corpus` was drawn."""

@@ -180,6 +180,10 @@ class TopicModel:
         # It reads documents and charges a ledger, which models do not know of: it is found when it is called.
         return found("dplda.tables", "tabulate")(self, corpus, by, **options)
 
+    def evaluate(self, corpus: Any, **options: Any) -> Any:
+        """Coherence of the topics in `corpus`, with an interval, charged to its budget: see `dplda.evaluate`."""
+        return found("dplda.evaluation_of_runs", "evaluate")(self, corpus, **options)
+
     def save(self, directory: str | Path) -> None:
         """Write the model into a new or empty folder. Raises `InputError` on failure."""
         from dplda.model.model_files import save

@@ -4,37 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal
 
 import numpy as np
 
-from dplda.accounting.accountant import run_epsilon
-from dplda.accounting.budget_plan import Share, calibrate
-from dplda.accounting.events import Event, PrivacyStatement, Stage, merged
+from dplda.accounting.budget_plan import Share
+from dplda.accounting.events import Stage
 from dplda.attributes import Axis, Rows
 from dplda.config import DEFAULTS, ExecutionSettings, PrivacySettings
 from dplda.corpus import Corpus
 from dplda.errors import InputError, UnsupportedByData
-from dplda.execution.compilation import compiling
-from dplda.execution.engines import is_local, running_engine
-from dplda.ledger import Ledger, RunRecord, new_name
-from dplda.mechanisms.curator import Curator
-from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
+from dplda.ledger import Ledger, RunRecord
 from dplda.model.topic_model import TopicModel
-from dplda.progress import NoProgress, Progress
+from dplda.progress import Progress
+from dplda.questions import Asking, Question, ask
 from dplda.readers.records import DOCUMENT
-from dplda.recording import Recorder, Stopwatch, Unrecorded, abandoned_on_failure, spent_text
 from dplda.statistics.topic_proportions import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
-from dplda.store.fingerprint import fingerprint
 from dplda.tables.grouping import MOST_CELLS, Grouping, groupings
 from dplda.tables.released_table import ReleasedTable, Tables
 
 TABLE = "table"  # the kind of a run that makes tables, in its parameters
 _GROUPS_WEIGHT = 0.15  # share of a private list of groups in mu^2, beside 1 for a table
+_MOST_PRIVATE = 9  # lists of groups that one run finds privately: each may fail
 _GROUPS_OF_UNIT = 10  # how many groups a unit that is no single document votes for
-_SIMULATED = "NOT PRIVATE: simulated noise from a known seed"
 
 
 def tabulate(
@@ -72,132 +65,88 @@ def tabulate(
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
-    ledger = Ledger() if ledger is None else ledger
-    if not model.privacy.sound and not public_topics and simulate_seed is None:
-        raise InputError(
-            "the topics of this run are not private, and a table would carry what they were learned from. Give a "
-            "private run, or declare with public_topics=True (--public-topics) that its text is public."
-        )
     tables = groupings(by, groups or {}, dates, zone)
     _check_columns(corpus.group_columns, tables)
-    request = _Request(
+    most_rows = MOST_CELLS // len(model.topics)
+    for table in tables:
+        if len({each.attribute.name for each in table}) < len(table):
+            raise InputError("a table is grouped twice by the same attribute. Name it once.")
+        _check_rows(math.prod(len(each.groups or ()) + 1 for each in table), most_rows)
+    hidden = tuple(dict.fromkeys(each for table in tables for each in table if each.groups is None))
+    shares = [Share(Stage.TABLE, float(len(tables)), len(tables))]
+    if hidden:
+        shares.insert(0, Share(Stage.GROUPS, _GROUPS_WEIGHT * len(hidden), len(hidden), selects_words=True))
+    facts: dict[str, Any] = {
+        "by": [",".join(each.attribute.name for each in table) for table in tables],
+        "private_groups": [each.attribute.name for each in hidden],
+    }
+    if len(hidden) > _MOST_PRIVATE:
+        raise InputError(f"at most {_MOST_PRIVATE} attributes may have private groups. List the groups of the others.")
+    question = Question(
+        TABLE,
         model,
         corpus,
-        tables,
         PrivacySettings(
             epsilon=epsilon,
             delta=delta,
             adjacency=adjacency or model.privacy.adjacency,
             simulate_seed=simulate_seed,
         ),
-        ExecutionSettings(engine=engine, scheduler=scheduler),
+        tuple(shares),
         dataset or corpus.name or "unnamed",
-        zone,
+        ExecutionSettings(engine=engine, scheduler=scheduler),
+        facts | ({} if zone == "UTC" else {"zone": zone}),
+        public_topics,
     )
-    if ledger is False and not request.reason:
-        raise InputError("ledger=False is for runs that are not private: give simulate_seed, or use a ledger.")
-    run = new_name(request.dataset)
-    watch = Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
-    with running_engine(request.execution, passes=len(tables)) as passes_of:
-        recorder: Recorder = Unrecorded(run) if ledger is False else request.reserve(ledger, run)
-        with (
-            abandoned_on_failure(request, recorder, ledger),
-            compiling((TABLE_PROPORTIONS,), here=is_local(passes_of)) as wait_for_kernels,
-        ):
-            watch.start("read")
-            store = corpus.open(watch, key=None if ledger is False else ledger.key)
-            if ledger is not False:
-                recorder.bind(fingerprint(store, ledger.key))
-            wait_for_kernels(watch)
-            found = _release(request, recorder, passes_of(store), watch, sampling)
-            watch.stop()
-            recorder.finish(model=None, seconds=watch.seconds, result=found.released())
-    return found
+
+    def answer(asking: Asking) -> Tables:
+        """Find the private groups, and release the tables."""
+        most = 1 if corpus.unit == DOCUMENT else _GROUPS_OF_UNIT  # a document is in one group
+        found = {each: asking.curator.choose_groups(each.attribute, most) for each in hidden}
+        all_rows = [Rows(tuple(Axis(each.attribute, each.groups or found[each]) for each in table)) for table in tables]
+        for rows in all_rows:
+            _check_rows(len(rows), most_rows, asking)
+        released = [
+            _release(asking, rows, tuple(each.groups is None for each in table), sampling)
+            for table, rows in zip(tables, all_rows, strict=True)
+        ]
+        return Tables(asking.run, question.of, question.dataset, tuple(released), question.statement())
+
+    return ask(
+        question,
+        answer,
+        [TABLE_PROPORTIONS],
+        ledger=ledger,
+        passes=len(tables),
+        progress=progress,
+        seconds=seconds,
+    )
 
 
-@dataclass(frozen=True)
-class _Request:
-    """Tables that are asked for, with the plan of their events. All of it is public."""
+def _check_rows(rows: int, most: int, asking: Asking | None = None) -> None:
+    """Raise an error if a table has too many rows; `asking` says that groups were found, and what that cost."""
+    if rows <= most:
+        return
+    told = f"a table would have {rows:,} rows, at most {most:,} are possible."
+    if asking is None:
+        raise InputError(told)
+    raise UnsupportedByData(f"{told.capitalize()} {asking.spent}")
 
-    model: TopicModel
-    corpus: Corpus
-    tables: tuple[tuple[Grouping, ...], ...]
-    privacy: PrivacySettings
-    execution: ExecutionSettings
-    dataset: str
-    zone: str = "UTC"
-    events: tuple[Event, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        hidden = len(self.hidden)
-        shares = [Share(Stage.TABLE, float(len(self.tables)), len(self.tables))]
-        if hidden:
-            shares.insert(0, Share(Stage.GROUPS, _GROUPS_WEIGHT * hidden, hidden, selects_words=True))
-        try:
-            events = calibrate(tuple(shares), self.privacy.epsilon, self.privacy.delta)
-        except ValueError:
-            raise InputError("at most 9 attributes may have private groups. List the groups of the others.") from None
-        object.__setattr__(self, "events", events)
-        for table in self.tables:
-            if len({each.attribute.name for each in table}) < len(table):
-                raise InputError("a table is grouped twice by the same attribute. Name it once.")
-            rows = math.prod(len(each.groups or ()) + 1 for each in table)
-            if rows > self.most_rows:
-                raise InputError(f"a table would have {rows:,} rows, at most {self.most_rows:,} are possible.")
-
-    @property
-    def hidden(self) -> tuple[Grouping, ...]:
-        """The distinct groupings whose groups are found privately."""
-        return tuple(dict.fromkeys(each for table in self.tables for each in table if each.groups is None))
-
-    @property
-    def most_rows(self) -> int:
-        """The largest number of rows of a table."""
-        return MOST_CELLS // len(self.model.topics)
-
-    @property
-    def reason(self) -> str:
-        """See `Planned`."""
-        return "" if self.privacy.simulate_seed is None else _SIMULATED
-
-    @property
-    def most_groups(self) -> int:
-        """How many groups a unit votes for: a document is in one."""
-        return 1 if self.corpus.unit == DOCUMENT else _GROUPS_OF_UNIT
-
-    def statement(self) -> PrivacyStatement:
-        """See `Planned`."""
-        p = self.privacy
-        return PrivacyStatement(
-            epsilon=float("inf") if self.reason else run_epsilon(self.events, p.delta),
-            delta=p.delta,
-            unit=self.corpus.unit,
-            adjacency=p.adjacency,
-            sound=not self.reason,
-            events=merged(self.events),
-            reason=self.reason,
-        )
-
-    def reserve(self, ledger: Ledger, run: str) -> Recorder:
-        """Reserve the budget, on disk before anything private is read."""
-        p = self.privacy
-        return ledger.reserve(
-            run=run,
-            dataset=self.dataset,
-            unit=self.corpus.unit,
-            adjacency=p.adjacency,
-            epsilon=p.epsilon,
-            delta=p.delta,
-            events=self.events,
-            parameters={
-                "kind": TABLE,
-                "of": str(self.model.parameters.get("run", "")),
-                "by": [",".join(each.attribute.name for each in table) for table in self.tables],
-                "private_groups": [each.attribute.name for each in self.hidden],
-                **({"zone": self.zone} if self.zone != "UTC" else {}),
-            },
-            sound=not self.reason,
-        )
+def _release(asking: Asking, rows: Rows, private: tuple[bool, ...], sampling: bool) -> ReleasedTable:
+    model = asking.question.model
+    asking.curator.use_words(model.vocabulary, rows)
+    alpha = float(np.mean(model.alpha))
+    release = asking.curator.release(Stage.TABLE, table_proportions(model.topics.T, alpha, len(rows)), TABLE_CLIP)
+    return ReleasedTable(
+        by=tuple(axis.attribute.name for axis in rows.axes),
+        groups=tuple(axis.names for axis in rows.axes),
+        private=private,
+        totals=release.total[:, :-1],
+        counts=release.total[:, -1] / COUNT_SHARE,
+        std=release.std,
+        sampling=sampling,
+    )
 
 
 def _check_columns(columns: Sequence[str], tables: Sequence[Sequence[Grouping]]) -> None:
@@ -208,45 +157,6 @@ def _check_columns(columns: Sequence[str], tables: Sequence[Sequence[Grouping]])
             f"The corpus was read without column {missing[0]!r}.{kept} Read it with group_fields=[{missing[0]!r}], or "
             f"import it with --group-field {missing[0]}."
         )
-
-
-def _release(request: _Request, recorder: Recorder, passes: Any, watch: Stopwatch, sampling: bool) -> Tables:
-    """Find the private groups, and release the tables."""
-    model, charged, seed = request.model, list[Event](), request.privacy.simulate_seed
-
-    def charge(event: Event) -> None:
-        recorder.charge(event)
-        charged.append(event)
-
-    noise = ExactNoise() if seed is None else SimulatedNoise(seed)
-    curator = Curator(passes, request.events, charge, noise, adjacency=request.privacy.adjacency, progress=watch)
-    found = {each: curator.choose_groups(each.attribute, request.most_groups) for each in request.hidden}
-    all_rows = [Rows(tuple(Axis(each.attribute, each.groups or found[each]) for each in t)) for t in request.tables]
-    longest = max(map(len, all_rows))
-    if longest > request.most_rows:
-        raise UnsupportedByData(
-            f"A table would have {longest:,} rows, at most {request.most_rows:,} are possible. "
-            f"{spent_text(request, recorder, charged)}"
-        )
-    released = []
-    for table, rows in zip(request.tables, all_rows, strict=True):
-        axes = rows.axes
-        curator.use_words(model.vocabulary, rows)
-        alpha = float(np.mean(model.alpha))
-        release = curator.release(Stage.TABLE, table_proportions(model.topics.T, alpha, len(rows)), TABLE_CLIP)
-        released.append(
-            ReleasedTable(
-                by=tuple(axis.attribute.name for axis in axes),
-                groups=tuple(axis.names for axis in axes),
-                private=tuple(each.groups is None for each in table),
-                totals=release.total[:, :-1],
-                counts=release.total[:, -1] / COUNT_SHARE,
-                std=release.std,
-                sampling=sampling,
-            )
-        )
-    of = str(model.parameters.get("run", ""))
-    return Tables(recorder.run, of, request.dataset, tuple(released), request.statement())
 
 
 def tables_of(ledger: Ledger, of: str) -> list[RunRecord]:
