@@ -210,6 +210,22 @@ def tabulate(news: Path, imdb: Path, epsilons: list[float], repeats: int, docume
 
 
 @cli.command()
+@file_option("--news", "The 20 newsgroups (.tar.gz).", required=True)
+@file_option("--imdb", "Film reviews (.jsonl.gz with a `text`).", required=True)
+@file_option("--medical", "Medical abstracts (.jsonl.gz with a `text`).", required=True)
+@list_option("--epsilons", "0.2,0.5,1,4", float, "Budgets of an evaluation.")
+@option("--seeds", 10, "Evaluations of each.")
+def coherence(news: Path, imdb: Path, medical: Path, epsilons: list[float], seeds: int) -> None:
+    """The coherence that `dplda evaluate` tells, beside the exact one.
+
+    Noise is simulated. Takes about four minutes.
+    """
+    from benchmarks.coherence import measure
+
+    measure(news, imdb, medical, epsilons, seeds)
+
+
+@cli.command()
 @file_option("--imdb", "Film reviews (.jsonl.gz with a `text`).", required=True)
 @option("--batches", 10, "Batches of a series.")
 @option("--batch-size", 10_000, "Reviews in a batch.")

@@ -225,7 +225,7 @@ def _planted_groups(numbers: range) -> list[tuple[str, ...]]:
 
 def _cases(news: Path, imdb: Path | None) -> Iterator[tuple[str, dplda.Corpus, list[str]]]:
     """Names, corpora with a group and a date, and the groups: posts, reviews and planted topics."""
-    posts = list(_posts(news))
+    posts = list(posts_by_week(news))
     yield "posts", _of_records(posts), sorted({post["group"] for post in posts})
     if imdb is None:
         return
@@ -253,7 +253,7 @@ def _of_records(records: Sequence[dict[str, str]]) -> dplda.Corpus:
     return dplda.Corpus.from_texts(records, group_fields=["group", "date"], tokenizer="fast")
 
 
-def _posts(news: Path) -> Iterator[dict[str, str]]:
+def posts_by_week(news: Path) -> Iterator[dict[str, str]]:
     """The posts with their group; the archive has no dates, and article numbers rise with time within a group."""
     groups: dict[str, list[tuple[int, str]]] = {}
     with tarfile.open(news) as archive:

@@ -99,3 +99,18 @@ def test_a_run_without_tables_says_how_to_make_one(dplda, fitted):
     answer = dplda("tables", fitted)
     assert answer.status == 2
     assert "dplda tabulate" in answer.err
+
+
+def test_coherence_is_told_with_an_interval_and_exactly_in_public_text(dplda, tickets, home):
+    fitted = dplda("fit", tickets, "--topics", "2", "--epsilon", "4", "--max-document-frequency", "0.9", "--json").json
+    answer = dplda("evaluate", fitted["run"], tickets, "--epsilon", "2", "--json")
+    assert answer.status == 0, answer.err
+    low, value, high = (answer.json["coherence"][name] for name in ("low", "value", "high"))
+    assert -1 <= low <= value <= high <= 1
+    assert {event["stage"] for event in answer.json["privacy"]["events"]} >= {"pairs", "pair totals"}
+    (home / "public.jsonl").write_text(Path(tickets).read_text().replace("pipe", "furnace").replace("money", "coin"))
+    free = dplda("evaluate", fitted["run"], "public.jsonl", "--reference")
+    assert free.status == 0, free.err
+    assert "exact, and free of charge" in free.out
+    refused = dplda("evaluate", fitted["run"], tickets, "--reference")
+    assert refused.status == 3, refused.err

@@ -89,6 +89,7 @@ def test_each_event_is_charged_and_recomputes(model, tmp_path):
     assert [e.stage for e in run.events] == ["size", "pairs clip", "pairs", "pair totals clip", "pair totals"]
     assert run_epsilon(run.events, 1e-6) <= 1.0
     assert all(planned.charged for planned in run.plan)
+    assert run.result is not None
     assert run.result["coherence"]["value"] == pytest.approx(found.coherence.mean)
     assert (run.parameters["kind"], run.model) == ("evaluation", None)
 
