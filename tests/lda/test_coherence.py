@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from full_helpers import full_after
 
 import dplda
 from dplda.accounting.accountant import run_epsilon
@@ -44,7 +45,7 @@ def exact(model):
     return npmi(model.topics, counts[eligible])[model.listed_topics]
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+@pytest.mark.parametrize("epsilon", full_after(1, [4.0, 0.5]))
 def test_the_estimate_is_near_the_exact_one_and_its_interval_holds_it(model, exact, epsilon):
     for seed in range(4):
         found = dplda.evaluate(model, corpus(), epsilon, ledger=False, simulate_seed=seed).coherence

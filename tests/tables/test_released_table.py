@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from full_helpers import full_after
 from scipy.stats import binom
 
 from dplda.errors import InputError
@@ -35,7 +36,7 @@ def some_totals(sizes, k, seed=0):
 
 
 @pytest.mark.parametrize("sizes", [(3, 5, 10), (40, 80, 200), (3000, 10_000, 500)])
-@pytest.mark.parametrize("k", [2, 20])
+@pytest.mark.parametrize("k", full_after(1, [20, 2]))
 def test_intervals_of_shares_and_numbers_hold_in_95_percent(sizes, k):
     totals, repeats = some_totals(sizes, k), 1500
     shares = totals / totals.sum(axis=1, keepdims=True)
@@ -75,14 +76,17 @@ def test_all_intervals_of_differences_hold_together(by):
 
 @pytest.mark.parametrize(
     ("by", "sizes"),
-    [
-        ("month(d)", (2000, 2000, 5, 2000, 2000, 2000, 0, 3)),
-        ("month(d)", (500, 3, 500, 3, 500, 3, 0)),
-        ("month(d)", (20,) * 7),
-        ("product", (2000, 5, 5)),
-        ("product", (2000, 0, 0)),
-        ("product", (60, 30, 90, 0)),
-    ],
+    full_after(
+        4,
+        [
+            ("month(d)", (2000, 2000, 5, 2000, 2000, 2000, 0, 3)),
+            ("month(d)", (500, 3, 500, 3, 500, 3, 0)),
+            ("product", (2000, 5, 5)),
+            ("product", (2000, 0, 0)),
+            ("month(d)", (20,) * 7),
+            ("product", (60, 30, 90, 0)),
+        ],
+    ),
 )
 def test_small_and_empty_groups_make_no_difference_certain(by, sizes):
     shares, repeats, failed = np.random.default_rng(1).dirichlet(np.full(10, 1.0)), 400, 0
