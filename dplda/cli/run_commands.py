@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import groupby
@@ -92,7 +93,12 @@ def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledge
 
 def _row(record: RunRecord) -> tuple[str, ...]:
     asked, spent, delta = f"{record.epsilon:.4g}", at_least(_spent(record)), f"{record.delta:.4g}"
-    return record.id, record.dataset, asked, spent, delta, _sound(record), record.described
+    status = record.described
+    if "by" in record.parameters:
+        status += f", tables by {' and by '.join(record.parameters['by'])}"
+    elif record.parameters.get("kind"):
+        status += f", {record.parameters['kind']} of {record.parameters.get('of')}"
+    return record.id, record.dataset, asked, spent, delta, _sound(record), status
 
 
 def _sound(record: RunRecord) -> str:
@@ -232,7 +238,7 @@ def report(
 
     refuse_existing(output)
     wording = _wording(title, names, hide, len(runs))
-    models = [open_model(run, ledger_path) for run in runs]
+    models = [open_model(_with_model(run, ledger_path), ledger_path) for run in runs]
     write_report(
         models,
         output,
@@ -285,15 +291,26 @@ def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str
     return {**found, str(parameters["batch"]): models[0]}
 
 
+def _with_model(run: str, ledger_path: Path | None) -> str:
+    """The run whose topics the tables of `run` are about, if it is a run that made tables; else `run`."""
+    ledger = None if os.sep in run or os.path.isdir(run) else find_ledger(ledger_path)
+    if ledger is None:
+        return run
+    with suppress(InputError):
+        record = ledger.run(run)
+        return str(record.parameters.get("of", run)) if record.result is not None else run
+    return run
+
+
 def _tables(models: Sequence[TopicModel], ledger_path: Path | None) -> list[Tables]:
-    """The tables that the ledger, if it exists, has about the topics of `models`."""
-    from dplda.tables.tabulation import load_tables, tables_of
+    """The tables that the ledger, if it exists, has about the topics of `models`: of each kind the latest."""
+    from dplda.tables.tabulation import latest_tables
 
     ledger = find_ledger(ledger_path)
     if ledger is None:
         return []
     names = [str(model.parameters.get("run", "")) for model in models]
-    return [load_tables(run) for name in names for run in tables_of(ledger, name)]
+    return [tables for name in names for tables in latest_tables(ledger, name)]
 
 
 def _guarantees(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, AllRuns]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,7 +151,8 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     if not found:
         raise InputError(f"Run {record.id} has no tables. Make one: dplda tabulate {record.id} CORPUS --by COLUMN")
     if len(found) > 1 and (out is not None or as_json):
-        raise InputError(f"Run {record.id} has several runs of tables: name one of {', '.join(r.id for r in found)}.")
+        names = "; ".join(f"{r.id} (by {' and by '.join(r.parameters.get('by', ()))})" for r in found)
+        raise InputError(f"Run {record.id} has several runs of tables. Name the one to write: {names}.")
     for each in found:
         loaded = load_tables(each, sampling=options["sampling"])
         try:
@@ -178,7 +180,7 @@ def _output(options: dict[str, Any]) -> Path | None:
 
 def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json: bool) -> None:
     if out is not None:
-        _write(tables, out)
+        _write(tables, out, _topic_names(model, tables[0].n_topics))
     if as_json:
         print_json(tables.to_json())
         return
@@ -232,6 +234,15 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str]) -> None:
     private = [name for name, found in zip(one.by, one.private, strict=True) if found]
     if private:
         say(f"The groups by {' and '.join(private)} were found privately: rare ones are in {OTHER!r}.")
+    rest = sum(units.value[index] for index, row in enumerate(one.rows) if OTHER in row)
+    if 2 * rest > units.value.sum():
+        say(
+            f"Most {unit}s are in {OTHER!r}: do the values of the column match the groups, capital letters too? "
+            "Are its dates in ISO 8601, such as 2024-03-31, and in the range? Groups of few documents need a larger "
+            "epsilon.",
+            style="yellow",
+        )
+    say(f"Counted are {unit}s with at least three words that the topics know.")
     _show_changes(one, names)
 
 
@@ -256,8 +267,8 @@ def _show_changes(one: ReleasedTable, names: list[str]) -> None:
         say(f"  and {len(certain) - _SHOWN_CHANGES:,} more, in --json")
 
 
-def _write(tables: Tables, out: Path) -> None:
-    """Write all tables below one another, or their JSON."""
+def _write(tables: Tables, out: Path, names: Sequence[str]) -> None:
+    """Write all tables below one another, with the names of topics, or their JSON."""
     import io
     import json
 
@@ -271,6 +282,11 @@ def _write(tables: Tables, out: Path) -> None:
         one.to_arrow().add_column(0, "table", pa.array([one.name] * (len(one.rows) * one.n_topics))) for one in tables
     ]
     whole = pa.concat_tables(parts, promote_options="default")
+    groups = list(dict.fromkeys(name for one in tables for name in one.by))
+    rest = [name for name in whole.column_names[1:] if name not in groups]
+    whole = whole.select(["table", *groups, *rest])
+    topic = [names[number] for number in whole.column("topic").to_pylist()]
+    whole = whole.add_column(whole.column_names.index("topic") + 1, "topic_name", pa.array(topic))
     if out.suffix == ".csv":
         write_file(
             out, csv_text(whole.column_names, zip(*(column.to_pylist() for column in whole.columns), strict=True))

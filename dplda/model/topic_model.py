@@ -175,7 +175,7 @@ class TopicModel:
             )
         return posterior_mean(self.topics, self.alpha, sparse.csr_matrix(matrix, dtype=np.float64))
 
-    def tabulate(self, corpus: Any, by: Sequence[str], **options: Any) -> Any:
+    def tabulate(self, corpus: Any, by: str | Sequence[str], **options: Any) -> Any:
         """Topics of `corpus` by group and period, with intervals, charged to its budget: see `dplda.tabulate`."""
         # It reads documents and charges a ledger, which models do not know of: it is found when it is called.
         return found("dplda.tables", "tabulate")(self, corpus, by, **options)

@@ -12,7 +12,7 @@ from dplda.characters import is_name
 from dplda.errors import InputError
 from dplda.readers.records import group_value
 
-_PERIOD = re.compile(r"(?P<period>[a-z]+)\((?P<column>[^()]+)\)")
+_PERIOD = re.compile(r"(?P<period>[A-Za-z]+)\((?P<column>[^()]+)\)")
 MOST_CELLS = 1_000_000  # rows times topics of a table; more would be noise, and would not fit into memory
 _MOST_DAYS = 100_000
 
@@ -26,7 +26,7 @@ class Grouping:
 
 
 def groupings(
-    by: Sequence[str],
+    by: str | Sequence[str],
     public: Mapping[str, Sequence[object]],
     dates: tuple[str | date | None, str | date | None] = (None, None),
     zone: str = "UTC",
@@ -38,7 +38,8 @@ def groupings(
     and last day, which list the periods; the groups of any other attribute are found privately. Raises `InputError`
     for anything else.
     """
-    if isinstance(by, str) or not by or not all(isinstance(table, str) for table in by):
+    by = [by] if isinstance(by, str) else by
+    if not by or not all(isinstance(table, str) for table in by):
         raise InputError("by must be a list such as ['product', 'month(date)'], one entry for each table.")
     first, last = (_day(name, value) for name, value in zip(("from", "to"), dates, strict=True))
     if (first is None) != (last is None) or (first is not None and last is not None and first > last):
@@ -64,7 +65,7 @@ def _grouping(
         if not is_name(text) or "(" in text or ")" in text:
             raise InputError("by must name columns, or periods of them such as month(date).")
         return Grouping(Attribute(text), _listed(text, public[text]) if text in public else None)
-    period, column = match["period"], match["column"].strip()
+    period, column = match["period"].lower(), match["column"].strip()
     if period == BOOLEAN:
         return Grouping(Attribute(column, BOOLEAN), ("true", "false"))
     if period not in PERIODS:
@@ -79,6 +80,8 @@ def _grouping(
 def _listed(column: str, values: Sequence[object]) -> tuple[str, ...]:
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
         raise InputError(f"the groups of {column!r} must be a list of its values.")
+    if any(isinstance(value, bool) for value in values):
+        raise InputError(f"the groups of {column!r} are truth values: group by bool({column}), without a list.")
     names = [group_value(value) for value in values]
     for value, name in zip(values, names, strict=True):
         if name is None or name == OTHER:

@@ -70,7 +70,7 @@ class Change:
         return f"topic {topic} is {points} {'more' if self.value > 0 else 'less'} in {group} than elsewhere"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReleasedTable:
     """Noisy sums by group, from one event: `totals` (n_groups, k) of topic proportions and `counts` (n_groups,).
 
@@ -95,6 +95,9 @@ class ReleasedTable:
         fits = fits and len(set(self.rows)) == rows
         if not fits or not np.isfinite(self.totals).all() or not np.isfinite(self.counts).all() or not self.std > 0:
             raise InputError("this is no table of dplda.")
+
+    def __repr__(self) -> str:
+        return f"ReleasedTable(by {self.name}: {len(self.rows)} groups, {self.n_topics} topics)"
 
     @property
     def name(self) -> str:
@@ -174,10 +177,13 @@ class ReleasedTable:
     def changes(self, level: float = _LEVEL) -> list[Change]:
         """The differences of shares that are certain: intervals that leave 0 out, all of which hold with `level`.
 
+        Rows that are too small to tell are left out.
+
         With periods, each is compared with the one before it, within every combination of the other groups; otherwise
         each row with all the others together.
         """
         pairs, found = self.differences(level)
+        large = self.tells
         return [
             Change(
                 topic,
@@ -186,6 +192,7 @@ class ReleasedTable:
                 *(float(numbers[place, topic]) for numbers in (found.value, found.low, found.high)),
             )
             for place, (before, after) in enumerate(pairs)
+            if large[before] and large[after]
             for topic in np.flatnonzero((found.low[place] > 0) | (found.high[place] < 0)).tolist()
         ]
 
@@ -196,6 +203,9 @@ class ReleasedTable:
         hold with probability `level` (Bonferroni); without `together`, each does by itself.
         """
         pairs = list(self._pairs())
+        if not pairs:
+            none = np.zeros((0, self.n_topics))
+            return [], Estimates(none, none, none)
         before, after = np.array(pairs, int).reshape(-1, 2).T
         n_intervals = max(len(pairs) * self.n_topics, 1) if together else 1
         z = norm.isf((1 - level) / 2 / n_intervals)
@@ -329,7 +339,7 @@ def _interval(estimates: Estimates, place: Any) -> dict[str, float | None]:
     }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tables(Sequence[ReleasedTable]):
     """The tables of one run, their guarantee, and the run `of` whose topics they are about."""
 
@@ -338,6 +348,9 @@ class Tables(Sequence[ReleasedTable]):
     dataset: str
     tables: tuple[ReleasedTable, ...]
     privacy: PrivacyStatement
+
+    def __repr__(self) -> str:
+        return f"Tables({self.run}, epsilon={self.privacy.epsilon:g}: {', '.join(map(repr, self.tables))})"
 
     def __len__(self) -> int:
         return len(self.tables)

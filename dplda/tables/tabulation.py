@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any, Literal
 
@@ -33,7 +34,7 @@ _GROUPS_OF_UNIT = 10  # how many groups a unit that is no single document votes 
 def tabulate(
     model: TopicModel,
     corpus: Corpus,
-    by: Sequence[str],
+    by: str | Sequence[str],
     epsilon: float = DEFAULTS.privacy.epsilon,
     delta: float = DEFAULTS.privacy.delta,
     *,
@@ -172,3 +173,16 @@ def load_tables(run: RunRecord, *, sampling: bool = False) -> Tables:
     return Tables.of_released(
         run.result, run=run.id, of=str(run.parameters.get("of", "")), dataset=run.dataset, sampling=sampling
     )
+
+
+def latest_tables(ledger: Ledger, of: str) -> list[Tables]:
+    """The tables of the topics of the run `of`; of several by the same attributes, the latest alone."""
+    found: list[Tables] = []
+    seen = set[str]()
+    for run in reversed(tables_of(ledger, of)):
+        loaded = load_tables(run)
+        new = tuple(one for one in loaded if one.name not in seen)
+        seen |= {one.name for one in loaded}
+        if new:
+            found.append(replace(loaded, tables=new))
+    return found[::-1]

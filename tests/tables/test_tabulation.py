@@ -124,7 +124,6 @@ def test_the_latest_run_of_a_dataset_is_one_with_a_model(model, ledger, tmp_path
 @pytest.mark.parametrize(
     ("by", "options", "told"),
     [
-        ("product", {}, "by must be a list"),
         ([], {}, "by must be a list"),
         (["fortnight(day)"], {}, "is no period"),
         (["month(day)"], {"dates": ("2024-02-01", None)}, "first day"),
@@ -142,6 +141,7 @@ def test_the_latest_run_of_a_dataset_is_one_with_a_model(model, ledger, tmp_path
         (["product"], {"epsilon": 0.0}, "epsilon"),
         (["product"], {"ledger": False}, "ledger=False"),
         ([3], {}, "by must be a list"),
+        (["product"], {"groups": {"product": [True, False]}}, r"group by bool\(product\)"),
         (["month(day"], {}, "by must name"),
         (["product"], {"groups": {"product": 5}}, "must be a list"),
         (["day(day)"], {"dates": (1, 2)}, "must be a day"),
@@ -183,6 +183,20 @@ def test_words_that_no_topic_holds_do_not_make_documents_vanish(model):
     tables = dplda.tabulate(blind, corpus(), ["product"], 50.0, ledger=False, simulate_seed=1)
     units = tables[0].units()
     assert units.value.sum() == pytest.approx(N, abs=60)
+
+
+def test_a_table_of_which_only_the_row_other_is_left_can_be_shown(model, ledger):
+    tables = dplda.tabulate(model, corpus(product=[f"p{i}" for i in range(N)]), "product", 1.0, ledger=ledger)
+    assert tables[0].groups == (("other",),)
+    assert tables[0].changes() == []
+    assert tables.to_json()["groups"][0]["group"] == "other"
+    assert "other" not in repr(tables)
+
+
+def test_reports_take_the_latest_table_of_each_kind(model, ledger):
+    runs = [dplda.tabulate(model, corpus(), by, 1.0, ledger=ledger).run for by in ("product", "Month(day)", "product")]
+    found = tabulation.latest_tables(ledger, str(model.parameters["run"]))
+    assert [tables.run for tables in found] == runs[1:]
 
 
 def test_topics_that_are_not_private_make_no_table_unless_they_are_public(model, ledger):
