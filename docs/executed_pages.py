@@ -26,6 +26,8 @@ FILES = {
     **{"tickets.jsonl": 1000, "june.jsonl": 3000, "forum.jsonl": 3000, "posts.jsonl": 4000, "letters.jsonl": 8000},
     **{f"week-{week}.jsonl": 4000 for week in (31, 32, 33)},
 }
+# The exit status of a run whose noise was too large for its data, which chance decides, and how often it is tried.
+UNSUPPORTED, TRIES = 4, 3
 COMMANDS = re.compile(r"^```sh\n(?P<lines>.*?)^```\n", re.DOTALL | re.MULTILINE)
 NOTEBOOK = re.compile(r'<div class="notebook" data-file="(?P<file>[a-z]+\.ipynb)"></div>')
 YAML = re.compile(r"^```yaml\n(?P<text>.*?)^```\n", re.DOTALL | re.MULTILINE)
@@ -89,7 +91,10 @@ def run(command: str) -> str:
     words = command.split()
     program = str(Path(sys.executable).with_name(words[0]))
     environment = os.environ | places("ledger.db")
-    done = subprocess.run([program, *words[1:]], cwd=folder, env=environment, capture_output=True, text=True)
+    for _ in range(TRIES):
+        done = subprocess.run([program, *words[1:]], cwd=folder, env=environment, capture_output=True, text=True)
+        if done.returncode != UNSUPPORTED:
+            break
     if done.returncode:
         raise PluginError(f"{command}: exit status {done.returncode}: {done.stderr[-500:]}")
     return done.stdout

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dplda.accounting.events import at_least
+from dplda.attributes import OTHER
 from dplda.report.pictures import (
     BLUE,
     COLOURS,
@@ -74,7 +75,7 @@ def _picture(table: ReleasedTable, tables: Tables, topics: ShownTopics, listed: 
         else "A small picture for each topic: its share in percent, with a line for each group; the numbers below have "
         "intervals."
         if over_time
-        else "From none (dark) to most (bright). Groups that are too small to tell are left grey."
+        else f"From none (dark) to {_largest(table, names)} (bright). Groups that are too small to tell are left out."
     )
     return Picture(
         name=name,
@@ -116,16 +117,17 @@ def _numbers(table: ReleasedTable, names: dict[int, str]) -> Table:
 
 
 def _heat(table: ReleasedTable, names: dict[int, str]) -> go.Figure:
-    shares, tells = table.shares(), table.tells
-    listed = list(names)
-    z = [[float(shares.value[row, topic]) if tells[row] else None for topic in listed] for row in range(len(tells))]
+    """A row for each listed group, a column for each topic."""
+    shares, listed = table.shares(), list(names)
+    rows = _drawn_rows(table)
+    z = [[float(shares.value[row, topic]) if table.tells[row] else None for topic in listed] for row in rows]
     hover = [
         [
             f"{label(', '.join(table.rows[row]))}<br>{label(names[topic])}: {percent(float(shares.value[row, topic]))}"
             f" ({percent(float(shares.low[row, topic]))} to {percent(float(shares.high[row, topic]))})"
             for topic in listed
         ]
-        for row in range(len(tells))
+        for row in rows
     ]
     heat = go.Heatmap(
         z=z,
@@ -139,7 +141,7 @@ def _heat(table: ReleasedTable, names: dict[int, str]) -> go.Figure:
     )
     return figure(
         [heat],
-        height=200 + 30 * len(table.rows),
+        height=200 + 30 * len(rows),
         x={
             "tickvals": list(range(len(listed))),
             "ticktext": [label(names[topic], _LONGEST) for topic in listed],
@@ -147,8 +149,20 @@ def _heat(table: ReleasedTable, names: dict[int, str]) -> go.Figure:
             "side": "top",
             "linecolor": GREY,
         },
-        y=rows_axis([wrapped(", ".join(row)) for row in table.rows]),
+        y=rows_axis([wrapped(", ".join(table.rows[row])) for row in rows]),
     )
+
+
+def _drawn_rows(table: ReleasedTable) -> list[int]:
+    """The rows of listed groups; all if there are none."""
+    listed = [index for index, row in enumerate(table.rows) if OTHER not in row]
+    return listed or list(range(len(table.rows)))
+
+
+def _largest(table: ReleasedTable, names: dict[int, str]) -> str:
+    """The largest share that is drawn."""
+    rows = [row for row in _drawn_rows(table) if table.tells[row]]
+    return percent(float(table.shares().value[rows][:, list(names)].max())) if rows else "most"
 
 
 def _over_time(table: ReleasedTable, names: dict[int, str]) -> go.Figure:
