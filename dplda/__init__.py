@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from dplda.api import fit
     from dplda.corpus import Corpus, read_corpus
     from dplda.estimator import PrivateLDA
-    from dplda.evaluation_of_runs import evaluate
     from dplda.ledger import Ledger
     from dplda.ledger.saved_models import load
     from dplda.model import TopicModel
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from dplda.priors import public_prior
     from dplda.series import released_prior
     from dplda.tables import tabulate
+    from dplda.topic_coherence import evaluate
 
 __all__ = [
     "Corpus",
@@ -44,7 +44,7 @@ __getattr__, __dir__ = lazy(
         "PrivacyStatement": "accounting.events",
         "PrivateLDA": "estimator",
         "TopicModel": "model",
-        "evaluate": "evaluation_of_runs",
+        "evaluate": "topic_coherence",
         "fit": "api",
         "load": "ledger.saved_models",
         "PriorTopics": "prior_topics",

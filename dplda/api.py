@@ -10,26 +10,19 @@ from typing import Literal
 
 import numpy as np
 
-from dplda.accounting.events import Event
 from dplda.config import DEFAULTS
 from dplda.corpus import Corpus
-from dplda.errors import InputError, NoisyTopicsWarning, UnsupportedByData
-from dplda.execution.compilation import Wait, compiling
-from dplda.execution.engines import Engine, is_local, running_engine
+from dplda.errors import InputError, NoisyTopicsWarning
 from dplda.lda.verdicts import NOISE
 from dplda.ledger import Ledger, new_name
-from dplda.mechanisms.curator import Curator
-from dplda.mechanisms.exact_gate import ExactGate
-from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.model.model_files import release_space, reserve_space
 from dplda.model.topic_model import TopicModel
 from dplda.prior_topics import PriorTopics
-from dplda.progress import NoProgress, Progress
-from dplda.recording import Recorder, Stopwatch, Unrecorded, abandoned_on_failure, spent_text
+from dplda.progress import Progress
+from dplda.recording import ChargedRun, charged_run, statement
 from dplda.request import Request, requested
 from dplda.run_words import find_words
 from dplda.series import numbered
-from dplda.store.fingerprint import fingerprint
 
 
 def fit(
@@ -117,54 +110,33 @@ def fit(
     folder = Path(out) if out is not None else Path(models) / run if models else None
     if folder is not None:
         reserve_space(folder, request.model_bytes)
-    watch = Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
-    with _released_on_failure(folder), running_engine(request.settings.execution) as running:
-        recorder = request.reserve(ledger, run) or Unrecorded(run)
-        with (
-            abandoned_on_failure(request, recorder, ledger),
-            compiling(request.statistics, here=is_local(running)) as wait_for_kernels,
-        ):
-            model = _learn(request, recorder, ledger, watch, running, wait_for_kernels)
-            if folder is not None:
-                watch.start("save")
-                model.save(folder)
-            watch.stop()
-            recorder.finish(model=str(folder.resolve()) if folder else None, seconds=watch.seconds)
+    with (
+        _released_on_failure(folder),
+        charged_run(
+            request,
+            ledger,
+            run,
+            request.statistics,
+            exact=bool(request.placement.reason),
+            progress=progress,
+            seconds=seconds,
+        ) as charged,
+    ):
+        model = _learn(request, charged)
+        if folder is not None:
+            charged.watch.start("save")
+            model.save(folder)
+        charged.finish(model=str(folder.resolve()) if folder else None)
     return model
 
 
-def _learn(
-    request: Request,
-    recorder: Recorder,
-    ledger: Ledger | Literal[False],
-    watch: Stopwatch,
-    engine: Engine,
-    wait_for_kernels: Wait,
-) -> TopicModel:
-    settings, charged = request.settings, list[Event]()
-    watch.start("read")
-    store = request.corpus.open(watch, key=None if ledger is False else ledger.key)
-    if ledger is not False:
-        recorder.bind(fingerprint(store, ledger.key))
-    wait_for_kernels(watch)
-
-    def charge(event: Event) -> None:
-        recorder.charge(event)
-        charged.append(event)
-
-    seed = settings.privacy.simulate_seed
-    noise = ExactNoise() if seed is None else SimulatedNoise(seed)
-    gate_class = ExactGate if request.placement.reason else Curator
-    gate = gate_class(
-        engine(store), request.events, charge, noise, adjacency=settings.privacy.adjacency, progress=watch
-    )
-    try:
-        found = find_words(gate, request.public_facts)
-        learn = request.placement.learner(settings, found.from_prior)
-        learned = learn(gate, found.documents, found.words, settings, np.random.default_rng(seed))
-    except UnsupportedByData as error:
-        raise UnsupportedByData(f"{error} {spent_text(request, recorder, charged)}") from None
-    watch.start("model")
+def _learn(request: Request, run: ChargedRun) -> TopicModel:
+    settings = request.settings
+    found = find_words(run.gate, request.public_facts)
+    learn = request.placement.learner(settings, found.from_prior)
+    rng = np.random.default_rng(settings.privacy.simulate_seed)
+    learned = learn(run.gate, found.documents, found.words, settings, rng)
+    run.watch.start("model")
     words = learned.words or found.words.words
     if request.earlier is not None and not settings.goes_on:
         learned = numbered(learned, words, request.earlier)
@@ -172,10 +144,10 @@ def _learn(
         topics=learned.topics,
         prevalence=learned.prevalence,
         vocabulary=list(words),
-        privacy=request.statement(),
+        privacy=statement(request),
         parameters=request.parameters()
         | {
-            "run": recorder.run,
+            "run": run.id,
             "documents": round(learned.documents),
             "alpha": [float(a) for a in settings.model.alpha0 * learned.prevalence],
             **found.facts,

@@ -72,6 +72,11 @@ class PrivacySettings:
         _check_ranges(self, simulate_seed=None)
         check_choice("adjacency", self.adjacency, ADJACENCIES)
 
+    @property
+    def reason(self) -> str:
+        """Why a run with these settings is not private, whatever it computes; empty if noise is not simulated."""
+        return "" if self.simulate_seed is None else "NOT PRIVATE: simulated noise from a known seed"
+
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularySettings:

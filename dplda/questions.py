@@ -4,26 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypedDict, TypeVar
 
-from dplda.accounting.accountant import run_epsilon
 from dplda.accounting.budget_plan import Share, calibrate
-from dplda.accounting.events import Event, PrivacyStatement, merged
-from dplda.config import ExecutionSettings, PrivacySettings
+from dplda.accounting.events import Event
+from dplda.config import DEFAULTS, ExecutionSettings, PrivacySettings
 from dplda.corpus import Corpus
 from dplda.errors import InputError
-from dplda.execution.compilation import compiling
-from dplda.execution.engines import is_local, running_engine
 from dplda.ledger import Ledger, new_name
 from dplda.mechanisms.curator import Curator
-from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.model.topic_model import TopicModel
-from dplda.progress import NoProgress, Progress
-from dplda.recording import Recorder, Stopwatch, Unrecorded, abandoned_on_failure, spent_text
+from dplda.progress import Progress
+from dplda.recording import charged_run, statement
 from dplda.statistics import Statistic
-from dplda.store.fingerprint import fingerprint
 
-_SIMULATED = "NOT PRIVATE: simulated noise from a known seed"
+
+class Asked(TypedDict, total=False):
+    """How a question is asked; the defaults are those of `ask`.
+
+    - `dataset`: whose budget is charged (the name of the corpus).
+    - `ledger`: where, or False for a simulation that is not recorded (the default ledger).
+    - `public_topics`: declare that what the topics were learned from is public (False).
+    - `adjacency`: how neighbouring corpora differ (that of the model).
+    - `engine`, `scheduler`, `simulate_seed`, `progress`, `seconds`: as in `dplda.fit`.
+    """
+
+    dataset: str | None
+    ledger: Ledger | Literal[False] | None
+    public_topics: bool
+    adjacency: str | None
+    engine: str
+    scheduler: str | None
+    simulate_seed: int | None
+    progress: Progress | None
+    seconds: dict[str, float] | None
 
 
 class Answer(Protocol):
@@ -38,132 +52,84 @@ _Answer = TypeVar("_Answer", bound=Answer)
 
 @dataclass(frozen=True)
 class Question:
-    """A question of a `kind` about `corpus` under the topics of `model`, with its plan. All of it is public.
+    """A question of a `kind` about `corpus` under topics of the run `of`, with its plan. All of it is public.
 
-    `shares` divide its budget, `facts` are what the ledger records of it. Raises `InputError` for a model that is not
-    private, unless it is `public` or noise is simulated.
+    `shares` divide its budget, and the ledger records the `facts`.
     """
 
     kind: str
-    model: TopicModel
+    of: str
     corpus: Corpus
-    privacy: PrivacySettings
-    shares: tuple[Share, ...]
     dataset: str
-    execution: ExecutionSettings = field(default_factory=ExecutionSettings)
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    public: bool = False
+    privacy: PrivacySettings
+    execution: ExecutionSettings
+    shares: tuple[Share, ...]
+    facts: Mapping[str, Any]
+    batch: str | None = None
     events: tuple[Event, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        if not self.model.privacy.sound and not self.public and not self.reason:
-            raise InputError(
-                "the topics of this run are not private, and the answer would carry what they were learned from. Give "
-                "a private run, or declare with public_topics=True (--public-topics) that its text is public."
-            )
         object.__setattr__(self, "events", calibrate(self.shares, self.privacy.epsilon, self.privacy.delta))
-
-    @property
-    def of(self) -> str:
-        """The run whose topics the question is about."""
-        return str(self.model.parameters.get("run", ""))
 
     @property
     def reason(self) -> str:
         """See `Planned`."""
-        return "" if self.privacy.simulate_seed is None else _SIMULATED
+        return self.privacy.reason
 
-    def statement(self) -> PrivacyStatement:
+    def parameters(self) -> dict[str, Any]:
         """See `Planned`."""
-        p = self.privacy
-        return PrivacyStatement(
-            epsilon=float("inf") if self.reason else run_epsilon(self.events, p.delta),
-            delta=p.delta,
-            unit=self.corpus.unit,
-            adjacency=p.adjacency,
-            sound=not self.reason,
-            events=merged(self.events),
-            reason=self.reason,
-        )
-
-    def reserve(self, ledger: Ledger | Literal[False], run: str) -> Recorder:
-        """Reserve the budget, on disk before anything private is read.
-
-        Raises `InputError` if a private question has no ledger.
-        """
-        if ledger is False:
-            if not self.reason:
-                raise InputError("ledger=False is for runs that are not private: give simulate_seed, or use a ledger.")
-            return Unrecorded(run)
-        p = self.privacy
-        return ledger.reserve(
-            run=run,
-            dataset=self.dataset,
-            unit=self.corpus.unit,
-            adjacency=p.adjacency,
-            epsilon=p.epsilon,
-            delta=p.delta,
-            events=self.events,
-            parameters={"kind": self.kind, "of": self.of, **self.facts},
-            sound=not self.reason,
-        )
-
-
-@dataclass(frozen=True)
-class Asking:
-    """A question while it is answered: the run's id, its `curator`, and what was charged so far."""
-
-    question: Question
-    run: str
-    curator: Curator
-    recorder: Recorder
-    charged: list[Event]
-
-    @property
-    def spent(self) -> str:
-        """A sentence on what was spent."""
-        return spent_text(self.question, self.recorder, self.charged)
+        return {"kind": self.kind, "of": self.of, **self.facts}
 
 
 def ask(
-    question: Question,
-    answer: Callable[[Asking], _Answer],
-    statistics: Sequence[Statistic],
+    kind: str,
+    model: TopicModel,
+    corpus: Corpus,
+    epsilon: float,
+    delta: float,
+    answer: Callable[[Curator, dict[str, Any]], _Answer],
     *,
-    ledger: Ledger | Literal[False] | None = None,
+    shares: Sequence[Share],
+    statistics: Sequence[Statistic],
+    facts: Mapping[str, Any] | None = None,
     passes: int | None = None,
+    dataset: str | None = None,
+    ledger: Ledger | Literal[False] | None = None,
+    public_topics: bool = False,
+    adjacency: str | None = None,
+    engine: str = DEFAULTS.execution.engine,
+    scheduler: str | None = None,
+    simulate_seed: int | None = None,
     progress: Progress | None = None,
     seconds: dict[str, float] | None = None,
 ) -> _Answer:
-    """Reserve the budget of `question`, read the documents, let `answer` ask the curator, and keep what it releases.
+    """Reserve the budget of a question, read the documents, and keep what `answer` releases.
 
-    `passes` is how many of them it makes, if that is known. Raises `BudgetRefused` if the ledger does not allow it;
-    then nothing is spent.
+    `answer` takes the curator, and the ``run``, the run ``of`` the topics and the ``privacy`` statement, which its
+    result holds. The other parameters are those of `Question`, `charged_run` and `Asked`. Raises `InputError` for a
+    model that is not private, unless its topics are public or noise is simulated.
     """
+    privacy = PrivacySettings(
+        epsilon=epsilon, delta=delta, adjacency=adjacency or model.privacy.adjacency, simulate_seed=simulate_seed
+    )
+    if not model.privacy.sound and not public_topics and not privacy.reason:
+        raise InputError(
+            "the topics of this run are not private, and the answer would carry what they were learned from. Give "
+            "a private run, or declare with public_topics=True (--public-topics) that its text is public."
+        )
+    question = Question(
+        kind,
+        str(model.parameters.get("run", "")),
+        corpus,
+        dataset or corpus.name or "unnamed",
+        privacy,
+        ExecutionSettings(engine=engine, scheduler=scheduler),
+        tuple(shares),
+        facts or {},
+    )
     ledger = Ledger() if ledger is None else ledger
-    run, privacy, charged = new_name(question.dataset), question.privacy, list[Event]()
-    watch = Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
-    with running_engine(question.execution, passes=passes) as passes_of:
-        recorder = question.reserve(ledger, run)
-
-        def charge(event: Event) -> None:
-            recorder.charge(event)
-            charged.append(event)
-
-        with (
-            abandoned_on_failure(question, recorder, ledger),
-            compiling(tuple(statistics), here=is_local(passes_of)) as wait_for_kernels,
-        ):
-            watch.start("read")
-            store = question.corpus.open(watch, key=None if ledger is False else ledger.key)
-            if ledger is not False:
-                recorder.bind(fingerprint(store, ledger.key))
-            wait_for_kernels(watch)
-            noise = ExactNoise() if privacy.simulate_seed is None else SimulatedNoise(privacy.simulate_seed)
-            curator = Curator(
-                passes_of(store), question.events, charge, noise, adjacency=privacy.adjacency, progress=watch
-            )
-            found = answer(Asking(question, recorder.run, curator, recorder, charged))
-            watch.stop()
-            recorder.finish(model=None, seconds=watch.seconds, result=found.released())
+    run = new_name(question.dataset)
+    with charged_run(question, ledger, run, statistics, passes=passes, progress=progress, seconds=seconds) as charged:
+        found = answer(charged.gate, {"run": run, "of": question.of, "privacy": statement(question)})
+        charged.finish(result=found.released())
     return found

@@ -1,4 +1,4 @@
-"""Recording a run while it computes: what it charges, how long its stages take, and how it ends."""
+"""A run from its reservation to its end: what it charges, how long its stages take, and how it is recorded."""
 
 from __future__ import annotations
 
@@ -8,16 +8,45 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from dplda.accounting.accountant import Cost, cost
-from dplda.accounting.events import Event, PrivacyStatement, at_least, base_of
-from dplda.errors import DpldaError, UnsupportedByData
+from dplda.accounting.accountant import Cost, cost, run_epsilon
+from dplda.accounting.events import Event, PrivacyStatement, at_least, base_of, merged
+from dplda.config import ExecutionSettings, PrivacySettings
+from dplda.corpus import Corpus
+from dplda.errors import DpldaError, InputError, UnsupportedByData
+from dplda.execution.compilation import compiling
+from dplda.execution.engines import is_local, running_engine
 from dplda.ledger import Ledger, RunRecord, Status
-from dplda.progress import Progress
+from dplda.mechanisms.curator import Curator
+from dplda.mechanisms.exact_gate import ExactGate
+from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
+from dplda.progress import NoProgress, Progress
+from dplda.statistics import Statistic
+from dplda.store.fingerprint import fingerprint
 from dplda.store.sketches import Fingerprint
 
 
 class Planned(Protocol):
     """What a run plans to charge; all of it is public."""
+
+    @property
+    def corpus(self) -> Corpus:
+        """Its documents, which are not read yet."""
+
+    @property
+    def dataset(self) -> str:
+        """The dataset that is charged."""
+
+    @property
+    def batch(self) -> str | None:
+        """The batch of the series `dataset` to which the documents belong, if it is one."""
+
+    @property
+    def privacy(self) -> PrivacySettings:
+        """The guarantee that is asked for."""
+
+    @property
+    def execution(self) -> ExecutionSettings:
+        """Where it computes."""
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -27,8 +56,21 @@ class Planned(Protocol):
     def reason(self) -> str:
         """Why the run is not private; empty if it is."""
 
-    def statement(self) -> PrivacyStatement:
-        """The run's guarantee."""
+    def parameters(self) -> dict[str, Any]:
+        """What the ledger records of it, plain JSON."""
+
+
+def statement(plan: Planned) -> PrivacyStatement:
+    """The guarantee of a run of this `plan`."""
+    return PrivacyStatement(
+        epsilon=float("inf") if plan.reason else run_epsilon(plan.events, plan.privacy.delta),
+        delta=plan.privacy.delta,
+        unit=plan.corpus.unit,
+        adjacency=plan.privacy.adjacency,
+        sound=not plan.reason,
+        events=merged(plan.events),
+        reason=plan.reason,
+    )
 
 
 class Recorder(Protocol):
@@ -103,27 +145,109 @@ class Stopwatch:
         self._stage = None
 
 
-def spent_text(request: Planned, recorder: Recorder, charged: Sequence[Event]) -> str:
+@dataclass(frozen=True)
+class ChargedRun:
+    """A run whose budget is reserved: its `id`, the `gate` through which it asks the documents, and its `watch`."""
+
+    id: str
+    gate: Curator
+    watch: Stopwatch
+    _recorder: Recorder
+
+    def finish(self, *, model: str | None = None, result: Mapping[str, Any] | None = None) -> None:
+        """End the run, as `Reservation.finish` says."""
+        self.watch.stop()
+        self._recorder.finish(model=model, seconds=self.watch.seconds, result=result)
+
+
+@contextmanager
+def charged_run(
+    plan: Planned,
+    ledger: Ledger | Literal[False],
+    run: str,
+    statistics: Sequence[Statistic],
+    *,
+    exact: bool = False,
+    passes: int | None = None,
+    progress: Progress | None = None,
+    seconds: dict[str, float] | None = None,
+) -> Iterator[ChargedRun]:
+    """Reserve the budget of the run with id `run`, read its documents and bind them; the block asks its gate.
+
+    The gate is without noise if the run is `exact`. The kernels of `statistics` are compiled while documents are read;
+    `passes` is how many passes the run makes over the counts, if that is known. A block that fails ends the run in the
+    ledger. Raises `InputError` if a private run has no ledger, and `BudgetRefused` if the ledger does not allow it.
+    """
+    charged = list[Event]()
+    watch = Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
+    with running_engine(plan.execution, passes=passes) as engine:
+        recorder = _reserved(plan, ledger, run)
+
+        def charge(event: Event) -> None:
+            recorder.charge(event)
+            charged.append(event)
+
+        with (
+            _abandoned_on_failure(plan, recorder, ledger),
+            compiling(tuple(statistics), here=is_local(engine)) as wait_for_kernels,
+        ):
+            watch.start("read")
+            store = plan.corpus.open(watch, key=None if ledger is False else ledger.key)
+            if ledger is not False:
+                recorder.bind(fingerprint(store, ledger.key))
+            wait_for_kernels(watch)
+            seed = plan.privacy.simulate_seed
+            noise = ExactNoise() if seed is None else SimulatedNoise(seed)
+            gate = (ExactGate if exact else Curator)(
+                engine(store), plan.events, charge, noise, adjacency=plan.privacy.adjacency, progress=watch
+            )
+            try:
+                yield ChargedRun(recorder.run, gate, watch, recorder)
+            except UnsupportedByData as error:
+                raise UnsupportedByData(f"{error} {_spent(plan, recorder, charged)}") from None
+
+
+def _reserved(plan: Planned, ledger: Ledger | Literal[False], run: str) -> Recorder:
+    """The reservation of the run, on disk before anything private is read."""
+    if ledger is False:
+        if not plan.reason:
+            raise InputError("ledger=False is for runs that are not private: give simulate_seed, or use a ledger.")
+        return Unrecorded(run)
+    return ledger.reserve(
+        run=run,
+        dataset=plan.dataset,
+        unit=plan.corpus.unit,
+        adjacency=plan.privacy.adjacency,
+        epsilon=plan.privacy.epsilon,
+        delta=plan.privacy.delta,
+        events=plan.events,
+        parameters=plan.parameters(),
+        sound=not plan.reason,
+        batch=plan.batch,
+    )
+
+
+def _spent(plan: Planned, recorder: Recorder, charged: Sequence[Event]) -> str:
     """A sentence on what a run without a model spent.
 
     The guarantee of such a run is that of its plan (docs/privacy.md, rule 7).
     """
     recorded = "" if isinstance(recorder, Unrecorded) else f"recorded as run {recorder.run}"
-    if request.reason:
-        return f"{request.reason}{recorded and f'; {recorded}'}."
-    share, promise = _share_and_promise(request, cost(charged))
+    if plan.reason:
+        return f"{plan.reason}{recorded and f'; {recorded}'}."
+    share, promise = _share_and_promise(plan, cost(charged))
     return f"Spent: {share} of the run's budget, {recorded}. Its guarantee stays that of the whole run, {promise}."
 
 
-def _share_and_promise(request: Planned, spent: Cost) -> tuple[str, str]:
+def _share_and_promise(plan: Planned, spent: Cost) -> tuple[str, str]:
     """The share of the run's budget that `spent` takes, and the guarantee of the whole run, in words."""
-    promise = request.statement()
-    share = spent.mu_squared / cost(request.events).mu_squared
+    promise = statement(plan)
+    share = spent.mu_squared / cost(plan.events).mu_squared
     return f"{share:.1%}", f"epsilon {at_least(promise.epsilon)} at delta {promise.delta:g}"
 
 
 @contextmanager
-def abandoned_on_failure(request: Planned, recorder: Recorder, ledger: Ledger | Literal[False]) -> Iterator[None]:
+def _abandoned_on_failure(plan: Planned, recorder: Recorder, ledger: Ledger | Literal[False]) -> Iterator[None]:
     """End a failed run in the ledger, which refunds what was never charged. Reasons contain no private text.
 
     An interrupt propagates with a note on what was spent, which `dplda fit` prints.
@@ -133,17 +257,17 @@ def abandoned_on_failure(request: Planned, recorder: Recorder, ledger: Ledger | 
     except BaseException as error:
         recorder.abandon(*_ending(error))
         if isinstance(error, KeyboardInterrupt) and ledger is not False:
-            error.add_note(_spent_when_stopped(request, ledger.run(recorder.run)))
+            error.add_note(_spent_when_stopped(plan, ledger.run(recorder.run)))
         raise
 
 
-def _spent_when_stopped(request: Planned, run: RunRecord) -> str:
+def _spent_when_stopped(plan: Planned, run: RunRecord) -> str:
     """What an interrupted run spent, according to the ledger."""
     if not run.is_charged:
         return f"Run {run.id} had charged nothing: the ledger has returned its whole budget."
-    if request.reason:
-        return f"Run {run.id} is {request.reason}; the ledger keeps a record of it."
-    share, promise = _share_and_promise(request, run.cost)
+    if plan.reason:
+        return f"Run {run.id} is {plan.reason}; the ledger keeps a record of it."
+    share, promise = _share_and_promise(plan, run.cost)
     return (
         f"Run {run.id} had charged {share} of its budget (counted as the filter counts): the ledger keeps this as "
         f"spent and has returned the rest. What is promised stays {promise}."

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from dplda.accounting.accountant import run_epsilon
 from dplda.accounting.budget_plan import calibrate, exact_events
-from dplda.accounting.events import Event, PrivacyStatement, merged
-from dplda.config import NO_NOISE, FitSettings
+from dplda.accounting.events import Event
+from dplda.config import NO_NOISE, ExecutionSettings, FitSettings, PrivacySettings
 from dplda.corpus import Corpus
 from dplda.errors import InputError
 from dplda.lda.recovery import most_topics
 from dplda.ledger import Ledger, Quote
-from dplda.ledger.reservation import Reservation
 from dplda.model.topic_model import TopicModel
 from dplda.placements import prior_start, registry
 from dplda.prior_topics import PriorTopics
@@ -81,10 +79,24 @@ class Request:
         object.__setattr__(self, "events", planned)
 
     @property
+    def privacy(self) -> PrivacySettings:
+        """See `Planned`."""
+        return self.settings.privacy
+
+    @property
+    def execution(self) -> ExecutionSettings:
+        """See `Planned`."""
+        return self.settings.execution
+
+    @property
+    def batch(self) -> str | None:
+        """See `Planned`."""
+        return self.settings.batch
+
+    @property
     def reason(self) -> str:
         """Why the run is not private; empty if it is."""
-        simulated = f"{registry.NOT_PRIVATE}: simulated noise from a known seed"
-        return self.placement.reason or (simulated if self.settings.privacy.simulate_seed is not None else "")
+        return self.placement.reason or self.privacy.reason
 
     @property
     def public_facts(self) -> PublicFacts:
@@ -113,50 +125,14 @@ class Request:
         """Public settings, for the ledger and the model."""
         return self.corpus.reading | self.settings.to_json() | {"dataset": self.dataset}
 
-    def reserve(self, ledger: Ledger | Literal[False], run: str) -> Reservation | None:
-        """Reserve the budget of the run with id `run`, on disk before anything private is read; None without a ledger.
-
-        Raises `InputError` if a private run has no ledger.
-        """
-        if ledger is False:
-            if not self.reason:
-                raise InputError("ledger=False is for runs that are not private: give simulate_seed, or use a ledger.")
-            return None
-        return ledger.reserve(
-            run=run,
-            dataset=self.dataset,
-            unit=self.corpus.unit,
-            adjacency=self.settings.privacy.adjacency,
-            epsilon=self.settings.privacy.epsilon,
-            delta=self.settings.privacy.delta,
-            events=self.events,
-            parameters=self.parameters(),
-            sound=not self.reason,
-            batch=self.settings.batch,
-        )
-
     def quote(self, ledger: Ledger) -> Quote:
         """What the run would cost. Raises `BudgetRefused` if the budget does not allow it."""
-        privacy = self.settings.privacy
         return ledger.quote(
             dataset=self.dataset,
             unit=self.corpus.unit,
-            adjacency=privacy.adjacency,
-            delta=privacy.delta,
+            adjacency=self.privacy.adjacency,
+            delta=self.privacy.delta,
             plans=[self.events],
             sound=not self.reason,
-            batch=self.settings.batch,
-        )
-
-    def statement(self) -> PrivacyStatement:
-        """The run's guarantee."""
-        s = self.settings.privacy
-        return PrivacyStatement(
-            epsilon=float("inf") if self.reason else run_epsilon(self.events, s.delta),
-            delta=s.delta,
-            unit=self.corpus.unit,
-            adjacency=s.adjacency,
-            sound=not self.reason,
-            events=merged(self.events),
-            reason=self.reason,
+            batch=self.batch,
         )

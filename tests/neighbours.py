@@ -139,7 +139,7 @@ def moves(monkeypatch: pytest.MonkeyPatch, mine: Corpus, neighbour: Corpus, **op
         "Watching", (Watched,), {"mine": mine.open(), "neighbour": neighbour.open(), "moved": defaultdict(list)}
     )
     with monkeypatch.context() as patch:
-        patch.setattr("dplda.api.Curator", watched)
+        patch.setattr("dplda.recording.Curator", watched)
         dplda.fit(mine, ledger=False, **{"n_topics": 2, "simulate_seed": 1, "max_document_frequency": 1.0} | options)
     return {stage: max(found) for stage, found in watched.moved.items()}
 

@@ -38,9 +38,10 @@ PRIVATE_MODULES = {
         "dplda.series",
         "dplda.estimator",
         "dplda.priors",
+        "dplda.recording",
         "dplda.questions",
         "dplda.tables.tabulation",
-        "dplda.evaluation_of_runs",
+        "dplda.topic_coherence",
         "dplda.audit.games",
         "dplda.evaluation.grid",
         "dplda.evaluation.public_corpora",
@@ -51,7 +52,7 @@ PRIVATE_MODULES = {
     "dplda.store.count_store": {*PASSES, "dplda.model.inference", "dplda.cli.options"},
     "dplda.store.groups": set(),
     "dplda.store.units": {*PASSES, *LOOPS},
-    "dplda.store.fingerprint": {*("dplda.api", "dplda.priors", "dplda.evaluation.public_corpora", "dplda.questions")},
+    "dplda.store.fingerprint": {*("dplda.recording", "dplda.priors", "dplda.evaluation.public_corpora")},
     "dplda.store.from_matrix": set(),
     "dplda.store.partial_store": set(),
     "dplda.store.shards": set(),
@@ -75,7 +76,7 @@ PRIVATE_NAMES = {
     "LocalPasses": {"dplda.execution.engines", "dplda.execution.gpu_passes", "dplda.audit.games"},
     "ClusterPasses": {"dplda.execution.engines"},
     "GpuPasses": {"dplda.execution.engines"},
-    "running_engine": {"dplda.api", "dplda.questions"},
+    "running_engine": {"dplda.recording"},
     "GpuSums": {"dplda.execution.gpu_passes"},
     "UnitArrays": {"dplda.execution.gpu_passes"},
     "arranged": {"dplda.execution.gpu_passes"},
@@ -92,9 +93,12 @@ PRIVATE_NAMES = {
     "_whitened_tensor": {"dplda.mechanisms.propose_test_release"},
     "release_decomposition": {"dplda.mechanisms.curator"},
     "release_topics": {"dplda.mechanisms.curator"},
-    "ExactNoise": {"dplda.api", "dplda.questions", "dplda.audit.games"},
-    "Curator": {"dplda.api", "dplda.questions", "dplda.mechanisms.exact_gate", "dplda.audit.games"},
-    "ExactGate": {"dplda.api"},
+    "ExactNoise": {"dplda.recording", "dplda.audit.games"},
+    "Curator": {
+        *("dplda.recording", "dplda.mechanisms.exact_gate", "dplda.audit.games"),
+        *("dplda.questions", "dplda.tables.tabulation", "dplda.topic_coherence"),  # as the type of what they are given
+    },
+    "ExactGate": {"dplda.recording"},
     "counts_for": {"dplda.cli.run_commands", "dplda.evaluation.public_corpora"},
     "read_sample": {"dplda.cli.check_command"},
 }
@@ -217,7 +221,7 @@ def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private
         assert len(of_corpora) == (
             module
             in {
-                *("dplda.api", "dplda.questions", "dplda.priors", "dplda.evaluation.public_corpora"),
+                *("dplda.recording", "dplda.priors", "dplda.evaluation.public_corpora"),
                 "dplda.audit.games",
             }
         ), module
@@ -229,12 +233,11 @@ def _is_corpus(node: ast.expr) -> bool:
     return isinstance(node, (ast.Name, ast.Attribute)) and _last(node) == "corpus"
 
 
-@pytest.mark.parametrize("module", ["dplda.api", "dplda.questions"])
-def test_runs_hand_the_store_to_the_curator_and_the_keyed_fingerprint_unread(module):
-    tree = MODULES[module]
+def test_runs_hand_the_store_to_the_curator_and_the_keyed_fingerprint_unread():
+    tree = MODULES["dplda.recording"]
     handed = [
         argument
-        for function in ("engine", "passes_of", "fingerprint")
+        for function in ("engine", "fingerprint")
         for call in calls(tree, function)
         for argument in call.args
         if isinstance(argument, ast.Name) and argument.id == "store"
@@ -247,7 +250,7 @@ def test_runs_hand_the_store_to_the_curator_and_the_keyed_fingerprint_unread(mod
 def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
     allowed = {"open", "unit", "name", "places", "public_vocabulary", "reading", "group_columns", "corpus"}
     modules = ("dplda.api", "dplda.request", "dplda.series", "dplda.estimator", "dplda.evaluation.grid")
-    for module in (*modules, "dplda.questions", "dplda.tables.tabulation", "dplda.evaluation_of_runs"):
+    for module in (*modules, "dplda.recording", "dplda.questions", "dplda.tables.tabulation", "dplda.topic_coherence"):
         for node in ast.walk(MODULES[module]):
             if isinstance(node, ast.Attribute) and _is_corpus(node.value):
                 assert node.attr in allowed, module
@@ -326,7 +329,7 @@ def test_no_module_reaches_names_that_this_test_cannot_read():
             assert module in {"dplda.lazy", "dplda.preparation"}, module
         if calls(tree, "found") and ("dplda.lazy", "found") in imported(tree):
             found = {ast.unparse(call) for call in calls(tree, "found")}
-            known = {"found('dplda.tables', 'tabulate')", "found('dplda.evaluation_of_runs', 'evaluate')"}
+            known = {"found('dplda.tables', 'tabulate')", "found('dplda.topic_coherence', 'evaluate')"}
             assert (module, found) == ("dplda.model.topic_model", known)
         assert not {"pickle", "marshal", "shelve", "gc", "ctypes"} & {name for name, _ in imported(tree)}, module
 

@@ -135,6 +135,13 @@ class PrivacyStatement:
     events: tuple[Event, ...]
     reason: str = ""
 
+    @property
+    def in_words(self) -> str:
+        """A sound run's guarantee, such as ``(epsilon 1, ...)-differentially private for one person, replaced``."""
+        changed = "added or removed" if self.adjacency == "add-remove" else "replaced"
+        numbers = f"(epsilon {at_least(self.epsilon)}, delta {self.delta:g})"
+        return f"{numbers}-differentially private for one {self.unit}, {changed}"
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; an infinite epsilon is written as null."""
         finite = self.epsilon < float("inf")

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dplda.accounting.events import at_least
+from dplda.accounting.events import PrivacyStatement
 from dplda.cli.console import following, print_json, private_notes, say, table
 from dplda.cli.options import (
     GroupedCommand,
-    dataset_option,
-    delta_option,
-    engine_options,
-    epsilon_option,
+    asked,
     json_option,
     ledger_option,
     open_ledger,
     open_model,
+    question_options,
     quiet_option,
     read_like,
     reading_options,
+    simulate_seed,
 )
+from dplda.cli.topics_command import topic_titles
 
 if TYPE_CHECKING:
     from dplda.ledger import Ledger
@@ -40,13 +40,7 @@ _WORDS = 4  # shown of a topic
     is_flag=True,
     help="CORPUS is public text: not protected; the answer is exact and free.",
 )
-@epsilon_option
-@delta_option
-@dataset_option
-@click.option("--public-topics", is_flag=True, help="Declare that the text that RUN was learned from is public.")
-@engine_options
-@click.option("--simulate", is_flag=True, help="Draw repeatable noise from --seed. The result is NOT PRIVATE.")
-@click.option("--seed", type=int, help="Seed of the noise of --simulate [0].")
+@question_options
 @reading_options
 @json_option
 @quiet_option
@@ -59,29 +53,16 @@ def evaluate(
     Coherence (NPMI) is 1 if the words of a topic always occur together, 0 if by chance, and -1 if never. It is charged
     to the budget of CORPUS, unless that is public (--reference).
     """
-    if options["seed"] is not None and not options["simulate"]:
-        raise click.UsageError("--seed requires --simulate: noise from a known seed gives no privacy.")
+    simulate_seed(options)  # refused before anything is read
     model = open_model(run, ledger_path)
     source = read_like(corpus, options, model)
     with following(quiet=as_json or quiet) as progress:
         if options["reference"]:
             record = _in_public(model, source, open_ledger(ledger_path), progress)
         else:
-            from dplda.evaluation_of_runs import evaluate as ask
+            from dplda.topic_coherence import evaluate as ask
 
-            record = ask(
-                model,
-                source,
-                options["epsilon"],
-                options["delta"],
-                dataset=options["dataset"],
-                ledger=open_ledger(ledger_path),
-                public_topics=options["public_topics"],
-                engine=options["engine"],
-                scheduler=options["scheduler"],
-                simulate_seed=(options["seed"] or 0) if options["simulate"] else None,
-                progress=progress,
-            ).to_json()
+            record = ask(model, source, **asked(options, ledger_path, progress)).to_json()
     if not options["reference"]:
         private_notes(source.notes)
     if as_json:
@@ -107,24 +88,17 @@ def _in_public(model: TopicModel, source: Any, ledger: Ledger, progress: Progres
 
 
 def _show(record: dict[str, Any], model: TopicModel) -> None:
-    privacy = record["privacy"]
+    privacy = None if record["privacy"] is None else PrivacyStatement.from_json(record["privacy"])
     if privacy is None:
         say("Coherence in public text: exact, and free of charge.", style="green")
-    elif privacy["sound"]:
-        changed = "added or removed" if privacy["adjacency"] == "add-remove" else "replaced"
-        say(
-            f"This answer is (epsilon {at_least(privacy['epsilon'])}, delta {privacy['delta']:g})-differentially "
-            f"private for one {privacy['unit']}, {changed}, besides what the topics cost.",
-            style="green",
-        )
+    elif privacy.sound:
+        say(f"This answer is {privacy.in_words}, besides what the topics cost.", style="green")
     else:
-        say(privacy["reason"], style="bold red")
+        say(privacy.reason, style="bold red")
     say(f"Coherence (NPMI): {_told(record['coherence'])} on average over the listed topics.")
-    words, names = model.relevant_words(_WORDS), model.topic_names
-    rows = [
-        (each["topic"], names.get(each["topic"]) or " ".join(word for word, _ in words[each["topic"]]), _told(each))
-        for each in sorted(record["topics"], key=lambda each: -each["value"])
-    ]
+    titles = topic_titles(model, _WORDS)
+    ranked = sorted(record["topics"], key=lambda each: -each["value"])
+    rows = [(each["topic"], titles[each["topic"]], _told(each)) for each in ranked]
     table(("topic", "words", "coherence" if privacy is None else "coherence (95 %)"), rows, wide="words")
 
 

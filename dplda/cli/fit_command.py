@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from dplda.accounting.events import at_least
 from dplda.cli.console import following, print_json, private_notes, say
 from dplda.cli.options import (
     MODELS,
@@ -38,6 +37,8 @@ from dplda.cli.options import (
     reading_options,
     seed_words_option,
     series_option,
+    simulate_options,
+    simulate_seed,
     topics_option,
     vocabulary_option,
 )
@@ -131,8 +132,7 @@ def _edge_parts(value: str) -> dict[str, float]:
     help="Check the options and CORPUS as `dplda check` does, and show what a run would cost.",
 )
 @click.option("--out", "-o", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")
-@click.option("--simulate", is_flag=True, help="Draw repeatable noise from --seed. The result is NOT PRIVATE.")
-@click.option("--seed", type=int, help="Seed of the noise of --simulate [0].")
+@simulate_options
 @reading_options
 @json_option
 @quiet_option
@@ -144,7 +144,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
     ('tickets-*.csv'), a folder of text, PDF, Word or e-mail files, a bag-of-words file, a store written by
     `dplda corpus import`, or - for standard input.
     """
-    seed = _seed(options)
+    seed = simulate_seed(options)
     reading = {**options, "unit_field": _unit_field(options)}
     if options["dry_run"]:
         _dry_run(corpus, reading, seed, ledger_path, as_json=as_json)
@@ -244,12 +244,6 @@ def _seed_words(options: dict[str, Any]) -> dict[str, tuple[str, ...]] | None:
     return None if file is None else read_seed_words(file)
 
 
-def _seed(options: dict[str, Any]) -> int | None:
-    if options["seed"] is not None and not options["simulate"]:
-        raise click.UsageError("--seed requires --simulate: noise from a known seed gives no privacy.")
-    return (options["seed"] or 0) if options["simulate"] else None
-
-
 def _unit_field(options: dict[str, Any]) -> str | None:
     """The column that names the unit, from --unit and --unit-field; None if one document is one unit."""
     unit, field = options["unit"], options["unit_field"]
@@ -340,13 +334,8 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     assumed += ["the prior"] if (model.parameters.get("prior") or {}).get("declared_public") else []
     are = "is" if len(assumed) == 1 else "are"
     public = f"; {' and '.join(assumed)} {are} assumed to be public" if assumed else ""
-    changed = "added or removed" if statement.adjacency == "add-remove" else "replaced"
     if statement.sound:
-        say(
-            f"These topics are (epsilon {at_least(statement.epsilon)}, delta {statement.delta:g})-differentially "
-            f"private for one {statement.unit}, {changed}{public}.",
-            style="green",
-        )
+        say(f"These topics are {statement.in_words}{public}.", style="green")
     else:
         reason = statement.reason or "not proven private"
         stamped = reason.startswith(("NOT PRIVATE", "NOT PROVEN PRIVATE"))

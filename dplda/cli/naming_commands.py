@@ -12,13 +12,13 @@ import numpy as np
 
 from dplda.cli.console import print_json, say, table
 from dplda.cli.options import find_ledger, json_option, ledger_option, model_folder, open_model
-from dplda.cli.topics_command import show_topics, topics_json
+from dplda.cli.topics_command import show_topics, topic_titles, topics_json
 from dplda.model import TopicModel, model_files
 
 if TYPE_CHECKING:
     from dplda.model.labels import Label, LabelServer
 
-_GROUP_WORDS = 6  # shown for a group of topics
+_GROUP_WORDS, _TITLE_WORDS = 6, 4  # shown for a group of topics, and for a topic beside another
 
 
 @click.command()
@@ -96,14 +96,11 @@ def tree(run: str, groups: int | None, as_json: bool, ledger_path: Path | None) 
         cuts = {str(n): [record(group) for group in found.groups(n)] for n in range(1, len(found.topics) + 1)}
         print_json({"run": model.parameters.get("run"), "cuts": cuts})
         return
-    rows, ranked = [], model.relevant_words(_GROUP_WORDS)
+    rows, titles = [], topic_titles(model, _GROUP_WORDS)
     for number, group in enumerate(found.groups(groups or round(math.sqrt(len(found.topics)))), 1):
         words = topic_groups.merged_words(model, group, _GROUP_WORDS)
         rows.append((f"group {number}", f"{sum(model.prevalence[list(group)]):.1%}", " ".join(words)))
-        rows += [
-            (f"  {topic}", f"{model.prevalence[topic]:.1%}", model.topic_names.get(topic) or _joined(ranked[topic]))
-            for topic in group
-        ]
+        rows += [(f"  {topic}", f"{model.prevalence[topic]:.1%}", titles[topic]) for topic in group]
     table(("topic", "share", "words"), rows, wide="words")
 
 
@@ -115,10 +112,6 @@ def _group(model: TopicModel, group: tuple[int, ...]) -> dict[str, Any]:
         "share": float(sum(model.prevalence[list(group)])),
         "words": topic_groups.merged_words(model, group, _GROUP_WORDS),
     }
-
-
-def _joined(ranked: list[tuple[str, float]]) -> str:
-    return " ".join(word for word, _ in ranked)
 
 
 def _topic_list(value: str) -> list[int]:
@@ -189,7 +182,7 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
             }
         )
         return
-    names = [_names(model) for model in models]
+    names = [[f"{t} {title}" for t, title in enumerate(topic_titles(model, _TITLE_WORDS))] for model in models]
     rows = [
         (
             names[0][p.first],
@@ -240,8 +233,3 @@ def _share(share: dict[str, float | None]) -> str:
     if share["low"] is None or share["high"] is None:
         return f"{share['value']:.1%}"
     return f"{share['value']:.1%} ({share['low']:.1%} to {share['high']:.1%})"
-
-
-def _names(model: TopicModel) -> list[str]:
-    ranked, named = model.relevant_words(_GROUP_WORDS - 2), model.topic_names
-    return [f"{topic} {named.get(topic) or _joined(words)}" for topic, words in enumerate(ranked)]

@@ -163,6 +163,49 @@ def engine_options(command: _Command) -> _Command:
     return _engine_option(_scheduler_option(command))
 
 
+_simulate_option = click.option(
+    "--simulate", is_flag=True, help="Draw repeatable noise from --seed. The result is NOT PRIVATE."
+)
+_seed_option = click.option("--seed", type=int, help="Seed of the noise of --simulate [0].")
+
+
+def simulate_options(command: _Command) -> _Command:
+    """Add the options of simulated noise."""
+    return _simulate_option(_seed_option(command))
+
+
+def simulate_seed(options: dict[str, Any]) -> int | None:
+    """The seed of simulated noise, None without it. Raises `UsageError` for a seed without --simulate."""
+    if options["seed"] is not None and not options["simulate"]:
+        raise click.UsageError("--seed requires --simulate: noise from a known seed gives no privacy.")
+    return (options["seed"] or 0) if options["simulate"] else None
+
+
+_public_topics_option = click.option(
+    "--public-topics",
+    is_flag=True,
+    help="Declare that the text that RUN was learned from is public, if it is not private.",
+)
+
+
+def question_options(command: _Command) -> _Command:
+    """Add the options of a charged question about CORPUS under the topics of RUN."""
+    for add in (simulate_options, engine_options, _public_topics_option, dataset_option, delta_option, epsilon_option):
+        command = add(command)
+    return command
+
+
+def asked(options: dict[str, Any], ledger_path: Path | None, progress: Progress) -> dict[str, Any]:
+    """The `question_options` as parameters of `dplda.tabulate` and `dplda.evaluate`."""
+    names = ("epsilon", "delta", "dataset", "public_topics", "engine", "scheduler")
+    return {
+        **{name: options[name] for name in names},
+        "simulate_seed": simulate_seed(options),
+        "ledger": open_ledger(ledger_path),
+        "progress": progress,
+    }
+
+
 group_field_option = click.option(
     "--group-field",
     "group_fields",

@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dplda.accounting.events import at_least
 from dplda.cli.console import following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
-    dataset_option,
-    delta_option,
-    engine_options,
-    epsilon_option,
+    asked,
     json_option,
     ledger_option,
     open_ledger,
     open_model,
+    question_options,
     quiet_option,
     read_like,
     reading_options,
+    simulate_seed,
 )
+from dplda.cli.topics_command import topic_titles
 from dplda.errors import InputError
 from dplda.model.exporters import csv_text
 from dplda.readers.word_lists import read_mapping
@@ -72,17 +71,7 @@ csv_option = click.option("--csv", "csv_file", type=click.Path(path_type=Path), 
 @click.option("--to", "last", metavar="DAY", help="The last day of the periods.")
 @click.option("--zone", default="UTC", help="The time zone of the calendar, for dates that have an offset.")
 @sampling_option
-@epsilon_option
-@delta_option
-@dataset_option
-@click.option(
-    "--public-topics",
-    is_flag=True,
-    help="Declare that the text that RUN was learned from is public, if it is not private.",
-)
-@engine_options
-@click.option("--simulate", is_flag=True, help="Draw repeatable noise from --seed. The result is NOT PRIVATE.")
-@click.option("--seed", type=int, help="Seed of the noise of --simulate [0].")
+@question_options
 @out_option
 @csv_option
 @reading_options
@@ -102,32 +91,23 @@ def tabulate(
     from dplda.tables.grouping import groupings
 
     out = _output(options)
-    if options["seed"] is not None and not options["simulate"]:
-        raise click.UsageError("--seed requires --simulate: noise from a known seed gives no privacy.")
+    simulate_seed(options)  # refused before anything is read
     public = {} if options["groups"] is None else read_mapping(options["groups"], _GROUPS_HINT)
     dates = options["first"], options["last"]
-    asked = groupings(options["by"], public, dates, options["zone"])
+    wanted = groupings(options["by"], public, dates, options["zone"])
     model = open_model(run, ledger_path)
-    columns = list(dict.fromkeys(each.attribute.column for table in asked for each in table))
+    columns = list(dict.fromkeys(each.attribute.column for table in wanted for each in table))
     source = read_like(corpus, {**options, "group_fields": columns}, model)
     with following(quiet=as_json or quiet) as progress:
         tables = release(
             model,
             source,
             options["by"],
-            options["epsilon"],
-            options["delta"],
             groups=public,
             dates=dates,
             zone=options["zone"],
-            dataset=options["dataset"],
-            ledger=open_ledger(ledger_path),
             sampling=options["sampling"],
-            public_topics=options["public_topics"],
-            engine=options["engine"],
-            scheduler=options["scheduler"],
-            simulate_seed=(options["seed"] or 0) if options["simulate"] else None,
-            progress=progress,
+            **asked(options, ledger_path, progress),
         )
     private_notes(source.notes)
     _show(tables, model, out, as_json=as_json)
@@ -186,10 +166,8 @@ def _show(tables: Tables, model: TopicModel | None, out: Path | None, *, as_json
         return
     statement = tables.privacy
     if statement.sound:
-        changed = "added or removed" if statement.adjacency == "add-remove" else "replaced"
         say(
-            f"These tables are (epsilon {at_least(statement.epsilon)}, delta {statement.delta:g})-differentially "
-            f"private for one {statement.unit}, {changed}, besides what the topics of run {tables.of} cost.",
+            f"These tables are {statement.in_words}, besides what the topics of run {tables.of} cost.",
             style="green",
         )
     else:
@@ -209,9 +187,7 @@ def _topic_names(model: TopicModel | None, n_topics: int) -> list[str]:
     """A name for each topic: its own, or its first words, after its number."""
     if model is None or len(model.topics) != n_topics:
         return [str(topic) for topic in range(n_topics)]
-    words = model.relevant_words(_NAME_WORDS)
-    named = model.topic_names
-    return [f"{topic} {named.get(topic) or ' '.join(w for w, _ in words[topic])}" for topic in range(n_topics)]
+    return [f"{topic} {title}" for topic, title in enumerate(topic_titles(model, _NAME_WORDS))]
 
 
 def _show_table(one: ReleasedTable, unit: str, names: list[str]) -> None:

@@ -192,6 +192,14 @@ def show_topics(
         say(f"{hidden} {what} noise and not listed. To see all {len(every)}: dplda topics {name} --all")
 
 
+def topic_titles(model: TopicModel, n: int) -> list[str]:
+    """What stands for each topic in a line: its name, or its `n` most relevant words."""
+    named = model.topic_names
+    return [
+        named.get(topic) or " ".join(word for word, _ in ranked) for topic, ranked in enumerate(model.relevant_words(n))
+    ]
+
+
 def _chance(topic: dict[str, Any], word: str) -> object:
     """The probability that `word` is among the first ten of `topic`, empty if it is not known."""
     return topic.get("among_ten", {}).get(word, "")

@@ -12,7 +12,7 @@ sum over a topic, divided by the number of all its pairs, says by how much.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import norm
@@ -96,8 +96,6 @@ class _Posterior:
     """The posterior of log lifts, (k, 45, n_grid), what it says of the coherence, (k,), and the clip factors (k,)."""
 
     weights: np.ndarray
-    npmi: np.ndarray
-    counts: np.ndarray
     coherence: np.ndarray
     factors: np.ndarray
 
@@ -141,7 +139,7 @@ class _Problem:
             slope = float((self._x * own).sum() / max((self._x**2).sum(), 1e-12))
             spread = max(float(np.sqrt((variance + (own - slope * self._x) ** 2).mean())), _LEAST_STD)
         coherence = (weights * self._npmi).sum(axis=2).mean(axis=1)
-        return _Posterior(weights, self._npmi, self._counts, coherence, factors)
+        return _Posterior(weights, coherence, factors)
 
     def redrawn(
         self, counts: PairCounts, posterior: _Posterior, rng: np.random.Generator
@@ -149,13 +147,8 @@ class _Problem:
         """Counts as they might have been released, with lifts of the posterior and new noise, and their coherence."""
         places = (posterior.weights.cumsum(axis=2) < rng.random(posterior.weights.shape[:2])[:, :, None]).sum(axis=2)
         places = np.minimum(places, len(_GRID) - 1)[:, :, None]
-        drawn = np.take_along_axis(posterior.counts, places, axis=2)[:, :, 0]
-        truth = np.take_along_axis(posterior.npmi, places, axis=2)[:, :, 0].mean(axis=1)
+        drawn = np.take_along_axis(self._counts, places, axis=2)[:, :, 0]
+        truth = np.take_along_axis(self._npmi, places, axis=2)[:, :, 0].mean(axis=1)
         pairs = drawn * posterior.factors[:, None] + counts.pairs_std * rng.standard_normal(drawn.shape)
         totals = drawn.sum(axis=1) + counts.totals_std * rng.standard_normal(len(drawn))
-        return (
-            PairCounts(
-                pairs, counts.pairs_std, counts.words, counts.clipped, totals, counts.totals_std, counts.documents
-            ),
-            truth,
-        )
+        return replace(counts, pairs=pairs, totals=totals), truth

@@ -46,7 +46,6 @@ class UnitSums:
         `chosen` is int64; both sums are exact integers.
         """
         sums = np.zeros(self._sums, np.int64)
-        self._check_rows(counts)
         mass = self._run(counts, chosen, clip, sums.reshape(-1), np.empty(0))
         return sums[:, self._places], int(mass)
 
@@ -57,17 +56,21 @@ class UnitSums:
         where the statistic has one and it is larger.
         """
         norms = np.empty(len(chosen))
-        self._check_rows(counts)
         self._run(counts, chosen, 1.0, np.zeros(0, np.int64), norms)
         return norms
 
-    def _check_rows(self, counts: UnitCounts) -> None:
-        """Raise `ValueError` unless every document has a row of the table, if one is summed: loops check no bounds."""
-        rows, n_rows = counts.rows, self._sums[0]
-        if self._by_table_row and (len(rows) != len(counts.indptr) - 1 or not ((rows >= 0) & (rows < n_rows)).all()):
+    def _check_rows(self, counts: UnitCounts, chosen: np.ndarray) -> None:
+        """Raise `ValueError` unless documents of the units `chosen` have rows of the table: loops check no bounds."""
+        sound = len(counts.rows) == len(counts.indptr) - 1
+        if sound and len(chosen):
+            rows = counts.rows[counts.unit_ptr[chosen.min()] : counts.unit_ptr[chosen.max() + 1]]
+            sound = bool(((rows >= 0) & (rows < self._sums[0])).all())
+        if not sound:
             raise ValueError("the documents are not those of this table")
 
     def _run(self, counts: UnitCounts, chosen: np.ndarray, clip: float, sums: np.ndarray, norms: np.ndarray) -> Any:
+        if self._by_table_row:
+            self._check_rows(counts, chosen)
         arrays = tuple(map(read_only, (*counts.arrays, counts.rows)))
         return self._loop(arrays, read_only(chosen), self._parameters, self._shape, self._sums[0], clip, sums, norms)
 

@@ -285,9 +285,7 @@ class ReleasedTable:
                     "units": _interval(units, index),
                     "too_small_to_tell": not tells,
                     "topics": [
-                        {"topic": topic, "share": (one := _interval(shares, (index, topic)))["value"]}
-                        | {"low": one["low"], "high": one["high"]}
-                        for topic in range(self.n_topics)
+                        {"topic": topic, **_interval(shares, (index, topic), "share")} for topic in range(self.n_topics)
                     ],
                 }
                 for index, (row, tells) in enumerate(zip(self.rows, self.tells.tolist(), strict=True))
@@ -330,10 +328,10 @@ class ReleasedTable:
         )
 
 
-def _interval(estimates: Estimates, place: Any) -> dict[str, float | None]:
+def _interval(estimates: Estimates, place: Any, name: str = "value") -> dict[str, float | None]:
     value = float(estimates.value[place])
     return {
-        "value": value if np.isfinite(value) else None,
+        name: value if np.isfinite(value) else None,
         "low": float(estimates.low[place]),
         "high": float(estimates.high[place]),
     }
@@ -345,7 +343,6 @@ class Tables(Sequence[ReleasedTable]):
 
     run: str
     of: str
-    dataset: str
     tables: tuple[ReleasedTable, ...]
     privacy: PrivacyStatement
 
@@ -380,12 +377,10 @@ class Tables(Sequence[ReleasedTable]):
         return {"tables": [table.released() for table in self.tables], "privacy": self.privacy.to_json()}
 
     @classmethod
-    def of_released(
-        cls, record: Mapping[str, Any], *, run: str, of: str, dataset: str, sampling: bool = False
-    ) -> Tables:
+    def of_released(cls, record: Mapping[str, Any], *, run: str, of: str, sampling: bool = False) -> Tables:
         """The inverse of `released`. Raises `InputError` for anything else."""
         try:
             tables = tuple(ReleasedTable.of_released(each, sampling=sampling) for each in record["tables"])
-            return cls(run, of, dataset, tables, PrivacyStatement.from_json(dict(record["privacy"])))
+            return cls(run, of, tables, PrivacyStatement.from_json(dict(record["privacy"])))
         except (KeyError, TypeError, ValueError):
             raise InputError(f"run {run} holds no tables that this version of dplda can read.") from None

@@ -6,20 +6,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import numpy as np
 
 from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage
 from dplda.attributes import Axis, Rows
-from dplda.config import DEFAULTS, ExecutionSettings, PrivacySettings
+from dplda.config import DEFAULTS
 from dplda.corpus import Corpus
-from dplda.errors import InputError, UnsupportedByData
+from dplda.errors import DpldaError, InputError, UnsupportedByData
 from dplda.ledger import Ledger, RunRecord
+from dplda.mechanisms.curator import Curator
 from dplda.model.topic_model import TopicModel
-from dplda.progress import Progress
-from dplda.questions import Asking, Question, ask
+from dplda.questions import Asked, ask
 from dplda.readers.records import DOCUMENT
 from dplda.statistics.topic_proportions import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
 from dplda.tables.grouping import MOST_CELLS, Grouping, groupings
@@ -41,16 +41,8 @@ def tabulate(
     groups: Mapping[str, Sequence[object]] | None = None,
     dates: tuple[str | date | None, str | date | None] = (None, None),
     zone: str = "UTC",
-    dataset: str | None = None,
-    ledger: Ledger | Literal[False] | None = None,
     sampling: bool = False,
-    public_topics: bool = False,
-    adjacency: str | None = None,
-    engine: str = DEFAULTS.execution.engine,
-    scheduler: str | None = None,
-    simulate_seed: int | None = None,
-    progress: Progress | None = None,
-    seconds: dict[str, float] | None = None,
+    **asked: Unpack[Asked],
 ) -> Tables:
     """Count the units of `corpus` by group, and what they are about, under (epsilon, delta) differential privacy.
 
@@ -59,10 +51,9 @@ def tabulate(
     values that are public, and `dates`, the first and the last day, list all periods; other groups are found privately
     and cost a part of the budget. Offsets in dates are converted to `zone`.
 
-    A unit is in the tables with its topic proportions under the topics of `model`, which are released, or which
-    `public_topics` declares public. `epsilon` (nats) is charged to `dataset` (None: the name of `corpus`), with the
-    `adjacency` of the model if it is None. With `sampling`, intervals also hold the error of a sample. The other
-    parameters are those of `dplda.fit`.
+    A unit is in the tables with its topic proportions under the topics of `model`, which are released or declared
+    public. `epsilon` (nats) is that of all tables together. With `sampling`, intervals also hold the error of a sample.
+    `asked` are the options of `dplda.questions.Asked`.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
@@ -80,65 +71,51 @@ def tabulate(
     facts: dict[str, Any] = {
         "by": [",".join(each.attribute.name for each in table) for table in tables],
         "private_groups": [each.attribute.name for each in hidden],
+        **({} if zone == "UTC" else {"zone": zone}),
     }
     if len(hidden) > _MOST_PRIVATE:
         raise InputError(f"at most {_MOST_PRIVATE} attributes may have private groups. List the groups of the others.")
-    question = Question(
+
+    def answer(curator: Curator, about: dict[str, Any]) -> Tables:
+        """Find the private groups, and release the tables."""
+        most = 1 if corpus.unit == DOCUMENT else _GROUPS_OF_UNIT  # a document is in one group
+        found = {each: curator.choose_groups(each.attribute, most) for each in hidden}
+        all_rows = [Rows(tuple(Axis(each.attribute, each.groups or found[each]) for each in table)) for table in tables]
+        for rows in all_rows:
+            _check_rows(len(rows), most_rows, UnsupportedByData)
+        released = [
+            _release(curator, model, rows, tuple(each.groups is None for each in table), sampling)
+            for table, rows in zip(tables, all_rows, strict=True)
+        ]
+        return Tables(tables=tuple(released), **about)
+
+    return ask(
         TABLE,
         model,
         corpus,
-        PrivacySettings(
-            epsilon=epsilon,
-            delta=delta,
-            adjacency=adjacency or model.privacy.adjacency,
-            simulate_seed=simulate_seed,
-        ),
-        tuple(shares),
-        dataset or corpus.name or "unnamed",
-        ExecutionSettings(engine=engine, scheduler=scheduler),
-        facts | ({} if zone == "UTC" else {"zone": zone}),
-        public_topics,
-    )
-
-    def answer(asking: Asking) -> Tables:
-        """Find the private groups, and release the tables."""
-        most = 1 if corpus.unit == DOCUMENT else _GROUPS_OF_UNIT  # a document is in one group
-        found = {each: asking.curator.choose_groups(each.attribute, most) for each in hidden}
-        all_rows = [Rows(tuple(Axis(each.attribute, each.groups or found[each]) for each in table)) for table in tables]
-        for rows in all_rows:
-            _check_rows(len(rows), most_rows, asking)
-        released = [
-            _release(asking, rows, tuple(each.groups is None for each in table), sampling)
-            for table, rows in zip(tables, all_rows, strict=True)
-        ]
-        return Tables(asking.run, question.of, question.dataset, tuple(released), question.statement())
-
-    return ask(
-        question,
+        epsilon,
+        delta,
         answer,
-        [TABLE_PROPORTIONS],
-        ledger=ledger,
+        shares=shares,
+        statistics=[TABLE_PROPORTIONS],
+        facts=facts,
         passes=len(tables),
-        progress=progress,
-        seconds=seconds,
+        **asked,
     )
 
 
-def _check_rows(rows: int, most: int, asking: Asking | None = None) -> None:
-    """Raise an error if a table has too many rows; `asking` says that groups were found, and what that cost."""
-    if rows <= most:
-        return
-    told = f"a table would have {rows:,} rows, at most {most:,} are possible."
-    if asking is None:
-        raise InputError(told)
-    raise UnsupportedByData(f"{told.capitalize()} {asking.spent}")
+def _check_rows(rows: int, most: int, error: type[DpldaError] = InputError) -> None:
+    """Raise `error` if a table has too many rows."""
+    if rows > most:
+        raise error(f"A table would have {rows:,} rows, at most {most:,} are possible.")
 
 
-def _release(asking: Asking, rows: Rows, private: tuple[bool, ...], sampling: bool) -> ReleasedTable:
-    model = asking.question.model
-    asking.curator.use_words(model.vocabulary, rows)
+def _release(
+    curator: Curator, model: TopicModel, rows: Rows, private: tuple[bool, ...], sampling: bool
+) -> ReleasedTable:
+    curator.use_words(model.vocabulary, rows)
     alpha = float(np.mean(model.alpha))
-    release = asking.curator.release(Stage.TABLE, table_proportions(model.topics.T, alpha, len(rows)), TABLE_CLIP)
+    release = curator.release(Stage.TABLE, table_proportions(model.topics.T, alpha, len(rows)), TABLE_CLIP)
     return ReleasedTable(
         by=tuple(axis.attribute.name for axis in rows.axes),
         groups=tuple(axis.names for axis in rows.axes),
@@ -170,9 +147,7 @@ def load_tables(run: RunRecord, *, sampling: bool = False) -> Tables:
     """The tables that `run` released. Raises `InputError` if it made none."""
     if run.parameters.get("kind") != TABLE or run.result is None:
         raise InputError(f"Run {run.id} made no tables. List runs with `dplda runs`.")
-    return Tables.of_released(
-        run.result, run=run.id, of=str(run.parameters.get("of", "")), dataset=run.dataset, sampling=sampling
-    )
+    return Tables.of_released(run.result, run=run.id, of=str(run.parameters.get("of", "")), sampling=sampling)
 
 
 def latest_tables(ledger: Ledger, of: str) -> list[Tables]:

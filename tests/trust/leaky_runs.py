@@ -23,9 +23,9 @@ from typing import Any
 
 from canaries import SECRET, write_corpora
 
-import dplda.api
 import dplda.cli.fit_command
 import dplda.readers.text_lines
+import dplda.recording
 import dplda.report
 import dplda.tokenize.pool
 from dplda.cli.main import main
@@ -51,7 +51,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (PartialStore, "add"),
     (Fingerprinter, "sealed"),
     (CountStore, "blocks"),
-    (dplda.api, "fingerprint"),
+    (dplda.recording, "fingerprint"),
     (Reservation, "bind"),
     (Reservation, "charge"),
     (Curator, "choose_words"),

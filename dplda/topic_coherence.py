@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Unpack
 
 from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import PrivacyStatement, Stage, clip_of
-from dplda.config import DEFAULTS, ExecutionSettings, PrivacySettings
+from dplda.config import DEFAULTS
 from dplda.corpus import Corpus
 from dplda.errors import InputError
 from dplda.lda.coherence import Coherence, PairCounts, estimated, first_words
-from dplda.ledger import Ledger
+from dplda.mechanisms.curator import Curator
 from dplda.model.topic_model import TopicModel
-from dplda.progress import Progress
-from dplda.questions import Asking, Question, ask
+from dplda.questions import Asked, ask
 from dplda.statistics.word_pairs import FIRST, PAIR_TOTALS, PAIRS, WORD_PAIRS, WORD_WEIGHT, pair_totals, word_pairs
 
 EVALUATION = "evaluation"  # the kind of such a run, in its parameters
@@ -65,42 +64,22 @@ def evaluate(
     corpus: Corpus,
     epsilon: float = DEFAULTS.privacy.epsilon,
     delta: float = DEFAULTS.privacy.delta,
-    *,
-    dataset: str | None = None,
-    ledger: Ledger | Literal[False] | None = None,
-    public_topics: bool = False,
-    adjacency: str | None = None,
-    engine: str = DEFAULTS.execution.engine,
-    scheduler: str | None = None,
-    simulate_seed: int | None = None,
-    progress: Progress | None = None,
-    seconds: dict[str, float] | None = None,
+    **asked: Unpack[Asked],
 ) -> Evaluation:
     """Estimate the coherence of the listed topics of `model` in `corpus` under (epsilon, delta) differential privacy.
 
     Coherence is the mean normalised pointwise mutual information (NPMI) of pairs of a topic's ten most probable words,
-    counted in documents: 1 if they always occur together, 0 if independently. The parameters are those of
-    `dplda.tabulate`. Raises `InputError` for bad input, also for a model of fewer than ten words, and `BudgetRefused`.
+    counted in documents: 1 if they always occur together, 0 if independently. `asked` are the options of
+    `dplda.questions.Asked`. Raises `InputError` for bad input, such as a model of fewer than ten words, and
+    `BudgetRefused`.
     """
     if len(model.vocabulary) < FIRST:
         raise InputError(f"coherence is that of {FIRST} words of a topic, and the model has {len(model.vocabulary)}.")
     topics = tuple(model.listed_topics)
-    question = Question(
-        EVALUATION,
-        model,
-        corpus,
-        PrivacySettings(
-            epsilon=epsilon, delta=delta, adjacency=adjacency or model.privacy.adjacency, simulate_seed=simulate_seed
-        ),
-        _SHARES,
-        dataset or corpus.name or "unnamed",
-        ExecutionSettings(engine=engine, scheduler=scheduler),
-        public=public_topics,
-    )
     words = first_words(model, topics)
 
-    def answer(asking: Asking) -> Evaluation:
-        curator, n_words, k = asking.curator, len(model.vocabulary), len(topics)
+    def answer(curator: Curator, about: dict[str, Any]) -> Evaluation:
+        n_words, k = len(model.vocabulary), len(topics)
         curator.use_words(model.vocabulary)
         documents = curator.size()
         of_pairs, of_totals = word_pairs(words, n_words), pair_totals(words, n_words)
@@ -116,7 +95,7 @@ def evaluate(
             totals_std=totals.std,
             documents=documents,
         )
-        found = estimated(model, topics, counts)
-        return Evaluation(asking.run, question.of, topics, found, question.statement())
+        return Evaluation(topics=topics, coherence=estimated(model, topics, counts), **about)
 
-    return ask(question, answer, [WORD_PAIRS, PAIR_TOTALS], ledger=ledger, progress=progress, seconds=seconds)
+    statistics = [WORD_PAIRS, PAIR_TOTALS]
+    return ask(EVALUATION, model, corpus, epsilon, delta, answer, shares=_SHARES, statistics=statistics, **asked)
