@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dplda.priors import public_prior
     from dplda.series import released_prior
     from dplda.tables import tabulate
-    from dplda.topic_coherence import evaluate
+    from dplda.topic_evaluation import evaluate
 
 __all__ = [
     "Corpus",
@@ -44,7 +44,7 @@ __getattr__, __dir__ = lazy(
         "PrivacyStatement": "accounting.events",
         "PrivateLDA": "estimator",
         "TopicModel": "model",
-        "evaluate": "topic_coherence",
+        "evaluate": "topic_evaluation",
         "fit": "api",
         "load": "ledger.saved_models",
         "PriorTopics": "prior_topics",

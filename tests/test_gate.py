@@ -41,7 +41,7 @@ PRIVATE_MODULES = {
         "dplda.recording",
         "dplda.questions",
         "dplda.tables.tabulation",
-        "dplda.topic_coherence",
+        "dplda.topic_evaluation",
         "dplda.audit.games",
         "dplda.evaluation.grid",
         "dplda.evaluation.public_corpora",
@@ -73,7 +73,12 @@ PRIVATE_NAMES = {
     "count_eligible": {"dplda.execution.passes"},
     "clip_bins": {"dplda.execution.passes", "dplda.execution.gpu_passes"},
     "Passes": {*PASSES, "dplda.mechanisms.curator"},
-    "LocalPasses": {"dplda.execution.engines", "dplda.execution.gpu_passes", "dplda.audit.games"},
+    "LocalPasses": {
+        "dplda.execution.engines",
+        "dplda.execution.gpu_passes",
+        "dplda.audit.games",
+        "dplda.evaluation.public_corpora",
+    },
     "ClusterPasses": {"dplda.execution.engines"},
     "GpuPasses": {"dplda.execution.engines"},
     "running_engine": {"dplda.recording"},
@@ -93,12 +98,12 @@ PRIVATE_NAMES = {
     "_whitened_tensor": {"dplda.mechanisms.propose_test_release"},
     "release_decomposition": {"dplda.mechanisms.curator"},
     "release_topics": {"dplda.mechanisms.curator"},
-    "ExactNoise": {"dplda.recording", "dplda.audit.games"},
+    "ExactNoise": {"dplda.recording", "dplda.audit.games", "dplda.evaluation.public_corpora"},
     "Curator": {
         *("dplda.recording", "dplda.mechanisms.exact_gate", "dplda.audit.games"),
-        *("dplda.questions", "dplda.tables.tabulation", "dplda.topic_coherence"),  # as the type of what they are given
+        *("dplda.questions", "dplda.tables.tabulation", "dplda.topic_evaluation"),  # as the type of what they are given
     },
-    "ExactGate": {"dplda.recording"},
+    "ExactGate": {"dplda.recording", "dplda.evaluation.public_corpora"},
     "counts_for": {"dplda.cli.run_commands", "dplda.evaluation.public_corpora"},
     "read_sample": {"dplda.cli.check_command"},
 }
@@ -250,7 +255,7 @@ def test_runs_hand_the_store_to_the_curator_and_the_keyed_fingerprint_unread():
 def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
     allowed = {"open", "unit", "name", "places", "public_vocabulary", "reading", "group_columns", "corpus"}
     modules = ("dplda.api", "dplda.request", "dplda.series", "dplda.estimator", "dplda.evaluation.grid")
-    for module in (*modules, "dplda.recording", "dplda.questions", "dplda.tables.tabulation", "dplda.topic_coherence"):
+    for module in (*modules, "dplda.recording", "dplda.questions", "dplda.tables.tabulation", "dplda.topic_evaluation"):
         for node in ast.walk(MODULES[module]):
             if isinstance(node, ast.Attribute) and _is_corpus(node.value):
                 assert node.attr in allowed, module
@@ -329,7 +334,7 @@ def test_no_module_reaches_names_that_this_test_cannot_read():
             assert module in {"dplda.lazy", "dplda.preparation"}, module
         if calls(tree, "found") and ("dplda.lazy", "found") in imported(tree):
             found = {ast.unparse(call) for call in calls(tree, "found")}
-            known = {"found('dplda.tables', 'tabulate')", "found('dplda.topic_coherence', 'evaluate')"}
+            known = {"found('dplda.tables', 'tabulate')", "found('dplda.topic_evaluation', 'evaluate')"}
             assert (module, found) == ("dplda.model.topic_model", known)
         assert not {"pickle", "marshal", "shelve", "gc", "ctypes"} & {name for name, _ in imported(tree)}, module
 

@@ -30,9 +30,10 @@ class Stage(StrEnum):
     # tables of released topics: the groups that are found privately, and the shares of each group
     GROUPS = "groups"
     TABLE = "table"
-    # the coherence of released topics: pairs of their words, and the number of those of each topic
+    # the coherence of released topics: pairs of their words, and the number of those of each topic; what they predict
     PAIRS = "pairs"
     PAIR_TOTALS = "pair totals"
+    PREDICTION = "prediction"
     # configuration 3: stability tests, then the output that they permit
     MASS = "mass"
     GAP = "gap"

@@ -1,7 +1,8 @@
-"""`dplda evaluate`: how coherent the topics of a run are, in private documents or in public ones."""
+"""`dplda evaluate`: how good the topics of a run are, for private documents or for public ones."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from dplda.cli.options import (
     quiet_option,
     read_like,
     reading_options,
+    refuse_question_options,
     simulate_seed,
 )
 from dplda.cli.topics_command import topic_titles
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from dplda.progress import Progress
 
 _WORDS = 4  # shown of a topic
+_TOO_WIDE = 0.4  # an interval of coherence that tells nothing
 
 
 @click.command(cls=GroupedCommand)
@@ -46,21 +49,32 @@ _WORDS = 4  # shown of a topic
 @quiet_option
 @ledger_option
 def evaluate(
-    run: str, corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any
+    run: str,
+    corpus: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+    ledger_path: Path | None,
+    **options: Any,
 ) -> None:
-    """Tell how coherent the topics of RUN are in CORPUS: whether their first words occur in the same documents.
+    """Tell how good the topics of RUN are for CORPUS: how coherent, and how well they predict words.
 
-    Coherence (NPMI) is 1 if the words of a topic always occur together, 0 if by chance, and -1 if never. It is charged
-    to the budget of CORPUS, unless that is public (--reference).
+    Coherence (NPMI) is 1 if the ten most probable words of a topic always occur in the same documents, 0 if by chance,
+    and -1 if never; C_v is 1 at most. Perplexity is that of half of a document's words given the other half: smaller is
+    better. Each unit counts once, with the average of its documents; those with fewer than three words of the topics
+    are left out.
+
+    The answer is charged to the budget of CORPUS, unless that is public (--reference).
     """
     simulate_seed(options)  # refused before anything is read
+    if options["reference"]:
+        refuse_question_options("with --reference, which is free of charge")
     model = open_model(run, ledger_path)
     source = read_like(corpus, options, model)
     with following(quiet=as_json or quiet) as progress:
         if options["reference"]:
             record = _in_public(model, source, open_ledger(ledger_path), progress)
         else:
-            from dplda.topic_coherence import evaluate as ask
+            from dplda.topic_evaluation import evaluate as ask
 
             record = ask(model, source, **asked(options, ledger_path, progress)).to_json()
     if not options["reference"]:
@@ -77,12 +91,17 @@ def _in_public(model: TopicModel, source: Any, ledger: Ledger, progress: Progres
 
     documents = Documents(source, progress, ledger.key)
     ledger.check_public(source.name or "", documents.identity(ledger.key))
-    found, listed = documents.coherence(model), model.listed_topics
-    mean = float(found[listed].mean())
+    found = documents.evaluate(model)
+
+    def exact(value: float) -> dict[str, float]:
+        return dict.fromkeys(("value", "low", "high"), float(value))
+
+    listed = model.listed_topics
     return {
         "run": model.parameters.get("run"),
-        "coherence": {"value": mean, "low": mean, "high": mean},
-        "topics": [{"topic": t, **dict.fromkeys(("value", "low", "high"), float(found[t]))} for t in listed],
+        "coherence": exact(found["coherence"][listed].mean()),
+        **{name: exact(found[name]) for name in ("c_v", "perplexity", "gain")},
+        "topics": [{"topic": topic, **exact(found["coherence"][topic])} for topic in listed],
         "privacy": None,
     }
 
@@ -90,19 +109,30 @@ def _in_public(model: TopicModel, source: Any, ledger: Ledger, progress: Progres
 def _show(record: dict[str, Any], model: TopicModel) -> None:
     privacy = None if record["privacy"] is None else PrivacyStatement.from_json(record["privacy"])
     if privacy is None:
-        say("Coherence in public text: exact, and free of charge.", style="green")
+        say("In public text: exact, and free of charge.", style="green")
     elif privacy.sound:
         say(f"This answer is {privacy.in_words}, besides what the topics cost.", style="green")
     else:
         say(privacy.reason, style="bold red")
-    say(f"Coherence (NPMI): {_told(record['coherence'])} on average over the listed topics.")
+    coherence = record["coherence"]
+    if coherence["high"] - coherence["low"] > _TOO_WIDE:
+        say("Too little text for this epsilon to tell how coherent the topics are.", style="yellow")
+    say(f"Coherence: NPMI {_told(coherence)}, C_v {_told(record['c_v'])}, on average over the listed topics.")
+    say(f"Perplexity: {_told(record['perplexity'], 0)}, of half of a document's words given the other half.")
+    say(f"Topics predict a word {_percent(record['gain'])} better than word frequencies alone.")
     titles = topic_titles(model, _WORDS)
     ranked = sorted(record["topics"], key=lambda each: -each["value"])
     rows = [(each["topic"], titles[each["topic"]], _told(each)) for each in ranked]
     table(("topic", "words", "coherence" if privacy is None else "coherence (95 %)"), rows, wide="words")
 
 
-def _told(number: dict[str, float]) -> str:
+def _told(number: dict[str, float], digits: int = 2) -> str:
     if number["low"] == number["high"]:
-        return f"{number['value']:.3f}"
-    return f"{number['value']:.2f} ({number['low']:.2f} to {number['high']:.2f})"
+        return f"{number['value']:,.{digits}f}"
+    return f"{number['value']:,.{digits}f} ({number['low']:,.{digits}f} to {number['high']:,.{digits}f})"
+
+
+def _percent(gain: dict[str, float]) -> str:
+    """By how many per cent the probability of a word is larger, on geometric average."""
+    value, low, high = (f"{100 * math.expm1(gain[end]):.0f}" for end in ("value", "low", "high"))
+    return f"{value} %" if low == high else f"{value} % ({low} to {high} %)"

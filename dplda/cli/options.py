@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from dplda.cli.console import say
 from dplda.config import ADJACENCIES, DEFAULTS, ENGINES
@@ -41,7 +42,7 @@ def topic_count(value: str | int) -> str | int:
 _DATA, _OTHER, _EXPERT = "Data", "Other options", "Expert options, those of the papers among them"
 _GROUPS = (_DATA, "Groups", "Topics", "Privacy", "Where it runs", "Output", _OTHER, _EXPERT)
 _GROUP_OF = {
-    **dict.fromkeys(("synthetic", "public"), _DATA),
+    **dict.fromkeys(("synthetic", "public", "reference"), _DATA),
     **dict.fromkeys(
         (
             "n_topics",
@@ -119,6 +120,9 @@ public_prior_option = click.option(
     "--public-prior", is_flag=True, help="Declare that what --prior was learned from is public: it is not protected."
 )
 epsilon_option = click.option("--epsilon", default=DEFAULTS.privacy.epsilon, help="Privacy budget of the run (nats).")
+_answer_epsilon_option = click.option(
+    "--epsilon", default=DEFAULTS.privacy.epsilon, help="Privacy budget of the answer (nats)."
+)
 delta_option = click.option(
     "--delta", default=DEFAULTS.privacy.delta, help="The delta of each run's (epsilon, delta) guarantee."
 )
@@ -190,16 +194,26 @@ _public_topics_option = click.option(
 
 def question_options(command: _Command) -> _Command:
     """Add the options of a charged question about CORPUS under the topics of RUN."""
-    for add in (simulate_options, engine_options, _public_topics_option, dataset_option, delta_option, epsilon_option):
+    budget = (_public_topics_option, dataset_option, delta_option, _answer_epsilon_option)
+    for add in (simulate_options, engine_options, *budget):
         command = add(command)
     return command
 
 
+_QUESTION_OPTIONS = ("epsilon", "delta", "dataset", "public_topics", "engine", "scheduler")
+
+
+def refuse_question_options(reason: str) -> None:
+    """Raise `UsageError` if one of the `question_options` was given, which has no effect for this `reason`."""
+    for name in (*_QUESTION_OPTIONS, "simulate", "seed"):
+        if click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} has no effect {reason}; leave it out.")
+
+
 def asked(options: dict[str, Any], ledger_path: Path | None, progress: Progress) -> dict[str, Any]:
     """The `question_options` as parameters of `dplda.tabulate` and `dplda.evaluate`."""
-    names = ("epsilon", "delta", "dataset", "public_topics", "engine", "scheduler")
     return {
-        **{name: options[name] for name in names},
+        **{name: options[name] for name in _QUESTION_OPTIONS},
         "simulate_seed": simulate_seed(options),
         "ledger": open_ledger(ledger_path),
         "progress": progress,

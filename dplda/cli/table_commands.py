@@ -29,9 +29,11 @@ from dplda.model.exporters import csv_text
 from dplda.readers.word_lists import read_mapping
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from dplda.lda.estimates import Estimates
     from dplda.model import TopicModel
     from dplda.tables import ReleasedTable, Tables
-    from dplda.tables.released_table import Estimates
 
 _LARGEST = 3  # topics that are shown of each group
 _NAME_WORDS = 3  # that stand for a topic without a name
@@ -222,7 +224,7 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str]) -> None:
     _show_changes(one, names)
 
 
-def _percent(shares: Estimates, place: tuple[int, int]) -> str:
+def _percent(shares: Estimates[np.ndarray], place: tuple[int, int]) -> str:
     value, low, high = (100 * numbers[place] for numbers in (shares.value, shares.low, shares.high))
     return f"{value:.1f} ({low:.1f} to {high:.1f})"
 

@@ -8,15 +8,23 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dplda.config import PUBLISHED
+from dplda.accounting.events import EXACT, Event, Stage
+from dplda.config import MINIMUM_LENGTH, PUBLISHED
 from dplda.corpus import Corpus, synthetic
+from dplda.errors import InputError
 from dplda.evaluation import topic_quality
+from dplda.execution.passes import LocalPasses
+from dplda.lda.coherence import c_v
+from dplda.lda.prediction import CompletedHalves
 from dplda.ledger.comparisons import ComparisonKind
+from dplda.mechanisms.exact_gate import ExactGate
+from dplda.mechanisms.noise import ExactNoise
 from dplda.model.inference import counts_for
 from dplda.model.topic_model import TopicModel
 from dplda.placements.published_noise import Quantities
 from dplda.planning import error_bounds
 from dplda.progress import NoProgress, Progress
+from dplda.statistics.document_completion import COMPLETION_CLIP
 from dplda.store.fingerprint import fingerprint
 from dplda.store.sketches import Fingerprint
 
@@ -58,9 +66,23 @@ class Documents:
             "diversity": topic_quality.diversity(model.topics),
         }
 
-    def coherence(self, model: TopicModel) -> npt.NDArray[np.float64]:
-        """NPMI@10 of each topic of `model`, (n_topics,)."""
-        return topic_quality.npmi(model.topics, counts_for(model, self._store)[0])
+    def evaluate(self, model: TopicModel) -> dict[str, Any]:
+        """NPMI@10 of each topic, (n_topics,), the mean `c_v` of listed ones, `perplexity` and `gain`, all exact."""
+        counts = counts_for(model, self._store)[0]
+        eligible = counts[np.asarray(counts.sum(axis=1)).ravel() >= MINIMUM_LENGTH]
+        if not eligible.shape[0]:
+            raise InputError("no document has three words that the topics know. Is CORPUS in the same language?")
+        pairs = topic_quality.pair_npmi(model.topics, eligible)
+        event, halves = Event(stage=Stage.PREDICTION, mechanism=EXACT), CompletedHalves(model)
+        gate = ExactGate(LocalPasses(self._store), [event], lambda charged: None, ExactNoise())
+        gate.use_words(model.vocabulary)
+        prediction = halves.prediction(gate.release(Stage.PREDICTION, halves.contribution, COMPLETION_CLIP))
+        return {
+            "coherence": pairs.mean(axis=1),
+            "c_v": float(c_v(pairs[model.listed_topics]).mean()),
+            "perplexity": prediction.perplexity.value,
+            "gain": prediction.gain.value,
+        }
 
 
 class Truth:

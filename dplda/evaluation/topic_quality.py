@@ -17,7 +17,12 @@ _LARGEST_L1 = 2.0  # l1 distance of two topics without a common word
 
 
 def npmi(topics: _FloatArray, counts: sparse.csr_matrix, top: int = 10) -> _FloatArray:
-    """Coherence: mean NPMI over pairs of each topic's `top` words, (n_topics,), by co-occurrence in documents.
+    """Coherence: mean NPMI over pairs of each topic's `top` words, (n_topics,); see `pair_npmi`."""
+    return np.asarray(pair_npmi(topics, counts, top).mean(axis=1))
+
+
+def pair_npmi(topics: _FloatArray, counts: sparse.csr_matrix, top: int = 10) -> _FloatArray:
+    """NPMI of pairs of each topic's `top` words by co-occurrence in documents, (n_topics, n_pairs).
 
     `counts` is (n_documents, n_words). NPMI (Bouma 2009) is -1 for a pair that never occurs together; a pair that is in
     all documents counts 0.
@@ -33,7 +38,7 @@ def npmi(topics: _FloatArray, counts: sparse.csr_matrix, top: int = 10) -> _Floa
         with np.errstate(divide="ignore", invalid="ignore"):
             score = np.log(joint[a, b] / expected) / -np.log(joint[a, b])
         score[joint[a, b] == 1] = 0.0
-        scores.append(np.where(joint[a, b] > 0, score, -1.0).mean())
+        scores.append(np.where(joint[a, b] > 0, score, -1.0))
     return np.array(scores)
 
 

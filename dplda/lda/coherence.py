@@ -1,9 +1,9 @@
 """Coherence of topics from noisy counts of word pairs, with an interval. It costs nothing: the counts are released.
 
 NPMI (Bouma 2009; Lau, Newman and Baldwin 2014) of a pair with document frequencies p, q and r together is
-log(r / p q) / -log r; the coherence of a topic is its mean over the pairs of its ten first words. A noisy count of a
-rare pair says little, and its logarithm nothing. Therefore lifts r / p q are estimated together: in topic z, the log
-lift of pair i is normal with mean m_z + b x_i and standard deviation s, where x_i is the log lift that the released
+log(r / p q) / -log r; the coherence of a topic is its mean over the pairs of its ten first words, or C_v. A noisy count
+of a rare pair says little, and its logarithm nothing. Therefore lifts r / p q are estimated together: in topic z, the
+log lift of pair i is normal with mean m_z + b x_i and standard deviation s, where x_i is the log lift that the released
 topics predict. The number of all pairs of a topic, which is released with little noise, gives m_z; b and s are fitted
 to all pairs (empirical Bayes by expectation maximisation). Noisy counts of pairs are those of clipped documents; their
 sum over a topic, divided by the number of all its pairs, says by how much.
@@ -11,50 +11,71 @@ sum over a topic, divided by the number of all its pairs, says by how much.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import norm
 
+from dplda.lda.estimates import Estimates, within
 from dplda.model.topic_model import TopicModel
 from dplda.statistics.word_pairs import FIRST, PAIRS
 
 # Measured (docs/benchmarks.md, Coherence): the error of the estimate at little noise, how it grows with the squared
 # noise of a pair relative to an average count, and the factor by which the noise of the clips widens intervals.
-APPROXIMATION, _GROWTH, _CLIPS = 0.02, 2.0, 2.0
-_GRID = np.linspace(-5.0, 6.0, 67)  # of log lifts
+APPROXIMATION, _GROWTH, _CLIPS = 0.01, 2.0, 1.6
+_LEAST_LIFT, _MOST_LIFT = -5.0, 6.0  # of log lifts that are thought possible
+_POINTS, _SPAN, _LEAST_SPAN = 67, 6.0, 0.02  # of the grid of a pair's log lifts: its reach in deviations of the noise
+_NEVER = 0.01  # prior probability that a pair never occurs together
 _STEPS, _REDRAWN = 30, 40
 _LEAST_STD, _LEAST_CLIP = 0.1, 0.05
 _SLOPE, _SPREAD = 0.6, 0.5  # of the prior at the start
+_SURE = 3.0  # standard deviations of noise: less than that from zero, or from all documents, says nothing
+_PLACES = np.triu_indices(FIRST, 1)  # of a topic's pairs
 
 
 @dataclass(frozen=True)
 class PairCounts:
-    """Released counts: `pairs` (k, 45) of `clipped` documents, `totals` (k,) of each topic's, and `words` (n_listed,).
+    """Released counts: of documents, those with each of the `pairs` (k, 45) and each of the `words` (n_listed,).
 
-    Each comes with the standard deviation of its noise. `documents` is the number of documents.
+    `totals` (k,) are the pairs of each topic, and `documents` is the number of all documents. Each comes with the
+    standard deviation of its noise.
     """
 
     pairs: np.ndarray
     pairs_std: float
-    words: np.ndarray
-    clipped: float
     totals: np.ndarray
     totals_std: float
+    words: np.ndarray
+    words_std: float
     documents: float
+    documents_std: float
+
+    @property
+    def relative_noise(self) -> float:
+        """The noise of a pair over an average count, which may be smaller than it seems; infinite if nothing is known.
+
+        Nothing is known if noise explains the numbers of pairs, of words or of documents.
+        """
+        known = (
+            (self.totals.mean(), self.totals_std / math.sqrt(len(self.totals))),
+            (self.words.mean(), self.words_std / math.sqrt(len(self.words))),
+            (self.documents, self.documents_std),
+        )
+        if any(value < _SURE * std for value, std in known):
+            return math.inf
+        (pairs, pairs_std), *_ = known
+        return float(self.pairs_std * PAIRS / max(pairs - pairs_std, 1e-9))
 
 
 @dataclass(frozen=True)
 class Coherence:
-    """The coherence of each topic, (k,), and its mean over topics, with intervals."""
+    """The coherence (NPMI) of `topics`, (k,), its `mean` over them, and that of `c_v`."""
 
-    topics: np.ndarray
-    topics_low: np.ndarray
-    topics_high: np.ndarray
-    mean: float
-    low: float
-    high: float
+    topics: Estimates[np.ndarray]
+    mean: Estimates[float]
+    c_v: Estimates[float]
 
 
 def first_words(model: TopicModel, topics: Sequence[int]) -> list[list[int]]:
@@ -62,93 +83,150 @@ def first_words(model: TopicModel, topics: Sequence[int]) -> list[list[int]]:
     return [np.argsort(-model.topics[topic], kind="stable")[:FIRST].tolist() for topic in topics]
 
 
+def c_v(npmi: np.ndarray) -> np.ndarray:
+    """The coherence C_v of topics, (...), from the NPMI of the pairs of their ten words, (..., 45).
+
+    It is the mean cosine of a word's vector of NPMI with all ten words and the sum of these vectors (Roeder, Both and
+    Hinneburg 2015), with documents for windows.
+    """
+    vectors = np.zeros((*npmi.shape[:-1], FIRST, FIRST))
+    vectors[..., *_PLACES] = npmi
+    vectors += np.swapaxes(vectors, -1, -2) + np.eye(FIRST)
+    total = vectors.sum(axis=-2, keepdims=True)
+    lengths = np.linalg.norm(vectors, axis=-1) * np.maximum(np.linalg.norm(total, axis=-1), 1e-12)
+    return np.asarray(((vectors * total).sum(axis=-1) / lengths).mean(axis=-1))
+
+
 def estimated(model: TopicModel, topics: Sequence[int], counts: PairCounts, level: float = 0.95) -> Coherence:
     """The coherence of `topics` from the released `counts`, with intervals of probability `level`.
 
     An interval holds the noise, which is redrawn, and the error of the approximation.
     """
-    problem = _Problem(model, topics, counts.words / counts.clipped, counts.documents)
+    problem = _Problem(model, topics)
     posterior = problem.posterior(counts)
-    value, rng = posterior.coherence, np.random.default_rng(0)
-    errors = np.empty((_REDRAWN, len(topics)))
-    for draw in range(_REDRAWN):
-        redrawn, truth = problem.redrawn(counts, posterior, rng)
-        errors[draw] = problem.posterior(redrawn).coherence - truth
-    z, bias = _CLIPS * norm.isf((1 - level) / 2), errors.mean(axis=0)
-    noise = counts.pairs_std / max(float(counts.totals.mean()) / PAIRS, 1e-9)
-    error = APPROXIMATION * (1 + _GROWTH * noise**2)
-    half = z * errors.std(axis=0) + 2 * error  # errors of topics are larger than that of their mean
-    mean = min(max(float((value - bias).mean()), -1.0), 1.0)
-    mean_half = float(z * errors.mean(axis=1).std() + error)
-    topics_value = np.clip(value - bias, -1, 1)
-    return Coherence(
-        topics_value,
-        np.clip(topics_value - half, -1, 1),
-        np.clip(topics_value + half, -1, 1),
-        mean,
-        max(mean - mean_half, -1.0),
-        min(mean + mean_half, 1.0),
-    )
+    draws = [problem.redrawn(counts, posterior, np.random.default_rng(seed)) for seed in range(_REDRAWN)]
+    found = [(problem.posterior(redrawn).npmi, truth) for redrawn, truth in draws]
+    z = _CLIPS * norm.isf((1 - level) / 2)
+    error = APPROXIMATION * (1 + _GROWTH * counts.relative_noise**2)
+
+    def estimates(
+        measure: Callable[[np.ndarray], np.ndarray], error: float
+    ) -> tuple[Estimates[np.ndarray], Estimates[float]]:
+        """A measure of each topic, and its mean."""
+        errors = np.array([measure(npmi) - measure(truth) for npmi, truth in found])
+        value = measure(posterior.npmi) - errors.mean(axis=0)
+        half = z * errors.std(axis=0) + 2 * error  # errors of topics are larger than that of their mean
+        mean_half = float(z * errors.mean(axis=1).std() + error)
+        ends = (np.clip(value + step, -1, 1) for step in (0.0, -half, half))
+        return Estimates(*ends), within(float(value.mean()), mean_half, -1.0, 1.0)
+
+    topics_npmi, npmi = estimates(lambda pairs: pairs.mean(axis=-1), error)
+    return Coherence(topics_npmi, npmi, estimates(c_v, 2 * error)[1])  # never-occurring pairs weigh more in C_v
 
 
 @dataclass(frozen=True)
 class _Posterior:
-    """The posterior of log lifts, (k, 45, n_grid), what it says of the coherence, (k,), and the clip factors (k,)."""
+    """Weights of the points of each pair's grid, the counts and the NPMI there, all (k, 45, n_points).
+
+    `factors` (k,) are the clip factors.
+    """
 
     weights: np.ndarray
-    coherence: np.ndarray
+    counts: np.ndarray
+    values: np.ndarray
     factors: np.ndarray
+
+    @property
+    def npmi(self) -> np.ndarray:
+        """The mean NPMI of each pair, (k, 45)."""
+        return np.asarray((self.weights * self.values).sum(axis=2))
 
 
 class _Problem:
-    """The pairs of `topics`, with the frequencies of their words (n_listed,) and what the model predicts of them."""
+    """The pairs of `topics`, and what the model predicts of them."""
 
-    def __init__(self, model: TopicModel, topics: Sequence[int], frequencies: np.ndarray, documents: float) -> None:
+    def __init__(self, model: TopicModel, topics: Sequence[int]) -> None:
         words = first_words(model, topics)
         listed = {word: index for index, word in enumerate(sorted({word for each in words for word in each}))}
-        low, high = np.triu_indices(FIRST, 1)
-        pairs = np.array([[(each[a], each[b]) for a, b in zip(low, high, strict=True)] for each in words])
-        floor = np.maximum(frequencies, 1.0 / documents)
-        p, q = (floor[[[listed[w] for w in row] for row in pairs[:, :, i]]] for i in range(2))
+        pairs = np.array([[(each[a], each[b]) for a, b in zip(*_PLACES, strict=True)] for each in words])
+        self._first, self._second = (
+            np.array([[listed[word] for word in row] for row in pairs[:, :, end]]) for end in range(2)
+        )
         overall = model.prevalence @ model.topics
         first, second = model.topics[:, pairs[:, :, 0]], model.topics[:, pairs[:, :, 1]]
         together = np.einsum("t,tij,tij->ij", model.prevalence, first, second)
-        predicted = np.log(np.maximum(together, 1e-300) / (overall[pairs[:, :, 0]] * overall[pairs[:, :, 1]]))
-        self._x = predicted - predicted.mean(axis=1, keepdims=True)
-        self._expected = documents * p * q
-        most = documents * np.minimum(p, q)
-        self._counts = np.minimum(self._expected[:, :, None] * np.exp(_GRID), most[:, :, None])
-        r = np.minimum(self._counts / documents, 1 - 1e-9)
-        self._npmi = np.clip(np.log(r / (p * q)[:, :, None]) / -np.log(r), -1.0, 1.0)
+        apart = overall[pairs[:, :, 0]] * overall[pairs[:, :, 1]]
+        known = (together > 0) & (apart > 0)  # words of no listed topic predict nothing
+        predicted = np.where(known, np.log(np.where(known, together, 1.0) / np.where(known, apart, 1.0)), 0.0)
+        middle = predicted.sum(axis=1, keepdims=True) / np.maximum(known.sum(axis=1, keepdims=True), 1)
+        self._x = np.where(known, predicted - middle, 0.0)
 
     def posterior(self, counts: PairCounts) -> _Posterior:
         """What the released `counts` say."""
+        documents = max(counts.documents, 1.0)
+        frequencies = np.clip(counts.words / documents, 1.0 / documents, 1.0)
+        p, q = frequencies[self._first], frequencies[self._second]
+        expected, most = documents * p * q, documents * np.minimum(p, q)
         factors = np.clip(counts.pairs.sum(axis=1) / np.maximum(counts.totals, 1.0), _LEAST_CLIP, None)
-        fit = -0.5 * ((counts.pairs[:, :, None] - factors[:, None, None] * self._counts) / counts.pairs_std) ** 2
+        grid = _grid(counts, factors[:, None] * expected)
+        at = np.minimum(expected[:, :, None] * np.exp(grid), most[:, :, None])
+        at = np.concatenate([np.zeros((*p.shape, 1)), at], axis=2)  # the pair never occurs, or so often
+        fit = -0.5 * ((counts.pairs[:, :, None] - factors[:, None, None] * at) / counts.pairs_std) ** 2
         slope, spread = _SLOPE, _SPREAD
         for _ in range(_STEPS):
-            prior = self._expected * np.exp(slope * self._x)
+            prior = expected * np.exp(slope * self._x)
             mean = np.log(np.maximum(counts.totals, PAIRS) / prior.sum(axis=1)) - spread**2 / 2
             middle = mean[:, None] + slope * self._x
-            log = fit - 0.5 * ((_GRID - middle[:, :, None]) / spread) ** 2
-            weights = np.exp(log - log.max(axis=2, keepdims=True))
-            weights /= weights.sum(axis=2, keepdims=True)
-            found = weights @ _GRID
-            variance = weights @ _GRID**2 - found**2
-            own = found - found.mean(axis=1, keepdims=True)
-            slope = float((self._x * own).sum() / max((self._x**2).sum(), 1e-12))
-            spread = max(float(np.sqrt((variance + (own - slope * self._x) ** 2).mean())), _LEAST_STD)
-        coherence = (weights * self._npmi).sum(axis=2).mean(axis=1)
-        return _Posterior(weights, coherence, factors)
+            weights = _weights(fit, grid, middle, spread)
+            sometimes = np.maximum(1 - weights[:, :, 0], 1e-12)
+            found = (weights[:, :, 1:] * grid).sum(axis=2) / sometimes
+            variance = (weights[:, :, 1:] * (grid - found[:, :, None]) ** 2).sum(axis=2) / sometimes
+            own = found - np.average(found, axis=1, weights=sometimes)[:, None]
+            slope = float((sometimes * self._x * own).sum() / max((sometimes * self._x**2).sum(), 1e-12))
+            errors = variance + (own - slope * self._x) ** 2
+            spread = max(float(np.sqrt(np.average(errors, weights=sometimes))), _LEAST_STD)
+        r = np.clip(at / documents, 1e-12, 1 - 1e-9)
+        npmi = np.clip(np.log(r / (p * q)[:, :, None]) / -np.log(r), -1.0, 1.0)
+        npmi[:, :, 0] = -1.0
+        npmi[r > 1 - _SURE * counts.words_std / documents] = 0.0  # in all documents, as far as is known
+        return _Posterior(weights, at, npmi, factors)
 
     def redrawn(
         self, counts: PairCounts, posterior: _Posterior, rng: np.random.Generator
     ) -> tuple[PairCounts, np.ndarray]:
-        """Counts as they might have been released, with lifts of the posterior and new noise, and their coherence."""
+        """Counts as they might have been released, with lifts of the posterior and new noise, and their NPMI."""
         places = (posterior.weights.cumsum(axis=2) < rng.random(posterior.weights.shape[:2])[:, :, None]).sum(axis=2)
-        places = np.minimum(places, len(_GRID) - 1)[:, :, None]
-        drawn = np.take_along_axis(self._counts, places, axis=2)[:, :, 0]
-        truth = np.take_along_axis(self._npmi, places, axis=2)[:, :, 0].mean(axis=1)
+        places = np.minimum(places, _POINTS)[:, :, None]
+        drawn, truth = (np.take_along_axis(x, places, axis=2)[:, :, 0] for x in (posterior.counts, posterior.values))
         pairs = drawn * posterior.factors[:, None] + counts.pairs_std * rng.standard_normal(drawn.shape)
         totals = drawn.sum(axis=1) + counts.totals_std * rng.standard_normal(len(drawn))
-        return replace(counts, pairs=pairs, totals=totals), truth
+        words = counts.words + counts.words_std * rng.standard_normal(len(counts.words))
+        documents = counts.documents + counts.documents_std * rng.standard_normal()
+        return replace(counts, pairs=pairs, totals=totals, words=words, documents=documents), truth
+
+
+def _weights(fit: np.ndarray, grid: np.ndarray, middle: np.ndarray, spread: float) -> np.ndarray:
+    """The posterior probability that a pair never occurs, and of each point of its grid, (k, 45, 1 + n_points).
+
+    Log lifts are normal around `middle` (k, 45) with standard deviation `spread`.
+    """
+    step = (grid[:, :, -1] - grid[:, :, 0]) / (_POINTS - 1)
+    log = np.empty_like(fit)
+    log[:, :, 0] = math.log(_NEVER)
+    log[:, :, 1:] = math.log((1 - _NEVER) / (spread * math.sqrt(2 * math.pi))) + np.log(step)[:, :, None]
+    log[:, :, 1:] -= 0.5 * ((grid - middle[:, :, None]) / spread) ** 2
+    log += fit
+    weights = np.exp(log - log.max(axis=2, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=2, keepdims=True))
+
+
+def _grid(counts: PairCounts, scale: np.ndarray) -> np.ndarray:
+    """Log lifts that the noisy count of each pair leaves possible, (k, 45, n_points), equally spaced.
+
+    `scale` (k, 45) is the count at lift 1.
+    """
+    reach = _SPAN * counts.pairs_std
+    ends = (np.log(np.maximum(counts.pairs + step, 1e-300) / scale) for step in (-reach, reach))
+    low, high = (np.clip(end, _LEAST_LIFT, _MOST_LIFT) for end in ends)
+    low = np.minimum(low, _MOST_LIFT - _LEAST_SPAN)
+    return np.linspace(low, np.maximum(high, low + _LEAST_SPAN), _POINTS, axis=2)

@@ -40,7 +40,7 @@ def _folder(run: RunRecord) -> Path:
     if not run.model:
         if run.result is not None:
             kind, of = run.parameters.get("kind"), run.parameters.get("of")
-            raise InputError(f"Run {run.id} is a {kind} of run {of} and has no model. List runs with `dplda runs`.")
+            raise InputError(f"Run {run.id} is the {kind} of run {of} and has no model. List runs with `dplda runs`.")
         why = "it was fitted without `out` or `models`" if run.status == Status.DONE else run.described
         raise InputError(f"Run {run.id} has no saved model ({why}). List runs with `dplda runs`.")
     if not os.path.isfile(Path(run.model) / model_files.TEXT_FILE):

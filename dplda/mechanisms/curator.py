@@ -31,7 +31,7 @@ from dplda.mechanisms.propose_test_release import spectral_topics
 from dplda.numerics.lattice import BOUND, MASS_SHARE
 from dplda.progress import NoProgress, Progress
 from dplda.statistics import NONNEGATIVE, Contribution
-from dplda.statistics.clipping_norms import clip_at_quantile
+from dplda.statistics.clipping_norms import clip_at_quantile, clip_in_range
 from dplda.statistics.exact_moments import ExactMoments
 from dplda.statistics.word_votes import MOST_WORDS
 
@@ -137,18 +137,27 @@ class Curator:
         event = self._charge(Stage.SIZE)
         return max(self._noisy(self._passes.count_units() * BOUND, self._scale(event)) / BOUND, 1.0)
 
-    def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
+    def clip(
+        self,
+        stage: str,
+        contribution: Contribution,
+        quantile: float,
+        share: float = 1.0,
+        limits: tuple[float, float] | None = None,
+    ) -> float:
         """A clipping norm: a quantile of the noisy histogram of unit norms (docs/privacy.md, section 2.1).
 
         Charges ``<stage> clip``.
 
-        Each unit enters the histogram independently with probability `share`.
+        Each unit enters the histogram independently with probability `share`. With public `limits` of the norms that
+        are not 0, the quantile is one of those (`clip_in_range`).
         """
         event = self._charge(clip_of(stage))
         contribution = self._about_words(contribution)
         entering = np.flatnonzero(self._noise.coins(share, self._passes.n_units()))
-        bins = self._passes.clip_histogram(contribution, entering)
-        return clip_at_quantile(bins + self._noise.gaussian(self._scale(event, NONNEGATIVE), len(bins)), quantile)
+        bins, scale = self._passes.clip_histogram(contribution, entering), self._scale(event, NONNEGATIVE)
+        noisy = bins + self._noise.gaussian(scale, len(bins))
+        return clip_at_quantile(noisy, quantile) if limits is None else clip_in_range(noisy, scale, quantile, *limits)
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
         """The clipped sum with noise; charges the event `stage`. `clip` may depend on earlier releases only."""

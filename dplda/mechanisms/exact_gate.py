@@ -53,7 +53,14 @@ class ExactGate(Curator):
         self._charge(Stage.SIZE, EXACT)
         return float(max(self._passes.count_units(), 1))
 
-    def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
+    def clip(
+        self,
+        stage: str,
+        contribution: Contribution,
+        quantile: float,
+        share: float = 1.0,
+        limits: tuple[float, float] | None = None,
+    ) -> float:
         """No clip, and no charge."""
         return math.inf
 

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from dplda.mechanisms.local_sensitivity import PtrResult
+from dplda.numerics.lattice import MASS_SHARE
 from dplda.statistics import Contribution
 
 
@@ -35,6 +36,10 @@ class Release:
     def mean_std(self) -> float:
         """The standard deviation of the noise of `mean` in a column of weight 1."""
         return self.std / self.mass
+
+    def mass_std(self, clip: float) -> float:
+        """The standard deviation of the noise of `mass`, where units were clipped to `clip`."""
+        return self.std / (MASS_SHARE * clip)
 
 
 @dataclass(frozen=True)

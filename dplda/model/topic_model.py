@@ -182,7 +182,7 @@ class TopicModel:
 
     def evaluate(self, corpus: Any, **options: Any) -> Any:
         """Coherence of the topics in `corpus`, with an interval, charged to its budget: see `dplda.evaluate`."""
-        return found("dplda.topic_coherence", "evaluate")(self, corpus, **options)
+        return found("dplda.topic_evaluation", "evaluate")(self, corpus, **options)
 
     def save(self, directory: str | Path) -> None:
         """Write the model into a new or empty folder. Raises `InputError` on failure."""

@@ -8,6 +8,7 @@ from dplda.numerics.lattice import BOUND
 
 # Candidate clipping norms: a public geometric grid from 2^-12 to 2^24 with ratio 2^(1/4).
 CLIP_GRID = 2.0 ** np.arange(-12, 24.25, 0.25)
+_TAIL_DEVIATIONS = 2.0  # of noise in a tail of the histogram that may be no tail
 
 
 def clip_bins(norms: np.ndarray) -> np.ndarray:
@@ -28,3 +29,18 @@ def clip_at_quantile(noisy_bins: np.ndarray, quantile: float) -> float:
     total = max(float(noisy_bins.sum()), 1.0)
     reached = np.flatnonzero(below >= quantile * total)
     return float(CLIP_GRID[reached[0] if len(reached) else -1])
+
+
+def clip_in_range(noisy_bins: np.ndarray, std: float, quantile: float, least: float, most: float) -> float:
+    """The least candidate that the norms above `least` exceed with a share of 1 - `quantile` or less, beyond noise.
+
+    Norms between 0 and the public `least` are 0, and no norm is above the public `most`; `std` is that of a bin's
+    noise. A tail that noise of two standard deviations explains is none, so that noise does not raise the clip.
+    """
+    candidates = np.flatnonzero((least <= CLIP_GRID) & (most > CLIP_GRID))
+    inside = noisy_bins[candidates[0] : candidates[-1] + 2]  # the last bin holds norms up to `most`
+    tails = np.cumsum(inside[::-1])[::-1]  # of norms above the candidate before each bin
+    noise = _TAIL_DEVIATIONS * std * np.sqrt(np.arange(len(tails), 0, -1))
+    few = tails[1:] <= (1 - quantile) * max(float(tails[0]), 0.0) + noise[1:]
+    reached = np.flatnonzero(few)
+    return float(CLIP_GRID[candidates[reached[0]]]) if len(reached) else float(most)

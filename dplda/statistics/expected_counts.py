@@ -139,20 +139,28 @@ def _exp_digammas(gamma, n, theta, before):
 @compiled()
 def posterior_room(k, directions, longest):
     """The scratch space of `posterior` for documents of at most `longest` entries."""
-    return 3 * padded(k) + (2 + padded(k, 4)) * padded(longest, UNROLLED)
+    return 3 * (padded(k) + padded(directions)) + (2 + padded(k, 4)) * padded(longest, UNROLLED)
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def fitted(words, counts, first, last, length, matrix, shape, room):
-    """`gather` and `posterior` of one document in `room` (`posterior_room`).
+def document_space(words, counts, first, last, matrix, shape, room):
+    """A document in `room` (`posterior_room`), ready for its `posterior`.
 
-    Returns `theta` and `gamma` (stride,), the `table` and `amounts`, and the length of their rows.
+    Returns `before`, `theta` and `gamma` (stride,), the `table` and `amounts` of `gather`, and their rows' length.
     """
-    k, _, stride, _, alpha = shape
+    k, _, stride, _, _ = shape
     begin, behind = 3 * stride, 3 * stride + 2 * padded(last - first, UNROLLED)
     before, theta, gamma = room[:stride], room[stride : 2 * stride], room[2 * stride : begin]
     amounts, table = room[begin:behind], room[behind:]
     wide = gather(words, counts, first, last, matrix, stride, padded(k, 4), table, amounts)
+    return before, theta, gamma, table, amounts, wide
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def fitted(words, counts, first, last, length, matrix, shape, room):
+    """The `posterior` of one document in `room`; returns what `document_space` does, without `before`."""
+    k, _, _, _, alpha = shape
+    before, theta, gamma, table, amounts, wide = document_space(words, counts, first, last, matrix, shape, room)
     posterior(table, amounts, wide, length, k, alpha, before, theta, gamma)
     return theta, gamma, table, amounts, wide
 

@@ -1,10 +1,11 @@
-"""(x) Which pairs of the first words of topics a document holds, and (xi) how many of each topic.
+"""(x) Which pairs of the first words of topics a document holds, and (xi) how many of each topic and which words.
 
 They measure the coherence of released topics (docs/privacy.md, T13).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ from dplda.statistics.statistic import NONNEGATIVE, ONE_ROW, Contribution, Stati
 
 FIRST = 10  # words of a topic
 PAIRS = FIRST * (FIRST - 1) // 2
-WORD_WEIGHT = 0.3  # of a word's coordinate beside the pairs: words are in more documents than pairs
+WORD_WEIGHT = 4.0  # of a word's coordinate beside the numbers of pairs, which are larger
 
 
 @compiled()
@@ -27,7 +28,7 @@ def _clear_places(k, room):
 
 @compiled(fastmath=FAST)
 def _word_pairs(words, counts, first, last, length, scale, matrix, shape, room, out):
-    """1 for each pair of first words, and `WORD_WEIGHT` for each of them, that the document holds.
+    """1 for each pair of first words that the document holds.
 
     `matrix` holds the place of a word among the first of a topic, from 1, and `scale` that among all such words; 0 is
     none. `room` holds the places that were seen, for each topic, and their numbers.
@@ -37,10 +38,8 @@ def _word_pairs(words, counts, first, last, length, scale, matrix, shape, room, 
     _clear_places(k, room)
     for e in range(first, last):
         word = np.int64(words[e])
-        listed = np.int64(scale[word])
-        if listed == 0:
+        if scale[word] == 0:
             continue
-        out[PAIRS * k + listed - 1] = np.float32(WORD_WEIGHT)
         for z in range(k):
             place, seen = np.int64(matrix[word * stride + z]), np.int64(room[FIRST * k + z])
             if place == 0 or seen == FIRST:
@@ -56,12 +55,14 @@ def _word_pairs(words, counts, first, last, length, scale, matrix, shape, room, 
 
 @compiled(fastmath=FAST)
 def _pair_totals(words, counts, first, last, length, scale, matrix, shape, room, out):
-    """The number of pairs of first words of each topic that the document holds."""
+    """The number of pairs of first words of each topic that the document holds, and `WORD_WEIGHT` for each word."""
     k, _, stride, row, _ = shape
     clear(out, 0, row)
     for e in range(first, last):
         word = np.int64(words[e])
-        if scale[word] > 0:
+        listed = np.int64(scale[word])
+        if listed > 0:
+            out[k + listed - 1] = np.float32(WORD_WEIGHT)
             for z in range(k):
                 if matrix[word * stride + z] > 0:
                     out[z] += np.float32(1.0)
@@ -79,7 +80,7 @@ WORD_PAIRS = Statistic(
     layout=ONE_ROW,
     replace_factor=NONNEGATIVE,
     contribution=_word_pairs,
-    row=lambda k, directions: round_up((PAIRS + FIRST) * k),
+    row=lambda k, directions: round_up(PAIRS * k),
     room=_room,
 )
 PAIR_TOTALS = Statistic(
@@ -87,23 +88,35 @@ PAIR_TOTALS = Statistic(
     layout=ONE_ROW,
     replace_factor=NONNEGATIVE,
     contribution=_pair_totals,
-    row=lambda k, directions: round_up(k),
+    row=lambda k, directions: round_up((1 + FIRST) * k),
 )
 
 
 def word_pairs(first_words: Sequence[Sequence[int]], n_words: int) -> Contribution:
-    """(x): the documents that hold each pair of the ten `first_words` of each of k topics, and each of these words.
+    """(x): the documents that hold each pair of the ten `first_words` of each of k topics, sum (1, 45 k).
 
-    The sum is (1, 45 k + n_listed): the pairs of a topic in the order (1, 2), (1, 3), ..., (9, 10), and the distinct
-    words in ascending order, each times `WORD_WEIGHT`.
+    The pairs of a topic are in the order (1, 2), (1, 3), ..., (9, 10).
     """
-    listed = sorted({word for words in first_words for word in words})
-    return _contribution(WORD_PAIRS, first_words, n_words, PAIRS * len(first_words) + len(listed))
+    return _contribution(WORD_PAIRS, first_words, n_words, PAIRS * len(first_words))
 
 
 def pair_totals(first_words: Sequence[Sequence[int]], n_words: int) -> Contribution:
-    """(xi): the number of pairs of the ten `first_words` of each of k topics, sum (1, k)."""
-    return _contribution(PAIR_TOTALS, first_words, n_words, len(first_words))
+    """(xi): the number of pairs of the ten `first_words` of each of k topics, and the documents that hold each word.
+
+    The sum is (1, k + n_listed): the distinct words are in ascending order, each times `WORD_WEIGHT`.
+    """
+    return _contribution(PAIR_TOTALS, first_words, n_words, len(first_words) + len(_listed(first_words)))
+
+
+def norm_limits(k: int) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The least norm but 0 of a unit that is one document, and the largest, of (x) and (xi) for `k` topics."""
+    totals = math.sqrt(k * PAIRS**2 + FIRST * k * WORD_WEIGHT**2)
+    return (1.0, math.sqrt(PAIRS * k)), (WORD_WEIGHT, totals)
+
+
+def _listed(first_words: Sequence[Sequence[int]]) -> list[int]:
+    """The distinct words, in ascending order."""
+    return sorted({word for words in first_words for word in words})
 
 
 def _contribution(statistic: Statistic, first_words: Sequence[Sequence[int]], n_words: int, width: int) -> Contribution:
@@ -112,7 +125,6 @@ def _contribution(statistic: Statistic, first_words: Sequence[Sequence[int]], n_
         if len(words) != FIRST or len(set(words)) != FIRST:
             raise ValueError(f"a topic needs {FIRST} different first words")
         places[list(words), topic] = np.arange(1, FIRST + 1)
-    listed = np.zeros(n_words, np.float32)
-    distinct = sorted({word for words in first_words for word in words})
+    listed, distinct = np.zeros(n_words, np.float32), _listed(first_words)
     listed[distinct] = np.arange(1, len(distinct) + 1)
     return Contribution(statistic, listed, places, equal_weights(width))

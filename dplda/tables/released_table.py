@@ -31,19 +31,11 @@ from scipy.stats import norm
 from dplda.accounting.events import PrivacyStatement
 from dplda.attributes import PERIODS
 from dplda.errors import InputError
+from dplda.lda.estimates import Estimates
 from dplda.statistics.topic_proportions import COUNT_SHARE
 
 UNCLEAR = 0.15  # a group is too small to tell if its shares are uncertain by more than this
 _LEVEL = 0.95
-
-
-@dataclass(frozen=True)
-class Estimates:
-    """Arrays of estimates with their intervals: `value`, `low` and `high`."""
-
-    value: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -132,14 +124,14 @@ class ReleasedTable:
     def _size_std(self) -> float:
         return float(self.std / np.sqrt(1 / self.n_topics + COUNT_SHARE**2))
 
-    def units(self, level: float = _LEVEL) -> Estimates:
+    def units(self, level: float = _LEVEL) -> Estimates[np.ndarray]:
         """The number of units in each row, (n_groups,); a person in several rows counts as a part in each."""
         half = norm.isf((1 - level) / 2) * self._size_std
         low, high = self._sizes - half, self._sizes + half
         high = np.where(high > 0, high, half)  # an interval wholly below 0 would claim that there is certainly none
         return Estimates(np.maximum(self._sizes, 0), np.maximum(low, 0), high)
 
-    def shares(self, level: float = _LEVEL) -> Estimates:
+    def shares(self, level: float = _LEVEL) -> Estimates[np.ndarray]:
         """The share of each topic in each row, (n_groups, k), in [0, 1]; value nan if nothing can be said."""
         value, low, high = self._limits(norm.isf((1 - level) / 2))
         short = np.clip(high, 0, 1) <= np.clip(low, 0, 1)  # the whole interval is outside [0, 1]
@@ -196,7 +188,9 @@ class ReleasedTable:
             for topic in np.flatnonzero((found.low[place] > 0) | (found.high[place] < 0)).tolist()
         ]
 
-    def differences(self, level: float = _LEVEL, *, together: bool = True) -> tuple[list[tuple[int, int]], Estimates]:
+    def differences(
+        self, level: float = _LEVEL, *, together: bool = True
+    ) -> tuple[list[tuple[int, int]], Estimates[np.ndarray]]:
         """The pairs of rows that `changes` compares, and the differences of their shares, (n_pairs, k).
 
         A pair is the row before and the row after, or a row twice if it is compared with all others. The intervals all
@@ -328,7 +322,7 @@ class ReleasedTable:
         )
 
 
-def _interval(estimates: Estimates, place: Any, name: str = "value") -> dict[str, float | None]:
+def _interval(estimates: Estimates[np.ndarray], place: Any, name: str = "value") -> dict[str, float | None]:
     value = float(estimates.value[place])
     return {
         name: value if np.isfinite(value) else None,

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from dplda.mechanisms import partition_selection
 from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.numerics.lattice import BOUND
-from dplda.statistics.clipping_norms import CLIP_GRID, clip_at_quantile, clip_bins
+from dplda.statistics.clipping_norms import CLIP_GRID, clip_at_quantile, clip_bins, clip_in_range
 from dplda.statistics.word_votes import MOST_WORDS
 
 
@@ -132,3 +132,31 @@ def test_a_clip_is_always_a_grid_value_whatever_the_noise():
         np.random.default_rng(0).normal(size=146),
     ):
         assert clip_at_quantile(bins, 0.5) in CLIP_GRID
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
+def test_a_clip_within_limits_ignores_units_of_norm_zero(share):
+    rng = np.random.default_rng(0)
+    norms = np.where(rng.random(20_000) < share, 1 + rng.gamma(2.0, 3.0, size=20_000), 0.0)
+    clip = clip_in_range(clip_bins(norms).astype(float), 0.0, 0.95, 1.0, 100.0)
+    found = (norms[norms > 0] > clip).mean()
+    assert found <= 0.05 < (norms[norms > 0] > clip / 2**0.25).mean()
+
+
+def test_noise_does_not_raise_a_clip_within_limits_and_a_heavy_tail_does():
+    rng = np.random.default_rng(1)
+    small, heavy = np.full(5_000, 2.0), np.r_[np.full(4_000, 2.0), np.full(1_000, 60.0)]
+    std = 20.0 * BOUND
+    for norms, expected in ((small, 2.0), (heavy, 64.0)):
+        noisy = [clip_bins(norms) + std * rng.standard_normal(len(CLIP_GRID) + 1) for _ in range(50)]
+        clips = [clip_in_range(bins, std, 0.99, 1.0, 100.0) for bins in noisy]
+        assert np.median(clips) == expected
+        assert max(clips) <= 100.0
+
+
+def test_a_clip_within_limits_of_noise_alone_is_within_them():
+    rng = np.random.default_rng(2)
+    for limits in ((1.0, 1.05), (1.0, 6.7), (4.0, 500.0)):
+        for _ in range(20):
+            bins = 1e6 * BOUND * rng.standard_normal(len(CLIP_GRID) + 1)
+            assert limits[0] <= clip_in_range(bins, 1e6 * BOUND, 0.95, *limits) <= limits[1]

@@ -11,7 +11,7 @@ from tiny_units import contribution_of, make_units
 
 from dplda.numerics.lattice import BOUND
 from dplda.statistics.unit_sums import UnitSums
-from dplda.statistics.word_pairs import FIRST, PAIRS, WORD_WEIGHT, pair_totals, word_pairs
+from dplda.statistics.word_pairs import FIRST, PAIRS, WORD_WEIGHT, norm_limits, pair_totals, word_pairs
 
 D = 24
 FIRST_WORDS = [list(range(FIRST)), [3, 12, 5, 20, 21, 22, 23, 0, 9, 15]]
@@ -22,9 +22,10 @@ documents = st.dictionaries(st.integers(0, D - 1), st.integers(1, 5), min_size=1
 
 
 def by_hand(document):
+    """The pairs that a document holds, and the words."""
     held = {word for word, _ in document}
     pairs = [float(a in held and b in held) for words in FIRST_WORDS for a, b in combinations(words, 2)]
-    return np.array(pairs + [WORD_WEIGHT * (word in held) for word in LISTED])
+    return np.array(pairs), np.array([float(word in held) for word in LISTED])
 
 
 @given(documents)
@@ -32,10 +33,24 @@ def by_hand(document):
 def test_a_document_holds_the_pairs_whose_words_it_holds(document):
     document = [*document, (D - 1, 3)] if document[-1][0] != D - 1 else document
     document = [(word, count + 2) for word, count in document]
-    found = contribution_of(word_pairs(FIRST_WORDS, D), document)
-    np.testing.assert_allclose(found[0], by_hand(document), atol=1e-6)
-    totals = contribution_of(pair_totals(FIRST_WORDS, D), document)
-    np.testing.assert_allclose(totals[0], by_hand(document)[: 2 * PAIRS].reshape(2, PAIRS).sum(axis=1), atol=1e-5)
+    pairs, words = by_hand(document)
+    np.testing.assert_allclose(contribution_of(word_pairs(FIRST_WORDS, D), document)[0], pairs)
+    totals = contribution_of(pair_totals(FIRST_WORDS, D), document)[0]
+    np.testing.assert_allclose(totals[:2], pairs.reshape(2, PAIRS).sum(axis=1))
+    np.testing.assert_allclose(totals[2:], WORD_WEIGHT * words)
+
+
+def test_norms_of_documents_are_within_their_public_limits():
+    of_pairs, of_totals = norm_limits(2)
+    everything = [(word, 1) for word in range(D)]
+    one_word, one_pair = [(11, 3), (12, 2)], [(11, 1), (12, 1), (20, 1)]
+    for make, least, (low, high) in (
+        (word_pairs, one_pair, of_pairs),
+        (pair_totals, one_word, of_totals),
+    ):
+        norms = [np.linalg.norm(contribution_of(make(FIRST_WORDS, D), document)) for document in (least, everything)]
+        assert norms[0] >= low
+        assert norms[1] <= high
 
 
 @given(st.lists(st.lists(documents, min_size=1, max_size=3), min_size=1, max_size=4))

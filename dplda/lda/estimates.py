@@ -1,0 +1,28 @@
+"""Estimates with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+_Number = TypeVar("_Number", float, np.ndarray)
+
+
+@dataclass(frozen=True)
+class Estimates(Generic[_Number]):
+    """Numbers, or arrays of them, with their intervals: `value`, `low` and `high`."""
+
+    value: _Number
+    low: _Number
+    high: _Number
+
+    def to_json(self) -> dict[str, float]:
+        """A single number as plain JSON."""
+        return {"value": float(self.value), "low": float(self.low), "high": float(self.high)}
+
+
+def within(value: float, half: float, least: float, most: float) -> Estimates[float]:
+    """`value` +- `half`, all of it between `least` and `most`."""
+    return Estimates(*(min(max(number, least), most) for number in (value, value - half, value + half)))

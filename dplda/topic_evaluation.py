@@ -1,0 +1,120 @@
+"""`evaluate`: how good released topics are, as a charged question about documents (docs/privacy.md, T13)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+from dplda.accounting.budget_plan import Share
+from dplda.accounting.events import PrivacyStatement, Stage, clip_of
+from dplda.config import DEFAULTS
+from dplda.corpus import Corpus
+from dplda.errors import InputError
+from dplda.lda.coherence import Coherence, PairCounts, estimated, first_words
+from dplda.lda.estimates import Estimates
+from dplda.lda.prediction import CompletedHalves, Prediction
+from dplda.mechanisms.curator import Curator
+from dplda.model.topic_model import TopicModel
+from dplda.questions import Asked, ask
+from dplda.statistics.document_completion import COMPLETION_CLIP, DOCUMENT_COMPLETION
+from dplda.statistics.word_pairs import (
+    FIRST,
+    PAIR_TOTALS,
+    PAIRS,
+    WORD_PAIRS,
+    WORD_WEIGHT,
+    norm_limits,
+    pair_totals,
+    word_pairs,
+)
+
+EVALUATION = "evaluation"  # the kind of such a run, in its parameters
+# Shares of the budget: counts of pairs, numbers of each topic's and of words, their clips, and how words are predicted.
+_SHARES = (
+    Share(clip_of(Stage.PAIRS), 0.03),
+    Share(Stage.PAIRS, 0.30),
+    Share(clip_of(Stage.PAIR_TOTALS), 0.03),
+    Share(Stage.PAIR_TOTALS, 0.59),
+    Share(Stage.PREDICTION, 0.05),
+)
+# Quantiles of the norms at which units are clipped. What is clipped of pairs is known from totals, which must be whole:
+# therefore their clip is larger by a factor, if that is possible.
+_PAIRS_QUANTILE, _TOTALS_QUANTILE, _TOTALS_FACTOR = 0.95, 0.995, 1.5
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The coherence (NPMI) of the `topics` of the run `of` and what they predict, with intervals and its guarantee."""
+
+    run: str
+    of: str
+    topics: tuple[int, ...]
+    coherence: Coherence
+    prediction: Prediction
+    privacy: PrivacyStatement
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON."""
+        of_topics = self.coherence.topics
+        ends = zip(self.topics, of_topics.value, of_topics.low, of_topics.high, strict=True)
+        return {
+            "run": self.of,
+            "evaluation": self.run,
+            "coherence": self.coherence.mean.to_json(),
+            "c_v": self.coherence.c_v.to_json(),
+            "perplexity": self.prediction.perplexity.to_json(),
+            "gain": self.prediction.gain.to_json(),
+            "topics": [{"topic": topic, **Estimates(*each).to_json()} for topic, *each in ends],
+            "privacy": self.privacy.to_json(),
+        }
+
+    def released(self) -> dict[str, Any]:
+        """What the ledger keeps."""
+        return self.to_json()
+
+
+def evaluate(
+    model: TopicModel,
+    corpus: Corpus,
+    epsilon: float = DEFAULTS.privacy.epsilon,
+    delta: float = DEFAULTS.privacy.delta,
+    **asked: Unpack[Asked],
+) -> Evaluation:
+    """Estimate how good the topics of `model` are for `corpus` under (epsilon, delta) differential privacy.
+
+    Coherence, of the listed topics, is the mean normalised pointwise mutual information (NPMI) of pairs of a topic's
+    ten most probable words, counted in documents: 1 if they always occur together, 0 if independently. Perplexity is
+    that of half of a document's tokens given the other half under all topics. `asked` are the options of
+    `dplda.questions.Asked`. Raises `InputError` for bad input, such as a model of fewer than ten words, and
+    `BudgetRefused`.
+    """
+    if len(model.vocabulary) < FIRST:
+        raise InputError(f"coherence is that of {FIRST} words of a topic, and the model has {len(model.vocabulary)}.")
+    topics = tuple(model.listed_topics)
+    words, halves = first_words(model, topics), CompletedHalves(model)
+
+    def answer(curator: Curator, about: dict[str, Any]) -> Evaluation:
+        n_words, k = len(model.vocabulary), len(topics)
+        curator.use_words(model.vocabulary)
+        of_pairs, of_totals = word_pairs(words, n_words), pair_totals(words, n_words)
+        of_one_pair, of_words = norm_limits(k)
+        pairs_clip = curator.clip(Stage.PAIRS, of_pairs, _PAIRS_QUANTILE, limits=of_one_pair)
+        pairs = curator.release(Stage.PAIRS, of_pairs, pairs_clip)
+        totals_clip = curator.clip(Stage.PAIR_TOTALS, of_totals, _TOTALS_QUANTILE, limits=of_words)
+        totals_clip = min(_TOTALS_FACTOR * totals_clip, of_words[1])
+        totals = curator.release(Stage.PAIR_TOTALS, of_totals, totals_clip)
+        counts = PairCounts(
+            pairs=pairs.total[0].reshape(k, PAIRS),
+            pairs_std=pairs.std,
+            totals=totals.total[0, :k],
+            totals_std=totals.std,
+            words=totals.total[0, k:] / WORD_WEIGHT,
+            words_std=totals.std / WORD_WEIGHT,
+            documents=totals.mass,
+            documents_std=totals.mass_std(totals_clip),
+        )
+        prediction = halves.prediction(curator.release(Stage.PREDICTION, halves.contribution, COMPLETION_CLIP))
+        return Evaluation(topics=topics, coherence=estimated(model, topics, counts), prediction=prediction, **about)
+
+    statistics = [WORD_PAIRS, PAIR_TOTALS, DOCUMENT_COMPLETION]
+    return ask(EVALUATION, model, corpus, epsilon, delta, answer, shares=_SHARES, statistics=statistics, **asked)
