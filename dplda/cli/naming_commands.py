@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 
 _GROUP_WORDS, _TITLE_WORDS = 6, 4  # shown for a group of topics, and for a topic beside another
 
+_groups_option = click.option(
+    "--groups", type=click.IntRange(min=1), help="Number of groups [about the square root of the topics]."
+)
+
 
 @click.command()
 @click.argument("run")
@@ -27,6 +33,7 @@ _GROUP_WORDS, _TITLE_WORDS = 6, 4  # shown for a group of topics, and for a topi
 @click.option("--endpoint", metavar="URL", help="Ask this OpenAI-compatible server, such as http://localhost:11434/v1.")
 @click.option("--model", "language_model", metavar="NAME", help="The language model that --endpoint is asked for.")
 @click.option("--timeout", default=60.0, type=click.FloatRange(min=0.1), help="Seconds that one answer may take.")
+@_groups_option
 @json_option
 @ledger_option
 def label(
@@ -35,10 +42,11 @@ def label(
     endpoint: str | None,
     language_model: str | None,
     timeout: float,
+    groups: int | None,
     as_json: bool,
     ledger_path: Path | None,
 ) -> None:
-    """Name the topics of RUN: from a file, by a server, or by their two most distinctive words.
+    """Name the topics of RUN and the groups of `dplda tree`: from a file, by a server, or by distinctive words.
 
     A server is sent released words and nothing else. The names are kept with the model and appear wherever its topics
     do. Labels in a file replace those of their topics and leave the others as they are.
@@ -46,35 +54,37 @@ def label(
     if (endpoint is None) != (language_model is None) or (file is not None and endpoint is not None):
         raise click.UsageError("give --labels FILE, or --endpoint URL with --model NAME, or neither.")
     from dplda.model import labels
+    from dplda.model.topic_groups import topic_tree
 
     folder = model_folder(run, ledger_path)
     model = open_model(str(folder), ledger_path)
+    named_groups = [tuple(sorted(group)) for group in topic_tree(model).groups(groups) if len(group) > 1]
     if file is not None:
         found = labels.from_file(file, len(model.topics))
     elif endpoint is not None and language_model is not None:
-        found = _asked(model, labels.LabelServer(endpoint, language_model, timeout))
+        found = _asked(model, named_groups, labels.LabelServer(endpoint, language_model, timeout))
     else:
-        found = labels.distinctive(model)
+        found = labels.distinctive(model, named_groups)
     named = labels.labelled(model, found)
     model_files.save_parameters(named, folder)
     if as_json:
-        print_json({"run": model.parameters.get("run"), "topics": topics_json(named)})
+        record = [{"topics": list(group), **asdict(each)} for group, each in labels.group_labels(named).items()]
+        print_json({"run": model.parameters.get("run"), "topics": topics_json(named), "groups": record})
     else:
         show_topics(named)
 
 
-def _asked(model: TopicModel, server: LabelServer) -> dict[int, Label]:
-    """The server's label of each listed topic; its distinctive words where the answer holds no name."""
-    from dplda.model.labels import distinctive
+def _asked(model: TopicModel, groups: Sequence[tuple[int, ...]], server: LabelServer) -> dict[tuple[int, ...], Label]:
+    """The server's label of each listed topic and of `groups`; distinctive words where the answer holds no name."""
+    from dplda.model.labels import distinctive, words_of
 
-    found, words = distinctive(model), model.relevant_words(15)
-    unnamed = []
-    for topic in model.listed_topics:
-        answer = server.label([word for word, _ in words[topic]])
+    found, unnamed = distinctive(model, groups), []
+    for topics in [*((topic,) for topic in model.listed_topics), *groups]:
+        answer = server.label(words_of(model, topics))
         if answer is None:
-            unnamed.append(str(topic))
+            unnamed.append("+".join(map(str, topics)))
         else:
-            found[topic] = answer
+            found[topics] = answer
     if unnamed:
         say(f"No name in the answer for topic {', '.join(unnamed)}: named by distinctive words.", error=True)
     return found
@@ -82,35 +92,40 @@ def _asked(model: TopicModel, server: LabelServer) -> dict[int, Label]:
 
 @click.command()
 @click.argument("run")
-@click.option("--groups", type=click.IntRange(min=1), help="Number of groups [about the square root of the topics].")
+@_groups_option
 @json_option
 @ledger_option
 def tree(run: str, groups: int | None, as_json: bool, ledger_path: Path | None) -> None:
     """Put the topics of RUN into groups of similar ones, by the Hellinger distance of their words."""
-    from dplda.model import topic_groups
+    from dplda.model.topic_groups import topic_tree
 
     model = open_model(run, ledger_path)
-    found = topic_groups.topic_tree(model)
+    found = topic_tree(model)
     if as_json:
         record = cache(partial(_group, model))  # most groups are in several cuts
         cuts = {str(n): [record(group) for group in found.groups(n)] for n in range(1, len(found.topics) + 1)}
         print_json({"run": model.parameters.get("run"), "cuts": cuts})
         return
     rows, titles = [], topic_titles(model, _GROUP_WORDS)
-    for number, group in enumerate(found.groups(groups or round(math.sqrt(len(found.topics)))), 1):
-        words = topic_groups.merged_words(model, group, _GROUP_WORDS)
-        rows.append((f"group {number}", f"{sum(model.prevalence[list(group)]):.1%}", " ".join(words)))
+    for number, group in enumerate(found.groups(groups), 1):
+        told = _group(model, group)
+        title = f"{told['name']}: {' '.join(told['words'])}" if "name" in told else " ".join(told["words"])
+        rows.append((f"group {number}", f"{told['share']:.1%}", title))
         rows += [(f"  {topic}", f"{model.prevalence[topic]:.1%}", titles[topic]) for topic in group]
     table(("topic", "share", "words"), rows, wide="words")
 
 
 def _group(model: TopicModel, group: tuple[int, ...]) -> dict[str, Any]:
+    """A group of topics: its topics, share, words and label."""
     from dplda.model import topic_groups
+    from dplda.model.labels import group_labels
 
+    label = group_labels(model).get(tuple(sorted(group)))
     return {
         "topics": list(group),
         "share": float(sum(model.prevalence[list(group)])),
         "words": topic_groups.merged_words(model, group, _GROUP_WORDS),
+        **({} if label is None else {"name": label.name, "sentence": label.sentence}),
     }
 
 

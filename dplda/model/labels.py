@@ -1,4 +1,4 @@
-"""Names of topics: from a file, from a server that is asked for them, or made of their most distinctive words.
+"""Names of topics and of groups of them: from a file, from a server, or made of their most distinctive words.
 
 Names are made of released words alone, so they cost no budget. They are text: whatever a server answers is never markup
 or an instruction.
@@ -11,13 +11,14 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from dplda.characters import remove_unsafe
 from dplda.errors import InputError
+from dplda.model.topic_groups import GROUP_LABELS, merged_words
 from dplda.model.topic_model import TopicModel
 from dplda.readers.word_lists import read_mapping
 
@@ -27,57 +28,85 @@ _DISTINCTIVE_WORDS, _DISTINCTIVE_WEIGHT = 2, 0.3  # words of a name, and the wei
 _LARGEST_ANSWER = 1 << 18  # bytes
 _HINT = "Write a line for each topic, such as 3: Heating, or 3: {name: Heating, sentence: Broken boilers.}"
 _TASK = (
-    "You name topics of a topic model. You are given the words of one topic, most characteristic first. Answer with "
+    "You name topics of a topic model. You are given the words of a topic or of a group of topics, most characteristic "
+    "first. Answer with "
     'one JSON object and nothing else: {"name": "one to four words", "sentence": "one short sentence about the topic"}.'
 )
 
 
 @dataclass(frozen=True)
 class Label:
-    """A topic's name, and a sentence about it, which may be empty."""
+    """The name of a topic or of a group of topics, and a sentence about it, which may be empty."""
 
     name: str
     sentence: str = ""
 
 
-def labelled(model: TopicModel, labels: Mapping[int, Label]) -> TopicModel:
-    """`model` with the `labels` of some topics; those of the others stay."""
+Labels = Mapping[tuple[int, ...], Label]  # of topics, (3,), and of groups of topics, (3, 7)
+
+
+def labelled(model: TopicModel, labels: Labels) -> TopicModel:
+    """`model` with the `labels` of some topics and groups of topics; those of the others stay."""
     names, sentences = dict(model.topic_names), dict(model.topic_sentences)
-    for topic, label in labels.items():
-        names[topic], sentences[topic] = label.name, label.sentence
-    topics = range(len(model.topics))
+    groups = dict(group_labels(model))
+    for topics, label in labels.items():
+        if len(topics) == 1:
+            names[topics[0]], sentences[topics[0]] = label.name, label.sentence
+        else:
+            groups[topics] = label
+    every = range(len(model.topics))
     given = {
-        "topic_names": [names.get(topic, "") for topic in topics],
-        "topic_sentences": [sentences.get(topic, "") for topic in topics],
+        "topic_names": [names.get(topic, "") for topic in every],
+        "topic_sentences": [sentences.get(topic, "") for topic in every],
+        GROUP_LABELS: [{"topics": list(group), **asdict(label)} for group, label in sorted(groups.items())],
     }
     return replace(model, parameters={**model.parameters, **given})
 
 
-def distinctive(model: TopicModel) -> dict[int, Label]:
-    """A name for each topic of its most distinctive words, each of which is in one name only."""
-    taken, labels = set[str](), dict[int, Label]()
+def group_labels(model: TopicModel) -> Labels:
+    """The labels that were given to groups of topics of `model`; a group is in ascending order."""
+    given = model.parameters.get(GROUP_LABELS)
+    found: dict[tuple[int, ...], Label] = {}
+    for each in given if isinstance(given, list) else ():
+        label = _label(each) if isinstance(each, Mapping) else None
+        topics = each.get("topics") if label is not None else None
+        if label is not None and isinstance(topics, list) and all(isinstance(topic, int) for topic in topics):
+            found[tuple(sorted(topics))] = label
+    return found
+
+
+def words_of(model: TopicModel, topics: Sequence[int]) -> list[str]:
+    """The words that a server is told of a topic or a group of topics, most relevant first."""
+    return merged_words(model, topics, _ASKED_WORDS)
+
+
+def distinctive(model: TopicModel, groups: Sequence[tuple[int, ...]] = ()) -> dict[tuple[int, ...], Label]:
+    """A name for each topic of its most distinctive words, each in one name only, and for each of `groups`."""
+    taken, labels = set[str](), dict[tuple[int, ...], Label]()
     for topic, ranked in enumerate(model.relevant_words(4 * _ASKED_WORDS, weight=_DISTINCTIVE_WEIGHT)):
         words = [word for word, _ in ranked if word not in taken][:_DISTINCTIVE_WORDS]
         taken.update(words)
         if words:
-            labels[topic] = Label(", ".join(words))
-    return labels
+            labels[(topic,)] = Label(", ".join(words))
+    return labels | {group: Label(", ".join(merged_words(model, group, _DISTINCTIVE_WORDS))) for group in groups}
 
 
-def from_file(path: Path, n_topics: int) -> dict[int, Label]:
+def from_file(path: Path, n_topics: int) -> dict[tuple[int, ...], Label]:
     """The labels in a YAML or JSON file that maps numbers of topics to names, or to a ``name`` and a ``sentence``.
 
-    Raises `InputError` for anything else, and for numbers that are not below `n_topics`.
+    Numbers with commas, ``3,7``, are a group of topics. Raises `InputError` for anything else, and for numbers that are
+    not below `n_topics`.
     """
     labels = {}
-    for number, given in read_mapping(path, _HINT).items():
-        topic = int(number) if str(number).strip().isdecimal() else -1
-        if not 0 <= topic < n_topics:
-            raise InputError(f"{path}: {str(number)!r} is no topic; they are 0 to {n_topics - 1}. {_HINT}")
+    for numbers, given in read_mapping(path, _HINT).items():
+        parts = [part.strip() for part in str(numbers).split(",")]
+        topics = tuple(sorted({int(part) if part.isdecimal() else -1 for part in parts}))
+        if not 0 <= topics[0] <= topics[-1] < n_topics:
+            raise InputError(f"{path}: {str(numbers)!r} is no topic; they are 0 to {n_topics - 1}. {_HINT}")
         label = _label(given)
         if label is None:
-            raise InputError(f"{path}: topic {topic} has no name. {_HINT}")
-        labels[topic] = label
+            raise InputError(f"{path}: topic {numbers!s} has no name. {_HINT}")
+        labels[topics] = label
     return labels
 
 

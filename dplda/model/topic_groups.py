@@ -5,6 +5,7 @@ All of it is free of charge.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from dplda.errors import InputError
 from dplda.model.topic_model import TopicModel
 
+GROUP_LABELS = "group_labels"  # the parameter of a model that holds the names of groups of its topics
 SAME = 0.5  # cosine from which on topics of two models are the same
 
 
@@ -35,8 +37,12 @@ class TopicTree:
     topics: tuple[int, ...]
     merges: NDArray[np.float64]
 
-    def groups(self, count: int) -> list[tuple[int, ...]]:
-        """The topics in `count` groups, near ones next to each other. Raises `InputError` for a wrong number."""
+    def groups(self, count: int | None = None) -> list[tuple[int, ...]]:
+        """The topics in `count` groups, near ones next to each other; None: about the square root of their number.
+
+        Raises `InputError` for a wrong number.
+        """
+        count = round(math.sqrt(len(self.topics))) if count is None else count
         if not 1 <= count <= len(self.topics):
             raise InputError(f"topics can be in 1 to {len(self.topics)} groups, got {count}.")
         if len(self.topics) == 1:
@@ -100,7 +106,7 @@ def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
         for name, values in lists.items()
         if isinstance(values, list) and len(values) == n
     }
-    parameters = {**model.parameters, **kept, "alpha": alpha, "merged": parts}
+    parameters = {**model.parameters, **kept, "alpha": alpha, "merged": parts, GROUP_LABELS: []}
     return replace(model, topics=topics, prevalence=prevalence, parameters=parameters, counts=None)
 
 

@@ -22,6 +22,7 @@ from dplda.errors import InputError
 from dplda.ledger.comparisons import Cell, Comparison
 from dplda.model import TopicModel
 from dplda.model.model_files import write_atomically
+from dplda.model.topic_groups import GROUP_LABELS
 from dplda.model.topic_model import VERDICTS
 from dplda.report import (
     attack_bounds,
@@ -40,7 +41,7 @@ from dplda.tables.released_table import Tables
 
 _SHOWN_ELSEWHERE = (
     *("alpha", "core_eigenvalues", "core_noise_level", "frequent_words", "published", "verdicts"),
-    *("new_topics", "faded_topics", "share_std", "topic_sentences", "merged"),
+    *("new_topics", "faded_topics", "share_std", "topic_sentences", "merged", GROUP_LABELS),
     *("topic_probabilities", "word_probabilities"),
 )
 _SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}

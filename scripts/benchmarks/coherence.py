@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -27,7 +27,8 @@ def measure(news: Path, imdb: Path, medical: Path, epsilons: Sequence[float], se
         *("corpus", "topics", "epsilon", "measure", "exact", "error, mean", "error, largest"),
         *("half an interval", "held"),
     )
-    for name, corpus in _cases(news, imdb, medical):
+    for name, texts in _texts(news, imdb, medical).items():
+        corpus = dplda.Corpus.from_texts(texts, tokenizer="fast")
         documents = Documents(corpus, NoProgress())
         for n_topics in (10, 20):
             model = dplda.fit(corpus, n_topics=n_topics, epsilon=4.0, ledger=False, simulate_seed=1)
@@ -49,6 +50,19 @@ def measure(news: Path, imdb: Path, medical: Path, epsilons: Sequence[float], se
                     )  # fmt: skip
 
 
+def measure_halves(news: Path, imdb: Path, medical: Path, epsilons: Sequence[float] = (2.0, 8.0, 100.0)) -> None:
+    """Print what topics gain on the documents that they were learned from, and on as many others of the same kind."""
+    table = Table("corpus", "documents learned from", "epsilon", "gain on these", "gain on the others")
+    texts_of = _texts(news, imdb, medical)
+    for name in ("posts", "reviews"):
+        texts = texts_of[name]
+        halves = [dplda.Corpus.from_texts(texts[start::2], tokenizer="fast", name=name) for start in (0, 1)]
+        for epsilon in epsilons:
+            model = dplda.fit(halves[0], n_topics=10, epsilon=epsilon, ledger=False, simulate_seed=1)
+            gains = [Documents(half, NoProgress()).evaluate(model)["gain"] for half in halves]
+            table.row(name, f"{len(texts[::2]):,}", f"{epsilon:g}", *(f"{gain:.4f}" for gain in gains))
+
+
 def _told(found: Evaluation) -> list[tuple[float, float, float]]:
     """The value and the ends of each of `_MEASURES`."""
     coherence, prediction = found.coherence, found.prediction
@@ -57,10 +71,9 @@ def _told(found: Evaluation) -> list[tuple[float, float, float]]:
     return [*told[:-1], (value, low, high)]
 
 
-def _cases(news: Path, imdb: Path, medical: Path) -> Iterator[tuple[str, dplda.Corpus]]:
+def _texts(news: Path, imdb: Path, medical: Path) -> dict[str, list[str]]:
     texts = {"posts": [post["text"] for post in posts_by_week(news)]}
     for name, path in (("reviews", imdb), ("abstracts", medical)):
         with gzip.open(path, "rt", encoding="utf-8") as file:
             texts[name] = [json.loads(line)["text"] for line in islice(file, 50_000)]
-    for name, listed in texts.items():
-        yield name, dplda.Corpus.from_texts(listed, tokenizer="fast")
+    return texts

@@ -216,13 +216,14 @@ def tabulate(news: Path, imdb: Path, epsilons: list[float], repeats: int, docume
 @list_option("--epsilons", "0.2,0.5,1,4", float, "Budgets of an evaluation.")
 @option("--seeds", 10, "Evaluations of each.")
 def coherence(news: Path, imdb: Path, medical: Path, epsilons: list[float], seeds: int) -> None:
-    """The coherence that `dplda evaluate` tells, beside the exact one.
+    """What `dplda evaluate` tells, beside the exact numbers; and topics on documents that they do not know.
 
-    Noise is simulated. Takes about four minutes.
+    Noise is simulated. Takes about five minutes.
     """
-    from benchmarks.coherence import measure
+    from benchmarks.coherence import measure, measure_halves
 
     measure(news, imdb, medical, epsilons, seeds)
+    measure_halves(news, imdb, medical)
 
 
 @cli.command()

@@ -32,12 +32,18 @@ def test_names_are_kept_and_shown_everywhere(dplda, model: Path, home: Path) -> 
     assert "Heating" in Path("r.html").read_text()
 
 
-def test_a_tree_adds_up_and_a_merge_makes_a_model(dplda, model: Path) -> None:
+def test_a_tree_adds_up_and_a_merge_makes_a_model(dplda, model: Path, home: Path) -> None:
     cuts = dplda("tree", "./m", "--json").json["cuts"]
     for count, groups in cuts.items():
         assert len(groups) == int(count)
         assert sum(group["share"] for group in groups) == pytest.approx(sum(g["share"] for g in cuts["1"]))
     assert "group 1" in dplda("tree", "./m").out
+    (home / "l.yaml").write_text("0,1: {name: Together, sentence: Both.}")
+    assert dplda("label", "./m", "--labels", "l.yaml", "--json").json["groups"][0]["name"] == "Together"
+    n = len(make_model().topics)
+    named = [group for cut in dplda("tree", "./m", "--json").json["cuts"].values() for group in cut if "name" in group]
+    assert all(sorted(group["topics"]) == [0, 1] for group in named)
+    assert (n > 2) or named
     answer = dplda("merge", "./m", "0,1", "--out", "together", "--json")
     assert len(answer.json["topics"]) == len(make_model().topics) - 1
     assert load("together").parameters["merged"][0] == [0, 1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -13,6 +14,7 @@ from handmade import make_model
 from dplda.errors import InputError
 from dplda.model import labels, model_files
 from dplda.model.labels import Label, LabelServer
+from dplda.model.topic_groups import merged
 
 
 class Answer:
@@ -114,12 +116,12 @@ def test_labels_stay_with_the_model_and_leave_its_arrays_alone(tmp_path):
     model = make_model()
     model.save(tmp_path / "m")
     before = (tmp_path / "m" / "topics.npz").read_bytes()
-    named = labels.labelled(model, {1: Label("Second", "A sentence.")})
+    named = labels.labelled(model, {(1,): Label("Second", "A sentence.")})
     model_files.save_parameters(named, tmp_path / "m")
     loaded = model_files.load(tmp_path / "m")
     assert (loaded.topic_names, loaded.topic_sentences) == ({1: "Second"}, {1: "A sentence."})
     assert (tmp_path / "m" / "topics.npz").read_bytes() == before
-    again = labels.labelled(loaded, {0: Label("First")})
+    again = labels.labelled(loaded, {(0,): Label("First")})
     assert (again.topic_names, again.topic_sentences) == ({0: "First", 1: "Second"}, {1: "A sentence."})
 
 
@@ -133,8 +135,28 @@ def test_distinctive_names_have_no_word_in_common():
 
 def test_a_file_names_topics_by_number(tmp_path):
     file = tmp_path / "l.yaml"
-    file.write_text('0: Heating\n"1": {name: " Two  words ", sentence: "One.\\nTwo."}\n')
-    assert labels.from_file(file, 2) == {0: Label("Heating"), 1: Label("Two words", "One. Two.")}
+    file.write_text('0: Heating\n"1": {name: " Two  words ", sentence: "One.\\nTwo."}\n"1, 0": Both\n')
+    assert labels.from_file(file, 2) == {
+        (0,): Label("Heating"),
+        (1,): Label("Two words", "One. Two."),
+        (0, 1): Label("Both"),
+    }
+
+
+def test_groups_of_topics_keep_their_names_until_topics_are_merged(tmp_path):
+    model = make_model()
+    named = labels.labelled(model, labels.distinctive(model, [(0, 1)]) | {(0, 2): Label("Both", "A sentence.")})
+    named.save(tmp_path / "m")
+    found = labels.group_labels(model_files.load(tmp_path / "m"))
+    assert found[0, 2] == Label("Both", "A sentence.")
+    assert found[0, 1].name
+    assert labels.group_labels(merged(named, [(0, 1)])) == {}
+
+
+@pytest.mark.parametrize("given", [None, 3, "x", [3], [{}], [{"name": "x"}], [{"name": "x", "topics": "ab"}]])
+def test_damaged_names_of_groups_are_none(given):
+    model = make_model()
+    assert labels.group_labels(replace(model, parameters={**model.parameters, "group_labels": given})) == {}
 
 
 @pytest.mark.parametrize(
