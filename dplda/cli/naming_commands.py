@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache, partial
@@ -226,17 +225,15 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
 
 def _shares(model: TopicModel, ledger_path: Path | None) -> list[dict[str, float | None]]:
     """The share of each topic; with its interval if the ledger has a table of the run's topics."""
-    from dplda.tables.tabulation import load_tables, tables_of
+    from dplda.tables.tabulation import best_shares
 
     ledger = find_ledger(ledger_path)
-    runs = [] if ledger is None else tables_of(ledger, str(model.parameters.get("run", "")))
-    tables = [one for run in runs for one in load_tables(run) if one.n_topics == len(model.topics)]
-    if not tables:
+    found = None if ledger is None else best_shares(ledger, model)
+    if found is None:
         return [{"value": float(share), "low": None, "high": None} for share in model.prevalence]
-    found = min(tables, key=lambda one: one.std * math.sqrt(len(one.rows))).whole().shares()
     return [
-        {"value": float(found.value[0, topic]), "low": float(found.low[0, topic]), "high": float(found.high[0, topic])}
-        for topic in range(len(model.topics))
+        {"value": float(value), "low": float(low), "high": float(high)}
+        for value, low, high in zip(found.value, found.low, found.high, strict=True)
     ]
 
 

@@ -95,7 +95,8 @@ def _row(record: RunRecord) -> tuple[str, ...]:
     asked, spent, delta = f"{record.epsilon:.4g}", at_least(_spent(record)), f"{record.delta:.4g}"
     status = record.described
     if "by" in record.parameters:
-        status += f", tables by {' and by '.join(record.parameters['by'])}"
+        by = " and by ".join(filter(None, record.parameters["by"]))
+        status += f", tables by {by}" if by else ", shares of all documents"
     elif record.parameters.get("kind"):
         status += f", {record.parameters['kind']} of {record.parameters.get('of')}"
     return record.id, record.dataset, asked, spent, delta, _sound(record), status

@@ -57,11 +57,10 @@ csv_option = click.option("--csv", "csv_file", type=click.Path(path_type=Path), 
 @click.argument("corpus", nargs=-1, required=True)
 @click.option(
     "--by",
-    required=True,
     multiple=True,
     metavar="COLUMN[,COLUMN]|month(COLUMN)",
     help="What the table is by: columns, or day(), week(), month(), quarter() or year() of a date, or bool() of truth "
-    "values; may be repeated for more tables.",
+    "values; may be repeated for more tables. Without it, one row of all documents.",
 )
 @click.option(
     "--groups",
@@ -133,7 +132,7 @@ def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) ->
     if not found:
         raise InputError(f"Run {record.id} has no tables. Make one: dplda tabulate {record.id} CORPUS --by COLUMN")
     if len(found) > 1 and (out is not None or as_json):
-        names = "; ".join(f"{r.id} (by {' and by '.join(r.parameters.get('by', ()))})" for r in found)
+        names = "; ".join(f"{r.id} (by {' and by '.join(r.parameters.get('by', ())) or 'nothing'})" for r in found)
         raise InputError(f"Run {record.id} has several runs of tables. Name the one to write: {names}.")
     for each in found:
         loaded = load_tables(each, sampling=options["sampling"])
@@ -197,11 +196,16 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str]) -> None:
     from dplda.attributes import OTHER
 
     units, shares, tells = one.units(), one.shares(), one.tells
+    if not one.by:
+        say(f"{unit.capitalize()}s: {_count(units, 0)}, with 95 %. Topics, the largest first:")
+        order = sorted(range(one.n_topics), key=lambda topic: -shares.value[0, topic])
+        table(("topic", "share in % (95 %)"), [(names[topic], _percent(shares, (0, topic))) for topic in order])
+        return
     rows = []
     for index, row in enumerate(one.rows):
         largest = sorted(range(one.n_topics), key=lambda topic: -shares.low[index, topic])[:_LARGEST]
         about = [f"{names[topic]} {_percent(shares, (index, topic))}" for topic in largest]
-        count = f"{units.value[index]:,.0f} ({units.low[index]:,.0f} to {units.high[index]:,.0f})"
+        count = _count(units, index)
         first, *others = about if tells[index] else ["too small to tell"]
         rows += [(*row, count, first), *((*([""] * len(row)), "", each) for each in others)]
     table(
@@ -222,6 +226,10 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str]) -> None:
         )
     say(f"Counted are {unit}s with at least three words that the topics know.")
     _show_changes(one, names)
+
+
+def _count(units: Estimates[np.ndarray], row: int) -> str:
+    return f"{units.value[row]:,.0f} ({units.low[row]:,.0f} to {units.high[row]:,.0f})"
 
 
 def _percent(shares: Estimates[np.ndarray], place: tuple[int, int]) -> str:

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from dplda.cli.console import print_json, say, table, write_file
-from dplda.cli.options import json_option, ledger_option, open_ledger, open_model
+from dplda.cli.options import find_ledger, json_option, ledger_option, open_ledger, open_model
+from dplda.lda.estimates import Estimates
 from dplda.model import EXPORTERS, TopicModel
 from dplda.model import export as export_model
 from dplda.model.exporters import csv_text, statement_json
@@ -65,13 +67,22 @@ def topics(
         return
     assert run is not None
     model = open_model(run, ledger_path)
+    shares = _shares(model, ledger_path)
     if csv_file is not None:
         _write_csv(model, top, csv_file)
     if as_json:
         run_id = model.parameters.get("run")
-        print_json({"run": run_id, "private": model.privacy.sound, "topics": topics_json(model, top)})
+        print_json({"run": run_id, "private": model.privacy.sound, "topics": topics_json(model, top, shares)})
     else:
-        show_topics(model, top, noise=noise, relevance=relevance, sure=sure)
+        show_topics(model, top, noise=noise, relevance=relevance, sure=sure, shares=shares)
+
+
+def _shares(model: TopicModel, ledger_path: Path | None) -> Estimates[np.ndarray] | None:
+    """The shares of topics with their intervals, if a table in the ledger has them."""
+    from dplda.tables.tabulation import best_shares
+
+    ledger = find_ledger(ledger_path)
+    return None if ledger is None else best_shares(ledger, model)
 
 
 def _show_series(
@@ -124,11 +135,11 @@ def _show_series(
         say(f"Earlier batches: dplda topics --series {shlex.quote(series)} --json")
 
 
-def topics_json(model: TopicModel, top: int = 10) -> list[dict[str, Any]]:
+def topics_json(model: TopicModel, top: int = 10, shares: Estimates[np.ndarray] | None = None) -> list[dict[str, Any]]:
     """Topics as JSON objects: number, verdict (null if unknown), prevalence and the `top` most probable words.
 
-    Where they are known, ``real`` is the probability that the topic is, and ``among_ten`` that of words to be among the
-    topic's first ten.
+    Where they are known, ``real`` is the probability that the topic is, ``among_ten`` that of words to be among the
+    topic's first ten, and ``share`` its share by a table, with the interval, from `shares`.
     """
     verdicts = model.verdicts or (None,) * len(model.topics)
     numbered = enumerate(zip(verdicts, model.prevalence, model.top_words(top), strict=True))
@@ -138,18 +149,25 @@ def topics_json(model: TopicModel, top: int = 10) -> list[dict[str, Any]]:
         | ({"sentence": model.topic_sentences[n]} if n in model.topic_sentences else {})
         | ({"real": model.probabilities[n]} if model.probabilities else {})
         | ({"among_ten": model.word_probabilities[n]} if model.word_probabilities else {})
+        | ({"share": Estimates(shares.value[n], shares.low[n], shares.high[n]).to_json()} if shares else {})
         for n, (verdict, share, words) in numbered
     ]
 
 
 def show_topics(
-    model: TopicModel, top: int = 10, *, noise: bool = False, relevance: float = 0.6, sure: float | None = None
+    model: TopicModel,
+    top: int = 10,
+    *,
+    noise: bool = False,
+    relevance: float = 0.6,
+    sure: float | None = None,
+    shares: Estimates[np.ndarray] | None = None,
 ) -> None:
     """Print a table of the topics, those with the verdict noise only if `noise`, and what the verdicts mean.
 
-    With `sure`, only topics and words of at least that probability are listed.
+    With `sure`, only topics and words of at least that probability are listed. `shares` are those of a table.
     """
-    every = topics_json(model, top)
+    every = topics_json(model, top, shares)
     listed = [t for t in every if noise or t["verdict"] != "noise"]
     words = [[word for word, _ in ranked] for ranked in model.relevant_words(top, relevance)]
     if sure is not None:
@@ -159,13 +177,13 @@ def show_topics(
         (
             f"{t['topic']} {model.topic_names.get(t['topic'], '')}".strip(),
             f"{t['verdict'] or '–'}" + (f" {t['real']:.0%}" if "real" in t else ""),
-            f"{t['prevalence']:.1%}",
+            _share(t),
             " ".join(words[t["topic"]]) or "–",
         )
         for t in listed
     )
     if listed:
-        table(("topic", "verdict", "share", "words"), rows, wide="words")
+        table(("topic", "verdict", "share (95 %)" if shares else "share", "words"), rows, wide="words")
     if sure is not None:
         known = "" if model.probabilities else "This model has no probabilities. "
         say(f"{known}{len(listed)} of {len(every)} topics are real with a probability of {sure:.0%} or more.")
@@ -190,6 +208,14 @@ def show_topics(
         name = shlex.quote(str(run))
         what = "topic is" if hidden == 1 else "topics are"
         say(f"{hidden} {what} noise and not listed. To see all {len(every)}: dplda topics {name} --all")
+
+
+def _share(topic: dict[str, Any]) -> str:
+    """A topic's share, by a table with its interval if there is one."""
+    if "share" not in topic:
+        return f"{topic['prevalence']:.1%}"
+    value, low, high = (100 * topic["share"][end] for end in ("value", "low", "high"))
+    return f"{value:.1f}% ({low:.1f} to {high:.1f})"
 
 
 def topic_titles(model: TopicModel, n: int) -> list[str]:

@@ -50,7 +50,7 @@ def pictures(all_tables: Sequence[Tables], topics: ShownTopics, listed: Sequence
 
 
 def _parts(table: ReleasedTable) -> list[ReleasedTable]:
-    """The table, or the tables by each of its attributes if it cannot be drawn."""
+    """The table, or the tables by each of its attributes if it cannot be drawn; none without attributes."""
     time = table.period_axis
     lines = [len(names) for axis, names in enumerate(table.groups) if axis != time]
     if len(table.by) == 1 or (time is not None and len(lines) == 1 and lines[0] <= _MOST_LINES):

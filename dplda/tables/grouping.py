@@ -33,13 +33,15 @@ def groupings(
 ) -> tuple[tuple[Grouping, ...], ...]:
     """The attributes of each table: ``["product", "month(date)", "product,month(date)"]`` are three tables.
 
+    An empty `by` is one table of a single row, of all documents.
+
     An attribute is a column, a period of one (``day``, ``week``, ``month``, ``quarter`` or ``year``), or ``bool(...)``
     of one, whose groups are true and false. `public` maps columns to their public groups; `dates` are the public first
     and last day, which list the periods; the groups of any other attribute are found privately. Raises `InputError`
     for anything else.
     """
     by = [by] if isinstance(by, str) else by
-    if not by or not all(isinstance(table, str) for table in by):
+    if not all(isinstance(table, str) for table in by):
         raise InputError("by must be a list such as ['product', 'month(date)'], one entry for each table.")
     first, last = (_day(name, value) for name, value in zip(("from", "to"), dates, strict=True))
     if (first is None) != (last is None) or (first is not None and last is not None and first > last):
@@ -47,7 +49,7 @@ def groupings(
     time_zone(zone)
     tables = tuple(
         tuple(_grouping(text.strip(), public, (first, last), zone) for text in table.split(",")) for table in by
-    )
+    ) or ((),)
     used = {each.attribute.column for table in tables for each in table}
     unused = [column for column in public if column not in used]
     if unused:

@@ -16,6 +16,7 @@ from dplda.attributes import Axis, Rows
 from dplda.config import DEFAULTS
 from dplda.corpus import Corpus
 from dplda.errors import DpldaError, InputError, UnsupportedByData
+from dplda.lda.estimates import Estimates
 from dplda.ledger import Ledger, RunRecord
 from dplda.mechanisms.curator import Curator
 from dplda.model.topic_model import TopicModel
@@ -34,7 +35,7 @@ _GROUPS_OF_UNIT = 10  # how many groups a unit that is no single document votes 
 def tabulate(
     model: TopicModel,
     corpus: Corpus,
-    by: str | Sequence[str],
+    by: str | Sequence[str] = (),
     epsilon: float = DEFAULTS.privacy.epsilon,
     delta: float = DEFAULTS.privacy.delta,
     *,
@@ -46,10 +47,11 @@ def tabulate(
 ) -> Tables:
     """Count the units of `corpus` by group, and what they are about, under (epsilon, delta) differential privacy.
 
-    `by` lists the tables: ``"product"``, ``"month(date)"``, or ``"product,month(date)"`` for every product and month.
-    Their columns are those that `corpus` was read with (``group_fields``). `groups` maps columns to lists of their
-    values that are public, and `dates`, the first and the last day, list all periods; other groups are found privately
-    and cost a part of the budget. Offsets in dates are converted to `zone`.
+    `by` lists the tables: ``"product"``, ``"month(date)"``, or ``"product,month(date)"`` for every product and month;
+    without it, there is one row of all documents. Their columns are those that `corpus` was read with
+    (``group_fields``). `groups` maps columns to lists of their values that are public, and `dates`, the first and the
+    last day, list all periods; other groups are found privately and cost a part of the budget. Offsets in dates are
+    converted to `zone`.
 
     A unit is in the tables with its topic proportions under the topics of `model`, which are released or declared
     public. `epsilon` (nats) is that of all tables together. With `sampling`, intervals also hold the error of a sample.
@@ -161,3 +163,13 @@ def latest_tables(ledger: Ledger, of: str) -> list[Tables]:
         if new:
             found.append(replace(loaded, tables=new))
     return found[::-1]
+
+
+def best_shares(ledger: Ledger, model: TopicModel) -> Estimates[np.ndarray] | None:
+    """The shares of the topics of `model`, (k,), from the table of them with the least noise; None without one."""
+    runs = tables_of(ledger, str(model.parameters.get("run", "")))
+    tables = [one for run in runs for one in load_tables(run) if one.n_topics == len(model.topics)]
+    if not tables:
+        return None
+    found = min(tables, key=lambda one: one.std * math.sqrt(len(one.rows))).whole().shares()
+    return Estimates(found.value[0], found.low[0], found.high[0])

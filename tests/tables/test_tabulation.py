@@ -18,7 +18,7 @@ from dplda.ledger import Ledger
 from dplda.mechanisms.noise import ExactNoise
 from dplda.model.topic_model import TopicModel
 from dplda.tables import tabulation
-from dplda.tables.tabulation import load_tables, tables_of
+from dplda.tables.tabulation import best_shares, load_tables, tables_of
 
 N, D, K = 3000, 60, 3
 COUNTS, TOPICS, _ = synthetic(N, D, K, mean_length=40, seed=4)
@@ -53,6 +53,22 @@ def exact(model: TopicModel, source: dplda.Corpus, axes) -> np.ndarray:
     contribution = tabulation.table_proportions(model.topics.T, float(np.mean(model.alpha)), len(rows))
     total, _ = passes.clipped_sum(contribution, tabulation.TABLE_CLIP)
     return total * tabulation.TABLE_CLIP / 2**20
+
+
+def test_a_table_without_attributes_is_one_row_and_gives_shares_intervals(model, ledger):
+    (one,) = dplda.tabulate(model, corpus(), epsilon=4.0, dataset="d", ledger=ledger)
+    assert (one.by, one.rows, one.to_json()["changes"]) == ((), [()], [])
+    truth = exact(model, corpus(), ())
+    shares = one.shares()
+    expected = truth[0, :-1] / truth[0, :-1].sum()
+    np.testing.assert_allclose(shares.value[0], expected, atol=0.02)
+    best = best_shares(ledger, model)
+    assert best is not None
+    np.testing.assert_array_equal(best.value, shares.value[0])
+    assert ((best.low <= best.value) & (best.value <= best.high)).all()
+    dplda.tabulate(model, corpus(), epsilon=0.1, dataset="d", ledger=ledger)
+    np.testing.assert_array_equal(best_shares(ledger, model).value, best.value)  # the one with less noise
+    assert best_shares(ledger, replace(model, parameters={**model.parameters, "run": "another"})) is None
 
 
 def test_a_table_is_the_exact_one_with_the_noise_that_it_states(model, ledger):
@@ -124,7 +140,6 @@ def test_the_latest_run_of_a_dataset_is_one_with_a_model(model, ledger, tmp_path
 @pytest.mark.parametrize(
     ("by", "options", "told"),
     [
-        ([], {}, "by must be a list"),
         (["fortnight(day)"], {}, "is no period"),
         (["month(day)"], {"dates": ("2024-02-01", None)}, "first day"),
         (["month(day)"], {"dates": ("2024-02-01", "2024-01-01")}, "first day"),
