@@ -28,6 +28,7 @@ from dplda.statistics import Contribution, Statistic
 from dplda.statistics.clipping_norms import clip_bins
 from dplda.statistics.exact_moments import ExactMoments, exact_moments
 from dplda.statistics.statistic import equal_weights
+from dplda.statistics.third_moment_products import sums_of
 from dplda.statistics.unit_sums import UnitSums, count_eligible, read_only
 from dplda.statistics.word_votes import count_votes, word_hashes
 from dplda.store.count_store import CountStore
@@ -40,7 +41,7 @@ _IN_MEMORY_BYTES = 2**29  # size of the largest store that is kept in memory as 
 _SLICE_UNITS = 20_000
 Sums = tuple[Any, ...]  # integers and integer arrays
 Pass = Callable[..., Sums]  # takes the `UnitCounts` of a range, a number of threads, and more arguments
-_unit_sums = lru_cache(maxsize=2)(UnitSums)  # prepared once per contribution, not for each range
+_sums_of = lru_cache(maxsize=2)(sums_of)  # prepared once per contribution, not for each range
 
 
 class Passes(ABC):
@@ -118,8 +119,7 @@ class Passes(ABC):
 
     def clipped_sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
         """The integer sum of clipped contributions, (n_rows, width), and the sum of their mass coordinates."""
-        total, mass = self._sum_ranges(_clipped_sum, contribution, clip)
-        return total, mass
+        return _sums_of(contribution).finish(self._sum_ranges(_clipped_sum, contribution, clip))
 
     @abstractmethod
     def exact_moments(self, h: np.ndarray) -> ExactMoments:
@@ -189,16 +189,14 @@ def _count_eligible(counts: UnitCounts, threads: int) -> tuple[int]:
     return (sum(run_ranges(lambda a, b: int(count_eligible(indptr, lengths, unit_ptr, a, b)), ranges)),)
 
 
-def _clipped_sum(counts: UnitCounts, threads: int, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
-    sums = _unit_sums(contribution)
-    all_units = np.arange(counts.n_units)
-    zero = np.zeros(contribution.shape, np.int64), 0
+def _clipped_sum(counts: UnitCounts, threads: int, contribution: Contribution, clip: float) -> Sums:
+    sums, all_units = _sums_of(contribution), np.arange(counts.n_units)
+    nothing = sums.total(counts, all_units[:0], clip)
     parts = run_ranges(
         lambda first, last: sums.total(counts, all_units[first:last], clip),
         split(counts.entries_before_unit(), threads),
     )
-    total, mass = add([zero, *parts])
-    return total, mass
+    return add([nothing, *parts])
 
 
 def _clip_histogram(
@@ -213,7 +211,7 @@ def _largest_norm(counts: UnitCounts, threads: int, contribution: Contribution) 
 
 def _norms(counts: UnitCounts, threads: int, contribution: Contribution, chosen: np.ndarray) -> np.ndarray:
     """Unclipped norms of the units `chosen`, -1 where no document is eligible."""
-    sums, before = _unit_sums(contribution), counts.entries_before_unit()
+    sums, before = _sums_of(contribution), counts.entries_before_unit()
     entries = np.concatenate([[0], np.cumsum(before[chosen + 1] - before[chosen])])
     parts = run_ranges(lambda first, last: sums.norms(counts, chosen[first:last]), split(entries, threads))
     return np.concatenate([np.zeros(0), *parts])

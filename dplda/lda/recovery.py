@@ -27,6 +27,7 @@ _USUAL_LIMIT = 0.1  # words in a larger share of the documents are left out, unl
 _FEW_WORDS, _RAISED_LIMIT = 250, 0.2  # with fewer words, the subjects themselves are often in more than a tenth
 _WORDS_PER_TOPIC = 8  # with fewer words for each topic, words of any frequency are kept
 _LEAST_PER_TOPIC, _WORDS_PER_SIGNAL = 10, 2.0  # words that are learned for each topic, and for each unit of signal
+_TOLERANCE = 1e-8  # change of an entry below which the power method's steps end
 _STARTS = 5  # random starts of the power method per eigenpair and per topic
 
 
@@ -175,7 +176,7 @@ def topic_count(settings: FitSettings, supported: int, most: int) -> int:
 
 def eigenpairs(T: np.ndarray, rng: np.random.Generator) -> EigenPairs:
     """The k eigenpairs of the symmetric T (k, k, k) by the robust power method, as NumPy arrays."""
-    pairs = robust_power_method(to_device(T), len(T), rng, starts=_STARTS * len(T))
+    pairs = robust_power_method(to_device(T), len(T), rng, starts=_STARTS * len(T), tolerance=_TOLERANCE)
     return EigenPairs(to_numpy(pairs.values), to_numpy(pairs.vectors), pairs.iterations, to_numpy(pairs.residuals))
 
 

@@ -6,8 +6,9 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -53,15 +54,40 @@ def _plus(a: Any, b: Any) -> Any:
     return a + b
 
 
+class _Limit:
+    """The limit of `one_blas_thread`, from the first thread that enters until the last one leaves."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._exits = Lock(), 0, ExitStack()
+
+    def enter(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._exits.enter_context(_libraries().limit(limits=1, user_api="blas"))
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._exits.close()
+
+
+_LIMIT = _Limit()
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Context manager in which matrix products use one thread.
+    """Context manager in which matrix products use one thread; in all threads, until the last has left it.
 
     Small products in a loop gain nothing from more threads, and become a hundred times slower when waiting threads
     share cores with other work.
     """
-    with _libraries().limit(limits=1, user_api="blas"):
+    _LIMIT.enter()
+    try:
         yield
+    finally:
+        _LIMIT.leave()
 
 
 @cache

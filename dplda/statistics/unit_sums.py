@@ -49,6 +49,11 @@ class UnitSums:
         mass = self._run(counts, chosen, clip, sums.reshape(-1), np.empty(0))
         return sums[:, self._places], int(mass)
 
+    def finish(self, parts: tuple[Any, ...]) -> tuple[np.ndarray, int]:
+        """The sums over all ranges, from those of the results of `total`."""
+        total, mass = parts
+        return total, mass
+
     def norms(self, counts: UnitCounts, chosen: np.ndarray) -> np.ndarray:
         """The norms by which the units `chosen` (int64) are clipped; -1 where no document is eligible.
 

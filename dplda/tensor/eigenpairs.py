@@ -19,11 +19,13 @@ import numpy as np
 
 from dplda.accounting.events import Event
 from dplda.config import check_choice
-from dplda.numerics.arrays import Array, like, namespace, standard_normal
+from dplda.numerics.arrays import Array, like, namespace, standard_normal, to_numpy
 from dplda.numerics.threads import one_blas_thread
 from dplda.spectral.arguments import require_change, require_counts
 from dplda.spectral.calibration import ENTRY, gaussian_event, total_mu
 from dplda.tensor.implicit import Implicit, along_itself, implicit, scaled_to_unit
+
+_NEAR = 0.5  # cosine from which on a start led to the pair that was found
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,14 @@ def robust_power_method(
     """Find `rank` eigenpairs of the symmetric tensor T (d, d, d) by power iterations, restarts and deflation.
 
     For each pair, `starts` random unit vectors take `iterations` steps. The one with the largest T(v, v, v) takes as
-    many steps again, and its pair is subtracted from T. With `screen`, `starts` vectors take a quarter of the steps,
-    and only the best eighth of them then takes `iterations` steps. The papers have neither the screening nor the final
-    steps. Steps end early when no entry of a vector changes by more than `tolerance`.
+    many steps again, and its pair is subtracted from T. The papers have no final steps. Steps end early when no entry of
+    a vector changes by more than `tolerance`.
 
-    Cost: rank * iterations * (starts + 1) products T(I, u, u), about two fifths of them with `screen`; with a dense T
+    With `screen`, which the papers do not have, `starts` vectors take a quarter of the steps, and only the best
+    sixteenth of them then takes `iterations` steps. Those that did not lead to the pair are kept for the next one, for
+    which an eighth of `starts` is drawn again.
+
+    Cost: rank * iterations * (starts + 1) products T(I, u, u), about a tenth of them with `screen`; with a dense T
     each takes d^2 (d + 1) flops. Memory in addition to a dense T: d^2 (d + 1) / 2 + starts * d (d + 1) numbers, or
     twice T during the test of its symmetry if that is more. Raises `InputError` unless T is finite, cubic and symmetric
     and 1 <= rank <= d.
@@ -69,12 +74,13 @@ def robust_power_method(
     tensor = implicit(T, rank)
     xp, done = namespace(tensor.example), 0
     values, vectors, residuals = _no_pairs(tensor)
-    for _ in range(rank):
+    _, kept, _ = _no_pairs(tensor)
+    for found in range(rank):
         deflated = tensor.less(values, vectors)
-        U = tensor.directions(rng, starts)
+        U = tensor.directions(rng, max(1, starts // 8) if screen and found else starts)
         if screen:
             U, steps = _iterate(deflated, U, max(1, iterations // 4), tolerance)
-            U, done = _best(deflated, U, max(1, starts // 8)), done + steps
+            U, done = _best(deflated, xp.concat([kept, U], axis=1), max(1, starts // 16)), done + steps
         U, steps = _iterate(deflated, U, iterations, tolerance)
         v, polishing = _iterate(deflated, _best(deflated, U, 1), iterations, tolerance)
         product = deflated.along(v)
@@ -82,6 +88,7 @@ def robust_power_method(
         values, vectors = xp.concat([values, value]), xp.concat([vectors, v], axis=1)
         residuals = xp.concat([residuals, xp.linalg.vector_norm(product - value * v, axis=0)])
         done += steps + polishing
+        kept = xp.take(U, xp.asarray(np.flatnonzero(np.abs(to_numpy(v.T @ U)[0]) < _NEAR)), axis=1)
     return EigenPairs(values, vectors, done, residuals)
 
 

@@ -1,0 +1,430 @@
+"""(iv) by matrix products: clipped sums of whitened third moments in exact integers (docs/privacy.md, section 5).
+
+A unit's clipped contribution is first written in integers: with rho^3 the factor of y^3 in lattice units,
+
+    y^ = round(2^8 rho y),   g_i = round(2^10 rho^2 r_i m_i^2),   q_i = round(2^4 (2/3) rho^3 q_i m_i^3),
+
+where m_i is a power of two near the largest entry of the row w_i. With the public integers p_i = round(2^16 w_i w_i' /
+m_i^2) and o_i = round(2^14 w_i / m_i), its contribution is y^^3 - S(sum over i of p_i (g_i y^ - q_i o_i)), up to powers
+of two, where S(A)_abc = A_abc + A_acb + A_bca. Sums over units are then three products: Y'(Y pairs), G = g'Y, and
+q. They are exact, since all integers stay below 2^53 in float64 and in int64 after that, so that a unit changes no
+other unit's numbers. The products with p are taken once, and the tensor is rounded to the lattice once.
+
+The norm of the exact contribution follows from the Gram matrix of the rows of its words; the integers differ from it by
+at most `_SLACK`, which is checked. Units for which that cannot be shown take the way of `unit_sums`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dplda.config import MINIMUM_LENGTH
+from dplda.numerics.compiled import compiled
+from dplda.numerics.lattice import BOUND, FAST, MASS_SHARE
+from dplda.numerics.loops import padded
+from dplda.numerics.threads import one_blas_thread
+from dplda.statistics.coordinates import rising
+from dplda.statistics.statistic import Contribution
+from dplda.statistics.third_moment import THIRD_MOMENT
+from dplda.statistics.unit_sums import UnitSums, length_of, read_only
+from dplda.store.units import UnitCounts
+
+LEAST_TOPICS = 40  # for fewer, the tensors of units are as fast
+# Scales of the integers, in bits: of y, of g, of q, of pair products of a row and of a row. Those of y and g together,
+# and those of q and a row, are the scale of H.
+_Y, _G, _Q, _PAIRS, _ROW = 8, 10, 4, 16, 14
+_H = _Y + _G
+_LARGEST_Y, _LARGEST_G, _LARGEST_Q = 2.0**15, 2.0**26, 2.0**28
+_EXACT = 2.0**52  # sums of integers in float64 stay below twice this
+_FLUSH = 4096  # documents after which sums in float64 become int64
+_LIMB = 22  # bits of a part of H whose products with pairs are exact, for up to 2^15 words
+_SLACK = BOUND / 256  # how much longer, at most, than its exact contribution a unit's integers may be
+_BUFFER = 2**22  # numbers in the pair products of one batch
+_BLOCK = 20  # rows of Y'(Y pairs) that are computed at once; a smaller block wastes less and is slower
+_UNIT_ROUNDOFF = 2.0**-53
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _gather(words, first, last, W, k, wide, table):
+    """Copy the rows of a document's words to the columns of `table`, k rows of `wide`; zeros behind."""
+    size = last - first
+    for z in range(k):
+        at = z * wide
+        for e in range(size):
+            table[at + e] = W[words[first + e], z]
+        for e in range(size, wide):
+            table[at + e] = 0.0
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _project(words, counts, first, last, length, W, k, y):
+    """y = the sum of c w / l."""
+    for z in range(k):
+        y[z] = 0.0
+    for e in range(first, last):
+        share, w = counts[e] / length, words[e]
+        for z in range(k):
+            y[z] += share * W[w, z]
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _row_products(table, wide, k, i, upto, row):
+    """row[j] = the inner product of the columns i and j of `table`, j < `upto` (a multiple of 8)."""
+    n = np.uint64(upto)
+    for j in range(n):
+        row[j] = 0.0
+    z = 0
+    while z + 4 <= k:
+        a, b = np.uint64(z * wide), np.uint64((z + 1) * wide)
+        c, d = np.uint64((z + 2) * wide), np.uint64((z + 3) * wide)
+        at = np.uint64(i)
+        x0, x1, x2, x3 = table[a + at], table[b + at], table[c + at], table[d + at]
+        for j in range(n):
+            row[j] += x0 * table[a + j] + x1 * table[b + j] + x2 * table[c + j] + x3 * table[d + j]
+        z += 4
+    while z < k:
+        a = np.uint64(z * wide)
+        x0 = table[a + np.uint64(i)]
+        for j in range(n):
+            row[j] += x0 * table[a + j]
+        z += 1
+
+
+@compiled(fastmath=FAST, error_model="numpy")
+def _document_norm(words, counts, first, last, length, W, lengths, k, y, room):
+    """An upper bound on the norm of a document's contribution, in float64; `y` is that of `_project`.
+
+    The closed form of docs/privacy.md, section 2, with a bound on its rounding. `room` is scratch space.
+    """
+    size = last - first
+    wide = padded(size, 8)
+    table, row, v = room[: k * wide], room[k * wide : (k + 1) * wide], room[(k + 1) * wide : (k + 2) * wide]
+    r, q = room[(k + 2) * wide : (k + 3) * wide], room[(k + 3) * wide : (k + 4) * wide]
+    _gather(words, first, last, W, k, wide, table)
+    for e in range(wide):
+        v[e] = r[e] = q[e] = 0.0
+    for z in range(k):
+        at, x = z * wide, y[z]
+        for e in range(wide):
+            v[e] += x * table[at + e]
+    square = yRy = one = two = three = 0.0
+    for z in range(k):
+        square += y[z] * y[z]
+    for e in range(size):
+        share, norm = counts[first + e] / length, lengths[words[first + e]]
+        r[e] = share / length
+        q[e] = r[e] / length
+        yRy += r[e] * v[e] * v[e]
+        one += share * norm
+        two += r[e] * norm * norm
+        three += q[e] * norm * norm * norm
+    RR = RyRy = QP = QQ = Qy = 0.0
+    for i in range(size):
+        _row_products(table, wide, k, i, padded(i + 1, 8), row)
+        ri, qi, vi = r[i], q[i], v[i]
+        a = b = c = d = 0.0
+        for j in range(i):
+            x = row[j]
+            rx = r[j] * x
+            a += rx * x
+            b += rx * v[j]
+            c += (qi * vi * r[j] + q[j] * v[j] * ri) * (x * x)
+            d += q[j] * (x * x * x)
+        x = row[i]
+        RR += ri * (2.0 * a + ri * x * x)
+        RyRy += ri * vi * (2.0 * b + ri * vi * x)
+        QP += c + qi * vi * ri * x * x
+        QQ += qi * (2.0 * d + qi * x * x * x)
+        Qy += qi * vi * vi * vi
+    found = square * square * square - 6.0 * square * yRy + 3.0 * RR * square + 6.0 * RyRy + 4.0 * (Qy + QQ) - 12.0 * QP
+    largest = one * one * one + 3.0 * one * two + 2.0 * three
+    rounding = (6.0 * size + 4.0 * k + 40.0) * 1.01 * _UNIT_ROUNDOFF
+    factor = length / (length - 1.0) * (length / (length - 2.0))
+    return factor * np.sqrt(np.maximum(found, 0.0) + rounding * largest * largest) * (1.0 + 1e-12)
+
+
+@compiled(error_model="numpy")
+def _slack(words, counts, first, last, length, lengths, peaks, k, rho, y_norm):
+    """An upper bound on how far a document's integers are from rho^3 times its contribution, in lattice units."""
+    delta = 0.5 * np.sqrt(float(k)) * 2.0**-_Y
+    one = of_rounding = of_sum = g_sum = q_sum = q_squares = 0.0
+    for e in range(first, last):
+        w = words[e]
+        share = counts[e] / length
+        m, norm = peaks[w], lengths[w]
+        n = norm / m  # of w / m
+        g, q = rho * rho * share / length * m * m, rho * rho * rho * share / length / length * m * m * m
+        one += rho * share * norm
+        of_rounding += n * n  # of g
+        g_sum += g
+        of_sum += g * n * n
+        q_sum += n * n * n  # of q
+        q_squares += q * (n * k * 2.0**-_PAIRS + n * n * np.sqrt(float(k)) * 2.0**-_ROW)
+    delta += 1e-12 * one
+    long = y_norm + delta
+    cubes = 3.0 * delta * long * long
+    pairs = 3.0 * (long * (0.5 * 2.0**-_G * of_rounding + 0.5 * k * 2.0**-_PAIRS * g_sum) + delta * of_sum)
+    words_alone = 3.0 * (0.5 * 2.0**-_Q * q_sum + 0.5 * q_squares)
+    return (cubes + pairs + words_alone) * 1.05 + 1e-9 * one * one * one
+
+
+@compiled(error_model="numpy")
+def _write(words, counts, first, last, length, W, peaks, k, rho, y, G, q):
+    """Add a document's integers to `G` (n_words, k) and `q` (n_words,); `y` becomes its integers."""
+    for z in range(k):
+        y[z] = np.rint(y[z] * rho * 2.0**_Y)
+    for e in range(first, last):
+        w = words[e]
+        share, m = counts[e] / length, peaks[w]
+        g = np.rint(rho * rho * share / length * m * m * 2.0**_G)
+        q[w] += np.rint(rho * rho * rho * share / length / length * m * m * m * (2.0 / 3.0) * 2.0**_Q)
+        for z in range(k):
+            G[w, z] += g * y[z]
+
+
+@compiled(error_model="numpy")
+def _fits(words, counts, first, last, length, peaks, k, rho, y):
+    """Whether a document's integers are small enough for exact sums, each word's in one entry; false for nan."""
+    for z in range(k):
+        if not abs(y[z]) * rho * 2.0**_Y < _LARGEST_Y:
+            return False
+    for e in range(first, last):
+        if e > first and words[e] <= words[e - 1]:
+            return False
+        m, share = peaks[words[e]], counts[e] / length
+        if not rho * rho * share / length * m * m * 2.0**_G < _LARGEST_G:
+            return False
+        if not rho * rho * rho * share / length / length * m * m * m * 2.0**_Q < _LARGEST_Q:
+            return False
+    return True
+
+
+@compiled(keep=True, error_model="numpy")
+def _unit_norms(arrays, units, W, lengths, norms):
+    """Fill `norms` with upper bounds on the norms of `units`: the means of their documents'; -1 without one."""
+    indptr, words, counts, unit_ptr = arrays
+    k = W.shape[1]
+    y, room = np.zeros(k), aligned_room(indptr, unit_ptr, units, k)
+    for i in range(len(units)):
+        total, eligible = 0.0, 0
+        for n in range(unit_ptr[units[i]], unit_ptr[units[i] + 1]):
+            first, last = indptr[n], indptr[n + 1]
+            length = float(length_of(counts, first, last))
+            if length >= MINIMUM_LENGTH:
+                _project(words, counts, first, last, length, W, k, y)
+                total += _document_norm(words, counts, first, last, length, W, lengths, k, y, room)
+                eligible += 1
+        norms[i] = total / eligible if eligible else -1.0
+
+
+@compiled()
+def aligned_room(indptr, unit_ptr, units, k):
+    """Scratch space of `_document_norm` for the documents of `units`."""
+    longest = 1
+    for u in units:
+        for n in range(unit_ptr[u], unit_ptr[u + 1]):
+            longest = max(longest, indptr[n + 1] - indptr[n])
+    return np.zeros((k + 4) * padded(longest, 8))
+
+
+@compiled(keep=True, error_model="numpy")
+def _fill(arrays, units, norms, begin, W, lengths, peaks, clip, margin, Y, G, q, slow):
+    """Write the integers of units to the rows of `Y`, from the unit `begin` on, and to the sums `G` and `q`.
+
+    `norms` are those of `_unit_norms`. Ends before a unit that does not fit in `Y`, or with which its products might
+    not be exact. Sets `slow` for units that must take the other way. Returns the next unit, the rows, the sum of mass
+    coordinates, and the bound on the products.
+    """
+    indptr, words, counts, unit_ptr = arrays
+    k, rows, bound, mass = W.shape[1], 0, 0.0, np.int64(0)
+    extra = MASS_SHARE * clip
+    for i in range(begin, len(units)):
+        u = units[i]
+        if norms[i] == -1.0:
+            continue
+        norm = np.sqrt(norms[i] * norms[i] + extra * extra)
+        if not np.isfinite(norm):
+            slow[i] = True
+            continue
+        factor = min(BOUND / clip, (BOUND - margin) / norm)
+        eligible = 0
+        for n in range(unit_ptr[u], unit_ptr[u + 1]):
+            eligible += length_of(counts, indptr[n], indptr[n + 1]) >= MINIMUM_LENGTH
+        if eligible > len(Y):
+            slow[i] = True
+            continue
+        if rows + eligible > len(Y):
+            return i, rows, mass, bound
+        slack, largest, row, sound = 0.0, 0.0, rows, True
+        for n in range(unit_ptr[u], unit_ptr[u + 1]):
+            first, last = indptr[n], indptr[n + 1]
+            length = float(length_of(counts, first, last))
+            if length < MINIMUM_LENGTH:
+                continue
+            rho = (factor / eligible * (length / (length - 1.0)) * (length / (length - 2.0))) ** (1.0 / 3.0)
+            y = Y[row]
+            _project(words, counts, first, last, length, W, k, y)
+            sound = sound and _fits(words, counts, first, last, length, peaks, k, rho, y)
+            square = peak = 0.0
+            for z in range(k):
+                square += y[z] * y[z]
+                peak = max(peak, abs(y[z]))
+            slack += _slack(words, counts, first, last, length, lengths, peaks, k, rho, rho * np.sqrt(square))
+            largest += (peak * rho * 2.0**_Y + 1.0) ** 3
+            row += 1
+        if not (sound and slack <= _SLACK and largest <= _EXACT):
+            slow[i] = True
+            continue
+        if bound + largest > _EXACT and rows:
+            return i, rows, mass, bound
+        bound += largest
+        for n in range(unit_ptr[u], unit_ptr[u + 1]):
+            first, last = indptr[n], indptr[n + 1]
+            length = float(length_of(counts, first, last))
+            if length < MINIMUM_LENGTH:
+                continue
+            rho = (factor / eligible * (length / (length - 1.0)) * (length / (length - 2.0))) ** (1.0 / 3.0)
+            _write(words, counts, first, last, length, W, peaks, k, rho, Y[rows], G, q)
+            rows += 1
+        mass += np.int64(np.rint(extra * factor))
+    return len(units), rows, mass, bound
+
+
+@compiled(keep=True)
+def _pair_products(Y, rows, pairs):
+    """pairs[n] = the products y_a y_b, a <= b, ordered by (b, a), of the row n of `Y`."""
+    k = Y.shape[1]
+    for n in range(rows):
+        at = 0
+        for b in range(k):
+            x = Y[n, b]
+            for a in range(b + 1):
+                pairs[n, at + a] = x * Y[n, a]
+            at += b + 1
+
+
+def sums_of(contribution: Contribution) -> UnitSums | ProductSums:
+    """What sums `contribution` over units on the CPU."""
+    if contribution.statistic is THIRD_MOMENT and contribution.matrix.shape[1] >= LEAST_TOPICS:
+        return ProductSums(contribution)
+    return UnitSums(contribution)
+
+
+class ProductSums:
+    """Sums over units, and norms of units, of a `third_moment` of many topics. Thread-safe."""
+
+    def __init__(self, contribution: Contribution) -> None:
+        matrix = contribution.matrix.astype(np.float64)
+        matrix[~np.isfinite(matrix).all(axis=1)] = np.nan  # units that use such a word take the other way
+        self._k = matrix.shape[1]
+        peaks = np.nan_to_num(np.abs(matrix).max(axis=1))
+        self._peaks = 2.0 ** np.ceil(np.log2(np.where(peaks > 0, peaks, 1.0)))
+        self._matrix, self._lengths = read_only(matrix), read_only(np.linalg.norm(matrix, axis=1) * (1 + 1e-12))
+        self._margin = 1.01 * self._k**1.5 + _SLACK + 2.0
+        self._others = UnitSums(contribution)
+        blocks = range(0, self._k, _BLOCK)
+        self._blocks = [(c, min(c + _BLOCK, self._k)) for c in blocks]
+        self._sizes = [(end - c, end * (end + 1) // 2) for c, end in self._blocks]
+        self._rows = min(max(_BUFFER // self._sizes[-1][1], 64), 1024)
+
+    def total(self, counts: UnitCounts, chosen: np.ndarray, clip: float) -> tuple[Any, ...]:
+        """Integers of the units `chosen` (int64), whose sums over all ranges `finish` turns into the result."""
+        d, k, n_products = len(self._peaks), self._k, sum(a * b for a, b in self._sizes)
+        high, low = np.zeros(n_products, np.int64), np.zeros(n_products, np.int64)
+        of_words, squares = np.zeros((d, k), np.int64), np.zeros(d, np.int64)
+        norms, slow = self.norms(counts, chosen), np.zeros(len(chosen), np.bool_)
+        Y, pairs = np.zeros((self._rows, k)), np.empty((self._rows, self._sizes[-1][1]))
+        G, q, products = np.zeros((d, k)), np.zeros(d), np.zeros(n_products)
+        arrays = tuple(map(read_only, counts.arrays))
+        unit, mass, bound, documents = 0, 0, 0.0, 0
+        with one_blas_thread():
+            while unit < len(chosen):
+                unit, rows, more, largest = _fill(
+                    arrays, read_only(chosen), norms, unit, self._matrix, self._lengths, self._peaks, float(clip),
+                    self._margin, Y, G, q, slow,
+                )  # fmt: skip
+                mass += int(more)
+                if bound + largest > 2 * _EXACT:
+                    bound = _flush(products, high, low)
+                self._multiply(Y, rows, pairs, products)
+                bound, documents = bound + largest, documents + rows
+                if documents + len(Y) > _FLUSH:
+                    documents = 0
+                    _flush_words(G, q, of_words, squares)
+        _flush(products, high, low)
+        _flush_words(G, q, of_words, squares)
+        others, others_mass = self._others.total(counts, chosen[slow], clip)
+        return high, low, of_words, squares, others, mass + others_mass
+
+    def norms(self, counts: UnitCounts, chosen: np.ndarray) -> np.ndarray:
+        """Upper bounds, tight but for rounding, on the norms of the units `chosen` (int64); see `UnitSums.norms`."""
+        norms = np.empty(len(chosen))
+        _unit_norms(tuple(map(read_only, counts.arrays)), read_only(chosen), self._matrix, self._lengths, norms)
+        return norms
+
+    def finish(self, parts: tuple[Any, ...]) -> tuple[np.ndarray, int]:
+        """The integer sum of clipped contributions, (1, width), and the sum of mass coordinates."""
+        high, low, of_words, squares, others, mass = parts
+        a, b, c = rising(self._k)
+        place = self._place(c, b * (b + 1) // 2 + a)
+        limbs = [
+            limb[c, b * (b + 1) // 2 + a] + limb[b, c * (c + 1) // 2 + a] + limb[a, c * (c + 1) // 2 + b]
+            for limb in self._words_products(of_words - squares[:, None] * self._scaled_rows().astype(np.int64))
+        ]
+        # In lattice units, the limbs weigh 2^-34, 2^-12 and 2^10, and what was flushed 1 and 2^-24.
+        first, second, third = limbs
+        step = _H + _PAIRS - _LIMB  # 12
+        rest = (
+            low[place] * 2.0 ** (-3 * _Y) - (second & ((1 << step) - 1)) * 2.0**-step - first * 2.0 ** -(step + _LIMB)
+        )
+        whole = high[place] - (second >> step) - (third << (_LIMB - step)) + np.rint(rest).astype(np.int64)
+        return others + whole[None], mass
+
+    def _multiply(self, Y: np.ndarray, rows: int, pairs: np.ndarray, products: np.ndarray) -> None:
+        """Add Y'(Y pairs) of the first `rows` documents to the flat blocks of `products`."""
+        _pair_products(Y, rows, pairs)
+        at = 0
+        for (begin, end), (height, width) in zip(self._blocks, self._sizes, strict=True):
+            block = products[at : at + height * width].reshape(height, width)
+            block += Y[:rows, begin:end].T @ pairs[:rows, :width]
+            at += height * width
+
+    def _place(self, c: np.ndarray, pair: np.ndarray) -> np.ndarray:
+        """Where the blocks of products hold y_c times the product `pair`."""
+        starts = np.cumsum([0] + [height * width for height, width in self._sizes])
+        widths, block = np.array([width for _, width in self._sizes]), c // _BLOCK
+        return np.asarray(starts[block] + (c - block * _BLOCK) * widths[block] + pair)
+
+    def _scaled_rows(self) -> np.ndarray:
+        """The integers of the rows of words."""
+        return np.rint(np.nan_to_num(self._matrix) / self._peaks[:, None] * 2.0**_ROW)
+
+    def _words_products(self, H: np.ndarray) -> list[np.ndarray]:
+        """The products H'(pairs of rows), (k, k (k + 1) / 2), in three exact parts of weights 1, 2^22 and 2^44."""
+        k, scaled = self._k, np.nan_to_num(self._matrix) / self._peaks[:, None]
+        b, a = np.tril_indices(k)
+        limbs = [np.zeros((k, len(a))) for _ in range(3)]
+        mask = (1 << _LIMB) - 1
+        for first in range(0, len(H), 512):
+            rows = scaled[first : first + 512]
+            pairs, part = np.rint(rows[:, a] * rows[:, b] * 2.0**_PAIRS), H[first : first + 512]
+            for limb, numbers in zip(limbs, (part & mask, (part >> _LIMB) & mask, part >> (2 * _LIMB)), strict=True):
+                limb += numbers.astype(np.float64).T @ pairs
+        return [limb.astype(np.int64) for limb in limbs]
+
+
+def _flush(products: np.ndarray, high: np.ndarray, low: np.ndarray) -> float:
+    """Move exact `products` to integers: multiples of 2^24 to `high`, and the rest to `low`; returns 0."""
+    whole = np.floor(products * 2.0 ** (-3 * _Y))
+    high += whole.astype(np.int64)
+    low += (products - whole * 2.0 ** (3 * _Y)).astype(np.int64)
+    products[:] = 0.0
+    return 0.0
+
+
+def _flush_words(G: np.ndarray, q: np.ndarray, of_words: np.ndarray, squares: np.ndarray) -> None:
+    of_words += G.astype(np.int64)
+    squares += q.astype(np.int64)
+    G[:], q[:] = 0.0, 0.0
