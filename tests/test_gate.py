@@ -23,7 +23,9 @@ PASSES = {
     "dplda.execution.cluster_passes",
     "dplda.execution.engines",
 }
-LOOPS = {"dplda.statistics.unit_sums", "dplda.statistics.word_votes"}  # sums of units that they are given
+LOOPS = {  # sums of units that they are given
+    *("dplda.statistics.unit_sums", "dplda.statistics.word_votes", "dplda.statistics.third_moment_products"),
+}
 
 COUNTS = ("dplda.store", "dplda.corpus", "dplda.preparation")  # where private counts are made
 
@@ -68,7 +70,9 @@ PRIVATE_NAMES = {
     "group_votes": {"dplda.execution.passes", "dplda.execution.cluster_passes"},
     "count_group_votes": {"dplda.mechanisms.curator", "dplda.mechanisms.exact_gate"},
     "read_range": {"dplda.execution.passes", "dplda.execution.cluster_passes"},
-    "UnitSums": {"dplda.execution.passes"},
+    "UnitSums": {"dplda.execution.passes", "dplda.statistics.third_moment_products"},
+    "ProductSums": {"dplda.execution.passes"},
+    "sums_of": {"dplda.execution.passes"},
     "loop_over_units": set(),
     "count_eligible": {"dplda.execution.passes"},
     "clip_bins": {"dplda.execution.passes", "dplda.execution.gpu_passes"},
@@ -121,6 +125,7 @@ DEFINED_IN = {
     "running_engine": "dplda.execution.engines",
     **dict.fromkeys(["GpuSums", "UnitArrays", "arranged", "upload"], "dplda.statistics.gpu_sums"),
     **dict.fromkeys(["UnitSums", "loop_over_units", "count_eligible"], "dplda.statistics.unit_sums"),
+    **dict.fromkeys(["ProductSums", "sums_of"], "dplda.statistics.third_moment_products"),
     **dict.fromkeys(["count_votes", "word_hashes"], "dplda.statistics.word_votes"),
     "clip_bins": "dplda.statistics.clipping_norms",
     **dict.fromkeys(["exact_moments", "ExactMoments"], "dplda.statistics.exact_moments"),

@@ -43,6 +43,7 @@ _LIMB = 22  # bits of a part of H whose products with pairs are exact, for up to
 _SLACK = BOUND / 256  # how much longer, at most, than its exact contribution a unit's integers may be
 _BUFFER = 2**22  # numbers in the pair products of one batch
 _BLOCK = 20  # rows of Y'(Y pairs) that are computed at once; a smaller block wastes less and is slower
+_CANCELLED = 1e-4  # largest part of a squared norm that its rounding may be
 _UNIT_ROUNDOFF = 2.0**-53
 
 
@@ -96,7 +97,8 @@ def _row_products(table, wide, k, i, upto, row):
 def _document_norm(words, counts, first, last, length, W, lengths, k, y, room):
     """An upper bound on the norm of a document's contribution, in float64; `y` is that of `_project`.
 
-    The closed form of docs/privacy.md, section 2, with a bound on its rounding. `room` is scratch space.
+    The closed form of docs/privacy.md, section 2, with a bound on its rounding; infinite where that would be a
+    considerable part of it. `room` is scratch space.
     """
     size = last - first
     wide = padded(size, 8)
@@ -140,9 +142,10 @@ def _document_norm(words, counts, first, last, length, W, lengths, k, y, room):
         Qy += qi * vi * vi * vi
     found = square * square * square - 6.0 * square * yRy + 3.0 * RR * square + 6.0 * RyRy + 4.0 * (Qy + QQ) - 12.0 * QP
     largest = one * one * one + 3.0 * one * two + 2.0 * three
-    rounding = (6.0 * size + 4.0 * k + 40.0) * 1.01 * _UNIT_ROUNDOFF
-    factor = length / (length - 1.0) * (length / (length - 2.0))
-    return factor * np.sqrt(np.maximum(found, 0.0) + rounding * largest * largest) * (1.0 + 1e-12)
+    rounding = (6.0 * size + 4.0 * k + 40.0) * 1.01 * _UNIT_ROUNDOFF * largest * largest
+    if not rounding <= _CANCELLED * found:  # nan, too
+        return np.inf
+    return length / (length - 1.0) * (length / (length - 2.0)) * np.sqrt(found + rounding) * (1.0 + 1e-12)
 
 
 @compiled(error_model="numpy")
@@ -334,7 +337,7 @@ class ProductSums:
         d, k, n_products = len(self._peaks), self._k, sum(a * b for a, b in self._sizes)
         high, low = np.zeros(n_products, np.int64), np.zeros(n_products, np.int64)
         of_words, squares = np.zeros((d, k), np.int64), np.zeros(d, np.int64)
-        norms, slow = self.norms(counts, chosen), np.zeros(len(chosen), np.bool_)
+        norms, slow = self._bounds(counts, chosen), np.zeros(len(chosen), np.bool_)
         Y, pairs = np.zeros((self._rows, k)), np.empty((self._rows, self._sizes[-1][1]))
         G, q, products = np.zeros((d, k)), np.zeros(d), np.zeros(n_products)
         arrays = tuple(map(read_only, counts.arrays))
@@ -359,7 +362,14 @@ class ProductSums:
         return high, low, of_words, squares, others, mass + others_mass
 
     def norms(self, counts: UnitCounts, chosen: np.ndarray) -> np.ndarray:
-        """Upper bounds, tight but for rounding, on the norms of the units `chosen` (int64); see `UnitSums.norms`."""
+        """The norms by which the units `chosen` (int64) are clipped; see `UnitSums.norms`."""
+        norms = self._bounds(counts, chosen)
+        others = np.flatnonzero(~np.isfinite(norms))
+        norms[others] = self._others.norms(counts, chosen[others])
+        return norms
+
+    def _bounds(self, counts: UnitCounts, chosen: np.ndarray) -> np.ndarray:
+        """Upper bounds, tight but for rounding, on the units' norms; infinite for those that take the other way."""
         norms = np.empty(len(chosen))
         _unit_norms(tuple(map(read_only, counts.arrays)), read_only(chosen), self._matrix, self._lengths, norms)
         return norms
@@ -375,6 +385,7 @@ class ProductSums:
         ]
         # In lattice units, the limbs weigh 2^-34, 2^-12 and 2^10, and what was flushed 1 and 2^-24.
         first, second, third = limbs
+        high, low = high + (low >> (3 * _Y)), low & ((1 << 3 * _Y) - 1)  # however products were divided
         step = _H + _PAIRS - _LIMB  # 12
         rest = (
             low[place] * 2.0 ** (-3 * _Y) - (second & ((1 << step) - 1)) * 2.0**-step - first * 2.0 ** -(step + _LIMB)
@@ -399,7 +410,7 @@ class ProductSums:
 
     def _scaled_rows(self) -> np.ndarray:
         """The integers of the rows of words."""
-        return np.rint(np.nan_to_num(self._matrix) / self._peaks[:, None] * 2.0**_ROW)
+        return np.asarray(np.rint(np.nan_to_num(self._matrix) / self._peaks[:, None] * 2.0**_ROW))
 
     def _words_products(self, H: np.ndarray) -> list[np.ndarray]:
         """The products H'(pairs of rows), (k, k (k + 1) / 2), in three exact parts of weights 1, 2^22 and 2^44."""

@@ -58,8 +58,8 @@ def robust_power_method(
     """Find `rank` eigenpairs of the symmetric tensor T (d, d, d) by power iterations, restarts and deflation.
 
     For each pair, `starts` random unit vectors take `iterations` steps. The one with the largest T(v, v, v) takes as
-    many steps again, and its pair is subtracted from T. The papers have no final steps. Steps end early when no entry of
-    a vector changes by more than `tolerance`.
+    many steps again, and its pair is subtracted from T. The papers have no final steps. Steps end early when no entry
+    of a vector changes by more than `tolerance`.
 
     With `screen`, which the papers do not have, `starts` vectors take a quarter of the steps, and only the best
     sixteenth of them then takes `iterations` steps. Those that did not lead to the pair are kept for the next one, for
