@@ -216,7 +216,7 @@ def tabulate(news: Path, imdb: Path, epsilons: list[float], repeats: int, docume
 @list_option("--epsilons", "0.2,0.5,1,4", float, "Budgets of an evaluation.")
 @option("--seeds", 10, "Evaluations of each.")
 def coherence(news: Path, imdb: Path, medical: Path, epsilons: list[float], seeds: int) -> None:
-    """What `dplda evaluate` tells, beside the exact numbers; and topics on documents that they do not know.
+    """What `dplda evaluate` tells, beside the exact numbers.
 
     Noise is simulated. Takes about five minutes.
     """

@@ -48,9 +48,9 @@ def corpus():
 
 @pytest.mark.parametrize(("name", "calibration"), registry._PLACEMENTS)
 def test_a_placement_states_the_statistics_that_it_releases(corpus, name, calibration, monkeypatch):
-    used, prepare = set(), passes._unit_sums
+    used, prepare = set(), passes._sums_of
     monkeypatch.setattr(
-        passes, "_unit_sums", lambda contribution: used.add(contribution.statistic) or prepare(contribution)
+        passes, "_sums_of", lambda contribution: used.add(contribution.statistic) or prepare(contribution)
     )
     with suppress(UnsupportedByData):  # a stability test of config4, after all of its statistics
         dplda.fit(
