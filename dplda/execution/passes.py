@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dplda.attributes import Attribute, Rows
-from dplda.numerics.threads import add, run_ranges, split, thread_count
+from dplda.numerics.threads import add, one_blas_thread, run_ranges, split, thread_count
 from dplda.progress import NoProgress, Progress
 from dplda.statistics import Contribution, Statistic
 from dplda.statistics.clipping_norms import clip_bins
@@ -192,10 +192,11 @@ def _count_eligible(counts: UnitCounts, threads: int) -> tuple[int]:
 def _clipped_sum(counts: UnitCounts, threads: int, contribution: Contribution, clip: float) -> Sums:
     sums, all_units = _sums_of(contribution), np.arange(counts.n_units)
     nothing = sums.total(counts, all_units[:0], clip)
-    parts = run_ranges(
-        lambda first, last: sums.total(counts, all_units[first:last], clip),
-        split(counts.entries_before_unit(), threads),
-    )
+    with one_blas_thread():
+        parts = run_ranges(
+            lambda first, last: sums.total(counts, all_units[first:last], clip),
+            split(counts.entries_before_unit(), threads),
+        )
     return add([nothing, *parts])
 
 

@@ -6,9 +6,8 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache
-from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -54,40 +53,15 @@ def _plus(a: Any, b: Any) -> Any:
     return a + b
 
 
-class _Limit:
-    """The limit of `one_blas_thread`, from the first thread that enters until the last one leaves."""
-
-    def __init__(self) -> None:
-        self._lock, self._inside, self._exits = Lock(), 0, ExitStack()
-
-    def enter(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._exits.enter_context(_libraries().limit(limits=1, user_api="blas"))
-            self._inside += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside:
-                self._exits.close()
-
-
-_LIMIT = _Limit()
-
-
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Context manager in which matrix products use one thread; in all threads, until the last has left it.
+    """Context manager in which matrix products use one thread.
 
     Small products in a loop gain nothing from more threads, and become a hundred times slower when waiting threads
     share cores with other work.
     """
-    _LIMIT.enter()
-    try:
+    with _libraries().limit(limits=1, user_api="blas"):
         yield
-    finally:
-        _LIMIT.leave()
 
 
 @cache

@@ -11,7 +11,8 @@ q. They are exact, since all integers stay below 2^53 in float64 and in int64 af
 other unit's numbers. The products with p are taken once, and the tensor is rounded to the lattice once.
 
 The norm of the exact contribution follows from the Gram matrix of the rows of its words; the integers differ from it by
-at most `_SLACK`, which is checked. Units for which that cannot be shown take the way of `unit_sums`.
+at most `_SLACK`, which is checked. Units for which that cannot be shown take the way of `unit_sums`, as do those of
+several documents.
 """
 
 from __future__ import annotations
@@ -24,10 +25,9 @@ from dplda.config import MINIMUM_LENGTH
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import BOUND, FAST, MASS_SHARE
 from dplda.numerics.loops import padded
-from dplda.numerics.threads import one_blas_thread
 from dplda.statistics.coordinates import rising
-from dplda.statistics.statistic import Contribution
-from dplda.statistics.third_moment import THIRD_MOMENT
+from dplda.statistics.statistic import Contribution, as_float32
+from dplda.statistics.third_moment import THIRD_MOMENT, third_moment
 from dplda.statistics.unit_sums import UnitSums, length_of, read_only
 from dplda.store.units import UnitCounts
 
@@ -39,11 +39,12 @@ _H = _Y + _G
 _LARGEST_Y, _LARGEST_G, _LARGEST_Q = 2.0**15, 2.0**26, 2.0**28
 _EXACT = 2.0**52  # sums of integers in float64 stay below twice this
 _FLUSH = 4096  # documents after which sums in float64 become int64
-_LIMB = 22  # bits of a part of H whose products with pairs are exact, for up to 2^15 words
+_LIMB, _WORDS = 22, 512  # bits of a part of H, and words, whose products with pairs are exact
 _SLACK = BOUND / 256  # how much longer, at most, than its exact contribution a unit's integers may be
 _BUFFER = 2**22  # numbers in the pair products of one batch
 _BLOCK = 20  # rows of Y'(Y pairs) that are computed at once; a smaller block wastes less and is slower
 _CANCELLED = 1e-4  # largest part of a squared norm that its rounding may be
+_UNDERFLOW = 1e-120  # bounds below which squares of squares might not be normal numbers
 _UNIT_ROUNDOFF = 2.0**-53
 
 
@@ -143,7 +144,7 @@ def _document_norm(words, counts, first, last, length, W, lengths, k, y, room):
     found = square * square * square - 6.0 * square * yRy + 3.0 * RR * square + 6.0 * RyRy + 4.0 * (Qy + QQ) - 12.0 * QP
     largest = one * one * one + 3.0 * one * two + 2.0 * three
     rounding = (6.0 * size + 4.0 * k + 40.0) * 1.01 * _UNIT_ROUNDOFF * largest * largest
-    if not rounding <= _CANCELLED * found:  # nan, too
+    if not rounding <= _CANCELLED * found or 0.0 < largest < _UNDERFLOW:  # nan, too
         return np.inf
     return length / (length - 1.0) * (length / (length - 2.0)) * np.sqrt(found + rounding) * (1.0 + 1e-12)
 
@@ -205,94 +206,83 @@ def _fits(words, counts, first, last, length, peaks, k, rho, y):
 
 
 @compiled(keep=True, error_model="numpy")
-def _unit_norms(arrays, units, W, lengths, norms):
-    """Fill `norms` with upper bounds on the norms of `units`: the means of their documents'; -1 without one."""
+def _unit_norms(arrays, units, W, lengths, norms, documents):
+    """Fill `norms` with upper bounds on the norms of `units`, and `documents` with their eligible documents.
+
+    The bound is -1 without such a document, and infinite for units that must take the other way: those of several
+    documents, and of so many words that the tensor itself takes less time.
+    """
     indptr, words, counts, unit_ptr = arrays
     k = W.shape[1]
-    y, room = np.zeros(k), aligned_room(indptr, unit_ptr, units, k)
+    most = min(k * k // 3, _longest(indptr, unit_ptr, units))
+    y, room = np.zeros(k), np.zeros((k + 4) * padded(max(most, 1), 8))
     for i in range(len(units)):
-        total, eligible = 0.0, 0
+        norms[i], documents[i] = -1.0, -1
         for n in range(unit_ptr[units[i]], unit_ptr[units[i] + 1]):
             first, last = indptr[n], indptr[n + 1]
             length = float(length_of(counts, first, last))
-            if length >= MINIMUM_LENGTH:
+            if length < MINIMUM_LENGTH:
+                continue
+            if documents[i] >= 0 or last - first > most:
+                norms[i] = np.inf
+            else:
                 _project(words, counts, first, last, length, W, k, y)
-                total += _document_norm(words, counts, first, last, length, W, lengths, k, y, room)
-                eligible += 1
-        norms[i] = total / eligible if eligible else -1.0
+                norms[i] = _document_norm(words, counts, first, last, length, W, lengths, k, y, room)
+            documents[i] = n
 
 
 @compiled()
-def aligned_room(indptr, unit_ptr, units, k):
-    """Scratch space of `_document_norm` for the documents of `units`."""
-    longest = 1
+def _longest(indptr, unit_ptr, units):
+    """The largest number of entries of a document of `units`."""
+    longest = 0
     for u in units:
         for n in range(unit_ptr[u], unit_ptr[u + 1]):
             longest = max(longest, indptr[n + 1] - indptr[n])
-    return np.zeros((k + 4) * padded(longest, 8))
+    return longest
 
 
 @compiled(keep=True, error_model="numpy")
-def _fill(arrays, units, norms, begin, W, lengths, peaks, clip, margin, Y, G, q, slow):
+def _fill(arrays, norms, documents, begin, W, lengths, peaks, clip, margin, Y, G, q, slow):
     """Write the integers of units to the rows of `Y`, from the unit `begin` on, and to the sums `G` and `q`.
 
-    `norms` are those of `_unit_norms`. Ends before a unit that does not fit in `Y`, or with which its products might
-    not be exact. Sets `slow` for units that must take the other way. Returns the next unit, the rows, the sum of mass
-    coordinates, and the bound on the products.
+    `norms` and `documents` are those of `_unit_norms`. Ends before a unit for which `Y` has no row, or with which its
+    products might not be exact. Sets `slow` for units that must take the other way. Returns the next unit, the number
+    of rows, the sum of mass coordinates, and the bound on the products.
     """
-    indptr, words, counts, unit_ptr = arrays
+    indptr, words, counts, _ = arrays
     k, rows, bound, mass = W.shape[1], 0, 0.0, np.int64(0)
     extra = MASS_SHARE * clip
-    for i in range(begin, len(units)):
-        u = units[i]
+    for i in range(begin, len(norms)):
         if norms[i] == -1.0:
             continue
-        norm = np.sqrt(norms[i] * norms[i] + extra * extra)
-        if not np.isfinite(norm):
+        if not np.isfinite(norms[i]):
             slow[i] = True
             continue
-        factor = min(BOUND / clip, (BOUND - margin) / norm)
-        eligible = 0
-        for n in range(unit_ptr[u], unit_ptr[u + 1]):
-            eligible += length_of(counts, indptr[n], indptr[n + 1]) >= MINIMUM_LENGTH
-        if eligible > len(Y):
-            slow[i] = True
-            continue
-        if rows + eligible > len(Y):
+        if rows == len(Y):
             return i, rows, mass, bound
-        slack, largest, row, sound = 0.0, 0.0, rows, True
-        for n in range(unit_ptr[u], unit_ptr[u + 1]):
-            first, last = indptr[n], indptr[n + 1]
-            length = float(length_of(counts, first, last))
-            if length < MINIMUM_LENGTH:
-                continue
-            rho = (factor / eligible * (length / (length - 1.0)) * (length / (length - 2.0))) ** (1.0 / 3.0)
-            y = Y[row]
-            _project(words, counts, first, last, length, W, k, y)
-            sound = sound and _fits(words, counts, first, last, length, peaks, k, rho, y)
-            square = peak = 0.0
-            for z in range(k):
-                square += y[z] * y[z]
-                peak = max(peak, abs(y[z]))
-            slack += _slack(words, counts, first, last, length, lengths, peaks, k, rho, rho * np.sqrt(square))
-            largest += (peak * rho * 2.0**_Y + 1.0) ** 3
-            row += 1
-        if not (sound and slack <= _SLACK and largest <= _EXACT):
+        factor = min(BOUND / clip, (BOUND - margin) / np.hypot(norms[i], extra))
+        first, last = indptr[documents[i]], indptr[documents[i] + 1]
+        length, y = float(length_of(counts, first, last)), Y[rows]
+        rho = (factor * (length / (length - 1.0)) * (length / (length - 2.0))) ** (1.0 / 3.0)
+        _project(words, counts, first, last, length, W, k, y)
+        square = peak = 0.0
+        for z in range(k):
+            square += y[z] * y[z]
+            peak = max(peak, abs(y[z]))
+        largest = (peak * rho * 2.0**_Y + 1.0) ** 3
+        if not _fits(words, counts, first, last, length, peaks, k, rho, y):
             slow[i] = True
             continue
-        if bound + largest > _EXACT and rows:
+        if not _slack(words, counts, first, last, length, lengths, peaks, k, rho, rho * np.sqrt(square)) <= _SLACK:
+            slow[i] = True
+            continue
+        if bound + largest > _EXACT:
             return i, rows, mass, bound
         bound += largest
-        for n in range(unit_ptr[u], unit_ptr[u + 1]):
-            first, last = indptr[n], indptr[n + 1]
-            length = float(length_of(counts, first, last))
-            if length < MINIMUM_LENGTH:
-                continue
-            rho = (factor / eligible * (length / (length - 1.0)) * (length / (length - 2.0))) ** (1.0 / 3.0)
-            _write(words, counts, first, last, length, W, peaks, k, rho, Y[rows], G, q)
-            rows += 1
+        _write(words, counts, first, last, length, W, peaks, k, rho, y, G, q)
+        rows += 1
         mass += np.int64(np.rint(extra * factor))
-    return len(units), rows, mass, bound
+    return len(norms), rows, mass, bound
 
 
 @compiled(keep=True)
@@ -310,7 +300,8 @@ def _pair_products(Y, rows, pairs):
 
 def sums_of(contribution: Contribution) -> UnitSums | ProductSums:
     """What sums `contribution` over units on the CPU."""
-    if contribution.statistic is THIRD_MOMENT and contribution.matrix.shape[1] >= LEAST_TOPICS:
+    expected = contribution.statistic is THIRD_MOMENT and contribution.matrix.shape[1] >= LEAST_TOPICS
+    if expected and np.array_equal(contribution.weights, third_moment(contribution.matrix).weights):
         return ProductSums(contribution)
     return UnitSums(contribution)
 
@@ -319,12 +310,13 @@ class ProductSums:
     """Sums over units, and norms of units, of a `third_moment` of many topics. Thread-safe."""
 
     def __init__(self, contribution: Contribution) -> None:
-        matrix = contribution.matrix.astype(np.float64)
+        matrix = as_float32(contribution.matrix).astype(np.float64)
         matrix[~np.isfinite(matrix).all(axis=1)] = np.nan  # units that use such a word take the other way
         self._k = matrix.shape[1]
         peaks = np.nan_to_num(np.abs(matrix).max(axis=1))
-        self._peaks = 2.0 ** np.ceil(np.log2(np.where(peaks > 0, peaks, 1.0)))
+        self._peaks = 2.0 ** np.ceil(np.log2(np.where(peaks > 0, peaks, 2.0**-200)))  # a row of zeros adds nothing
         self._matrix, self._lengths = read_only(matrix), read_only(np.linalg.norm(matrix, axis=1) * (1 + 1e-12))
+        self._scaled = np.nan_to_num(matrix) / self._peaks[:, None]
         self._margin = 1.01 * self._k**1.5 + _SLACK + 2.0
         self._others = UnitSums(contribution)
         blocks = range(0, self._k, _BLOCK)
@@ -336,62 +328,68 @@ class ProductSums:
         """Integers of the units `chosen` (int64), whose sums over all ranges `finish` turns into the result."""
         d, k, n_products = len(self._peaks), self._k, sum(a * b for a, b in self._sizes)
         high, low = np.zeros(n_products, np.int64), np.zeros(n_products, np.int64)
-        of_words, squares = np.zeros((d, k), np.int64), np.zeros(d, np.int64)
-        norms, slow = self._bounds(counts, chosen), np.zeros(len(chosen), np.bool_)
+        words_high, words_low, squares = np.zeros((d, k), np.int64), np.zeros((d, k), np.int64), np.zeros(d, np.int64)
         Y, pairs = np.zeros((self._rows, k)), np.empty((self._rows, self._sizes[-1][1]))
         G, q, products = np.zeros((d, k)), np.zeros(d), np.zeros(n_products)
+        (norms, of_units), slow = self._bounds(counts, chosen), np.zeros(len(chosen), np.bool_)
         arrays = tuple(map(read_only, counts.arrays))
         unit, mass, bound, documents = 0, 0, 0.0, 0
-        with one_blas_thread():
-            while unit < len(chosen):
-                unit, rows, more, largest = _fill(
-                    arrays, read_only(chosen), norms, unit, self._matrix, self._lengths, self._peaks, float(clip),
-                    self._margin, Y, G, q, slow,
-                )  # fmt: skip
-                mass += int(more)
-                if bound + largest > 2 * _EXACT:
-                    bound = _flush(products, high, low)
-                self._multiply(Y, rows, pairs, products)
-                bound, documents = bound + largest, documents + rows
-                if documents + len(Y) > _FLUSH:
-                    documents = 0
-                    _flush_words(G, q, of_words, squares)
-        _flush(products, high, low)
-        _flush_words(G, q, of_words, squares)
+        while unit < len(chosen):
+            unit, rows, more, largest = _fill(
+                arrays, norms, of_units, unit, self._matrix, self._lengths, self._peaks, float(clip), self._margin,
+                Y, G, q, slow,
+            )  # fmt: skip
+            mass += int(more)
+            if bound + largest > 2 * _EXACT:
+                bound = _flush(products, high, low, 3 * _Y)
+            self._multiply(Y, rows, pairs, products)
+            bound, documents = bound + largest, documents + rows
+            if documents + len(Y) > _FLUSH:
+                documents = 0
+                _flush(G, words_high, words_low, _LIMB)
+                _flush(q, squares, squares, 0)
+        _flush(products, high, low, 3 * _Y)
+        _flush(G, words_high, words_low, _LIMB)
+        _flush(q, squares, squares, 0)
         others, others_mass = self._others.total(counts, chosen[slow], clip)
-        return high, low, of_words, squares, others, mass + others_mass
+        return high, low, words_high, words_low, squares, others, mass + others_mass
 
     def norms(self, counts: UnitCounts, chosen: np.ndarray) -> np.ndarray:
         """The norms by which the units `chosen` (int64) are clipped; see `UnitSums.norms`."""
-        norms = self._bounds(counts, chosen)
+        norms, _ = self._bounds(counts, chosen)
         others = np.flatnonzero(~np.isfinite(norms))
         norms[others] = self._others.norms(counts, chosen[others])
         return norms
 
-    def _bounds(self, counts: UnitCounts, chosen: np.ndarray) -> np.ndarray:
-        """Upper bounds, tight but for rounding, on the units' norms; infinite for those that take the other way."""
-        norms = np.empty(len(chosen))
-        _unit_norms(tuple(map(read_only, counts.arrays)), read_only(chosen), self._matrix, self._lengths, norms)
-        return norms
+    def _bounds(self, counts: UnitCounts, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What `_unit_norms` says of the units `chosen`."""
+        norms, documents = np.empty(len(chosen)), np.empty(len(chosen), np.int64)
+        arrays = tuple(map(read_only, counts.arrays))
+        _unit_norms(arrays, read_only(chosen), self._matrix, self._lengths, norms, documents)
+        return norms, documents
 
     def finish(self, parts: tuple[Any, ...]) -> tuple[np.ndarray, int]:
         """The integer sum of clipped contributions, (1, width), and the sum of mass coordinates."""
-        high, low, of_words, squares, others, mass = parts
+        high, low, *of_words, others, mass = parts
         a, b, c = rising(self._k)
-        place = self._place(c, b * (b + 1) // 2 + a)
         limbs = [
             limb[c, b * (b + 1) // 2 + a] + limb[b, c * (c + 1) // 2 + a] + limb[a, c * (c + 1) // 2 + b]
-            for limb in self._words_products(of_words - squares[:, None] * self._scaled_rows().astype(np.int64))
+            for limb in map(self._words_products, self._limbs(*of_words))
         ]
-        # In lattice units, the limbs weigh 2^-34, 2^-12 and 2^10, and what was flushed 1 and 2^-24.
-        first, second, third = limbs
+        # In lattice units, the limbs weigh 2^-34, 2^-12, 2^10 and 2^32, and what was flushed 1 and 2^-24.
+        place, step = self._place(c, b * (b + 1) // 2 + a), _H + _PAIRS - _LIMB
         high, low = high + (low >> (3 * _Y)), low & ((1 << 3 * _Y) - 1)  # however products were divided
-        step = _H + _PAIRS - _LIMB  # 12
-        rest = (
-            low[place] * 2.0 ** (-3 * _Y) - (second & ((1 << step) - 1)) * 2.0**-step - first * 2.0 ** -(step + _LIMB)
-        )
-        whole = high[place] - (second >> step) - (third << (_LIMB - step)) + np.rint(rest).astype(np.int64)
-        return others + whole[None], mass
+        rest = low[place] * 2.0 ** (-3 * _Y) - limbs[0] * 2.0 ** (-step - _LIMB)
+        rest -= (limbs[1] & ((1 << step) - 1)) * 2.0**-step
+        whole = high[place] - (limbs[1] >> step) - (limbs[2] << (_LIMB - step)) - (limbs[3] << (2 * _LIMB - step))
+        return others + (whole + np.rint(rest).astype(np.int64))[None], mass
+
+    def _limbs(self, high: np.ndarray, low: np.ndarray, squares: np.ndarray) -> list[np.ndarray]:
+        """H = G - q o, (n_words, k), in parts of 22 bits, of which the last has the sign; G = high 2^22 + low."""
+        rows, mask, q = np.rint(self._scaled * 2.0**_ROW).astype(np.int64), (1 << _LIMB) - 1, squares[:, None]
+        low = low - (q & mask) * rows
+        high = high - (q >> _LIMB) * rows + (low >> _LIMB)
+        return [low & mask, high & mask, (high >> _LIMB) & mask, high >> (2 * _LIMB)]
 
     def _multiply(self, Y: np.ndarray, rows: int, pairs: np.ndarray, products: np.ndarray) -> None:
         """Add Y'(Y pairs) of the first `rows` documents to the flat blocks of `products`."""
@@ -408,34 +406,22 @@ class ProductSums:
         widths, block = np.array([width for _, width in self._sizes]), c // _BLOCK
         return np.asarray(starts[block] + (c - block * _BLOCK) * widths[block] + pair)
 
-    def _scaled_rows(self) -> np.ndarray:
-        """The integers of the rows of words."""
-        return np.asarray(np.rint(np.nan_to_num(self._matrix) / self._peaks[:, None] * 2.0**_ROW))
-
-    def _words_products(self, H: np.ndarray) -> list[np.ndarray]:
-        """The products H'(pairs of rows), (k, k (k + 1) / 2), in three exact parts of weights 1, 2^22 and 2^44."""
-        k, scaled = self._k, np.nan_to_num(self._matrix) / self._peaks[:, None]
-        b, a = np.tril_indices(k)
-        limbs = [np.zeros((k, len(a))) for _ in range(3)]
-        mask = (1 << _LIMB) - 1
-        for first in range(0, len(H), 512):
-            rows = scaled[first : first + 512]
-            pairs, part = np.rint(rows[:, a] * rows[:, b] * 2.0**_PAIRS), H[first : first + 512]
-            for limb, numbers in zip(limbs, (part & mask, (part >> _LIMB) & mask, part >> (2 * _LIMB)), strict=True):
-                limb += numbers.astype(np.float64).T @ pairs
-        return [limb.astype(np.int64) for limb in limbs]
+    def _words_products(self, limb: np.ndarray) -> np.ndarray:
+        """The products limb'(pairs of rows), (k, k (k + 1) / 2); those of a batch of words are exact in float64."""
+        b, a = np.tril_indices(self._k)
+        total = np.zeros((self._k, len(a)), np.int64)
+        for first in range(0, len(limb), _WORDS):
+            rows = self._scaled[first : first + _WORDS]
+            pairs = np.rint(rows[:, a] * rows[:, b] * 2.0**_PAIRS)
+            total += (limb[first : first + _WORDS].astype(np.float64).T @ pairs).astype(np.int64)
+        return total
 
 
-def _flush(products: np.ndarray, high: np.ndarray, low: np.ndarray) -> float:
-    """Move exact `products` to integers: multiples of 2^24 to `high`, and the rest to `low`; returns 0."""
-    whole = np.floor(products * 2.0 ** (-3 * _Y))
+def _flush(sums: np.ndarray, high: np.ndarray, low: np.ndarray, bits: int) -> float:
+    """Move exact `sums` to integers: multiples of 2^bits to `high`, and the rest to `low`; returns 0."""
+    whole = np.floor(sums * 2.0**-bits)
     high += whole.astype(np.int64)
-    low += (products - whole * 2.0 ** (3 * _Y)).astype(np.int64)
-    products[:] = 0.0
+    if bits:
+        low += (sums - whole * 2.0**bits).astype(np.int64)
+    sums[...] = 0.0
     return 0.0
-
-
-def _flush_words(G: np.ndarray, q: np.ndarray, of_words: np.ndarray, squares: np.ndarray) -> None:
-    of_words += G.astype(np.int64)
-    squares += q.astype(np.int64)
-    G[:], q[:] = 0.0, 0.0

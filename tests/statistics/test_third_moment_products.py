@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -36,8 +37,8 @@ def summed(sums, counts, chosen, clip):
 
 
 def same(one, other):
-    """Whether two results are equal; their first two arrays together are one sum."""
-    sums = ((high * 2**24 + low, *rest) for high, low, *rest in (one, other))
+    """Whether two results are equal; their first two arrays together are one sum, as are the next two."""
+    sums = ((a * 2**24 + b, c * 2**22 + d, *rest) for a, b, c, d, *rest in (one, other))
     return all(np.array_equal(a, b) for a, b in zip(*sums, strict=True))
 
 
@@ -77,26 +78,24 @@ def test_sums_are_those_of_the_units_in_any_order_and_division(drawn, rows, shar
     assert same(whole, [sum(parts[1:], parts[0]) for parts in zip(*single, strict=True)])
 
 
-def by_hand(W, unit, clip, b):
+def by_hand(W, document, clip, b):
     """V_u and the mass of docs/privacy.md in exact arithmetic, from the norm bound `b`; 2^34 times the tensor."""
     peaks = 2.0 ** np.ceil(np.log2(np.abs(W).max(axis=1)))
     margin = 1.01 * K**1.5 + BOUND / 256 + 2
     factor = min(BOUND / clip, (BOUND - margin) / np.hypot(b, clip / 8))
-    T = np.zeros((K, K, K), object)
-    for document in unit:
-        words, c = (np.array(x) for x in zip(*document, strict=True))
-        length = c.sum()
-        rho = (factor / len(unit) * length / (length - 1) * length / (length - 2)) ** (1 / 3)
-        x, w, m = c / length, W[words], peaks[words]
-        y = np.rint(2.0**8 * rho * (x @ w)).astype(int).astype(object)
-        g = np.rint(2.0**10 * rho**2 * x / length * m**2).astype(int).astype(object)
-        q = np.rint(2.0**4 * 2 / 3 * rho**3 * x / length**2 * m**3).astype(int).astype(object)
-        T += 2**10 * (y[:, None, None] * y[None, :, None] * y[None, None, :])
-        for i in range(len(words)):
-            p = np.rint(2.0**16 * np.outer(w[i], w[i]) / m[i] ** 2).astype(int).astype(object)
-            o = np.rint(2.0**14 * w[i] / m[i]).astype(int).astype(object)
-            A = p[:, :, None] * (g[i] * y - q[i] * o)[None, None, :]
-            T -= A + A.transpose(0, 2, 1) + A.transpose(2, 1, 0)
+    words, c = (np.array(x) for x in zip(*document, strict=True))
+    length = c.sum()
+    rho = (factor * length / (length - 1) * length / (length - 2)) ** (1 / 3)
+    x, w, m = c / length, W[words], peaks[words]
+    y = np.rint(2.0**8 * rho * (x @ w)).astype(int).astype(object)
+    g = np.rint(2.0**10 * rho**2 * x / length * m**2).astype(int).astype(object)
+    q = np.rint(2.0**4 * 2 / 3 * rho**3 * x / length**2 * m**3).astype(int).astype(object)
+    T = 2**10 * (y[:, None, None] * y[None, :, None] * y[None, None, :])
+    for i in range(len(words)):
+        p = np.rint(2.0**16 * np.outer(w[i], w[i]) / m[i] ** 2).astype(int).astype(object)
+        o = np.rint(2.0**14 * w[i] / m[i]).astype(int).astype(object)
+        A = p[:, :, None] * (g[i] * y - q[i] * o)[None, None, :]
+        T = T - A - A.transpose(0, 2, 1) - A.transpose(2, 1, 0)
     return T, round(factor * MASS_SHARE * clip)
 
 
@@ -106,23 +105,23 @@ def test_a_unit_is_that_of_the_theorem_and_within_its_bound(rows, share):
     W = statistics.third_moment(ROWS[rows]).matrix.astype(float)
     contribution, some = statistics.third_moment(W), np.random.default_rng(5)
     sums = ProductSums(contribution)
-    for trial in range(6):
+    for _ in range(6):
         words = np.sort(some.permutation(D)[: some.integers(3, 8)])
         document = [(int(w), int(some.integers(1, 5))) for w in words]
-        unit = [document, document[:3]] if trial % 2 and sum(c for _, c in document[:3]) >= 3 else [document]
-        counts = make_units([unit])
+        counts = make_units([[document]])
         b = float(sums.norms(counts, np.zeros(1, np.int64))[0])
         clip = share * b
         parts = summed(sums, counts, [0], clip)
-        if parts[4].any():
+        if parts[5].any():
             continue  # took the other way
-        T, mass = by_hand(W, unit, clip, b)
+        T, mass = by_hand(W, document, clip, b)
         a, e, c = rising(K)
         exact = T[a, e, c]
-        found, found_mass = sums.finish(parts)
-        off = max(abs(Fraction(int(z)) - Fraction(int(t), 2**34)) for z, t in zip(found[0], exact, strict=True))
-        assert off <= Fraction(1, 2) + Fraction(1, 2**9)
-        assert found_mass == mass
+        for many in (1, 3, 10**7, 3 * 10**9):  # so many equal units: sums are far above 2^53
+            found, found_mass = sums.finish([many * part for part in parts])
+            off = (Fraction(int(z)) - Fraction(many * int(t), 2**34) for z, t in zip(found[0], exact, strict=True))
+            assert max(map(abs, off)) <= Fraction(1, 2) + Fraction(1, 2**9)
+            assert found_mass == many * mass
         length = np.sqrt(float(sum(int(m) * int(t) ** 2 for m, t in zip(contribution.weights, exact, strict=True))))
         assert np.hypot(length / 2**34, mass) <= BOUND - 2 * ROUNDING
 
@@ -166,7 +165,7 @@ def test_the_norm_bound_is_never_below_the_norm_and_close_to_it(rows):
     cases = [[(0, 3)], [(0, 2), (1, 1)], [(0, 50), (1, 50)], [(0, 1), (1, 1), (2, 1)], [(4, 2), (5, 2), (6, 1)]]
     cases += [[(int(w), int(some.integers(1, 9))) for w in np.sort(some.permutation(D)[:6])] for _ in range(10)]
     found = sums.norms(make_units([[document] for document in cases]), np.arange(len(cases)))
-    bounds = sums._bounds(make_units([[document] for document in cases]), np.arange(len(cases)))
+    bounds, _ = sums._bounds(make_units([[document] for document in cases]), np.arange(len(cases)))
     for bound, norm, document in zip(bounds, found, cases, strict=True):
         exact = exact_norm(W, document)
         assert exact <= bound
@@ -183,13 +182,32 @@ def test_units_that_cannot_be_written_in_integers_take_the_other_way():
     sums, slow = ProductSums(contribution), UnitSums(contribution)
     ordinary = [(0, 2), (1, 1), (2, 2)]
     odd = [[(0, 1), (3, 2)], [(2, 1), (1, 2)], [(0, 1), (0, 2)], [(4, 1), (5, 2)]]
-    counts = make_units([[ordinary], *([document] for document in odd)])
-    parts = summed(sums, counts, range(5), 1.0)
-    expected, mass = slow.total(counts, np.arange(1, 5), 1.0)
-    assert np.array_equal(parts[4], expected)
+    counts = make_units([[ordinary], *([document] for document in odd), [ordinary, ordinary]])
+    parts = summed(sums, counts, range(6), 1.0)
+    expected, mass = slow.total(counts, np.arange(1, 6), 1.0)
+    assert np.array_equal(parts[5], expected)
     alone = summed(sums, counts, [0], 1.0)
-    assert same(parts[:4], alone[:4])
-    assert parts[5] == mass + alone[5]
+    assert same(parts[:5], alone[:5])
+    assert parts[6] == mass + alone[6]
+
+
+def test_rows_that_are_zero_or_tiny_do_not_break_bounds():
+    W = ROWS["ordinary"].copy()
+    W[:10], W[10:20] = 0.0, W[10:20] * 1e-36
+    contribution = statistics.third_moment(W)
+    sums, slow = ProductSums(contribution), UnitSums(contribution)
+    counts = make_units([[[(0, 3)]], [[(0, 1), (12, 2)]], [[(11, 1), (12, 2)]], [[(3, 1), (21, 2), (22, 1)]]])
+    for unit, other in zip(sums.norms(counts, np.arange(4)), slow.norms(counts, np.arange(4)), strict=True):
+        assert unit == pytest.approx(other, rel=1e-4)
+    parts = summed(sums, counts, [3], 0.1)
+    assert not parts[5].any()
+
+
+def test_misstated_weights_are_clipped_unit_by_unit():
+    """Clipping and noise use the same weights."""
+    contribution = statistics.third_moment(ROWS["ordinary"])
+    misstated = replace(contribution, weights=1000 * contribution.weights)
+    assert isinstance(sums_of(misstated), UnitSums)
 
 
 def test_batches_and_conversions_do_not_change_sums(monkeypatch):
