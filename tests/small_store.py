@@ -21,6 +21,7 @@ def everything(passes):
         statistics.first_moment(np.ones(D)),
         statistics.second_moment_times(np.ones(D), np.eye(D)[:, :4]),
         statistics.third_moment(np.eye(D)[:, :3]),
+        statistics.third_moment(np.random.default_rng(1).standard_normal((D, 40))),
         statistics.expected_counts(np.full((D, 3), 1 / D), 0.3),
     ]
     sums = [passes.clipped_sum(contribution, 0.05) for contribution in asked]
