@@ -101,16 +101,21 @@ def test_a_run_without_tables_says_how_to_make_one(dplda, fitted):
     assert "dplda tabulate" in answer.err
 
 
-def test_coherence_is_told_with_an_interval_and_exactly_in_public_text(dplda, tickets, home):
+def test_topics_are_evaluated_with_intervals_and_exactly_in_public_text(dplda, tickets, home):
     fitted = dplda("fit", tickets, "--topics", "2", "--epsilon", "4", "--max-document-frequency", "0.9", "--json").json
     answer = dplda("evaluate", fitted["run"], tickets, "--epsilon", "2", "--json")
     assert answer.status == 0, answer.err
     low, value, high = (answer.json["coherence"][name] for name in ("low", "value", "high"))
     assert -1 <= low <= value <= high <= 1
-    assert {event["stage"] for event in answer.json["privacy"]["events"]} >= {"pairs", "pair totals"}
+    assert {event["stage"] for event in answer.json["privacy"]["events"]} >= {"pairs", "pair totals", "prediction"}
+    for name in ("c_v", "perplexity", "gain"):
+        assert answer.json[name]["low"] <= answer.json[name]["value"] <= answer.json[name]["high"]
     (home / "public.jsonl").write_text(Path(tickets).read_text().replace("pipe", "furnace").replace("money", "coin"))
     free = dplda("evaluate", fitted["run"], "public.jsonl", "--reference")
     assert free.status == 0, free.err
     assert "exact, and free of charge" in free.out
+    assert "Perplexity:" in free.out
     refused = dplda("evaluate", fitted["run"], tickets, "--reference")
     assert refused.status == 3, refused.err
+    refused = dplda("evaluate", fitted["run"], "public.jsonl", "--reference", "--epsilon", "1")
+    assert (refused.status, "--epsilon has no effect with --reference" in refused.err) == (2, True)

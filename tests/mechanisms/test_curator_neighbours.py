@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from dplda import statistics
 from dplda.numerics.lattice import BOUND
+from dplda.statistics.document_completion import document_completion
+from dplda.statistics.third_moment_products import LEAST_TOPICS
 from dplda.statistics.word_votes import count_votes, word_hashes
 from dplda.store.units import project
 
-KINDS = ("first", "dense", "second", "core", "third", "projected", "along", "expected")
+KINDS = ("first", "dense", "second", "core", "third", "products", "projected", "along", "expected", "completion")
 relaxed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
@@ -30,9 +32,13 @@ def contribution(kind, seed, spread):
         "second": lambda: statistics.second_moment_times(scale, X),
         "core": lambda: statistics.core(scale, X),
         "third": lambda: statistics.third_moment(scale[:, None] * X),
+        "products": lambda: statistics.third_moment(
+            scale[:, None] * random.standard_normal((len(WORDS), LEAST_TOPICS))
+        ),
         "projected": lambda: statistics.projected_third_moment(scale, X),
         "along": lambda: statistics.third_moment_along(scale[:, None] * X, np.linalg.qr(X[:3])[0][:, :2]),
         "expected": lambda: statistics.expected_counts(random.dirichlet(ONES, 3).T, 0.1),
+        "completion": lambda: document_completion(random.dirichlet(ONES, 3).T, 0.1, random.dirichlet(ONES)),
     }[kind]()
 
 
@@ -67,7 +73,8 @@ def test_adding_a_unit_changes_no_sum_by_more_than_b(others, one, asked, clip):
     joined = base[: len(base) // 2] + [("me", counted) for counted in one] + base[len(base) // 2 :]
     change = lattice_sum(joined, asked, clip) - lattice_sum(base, asked, clip)
     assert weighted_square(change, asked) <= BOUND**2
-    assert np.array_equal(change, lattice_sum([("me", counted) for counted in one], asked, clip))
+    if asked.matrix.shape[1] < LEAST_TOPICS:  # exact products are rounded once for all units
+        assert np.array_equal(change, lattice_sum([("me", counted) for counted in one], asked, clip))
 
 
 @relaxed
