@@ -25,6 +25,7 @@ from dplda.spectral.arguments import require_change, require_counts
 from dplda.spectral.calibration import ENTRY, gaussian_event, total_mu
 from dplda.tensor.implicit import Implicit, along_itself, implicit, scaled_to_unit
 
+_FEW = 100  # starts that are drawn for every pair
 _NEAR = 0.5  # cosine from which on a start led to the pair that was found
 
 
@@ -61,14 +62,14 @@ def robust_power_method(
     many steps again, and its pair is subtracted from T. The papers have no final steps. Steps end early when no entry
     of a vector changes by more than `tolerance`.
 
-    With `screen`, which the papers do not have, `starts` vectors take a quarter of the steps, and only the best
-    sixteenth of them then takes `iterations` steps. Those that did not lead to the pair are kept for the next one, for
-    which an eighth of `starts` is drawn again.
+    With `screen`, which the papers do not have, `starts` vectors take a quarter of the steps, and only the best of them
+    then take `iterations` steps: a sixteenth, or an eighth of few. Those that did not lead to the pair are kept for the
+    next one, for which an eighth of `starts` is drawn again, but at least `_FEW`.
 
-    Cost: rank * iterations * (starts + 1) products T(I, u, u), about a tenth of them with `screen`; with a dense T
-    each takes d^2 (d + 1) flops. Memory in addition to a dense T: d^2 (d + 1) / 2 + starts * d (d + 1) numbers, or
-    twice T during the test of its symmetry if that is more. Raises `InputError` unless T is finite, cubic and symmetric
-    and 1 <= rank <= d.
+    Cost: rank * iterations * (starts + 1) products T(I, u, u), with `screen` between a tenth, for many starts, and two
+    fifths of them; with a dense T each takes d^2 (d + 1) flops. Memory in addition to a dense T: d^2 (d + 1) / 2 +
+    starts * d (d + 1) numbers, or twice T during the test of its symmetry if that is more. Raises `InputError` unless T
+    is finite, cubic and symmetric and 1 <= rank <= d.
     """
     require_counts(starts=starts, iterations=iterations)
     tensor = implicit(T, rank)
@@ -77,10 +78,11 @@ def robust_power_method(
     _, kept, _ = _no_pairs(tensor)
     for found in range(rank):
         deflated = tensor.less(values, vectors)
-        U = tensor.directions(rng, max(1, starts // 8) if screen and found else starts)
+        U = tensor.directions(rng, min(starts, max(_FEW, starts // 8)) if screen and found else starts)
         if screen:
             U, steps = _iterate(deflated, U, max(1, iterations // 4), tolerance)
-            U, done = _best(deflated, xp.concat([kept, U], axis=1), max(1, starts // 16)), done + steps
+            best = max(1, min(starts, _FEW) // 8, starts // 16)
+            U, done = _best(deflated, xp.concat([kept, U], axis=1), best), done + steps
         U, steps = _iterate(deflated, U, iterations, tolerance)
         v, polishing = _iterate(deflated, _best(deflated, U, 1), iterations, tolerance)
         product = deflated.along(v)

@@ -85,7 +85,7 @@ def test_the_number_of_steps_is_that_of_the_products_asked_for():
 
     found = robust_power_method(Implicit(along, 4), 1, np.random.default_rng(0), starts=16, iterations=8)
     assert found.iterations == 2 + 8 + 8
-    assert widths[1:] == [16] * 3 + [1] * 9 + [1] * 9  # after the test of symmetry: steps, then T(u, u, u)
+    assert widths[1:] == [16] * 3 + [2] * 9 + [1] * 9  # after the test of symmetry: steps, then T(u, u, u)
     widths.clear()
     robust_power_method(Implicit(along, 4), 1, np.random.default_rng(0), starts=16, iterations=8, screen=False)
     assert widths[1:] == [16] * 9 + [1] * 9
