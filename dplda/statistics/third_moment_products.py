@@ -1,14 +1,15 @@
 """(iv) by matrix products: clipped sums of whitened third moments in exact integers (docs/privacy.md, section 5).
 
-A unit's clipped contribution is first written in integers: with rho^3 the factor of y^3 in lattice units,
+A unit of one document of length l with the shares x_i = c_i / l is first clipped and written in integers: with rho^3
+the factor of y^3 in lattice units,
 
-    y^ = round(2^8 rho y),   g_i = round(2^10 rho^2 r_i m_i^2),   q_i = round(2^4 (2/3) rho^3 q_i m_i^3),
+    y^ = round(2^8 rho y),   g_i = round(2^10 rho^2 m_i^2 x_i / l),   q_i = round(2^4 (2/3) rho^3 m_i^3 x_i / l^2),
 
-where m_i is a power of two near the largest entry of the row w_i. With the public integers p_i = round(2^16 w_i w_i' /
-m_i^2) and o_i = round(2^14 w_i / m_i), its contribution is y^^3 - S(sum over i of p_i (g_i y^ - q_i o_i)), up to powers
-of two, where S(A)_abc = A_abc + A_acb + A_bca. Sums over units are then three products: Y'(Y pairs), G = g'Y, and
-q. They are exact, since all integers stay below 2^53 in float64 and in int64 after that, so that a unit changes no
-other unit's numbers. The products with p are taken once, and the tensor is rounded to the lattice once.
+where m_i is the least power of two that no entry of the row w_i exceeds. With the public integers p_i = round(2^16 w_i
+w_i' / m_i^2) and o_i = round(2^14 w_i / m_i), its contribution is y^^3 - S(sum over i of p_i (g_i y^ - q_i o_i)), up to
+powers of two, where S(A)_abc = A_abc + A_acb + A_bca. Sums over units are then three: Y'(Y pairs), and for each word
+the sums G of g y^ and q. They are exact, since integers stay below 2^53 in float64, and are int64 after that, so that a
+unit changes no other unit's numbers. The products with p are taken once, and the tensor is rounded to the lattice once.
 
 The norm of the exact contribution follows from the Gram matrix of the rows of its words; the integers differ from it by
 at most `_SLACK`, which is checked. Units for which that cannot be shown take the way of `unit_sums`, as do those of
