@@ -27,7 +27,7 @@ from dplda.statistics.word_pairs import FIRST, PAIRS
 APPROXIMATION, _GROWTH, _CLIPS = 0.01, 2.0, 1.6
 _LEAST_LIFT, _MOST_LIFT = -5.0, 6.0  # of log lifts that are thought possible
 _POINTS, _SPAN, _LEAST_SPAN = 67, 6.0, 0.02  # of the grid of a pair's log lifts: its reach in deviations of the noise
-_NEVER = 0.01  # prior probability that a pair never occurs together
+_NEVER = 0.003  # prior probability that a pair never occurs together
 _STEPS, _REDRAWN = 30, 40
 _LEAST_STD, _LEAST_CLIP = 0.1, 0.05
 _SLOPE, _SPREAD = 0.6, 0.5  # of the prior at the start
