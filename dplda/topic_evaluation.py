@@ -11,7 +11,7 @@ from dplda.config import DEFAULTS
 from dplda.corpus import Corpus
 from dplda.errors import InputError
 from dplda.lda.coherence import Coherence, PairCounts, estimated, first_words
-from dplda.lda.estimates import Estimates
+from dplda.lda.estimates import records
 from dplda.lda.prediction import CompletedHalves, Prediction
 from dplda.mechanisms.curator import Curator
 from dplda.model.topic_model import TopicModel
@@ -55,8 +55,7 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON."""
-        of_topics = self.coherence.topics
-        ends = zip(self.topics, of_topics.value, of_topics.low, of_topics.high, strict=True)
+        of_topics = records(self.coherence.topics)
         return {
             "run": self.of,
             "evaluation": self.run,
@@ -64,7 +63,7 @@ class Evaluation:
             "c_v": self.coherence.c_v.to_json(),
             "perplexity": self.prediction.perplexity.to_json(),
             "gain": self.prediction.gain.to_json(),
-            "topics": [{"topic": topic, **Estimates(*each).to_json()} for topic, *each in ends],
+            "topics": [{"topic": topic, **each} for topic, each in zip(self.topics, of_topics, strict=True)],
             "privacy": self.privacy.to_json(),
         }
 
@@ -98,9 +97,9 @@ def evaluate(
         curator.use_words(model.vocabulary)
         of_pairs, of_totals = word_pairs(words, n_words), pair_totals(words, n_words)
         of_one_pair, of_words = norm_limits(k)
-        pairs_clip = curator.clip(Stage.PAIRS, of_pairs, _PAIRS_QUANTILE, limits=of_one_pair)
+        pairs_clip = curator.clip_within(Stage.PAIRS, of_pairs, _PAIRS_QUANTILE, of_one_pair)
         pairs = curator.release(Stage.PAIRS, of_pairs, pairs_clip)
-        totals_clip = curator.clip(Stage.PAIR_TOTALS, of_totals, _TOTALS_QUANTILE, limits=of_words)
+        totals_clip = curator.clip_within(Stage.PAIR_TOTALS, of_totals, _TOTALS_QUANTILE, of_words)
         totals_clip = min(_TOTALS_FACTOR * totals_clip, of_words[1])
         totals = curator.release(Stage.PAIR_TOTALS, of_totals, totals_clip)
         counts = PairCounts(

@@ -85,14 +85,7 @@ class Watched(Curator):
         self._note("size", [[c.size() * BOUND] for c in self._silent(_gaussian("size"))])
         return super().size()
 
-    def clip(
-        self,
-        stage: str,
-        contribution: Contribution,
-        quantile: float,
-        share: float = 1.0,
-        limits: tuple[float, float] | None = None,
-    ) -> float:
+    def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
         heard = [Silence(), Silence()]
         for curator, noise in zip(self._silent(_gaussian(f"{stage} clip"), noises=heard), heard, strict=True):
             with pytest.MonkeyPatch.context() as patch:
@@ -101,7 +94,7 @@ class Watched(Curator):
                 )
                 curator.clip(stage, contribution, quantile)
         self._note(f"{stage} clip", [noise.heard for noise in heard], NONNEGATIVE)
-        return super().clip(stage, contribution, quantile, share, limits)
+        return super().clip(stage, contribution, quantile, share)
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
         weights = np.append(np.tile(contribution.weights, contribution.n_rows), 1)

@@ -49,12 +49,7 @@ _TOO_WIDE = 0.4  # an interval of coherence that tells nothing
 @quiet_option
 @ledger_option
 def evaluate(
-    run: str,
-    corpus: tuple[str, ...],
-    as_json: bool,
-    quiet: bool,
-    ledger_path: Path | None,
-    **options: Any,
+    run: str, corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any
 ) -> None:
     """Tell how good the topics of RUN are for CORPUS: how coherent, and how well they predict words.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
@@ -12,8 +12,8 @@ import click
 import numpy as np
 
 from dplda.cli.console import print_json, say, table
-from dplda.cli.options import find_ledger, json_option, ledger_option, model_folder, open_model
-from dplda.cli.topics_command import show_topics, topic_titles, topics_json
+from dplda.cli.options import json_option, ledger_option, model_folder, open_model
+from dplda.cli.topics_command import show_topics, table_shares, topic_titles, topics_json
 from dplda.model import TopicModel, model_files
 
 if TYPE_CHECKING:
@@ -223,25 +223,17 @@ def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger
         say(f"Wrote {output}.")
 
 
-def _shares(model: TopicModel, ledger_path: Path | None) -> list[dict[str, float | None]]:
+def _shares(model: TopicModel, ledger_path: Path | None) -> Sequence[Mapping[str, float | None]]:
     """The share of each topic; with its interval if the ledger has a table of the run's topics."""
-    from dplda.tables.tabulation import best_shares
-
-    ledger = find_ledger(ledger_path)
-    found = None if ledger is None else best_shares(ledger, model)
-    if found is None:
-        return [{"value": float(share), "low": None, "high": None} for share in model.prevalence]
-    return [
-        {"value": float(value), "low": float(low), "high": float(high)}
-        for value, low, high in zip(found.value, found.low, found.high, strict=True)
-    ]
+    alone = [{"value": float(share), "low": None, "high": None} for share in model.prevalence]
+    return table_shares(model, ledger_path) or alone
 
 
 def _by_share(model: TopicModel, topics: set[int]) -> list[int]:
     return [topic for topic in np.argsort(-model.prevalence, kind="stable").tolist() if topic in topics]
 
 
-def _share(share: dict[str, float | None]) -> str:
+def _share(share: Mapping[str, float | None]) -> str:
     if share["low"] is None or share["high"] is None:
         return f"{share['value']:.1%}"
     return f"{share['value']:.1%} ({share['low']:.1%} to {share['high']:.1%})"

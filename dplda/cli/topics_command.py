@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from dplda.cli.console import print_json, say, table, write_file
 from dplda.cli.options import find_ledger, json_option, ledger_option, open_ledger, open_model
-from dplda.lda.estimates import Estimates
+from dplda.lda.estimates import records
 from dplda.model import EXPORTERS, TopicModel
 from dplda.model import export as export_model
 from dplda.model.exporters import csv_text, statement_json
@@ -67,7 +67,7 @@ def topics(
         return
     assert run is not None
     model = open_model(run, ledger_path)
-    shares = _shares(model, ledger_path)
+    shares = table_shares(model, ledger_path)
     if csv_file is not None:
         _write_csv(model, top, csv_file)
     if as_json:
@@ -77,12 +77,13 @@ def topics(
         show_topics(model, top, noise=noise, relevance=relevance, sure=sure, shares=shares)
 
 
-def _shares(model: TopicModel, ledger_path: Path | None) -> Estimates[np.ndarray] | None:
-    """The shares of topics with their intervals, if a table in the ledger has them."""
+def table_shares(model: TopicModel, ledger_path: Path | None) -> list[dict[str, float]] | None:
+    """The shares of topics with their intervals, as JSON; None unless a table in the ledger has them."""
     from dplda.tables.tabulation import best_shares
 
     ledger = find_ledger(ledger_path)
-    return None if ledger is None else best_shares(ledger, model)
+    found = None if ledger is None else best_shares(ledger, model)
+    return None if found is None else records(found)
 
 
 def _show_series(
@@ -135,7 +136,9 @@ def _show_series(
         say(f"Earlier batches: dplda topics --series {shlex.quote(series)} --json")
 
 
-def topics_json(model: TopicModel, top: int = 10, shares: Estimates[np.ndarray] | None = None) -> list[dict[str, Any]]:
+def topics_json(
+    model: TopicModel, top: int = 10, shares: Sequence[dict[str, float]] | None = None
+) -> list[dict[str, Any]]:
     """Topics as JSON objects: number, verdict (null if unknown), prevalence and the `top` most probable words.
 
     Where they are known, ``real`` is the probability that the topic is, ``among_ten`` that of words to be among the
@@ -149,7 +152,7 @@ def topics_json(model: TopicModel, top: int = 10, shares: Estimates[np.ndarray] 
         | ({"sentence": model.topic_sentences[n]} if n in model.topic_sentences else {})
         | ({"real": model.probabilities[n]} if model.probabilities else {})
         | ({"among_ten": model.word_probabilities[n]} if model.word_probabilities else {})
-        | ({"share": Estimates(shares.value[n], shares.low[n], shares.high[n]).to_json()} if shares else {})
+        | ({"share": shares[n]} if shares else {})
         for n, (verdict, share, words) in numbered
     ]
 
@@ -161,7 +164,7 @@ def show_topics(
     noise: bool = False,
     relevance: float = 0.6,
     sure: float | None = None,
-    shares: Estimates[np.ndarray] | None = None,
+    shares: Sequence[dict[str, float]] | None = None,
 ) -> None:
     """Print a table of the topics, those with the verdict noise only if `noise`, and what the verdicts mean.
 

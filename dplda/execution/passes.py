@@ -191,13 +191,12 @@ def _count_eligible(counts: UnitCounts, threads: int) -> tuple[int]:
 
 def _clipped_sum(counts: UnitCounts, threads: int, contribution: Contribution, clip: float) -> Sums:
     sums, all_units = _sums_of(contribution), np.arange(counts.n_units)
-    nothing = sums.total(counts, all_units[:0], clip)
     with one_blas_thread():
         parts = run_ranges(
             lambda first, last: sums.total(counts, all_units[first:last], clip),
             split(counts.entries_before_unit(), threads),
         )
-    return add([nothing, *parts])
+    return add(parts or [sums.total(counts, all_units, clip)])
 
 
 def _clip_histogram(

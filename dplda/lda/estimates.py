@@ -23,6 +23,12 @@ class Estimates(Generic[_Number]):
         return {"value": float(self.value), "low": float(self.low), "high": float(self.high)}
 
 
+def records(estimates: Estimates[np.ndarray]) -> list[dict[str, float]]:
+    """Each number of an array as plain JSON."""
+    ends = zip(estimates.value, estimates.low, estimates.high, strict=True)
+    return [Estimates(*each).to_json() for each in ends]
+
+
 def within(value: float, half: float, least: float, most: float) -> Estimates[float]:
     """`value` +- `half`, all of it between `least` and `most`."""
     return Estimates(*(min(max(number, least), most) for number in (value, value - half, value + half)))

@@ -137,27 +137,29 @@ class Curator:
         event = self._charge(Stage.SIZE)
         return max(self._noisy(self._passes.count_units() * BOUND, self._scale(event)) / BOUND, 1.0)
 
-    def clip(
-        self,
-        stage: str,
-        contribution: Contribution,
-        quantile: float,
-        share: float = 1.0,
-        limits: tuple[float, float] | None = None,
-    ) -> float:
+    def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
         """A clipping norm: a quantile of the noisy histogram of unit norms (docs/privacy.md, section 2.1).
 
         Charges ``<stage> clip``.
 
-        Each unit enters the histogram independently with probability `share`. With public `limits` of the norms that
-        are not 0, the quantile is one of those (`clip_in_range`).
+        Each unit enters the histogram independently with probability `share`.
         """
-        event = self._charge(clip_of(stage))
+        noisy, _ = self._norm_histogram(self._charge(clip_of(stage)), contribution, share)
+        return clip_at_quantile(noisy, quantile)
+
+    def clip_within(
+        self, stage: str, contribution: Contribution, quantile: float, limits: tuple[float, float]
+    ) -> float:
+        """The same of norms that are 0 or within the public `limits` (`clip_in_range`)."""
+        noisy, scale = self._norm_histogram(self._charge(clip_of(stage)), contribution)
+        return clip_in_range(noisy, scale, quantile, *limits)
+
+    def _norm_histogram(self, event: Event, contribution: Contribution, share: float = 1.0) -> tuple[np.ndarray, float]:
+        """The noisy histogram of unit norms that the charged `event` releases, and the scale of its noise."""
         contribution = self._about_words(contribution)
         entering = np.flatnonzero(self._noise.coins(share, self._passes.n_units()))
         bins, scale = self._passes.clip_histogram(contribution, entering), self._scale(event, NONNEGATIVE)
-        noisy = bins + self._noise.gaussian(scale, len(bins))
-        return clip_at_quantile(noisy, quantile) if limits is None else clip_in_range(noisy, scale, quantile, *limits)
+        return bins + self._noise.gaussian(scale, len(bins)), scale
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
         """The clipped sum with noise; charges the event `stage`. `clip` may depend on earlier releases only."""

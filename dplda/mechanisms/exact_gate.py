@@ -55,13 +55,12 @@ class ExactGate(Curator):
         self._charge(Stage.SIZE, EXACT)
         return float(max(self._passes.count_units(), 1))
 
-    def clip(
-        self,
-        stage: str,
-        contribution: Contribution,
-        quantile: float,
-        share: float = 1.0,
-        limits: tuple[float, float] | None = None,
+    def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
+        """No clip, and no charge."""
+        return math.inf
+
+    def clip_within(
+        self, stage: str, contribution: Contribution, quantile: float, limits: tuple[float, float]
     ) -> float:
         """No clip, and no charge."""
         return math.inf

@@ -22,7 +22,8 @@ def pack(T: np.ndarray) -> np.ndarray:
 
 def rising(k: int) -> tuple[np.ndarray, ...]:
     """Indices (a, b, c) of the coordinates a <= b <= c < k, row-major."""
-    return tuple(np.array(x) for x in zip(*itertools.combinations_with_replacement(range(k), 3), strict=True))
+    i = np.arange(k)
+    return np.nonzero((i[:, None, None] <= i[:, None]) & (i[:, None] <= i))
 
 
 def unpack_matrix(coordinates: np.ndarray, p: int) -> np.ndarray:

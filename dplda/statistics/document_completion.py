@@ -12,8 +12,8 @@ import numpy as np
 
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import FAST, MASS_SHARE
-from dplda.numerics.loops import LANES, clear, padded, round_up, weigh_rows
-from dplda.statistics.expected_counts import LEAST, document_space, posterior, posterior_room
+from dplda.numerics.loops import LANES, clear, padded, round_up
+from dplda.statistics.expected_counts import document_space, posterior, posterior_room, predict
 from dplda.statistics.statistic import ONE_ROW, SIGNED, Contribution, Statistic, as_float32, equal_weights
 
 MOST = 2.0  # largest absolute value of a document's coordinates, in nats a token
@@ -47,11 +47,7 @@ def _completion(words, counts, first, last, length, scale, matrix, shape, room, 
     before, theta, gamma, table, amounts, wide = document_space(words, counts, first, last, matrix, shape, room[extra:])
     number = _hold_out(counts, first, last, amounts, held)
     posterior(table, amounts, wide, length - number, k, alpha, before, theta, gamma)
-    rows, total = padded(k, 4), np.float32(0.0)
-    for z in range(np.uint64(rows)):
-        theta[z] = gamma[z] if z < k else np.float32(0.0)
-        total += theta[z]
-    weigh_rows(theta, table, rows, wide, amounts, wide, LEAST)
+    total = predict(theta, gamma, table, amounts, wide, k)
     at, half, column = np.uint64(first), np.uint64(wide), np.uint64(padded(k))
     gain = surprise = np.float32(0.0)
     for e in range(np.uint64(last - first)):

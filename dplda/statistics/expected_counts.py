@@ -166,6 +166,20 @@ def fitted(words, counts, first, last, length, matrix, shape, room):
 
 
 @compiled(fastmath=FAST, error_model="numpy")
+def predict(theta, gamma, table, amounts, wide, k):
+    """Write the sum over topics of `gamma` times a word's probability behind `amounts`; returns the sum of `gamma`.
+
+    The arguments are what `fitted` returns; `theta` is overwritten.
+    """
+    rows, total = padded(k, 4), np.float32(0.0)
+    for z in range(np.uint64(rows)):
+        theta[z] = gamma[z] if z < k else np.float32(0.0)
+        total += theta[z]
+    weigh_rows(theta, table, rows, wide, amounts, wide, LEAST)
+    return total
+
+
+@compiled(fastmath=FAST, error_model="numpy")
 def _contribution(words, counts, first, last, length, scale, matrix, shape, room, out):
     """One row per entry: its scale times its count, distributed over topics."""
     k, _, stride, _, _ = shape

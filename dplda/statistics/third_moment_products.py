@@ -334,6 +334,14 @@ class ProductSums:
         G, q, products = np.zeros((d, k)), np.zeros(d), np.zeros(n_products)
         (norms, of_units), slow = self._bounds(counts, chosen), np.zeros(len(chosen), np.bool_)
         arrays = tuple(map(read_only, counts.arrays))
+
+        def flush_words() -> int:
+            """Convert the sums of words; returns the number of documents in what is left of them, 0."""
+            nonlocal squares
+            squares = squares + q.astype(np.int64)
+            q[:] = 0.0
+            return int(_flush(G, words_high, words_low, _LIMB))
+
         unit, mass, bound, documents = 0, 0, 0.0, 0
         while unit < len(chosen):
             unit, rows, more, largest = _fill(
@@ -346,12 +354,9 @@ class ProductSums:
             self._multiply(Y, rows, pairs, products)
             bound, documents = bound + largest, documents + rows
             if documents + len(Y) > _FLUSH:
-                documents = 0
-                _flush(G, words_high, words_low, _LIMB)
-                _flush(q, squares, squares, 0)
+                documents = flush_words()
         _flush(products, high, low, 3 * _Y)
-        _flush(G, words_high, words_low, _LIMB)
-        _flush(q, squares, squares, 0)
+        flush_words()
         others, others_mass = self._others.total(counts, chosen[slow], clip)
         return high, low, words_high, words_low, squares, others, mass + others_mass
 
@@ -422,7 +427,6 @@ def _flush(sums: np.ndarray, high: np.ndarray, low: np.ndarray, bits: int) -> fl
     """Move exact `sums` to integers: multiples of 2^bits to `high`, and the rest to `low`; returns 0."""
     whole = np.floor(sums * 2.0**-bits)
     high += whole.astype(np.int64)
-    if bits:
-        low += (sums - whole * 2.0**bits).astype(np.int64)
+    low += (sums - whole * 2.0**bits).astype(np.int64)
     sums[...] = 0.0
     return 0.0

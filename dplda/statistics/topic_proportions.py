@@ -14,8 +14,8 @@ import numpy as np
 
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import FAST, MASS_SHARE
-from dplda.numerics.loops import clear, padded, round_up, weigh_rows
-from dplda.statistics.expected_counts import LEAST, fitted, posterior_room
+from dplda.numerics.loops import clear, round_up
+from dplda.statistics.expected_counts import fitted, posterior_room, predict
 from dplda.statistics.statistic import (
     NONNEGATIVE,
     ONE_ROW,
@@ -75,11 +75,7 @@ TOPIC_PROPORTIONS = Statistic(
 def _gain(words, counts, first, last, length, scale, matrix, shape, room, out):
     k, _, _, row, _ = shape
     theta, gamma, table, amounts, wide = fitted(words, counts, first, last, length, matrix, shape, room)
-    rows, total = padded(k, 4), np.float32(0.0)
-    for z in range(np.uint64(rows)):
-        theta[z] = gamma[z] if z < k else np.float32(0.0)
-        total += theta[z]
-    weigh_rows(theta, table, rows, wide, amounts, wide, LEAST)
+    total = predict(theta, gamma, table, amounts, wide, k)
     at, half, gain = np.uint64(first), np.uint64(wide), np.float32(0.0)
     for e in range(np.uint64(last - first)):
         gain += amounts[e] * np.log(amounts[half + e] / (total * scale[np.uint64(words[at + e])]))
