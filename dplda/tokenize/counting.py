@@ -172,7 +172,10 @@ class _Pieces(dict[str, int]):
 
 
 _MOST_JOINED = 10_000  # maximum parts of one run, which bounds the memory of a match
-_APART = {code: " " for code in range(128) if not re.match(r"[\w']", chr(code))}
+_APART = {code: " " for code in range(128) if not re.match(r"[\w'.-]", chr(code))}
+_AROUND_ADDRESSES = re.compile(r"[\s\"<>()\[\]{},;|]")
+_AROUND_NAMES = re.compile(r"[^\w.'\-\x80-\U0010ffff]")  # of hosts: ASCII that is not in them, nor in a word
+_TOP_LEVEL = frozenset({"com", "edu", "gov", "mil", "net", "org"})
 
 
 class FastTokens:
@@ -181,7 +184,8 @@ class FastTokens:
     `exceptions` maps the runs that a language splits in a special way to their parts; `word` maps a part to the word it
     counts as. Runs consist of letters, digits, underscores and combining marks in lower-case text; an apostrophe
     joins two runs. A run in `exceptions` becomes the parts listed for it ("don't": "do", "n't"); any other run is split
-    at its apostrophes. Parts of two to 1000 letters that are not stop words count.
+    at its apostrophes. Parts of two to 1000 letters that are not stop words count. E-mail and web addresses and names
+    of hosts hold no words (`_without_addresses`).
     """
 
     def __init__(self, exceptions: Mapping[str, tuple[str, ...]], word: WordRule) -> None:
@@ -191,13 +195,13 @@ class FastTokens:
     def pieces(self, text: str) -> list[str]:
         """Pieces of `text` in lower case, cut so that every run lies inside one piece."""
         lower = text.lower()
-        if lower.isascii():  # splits at punctuation too, which leaves fewer distinct pieces
-            lower = lower.translate(_APART)
+        if lower.isascii() and not _may_hold_address(lower):  # splits at punctuation too: fewer distinct pieces
+            lower = lower.translate(_APART).replace(". ", " ")
         return lower.split()
 
     def words(self, piece: str) -> tuple[str, ...]:
         """The words of one piece."""
-        runs = _runs().findall(_with_apostrophes(piece))
+        runs = _runs().findall(_plain(piece))
         return tuple(word for run in runs for word in self._parts(run) if word)
 
     def split(self, text: str) -> list[str]:
@@ -206,7 +210,7 @@ class FastTokens:
 
     def sequence(self, part: str) -> list[str]:
         """The words of `part` in their order; an empty string stands for anything else."""
-        found, end, part = [], 0, _with_apostrophes(part)
+        found, end, part = [], 0, _plain(part)
         for run in _runs().finditer(part):
             found += [""] * (run.start() > end) + self._parts(run[0])
             end = run.end()
@@ -217,8 +221,34 @@ class FastTokens:
         return [self._word(part) for part in self._exceptions.get(run) or run.split("'")]
 
 
-def _with_apostrophes(text: str) -> str:
-    return text.replace("\u2019", "'")
+def _plain(piece: str) -> str:
+    """`piece` with plain apostrophes and without addresses."""
+    piece = piece.replace("\u2019", "'")
+    return _without_addresses(piece) if "." in piece or _may_hold_address(piece) else piece
+
+
+def _may_hold_address(text: str) -> bool:
+    return "@" in text or "://" in text
+
+
+def _without_addresses(piece: str) -> str:
+    """`piece` with a period for each e-mail or web address and for each name of a host, such as news.example.org.
+
+    Such names have three labels or more, or end in .com or the like. Addresses are bounded by white space, brackets,
+    quotation marks, commas and semicolons, and names by other punctuation too.
+    """
+    if _may_hold_address(piece):
+        piece = " ".join("." if _is_address(part) else part for part in _AROUND_ADDRESSES.split(piece))
+    return " ".join("." if _is_host(part) else part for part in _AROUND_NAMES.split(piece))
+
+
+def _is_address(part: str) -> bool:
+    return "@" in part.strip("@") or "://" in part
+
+
+def _is_host(part: str) -> bool:
+    labels = part.strip(".-'").split(".")
+    return all(labels) and (len(labels) > 2 or (len(labels) == 2 and labels[1] in _TOP_LEVEL))
 
 
 @cache

@@ -445,6 +445,22 @@ def tokens(**options: Any) -> None:
 
 
 @cli.command()
+@click.argument("corpora", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option("--text-field", help="Column of the text, in tables.")
+@topics_option
+@click.option("--epsilon", "epsilons", type=float, multiple=True, default=(2.0, 8.0), help="May be repeated.")
+@option("--seeds", 3, "Fits of each; the table shows mean and spread.")
+def tokenizers(**options: Any) -> None:
+    """Quality of topics from the words of each tokenizer.
+
+    Takes about 10 minutes for 100,000 reviews.
+    """
+    from benchmarks.tokenizers import measure
+
+    measure(**options)
+
+
+@cli.command()
 @option("--megabytes", 200.0, "Size of each of the two files.")
 @option("--repeats", 5, "Runs of each system; tables show medians.")
 @file_option("--before", "An older checkout of dplda to measure too.", metavar="FOLDER")

@@ -1,8 +1,10 @@
 import pickle
+import string
 import subprocess
 import sys
 import unicodedata
 from collections import Counter
+from collections.abc import Callable
 from string import printable
 
 import pytest
@@ -17,6 +19,13 @@ from dplda.tokenize.spacy_tokens import SpacyTokens, fast_tokens
 FAST = fast_tokens("en")
 ENGLISH = spacy.blank("en").Defaults
 TRICKY = st.text(alphabet="aAbdDeilnNorStuvwyÉßİΣς'\u2019\u02bc1٣²_-.,/@ \n\u00a0\u0301\u093e字", max_size=30)
+ADDRESSES = st.lists(
+    st.sampled_from(
+        ["ann@mail.example.org", "http://x.org/a-b?c=d", "news.x.org", "x.com", "x.de", "a.b.", "well...then"]
+    )
+    | st.sampled_from([" ", ",", "<", ">", "-", "/", ":", "@", "://", ".", "'", "word", "it's", "(see", "né)"]),
+    max_size=8,
+).map("".join)
 PHRASES = st.lists(st.sampled_from(["Don't", "WON’T", "they're", "o'clock", "n't", "film's", "rock'n'roll", "x"]))
 
 
@@ -38,10 +47,29 @@ def runs_of(text: str) -> list[str]:
     return [run for run in runs if run]
 
 
+def parted(text: str, apart: Callable[[str], bool]) -> list[str]:
+    """The parts of `text` between letters that are `apart`, letter by letter."""
+    return "".join(" " if apart(letter) else letter for letter in text).split(" ")
+
+
+def without_addresses(text: str) -> str:
+    """`text` without e-mail and web addresses and names of hosts."""
+    parts = parted(text, lambda letter: letter.isspace() or letter in '"<>()[]{},;|')
+    parts = [part for part in parts if "@" not in part.strip("@") and "://" not in part]
+    inside = string.ascii_letters + string.digits + "_.'-"
+    names = parted(" ".join(parts), lambda letter: letter.isascii() and letter not in inside)
+    return " ".join(name for name in names if not is_host(name.strip(".-'").split(".")))
+
+
+def is_host(labels: list[str]) -> bool:
+    known = labels[-1] in ("com", "edu", "gov", "mil", "net", "org")
+    return "" not in labels and (len(labels) >= 3 or (len(labels) == 2 and known))
+
+
 def by_the_rule(text: str) -> Counter[str]:
     """A plain implementation of the rule of `FastTokens`."""
     words: Counter[str] = Counter()
-    for run in runs_of(text.lower().replace("\u2019", "'")):
+    for run in runs_of(without_addresses(text.lower().replace("\u2019", "'"))):
         listed = ENGLISH.tokenizer_exceptions.get(run)
         for part in [orths[spacy.symbols.ORTH] for orths in listed] if listed else run.split("'"):
             if len(part) >= 2 and part.isalpha() and part not in ENGLISH.stop_words:
@@ -50,7 +78,7 @@ def by_the_rule(text: str) -> Counter[str]:
 
 
 @settings(max_examples=500)
-@given(TRICKY | st.text(max_size=30) | st.text(alphabet=printable, max_size=30) | PHRASES.map(" ".join))
+@given(TRICKY | st.text(max_size=30) | st.text(alphabet=printable, max_size=30) | PHRASES.map(" ".join) | ADDRESSES)
 def test_the_words_are_those_of_the_rule(text: str) -> None:
     assert words_of(text) == by_the_rule(text)
 
@@ -63,6 +91,19 @@ def test_the_words_of_a_document_are_those_of_its_lines(lines: list[str]) -> Non
 def test_words_are_lower_case_alphabetic_and_no_stop_words() -> None:
     text = "The Movie, a movie! It's 100% great; I can't recommend e-mail x2 (really) naïve file_name 2nd."
     assert words_of(text) == {"movie": 2, "great": 1, "recommend": 1, "mail": 1, "naïve": 1}
+
+
+@pytest.mark.parametrize("text", ["{}", "née {}", "mail @ {}"])  # ASCII, not, and perhaps with an address
+def test_addresses_and_hosts_are_no_words(text: str) -> None:
+    inside = (
+        "Ann.Lee@mail.example.org wrote <news@x.org>, see http://www.example.org/a/film.html, comp.os.ms-windows.misc."
+    )
+    found = words_of(text.format(inside + " Films on example.com are great.really well...superb"))
+    assert found - Counter(["née", "mail"]) == Counter(["wrote", "films", "great", "superb"])
+
+
+def test_no_phrase_bridges_an_address() -> None:
+    assert [FAST.sequence(part) for part in FAST.split("great ann@x.org film")] == [["great"], [""], ["film"]]
 
 
 @pytest.mark.parametrize("mark", ["'", "\u2019"])
