@@ -644,7 +644,7 @@ def test_the_command_says_what_is_kept_and_from_where_it_goes_on(
     notices = capsys.readouterr().err
     assert status == [130]
     assert f"What was read is kept in {tmp_path}/.s.partial: the same command resumes there." in notices
-    assert main([*command, "--tokenizer", "fast"]) == 2
+    assert main([*command, "--tokenizer", "spacy"]) == 2
     assert "differs from this one in tokenizer" in capsys.readouterr().err
     assert main([*command, "--json"]) == 0
     notices = capsys.readouterr().err

@@ -241,7 +241,10 @@ _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.op
     "unit_field": {"metavar": "COLUMN", "help": "The column that names the privacy unit, such as a person."},
     "language": {"metavar": "CODE", "help": "The language of the text [en]."},
     "lemmas": {"is_flag": True, "default": None, "help": "Reduce words to their lemmas."},
-    "tokenizer": {"type": click.Choice(TOKENIZERS), "help": "How text is split into words [spacy]."},
+    "tokenizer": {
+        "type": click.Choice(TOKENIZERS),
+        "help": "How text is split into words [fast; spacy for ja, ko, th, vi and zh].",
+    },
     "stopwords": {
         "metavar": "FILE|names[:LANGUAGE]",
         "multiple": True,

@@ -22,8 +22,8 @@ class Reading(TypedDict, total=False):
     - `text_field`, `id_field`, `unit_field`: the columns of the text, the document's name and the privacy unit. The
       text may be in several columns, such as ``["subject", "body"]``.
     - `group_fields`: the columns that tables may be grouped by (`dplda.tabulate`), such as a product or a date.
-    - `language`: a spaCy code (``"en"``); `lemmas`: count lemmas instead of words (False); `tokenizer`: ``"spacy"`` or
-      ``"fast"`` (``"spacy"``).
+    - `language`: a spaCy code (``"en"``); `lemmas`: count lemmas instead of words (False); `tokenizer`: ``"fast"``
+      (where white space separates words) or ``"spacy"`` (elsewhere).
     - `stopwords`: public words that do not count, besides those of the language. A string is the path of a file with
       one a line, or ``"names"`` for the names of persons in the language of the text, ``"names:german"`` for others.
     - `ngrams`: count phrases of up to so many adjacent words besides the words, such as ``climate_change`` for 2 (1).
@@ -65,7 +65,8 @@ class Fields(TypedDict, total=False):
     ngrams: int | None
 
 
-TOKENIZERS = ("spacy", "fast")
+TOKENIZERS = ("fast", "spacy")
+NO_WHITE_SPACE = frozenset({"ja", "ko", "th", "vi", "zh"})  # languages whose words it does not separate
 LONGEST_PHRASE = 5  # longer phrases are seldom in two documents
 
 
@@ -73,16 +74,19 @@ LONGEST_PHRASE = 5  # longer phrases are seldom in two documents
 class Tokenization:
     """How text is split into words; the options are those of `Reading`, with stop words in lower case.
 
-    Raises `InputError` for a tokenizer or a length of phrases that does not exist.
+    An empty `tokenizer` stands for the default of the language. Raises `InputError` for a tokenizer or a length of
+    phrases that does not exist.
     """
 
     language: str = "en"
     lemmas: bool = False
-    tokenizer: str = "spacy"
+    tokenizer: str = ""
     stopwords: tuple[str, ...] = ()
     ngrams: int = 1
 
     def __post_init__(self) -> None:
+        if not self.tokenizer:
+            object.__setattr__(self, "tokenizer", "spacy" if self.language in NO_WHITE_SPACE else "fast")
         if self.tokenizer not in TOKENIZERS:
             raise InputError(f"tokenizer must be one of {', '.join(TOKENIZERS)}, got {self.tokenizer!r}.")
         if not isinstance(self.ngrams, int) or not 1 <= self.ngrams <= LONGEST_PHRASE:

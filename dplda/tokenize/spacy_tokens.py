@@ -21,7 +21,7 @@ from spacy.tokenizer import Tokenizer
 from spacy.vocab import Vocab
 
 from dplda.errors import InputError
-from dplda.readers.reading_options import Tokenization
+from dplda.readers.reading_options import NO_WHITE_SPACE, Tokenization
 from dplda.tokenize.asian_languages import SegmentedTokens, finds_lemmas, is_segmented
 from dplda.tokenize.counting import FastTokens, Tokens, WordRule
 from dplda.tokenize.phrases import OrderedTokens, PhraseTokens
@@ -30,7 +30,6 @@ _FOUND_TOKENS = 500_000  # after which spaCy's vocabulary is dropped, to bound m
 _MAX_PIECE = 200  # maximum characters of a piece; longer ones have no words, because affix rules take cubic time
 _MAX_PART = 10_000  # maximum characters of one analysis in a language without white space between words
 _PART = re.compile(rf".{{1,{_MAX_PART - 1}}}(?:\s|\Z)|.{{1,{_MAX_PART}}}", re.DOTALL)
-_PLAIN = "spacy.Tokenizer.v1"  # spaCy's name for the tokenizer of languages with white space between words
 _UNSEGMENTED = ("bo",)  # languages without white space between words for which there is no segmenter
 _MARKED = ("bn", "gu", "hi", "kn", "ml", "mr", "ne", "sa", "si", "ta", "te", "th")  # written with vowel signs
 
@@ -134,8 +133,7 @@ def fast_tokens(language: str = "en", lemmas: bool = False, stopwords: Collectio
     separate its words.
     """
     rules = _language(language)
-    plain = rules.default_config["nlp"]["tokenizer"]["@tokenizers"] == _PLAIN
-    if not plain or is_segmented(language):
+    if language in NO_WHITE_SPACE:
         raise InputError(
             f"tokenizer 'fast' cannot find the words of language {language!r}, which are not separated by "
             f"white space. Use tokenizer 'spacy'."

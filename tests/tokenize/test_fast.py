@@ -1,4 +1,5 @@
 import pickle
+import pkgutil
 import string
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dplda.errors import InputError
+from dplda.readers.reading_options import NO_WHITE_SPACE, Tokenization
 from dplda.tokenize.counting import _MAX_LETTERS, FastTokens
 from dplda.tokenize.spacy_tokens import SpacyTokens, fast_tokens
 
@@ -147,7 +149,15 @@ def test_other_languages_have_their_own_lists() -> None:
     assert words_of("L'été d'une femme", fast_tokens("fr")) == {"été": 1, "femme": 1}
 
 
-@pytest.mark.parametrize("language", ["zh", "ja", "th", "vi", "ko"])
+def test_spacy_has_a_tokenizer_of_its_own_for_languages_without_white_space_and_no_others() -> None:
+    languages = [package.name for package in pkgutil.iter_modules(spacy.lang.__path__) if package.ispkg]
+    kinds = {code: spacy.util.get_lang_class(code).default_config["nlp"]["tokenizer"] for code in languages}
+    assert {code for code, kind in kinds.items() if kind["@tokenizers"] != "spacy.Tokenizer.v1"} == NO_WHITE_SPACE
+    assert {Tokenization(code).tokenizer for code in NO_WHITE_SPACE} == {"spacy"}
+    assert {Tokenization(code).tokenizer for code in set(languages) - NO_WHITE_SPACE} == {"fast"}
+
+
+@pytest.mark.parametrize("language", sorted(NO_WHITE_SPACE))
 def test_languages_without_white_space_between_words_are_refused(language: str) -> None:
     with pytest.raises(InputError, match=rf"'fast' cannot find the words of language '{language}'.*'spacy'\.$"):
         fast_tokens(language)

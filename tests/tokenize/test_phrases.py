@@ -121,7 +121,7 @@ def test_stores_know_their_phrases_and_others_are_refused(tmp_path: Path, monkey
     corpus = read_corpus(tmp_path / "texts", ngrams=2)
     store = corpus.write(tmp_path / "store")
     assert set(store.dictionary) == {"climate", "change", "climate_change"}
-    assert store.reading == corpus.reading == {"language": "en", "lemmas": False, "tokenizer": "spacy", "ngrams": 2}
+    assert store.reading == corpus.reading == {"language": "en", "lemmas": False, "tokenizer": "fast", "ngrams": 2}
     assert "ngrams" not in read_corpus(tmp_path / "texts", ngrams=1).reading
     assert (corpus.is_text, read_corpus(tmp_path / "store").is_text) == (True, False)
     assert not Corpus.from_counts([[1, 2]], ["a", "b"]).is_text

@@ -15,6 +15,7 @@ import dplda
 from dplda.readers.reading_options import TOKENIZERS, Tokenization
 from dplda.readers.records import CountedDocuments, Defect, TextRecord, document_key
 from dplda.tokenize import pool
+from dplda.tokenize.counting import FastTokens
 from dplda.tokenize.pool import count_words
 from dplda.tokenize.spacy_tokens import SpacyTokens
 
@@ -83,17 +84,20 @@ def test_no_more_than_a_few_chunks_are_read_ahead(monkeypatch: pytest.MonkeyPatc
     chunks.close()  # type: ignore[attr-defined]
 
 
-def test_a_crash_in_the_tokenizer_stays_with_its_document(monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = SpacyTokens.words
+@pytest.mark.parametrize(("name", "tokens"), [("fast", FastTokens), ("spacy", SpacyTokens)])
+def test_a_crash_in_the_tokenizer_stays_with_its_document(
+    name: str, tokens: type[FastTokens | SpacyTokens], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound, tokenization = tokens.words, Tokenization(tokenizer=name)
 
-    def crashing(self: SpacyTokens, piece: str) -> object:
+    def crashing(self: FastTokens | SpacyTokens, piece: str) -> object:
         if piece == "number3":
             raise MemoryError
-        return sound(self, piece)
+        return sound(self, piece)  # type: ignore[arg-type]
 
-    expected = [entry for entry in flat(list(count_words(RECORDS, Tokenization()))) if int(entry[0][1:]) % 7 != 3]
-    monkeypatch.setattr(SpacyTokens, "words", crashing)
-    chunks = list(count_words(RECORDS, Tokenization()))
+    expected = [entry for entry in flat(list(count_words(RECORDS, tokenization))) if int(entry[0][1:]) % 7 != 3]
+    monkeypatch.setattr(tokens, "words", crashing)
+    chunks = list(count_words(RECORDS, tokenization))
     assert flat(chunks) == expected
     assert chunks[0].defects[Defect.MALFORMED] == 1 + (58 - len(expected))
 
