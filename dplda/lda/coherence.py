@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from dplda.lda.estimates import Estimates, within
 from dplda.model.topic_model import TopicModel
@@ -106,7 +106,7 @@ def estimated(model: TopicModel, topics: Sequence[int], counts: PairCounts, leve
     posterior = problem.posterior(counts)
     draws = [problem.redrawn(counts, posterior, np.random.default_rng(seed)) for seed in range(_REDRAWN)]
     found = [(problem.posterior(redrawn).npmi, truth) for redrawn, truth in draws]
-    z = _CLIPS * norm.isf((1 - level) / 2)
+    z = _CLIPS * -ndtri((1 - level) / 2)
     error = APPROXIMATION * (1 + _GROWTH * counts.relative_noise**2)
 
     def estimates(

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from dplda.lda.estimates import Estimates, within
 from dplda.mechanisms.gate import Release
@@ -40,7 +40,7 @@ class CompletedHalves:
 
     def prediction(self, release: Release, level: float = 0.95) -> Prediction:
         """What the `release` of the contribution tells, with intervals of probability `level`."""
-        z, units = norm.isf((1 - level) / 2), release.mass
+        z, units = -ndtri((1 - level) / 2), release.mass
         units_std = release.mass_std(COMPLETION_CLIP)
         gain, surprise = (MOST * float(total) / units for total in release.total[0])
         std = MOST * release.std / units

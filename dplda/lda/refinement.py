@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from dplda.released_counts import CountSums
 
@@ -187,7 +187,7 @@ class _Mixture:
         centres, spread, variance, likelihood = _components(x, std, expected, self.lifts)
         likelihood = likelihood * self.weights
         within, deviation = centres + spread / variance * (x - centres), np.sqrt(spread / variance) * std
-        exceeds = norm.sf((least[:, None] - within) / np.maximum(deviation, 1e-9))
+        exceeds = ndtr((within - least[:, None]) / np.maximum(deviation, 1e-9))
         return np.asarray((likelihood * exceeds).sum(axis=1) / likelihood.sum(axis=1))
 
 

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit
-from scipy.stats import norm
+from scipy.special import expit, logit, ndtr
 
 from dplda.lda.refinement import Refined, cosines, smoothed_topics, top_word_probabilities
 
@@ -144,7 +143,7 @@ def of_choice(chosen: np.ndarray, others: np.ndarray, std: float) -> np.ndarray:
     if std == 0 or not len(chosen):
         return np.ones(len(chosen))
     end = (chosen.min() + others.max()) / 2 if len(others) else 2 * std
-    return np.asarray(norm.cdf((chosen - end) / std))
+    return np.asarray(ndtr((chosen - end) / std))
 
 
 def _unit(columns: np.ndarray) -> np.ndarray:

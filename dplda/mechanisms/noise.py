@@ -17,7 +17,7 @@ from opendp.domains import atom_domain, map_domain, vector_domain
 from opendp.measurements import make_gaussian, make_gaussian_threshold
 from opendp.metrics import absolute_distance, l02inf_distance, l2_distance
 from opendp.mod import enable_features
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from dplda.accounting.events import Event
 from dplda.errors import GateError
@@ -140,7 +140,7 @@ class NoisyValues:
         """
         if self.failure <= 0:
             raise GateError("a tested stage needs a failure probability in the plan")
-        quantile = float(norm.isf(self.failure / bounds))
+        quantile = float(-ndtri(self.failure / bounds))
         return self.step * (quantile * math.sqrt(terms) * self.scale + 1.5 * terms)
 
 

@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import log_ndtr
 
 from dplda.numerics.lattice import BOUND
 
@@ -36,6 +36,6 @@ def _leak(threshold: float, scale: float, most_words: int) -> float:
     which falls, at y.
     """
     y = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 2000)])
-    one = norm.logcdf((threshold - BOUND * np.sqrt(y[1:])) / scale)
-    others = norm.logcdf((threshold - BOUND * np.sqrt((1 - y[:-1]) / max(most_words - 1, 1))) / scale)
+    one = log_ndtr((threshold - BOUND * np.sqrt(y[1:])) / scale)
+    others = log_ndtr((threshold - BOUND * np.sqrt((1 - y[:-1]) / max(most_words - 1, 1))) / scale)
     return float(-np.expm1((one + (most_words - 1) * others).min()))

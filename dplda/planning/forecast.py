@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from dplda.accounting.accountant import cost, gaussian_budget
 from dplda.accounting.budget_plan import calibrate
@@ -144,9 +144,9 @@ class _Noise:
         with this `median`. The norms have grown by the factor `growth` since the threshold was chosen.
         """
         spread = reference_corpora.SPREADS[stage]
-        clip = median * math.exp(spread * norm.ppf(quantile))
+        clip = median * math.exp(spread * ndtri(quantile))
         position = math.log(clip / (growth * median)) / spread
-        kept = norm.cdf(position) + clip / (growth * median) * math.exp(spread**2 / 2) * norm.sf(position + spread)
+        kept = ndtr(position) + clip / (growth * median) * math.exp(spread**2 / 2) * ndtr(-position - spread)
         return self.deviation(stage, replace_factor) * clip, max(self.documents * float(kept), 1.0)
 
     def of_mean(self, stage: str, median: float, quantile: float, replace_factor: float, growth: float = 1.0) -> float:

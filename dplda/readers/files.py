@@ -171,7 +171,7 @@ class _XzFile(io.RawIOBase):
 
 
 def _unpack_gz(packed: BinaryIO) -> BinaryIO:
-    return cast(BinaryIO, gzip.GzipFile(fileobj=packed, mode="rb"))
+    return io.BufferedReader(gzip.GzipFile(fileobj=packed, mode="rb"), _PACKED_BYTES)  # finds lines faster
 
 
 def _unpack_bz2(packed: BinaryIO) -> BinaryIO:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from dplda.accounting.accountant import NOTHING, capacity, cost, gaussian_epsilon
 from dplda.accounting.events import Event, PrivacyStatement, base_of
@@ -65,7 +65,7 @@ def success_under_filter(epsilon: float, delta: float) -> float:
 
 def _success(epsilon: float, delta: float, mu: float, failures: float) -> float:
     even = 1 - (1 - delta) / (1 + math.exp(min(epsilon, 700.0)))
-    return float(min(even, norm.cdf(mu / 2) + failures / 2))
+    return float(min(even, ndtr(mu / 2) + failures / 2))
 
 
 def noise(statement: PrivacyStatement) -> tuple[float, float]:
@@ -100,7 +100,7 @@ def gaussian_curve(false_alarms: NDArray[np.float64], statement: PrivacyStatemen
     mu, failures = noise(statement)
     if math.isinf(mu):
         return np.ones_like(false_alarms)
-    return np.asarray(np.minimum(norm.cdf(norm.ppf(false_alarms) + mu) + failures, 1.0))
+    return np.asarray(np.minimum(ndtr(ndtri(false_alarms) + mu) + failures, 1.0))
 
 
 def spent_together(statements: Sequence[PrivacyStatement]) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from dplda.accounting.accountant import gaussian_budget
 from dplda.accounting.events import PURE, Event
@@ -86,7 +86,7 @@ def gaussian_event(stage: str, count: int, mu: float) -> Event:
 
 def pure_event(stage: str, count: int, mu: float) -> Event:
     """The event of `count` equal pure-epsilon queries that together are mu-GDP (docs/privacy.md, section 4.1)."""
-    chance = float(norm.cdf(mu / math.sqrt(count) / 2))
+    chance = float(ndtr(mu / math.sqrt(count) / 2))
     return Event(stage=stage, mechanism=PURE, epsilon=math.log(chance / (1 - chance)), count=count)
 
 

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from dplda.accounting.events import PrivacyStatement
 from dplda.attributes import PERIODS
@@ -126,14 +126,14 @@ class ReleasedTable:
 
     def units(self, level: float = _LEVEL) -> Estimates[np.ndarray]:
         """The number of units in each row, (n_groups,); a person in several rows counts as a part in each."""
-        half = norm.isf((1 - level) / 2) * self._size_std
+        half = -ndtri((1 - level) / 2) * self._size_std
         low, high = self._sizes - half, self._sizes + half
         high = np.where(high > 0, high, half)  # an interval wholly below 0 would claim that there is certainly none
         return Estimates(np.maximum(self._sizes, 0), np.maximum(low, 0), high)
 
     def shares(self, level: float = _LEVEL) -> Estimates[np.ndarray]:
         """The share of each topic in each row, (n_groups, k), in [0, 1]; value nan if nothing can be said."""
-        value, low, high = self._limits(norm.isf((1 - level) / 2))
+        value, low, high = self._limits(-ndtri((1 - level) / 2))
         short = np.clip(high, 0, 1) <= np.clip(low, 0, 1)  # the whole interval is outside [0, 1]
         half = (high - low) / 2
         low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
@@ -143,7 +143,7 @@ class ReleasedTable:
     @property
     def tells(self) -> np.ndarray:
         """Whether each row is large enough to tell its shares, to within `UNCLEAR`, (n_groups,)."""
-        half = norm.isf((1 - _LEVEL) / 2) * self.std * np.sqrt(1 - 1 / self.n_topics)
+        half = -ndtri((1 - _LEVEL) / 2) * self.std * np.sqrt(1 - 1 / self.n_topics)
         return np.asarray(self._sizes * UNCLEAR >= max(half, self.std))
 
     def _limits(self, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -202,7 +202,7 @@ class ReleasedTable:
             return [], Estimates(none, none, none)
         before, after = np.array(pairs, int).reshape(-1, 2).T
         n_intervals = max(len(pairs) * self.n_topics, 1) if together else 1
-        z = norm.isf((1 - level) / 2 / n_intervals)
+        z = -ndtri((1 - level) / 2 / n_intervals)
         rest = self._rest() if self.period_axis is None else self
         (own, low, high), (others, lowest, highest) = self._limits(z), rest._limits(z)
         value = np.nan_to_num(own[after] - others[before])

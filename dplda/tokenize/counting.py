@@ -8,7 +8,6 @@ counts are the product of two sparse matrices. The cache of pieces never changes
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from array import array
 from collections.abc import Collection, Mapping, Sequence
@@ -171,6 +170,7 @@ class _Pieces(dict[str, int]):
         return csr_array(rows, shape=(len(self), len(self.words)))
 
 
+_WITH_MARKS = (*range(0x300, 0x20000), *range(0xE0000, 0xE1000))  # code points, all combining marks among them
 _MOST_JOINED = 10_000  # maximum parts of one run, which bounds the memory of a match
 _APART = {code: " " for code in range(128) if not re.match(r"[\w'.-]", chr(code))}
 _AROUND_ADDRESSES = re.compile(r"[\s\"<>()\[\]{},;|]")
@@ -254,6 +254,5 @@ def _is_host(part: str) -> bool:
 @cache
 def _runs() -> re.Pattern[str]:
     """The pattern of a run: letters, digits, underscores and combining marks, with apostrophes between them."""
-    letters = map(chr, range(sys.maxunicode + 1))
-    marks = "".join(letter for letter in letters if unicodedata.category(letter).startswith("M"))
+    marks = "".join(letter for letter in map(chr, _WITH_MARKS) if unicodedata.category(letter).startswith("M"))
     return re.compile(rf"\w+(?:[{marks}]+\w*|'\w+){{0,{_MOST_JOINED}}}")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dplda.errors import InputError
 from dplda.readers.reading_options import NO_WHITE_SPACE, Tokenization
-from dplda.tokenize.counting import _MAX_LETTERS, FastTokens
+from dplda.tokenize.counting import _MAX_LETTERS, _WITH_MARKS, FastTokens
 from dplda.tokenize.spacy_tokens import SpacyTokens, fast_tokens
 
 FAST = fast_tokens("en")
@@ -121,6 +121,11 @@ def test_marks_belong_to_their_letters() -> None:
         "film": 1
     }  # as with spaCy: a mark is not a letter, and does not split a word
     assert words_of("हिन्दी film", fast_tokens("hi")) == {"हिन्दी": 1, "film": 1}
+
+
+def test_all_combining_marks_are_known() -> None:
+    marks = [place for place in range(sys.maxunicode + 1) if unicodedata.category(chr(place)).startswith("M")]
+    assert set(marks) <= set(_WITH_MARKS)
 
 
 @pytest.mark.parametrize("letter", ["x", "é"])
