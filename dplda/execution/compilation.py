@@ -34,7 +34,7 @@ def compiling(statistics: Sequence[Statistic], *, here: bool = True) -> Iterator
     function compiles them in this process. Leaving the context stops the processes. If not `here`, sums are computed
     elsewhere, and nothing is compiled.
     """
-    kernels = [None, *(statistic for statistic in statistics if statistic.is_named)]
+    kernels = [*(statistic for statistic in statistics if statistic.is_named), None]
     missing = [kernel for kernel in kernels if here and not _is_compiled(kernel)]
     if not missing:
         yield lambda progress: None

@@ -1,7 +1,8 @@
 """Passes over the private counts that sum contributions on a GPU and compute everything else on the CPU.
 
 Threads read the ranges of units and copy each to the GPU while the previous one is computed; ranges that fit stay in
-GPU memory. A run computes all contributions on the GPU or none (docs/privacy.md, rule 12): a GPU failure ends the run.
+GPU memory. For contributions with matrix products the CPU writes integers, which the GPU multiplies. A run computes
+each contribution in one way for all units (docs/privacy.md, rule 12): a GPU failure ends the run.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dplda.numerics.arrays import Gpu, to_numpy
 from dplda.statistics import Contribution
 from dplda.statistics.clipping_norms import clip_bins
 from dplda.statistics.gpu_sums import GpuSums, UnitArrays, arranged, upload
+from dplda.statistics.third_moment_products import has_products
 from dplda.store.count_store import CountStore
 
 _HELD_SHARE = 0.5  # largest share of the free GPU memory that ranges kept on the GPU take
@@ -27,6 +29,7 @@ class GpuPasses(LocalPasses):
     """`LocalPasses` that sum contributions on `gpu`. Passes raise `DeviceError` if it fails."""
 
     _slices = False  # a range is copied to the GPU as a whole
+    _gpu: Gpu
 
     def __init__(self, store: CountStore, gpu: Gpu) -> None:
         super().__init__(store)
@@ -43,6 +46,8 @@ class GpuPasses(LocalPasses):
     def clipped_sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
         """See `Passes`."""
         with _one_line():
+            if has_products(contribution):
+                return super().clipped_sum(contribution, clip)
             sums = GpuSums(self._gpu, contribution, clip)
             for units in self._units():
                 sums.add(units)
@@ -50,10 +55,14 @@ class GpuPasses(LocalPasses):
 
     def largest_norm(self, contribution: Contribution) -> float:
         """See `Passes`."""
+        if has_products(contribution):
+            return super().largest_norm(contribution)
         norms = self._norms(contribution, [np.arange(n) for n in self._range_sizes()])
         return max((float(part.max(initial=0.0)) for part in norms), default=0.0)
 
     def _histogram(self, contribution: Contribution, chosen: Sequence[np.ndarray]) -> np.ndarray:
+        if has_products(contribution):
+            return super()._histogram(contribution, chosen)
         return clip_bins(np.concatenate(self._norms(contribution, chosen)))
 
     def _norms(self, contribution: Contribution, chosen: Sequence[np.ndarray]) -> list[np.ndarray]:

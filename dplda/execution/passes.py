@@ -22,13 +22,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dplda.attributes import Attribute, Rows
+from dplda.numerics.arrays import Gpu
 from dplda.numerics.threads import add, one_blas_thread, run_ranges, split, thread_count
 from dplda.progress import NoProgress, Progress
 from dplda.statistics import Contribution, Statistic
 from dplda.statistics.clipping_norms import clip_bins
 from dplda.statistics.exact_moments import ExactMoments, exact_moments
 from dplda.statistics.statistic import equal_weights
-from dplda.statistics.third_moment_products import sums_of
+from dplda.statistics.third_moment_products import ProductSums, sums_of
 from dplda.statistics.unit_sums import UnitSums, count_eligible, read_only
 from dplda.statistics.word_votes import count_votes, word_hashes
 from dplda.store.count_store import CountStore
@@ -41,7 +42,9 @@ _IN_MEMORY_BYTES = 2**29  # size of the largest store that is kept in memory as 
 _SLICE_UNITS = 20_000
 Sums = tuple[Any, ...]  # integers and integer arrays
 Pass = Callable[..., Sums]  # takes the `UnitCounts` of a range, a number of threads, and more arguments
-_sums_of = lru_cache(maxsize=2)(sums_of)  # prepared once per contribution, not for each range
+_sums_of: Callable[..., UnitSums | ProductSums] = lru_cache(maxsize=2)(
+    sums_of
+)  # prepared once per contribution, not for each range
 
 
 class Passes(ABC):
@@ -49,6 +52,8 @@ class Passes(ABC):
 
     Subclasses decide where ranges are kept and who computes. Consecutive ranges hold consecutive units.
     """
+
+    _gpu: Gpu | None = None  # which takes matrix products
 
     def __init__(self, store: CountStore) -> None:
         self._store = store
@@ -119,7 +124,7 @@ class Passes(ABC):
 
     def clipped_sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
         """The integer sum of clipped contributions, (n_rows, width), and the sum of their mass coordinates."""
-        return _sums_of(contribution).finish(self._sum_ranges(_clipped_sum, contribution, clip))
+        return _sums_of(contribution, self._gpu).finish(self._sum_ranges(_clipped_sum, contribution, clip, self._gpu))
 
     @abstractmethod
     def exact_moments(self, h: np.ndarray) -> ExactMoments:
@@ -189,8 +194,10 @@ def _count_eligible(counts: UnitCounts, threads: int) -> tuple[int]:
     return (sum(run_ranges(lambda a, b: int(count_eligible(indptr, lengths, unit_ptr, a, b)), ranges)),)
 
 
-def _clipped_sum(counts: UnitCounts, threads: int, contribution: Contribution, clip: float) -> Sums:
-    sums, all_units = _sums_of(contribution), np.arange(counts.n_units)
+def _clipped_sum(
+    counts: UnitCounts, threads: int, contribution: Contribution, clip: float, gpu: Gpu | None = None
+) -> Sums:
+    sums, all_units = _sums_of(contribution, gpu), np.arange(counts.n_units)
     with one_blas_thread():
         parts = run_ranges(
             lambda first, last: sums.total(counts, all_units[first:last], clip),

@@ -37,7 +37,7 @@ from dplda.statistics.third_moment_along import THIRD_MOMENT_ALONG
 NOT_PRIVATE = "NOT PRIVATE"
 _NOT_PROVEN = "NOT PROVEN PRIVATE"
 _MOMENTS = SECOND_MOMENT, FIRST_MOMENT, THIRD_MOMENT
-_DEFAULT_STATISTICS = EXPECTED_COUNTS, FIRST_MOMENT, THIRD_MOMENT, CORE, SECOND_MOMENT_TIMES  # slow to compile first
+_DEFAULT_STATISTICS = EXPECTED_COUNTS, THIRD_MOMENT, CORE, SECOND_MOMENT_TIMES, FIRST_MOMENT  # slow to compile first
 
 
 Learn = Callable[[Any, float, WordFrequencies, FitSettings, np.random.Generator], Learned]

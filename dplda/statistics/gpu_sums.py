@@ -184,6 +184,7 @@ def require_working(gpu: Gpu) -> None:
     xp = gpu.xp
     try:
         working = bool(xp.argsort(xp.eye(3) @ xp.arange(3.0))[2] == 2)  # other functions that decompositions use
+        working = working and _multiplies_exactly(xp)
         working = working and all(_test(gpu, contribution) for contribution in _examples())
     except Exception as error:
         raise InputError(
@@ -194,6 +195,17 @@ def require_working(gpu: Gpu) -> None:
         ) from None
     if not working:
         raise InputError("device cuda gives wrong sums on a small example: do not use this GPU. Choose --device cpu.")
+
+
+def _multiplies_exactly(xp: Any) -> bool:
+    """Whether products of matrices of integers are exact below 2^53, as `third_moment_products` requires.
+
+    They are in float64, but not where a library was told to emulate it.
+    """
+    Y = np.random.default_rng(0).integers(-(2**15), 2**15, (200, 32))
+    pairs = np.repeat(Y**2, 8, axis=1)
+    product = xp.asarray(Y.astype(float)).T @ xp.asarray(pairs.astype(float))
+    return bool((to_numpy(product) == Y.T @ pairs).all())
 
 
 def _test(gpu: Gpu, contribution: Contribution) -> bool:

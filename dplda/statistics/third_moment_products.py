@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from dplda.config import MINIMUM_LENGTH
+from dplda.numerics.arrays import Array, Gpu, to_numpy
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import BOUND, FAST, MASS_SHARE
 from dplda.numerics.loops import padded
@@ -299,18 +300,25 @@ def _pair_products(Y, rows, pairs):
             at += b + 1
 
 
-def sums_of(contribution: Contribution) -> UnitSums | ProductSums:
-    """What sums `contribution` over units on the CPU."""
+def sums_of(contribution: Contribution, gpu: Gpu | None = None) -> UnitSums | ProductSums:
+    """What sums `contribution` over units on the CPU, with matrix products on `gpu` if there is one."""
+    return ProductSums(contribution, gpu) if has_products(contribution) else UnitSums(contribution)
+
+
+def has_products(contribution: Contribution) -> bool:
+    """Whether `contribution` is summed by matrix products."""
     expected = contribution.statistic is THIRD_MOMENT and contribution.matrix.shape[1] >= LEAST_TOPICS
-    if expected and np.array_equal(contribution.weights, third_moment(contribution.matrix).weights):
-        return ProductSums(contribution)
-    return UnitSums(contribution)
+    return expected and np.array_equal(contribution.weights, third_moment(contribution.matrix).weights)
 
 
 class ProductSums:
-    """Sums over units, and norms of units, of a `third_moment` of many topics. Thread-safe."""
+    """Sums over units, and norms of units, of a `third_moment` of many topics. Thread-safe.
 
-    def __init__(self, contribution: Contribution) -> None:
+    The CPU writes the integers of units. Their products are taken there or on `gpu`, with the same result.
+    """
+
+    def __init__(self, contribution: Contribution, gpu: Gpu | None = None) -> None:
+        self._xp: Any = np if gpu is None else gpu.xp
         matrix = as_float32(contribution.matrix).astype(np.float64)
         matrix[~np.isfinite(matrix).all(axis=1)] = np.nan  # units that use such a word take the other way
         self._k = matrix.shape[1]
@@ -328,10 +336,10 @@ class ProductSums:
     def total(self, counts: UnitCounts, chosen: np.ndarray, clip: float) -> tuple[Any, ...]:
         """Integers of the units `chosen` (int64), whose sums over all ranges `finish` turns into the result."""
         d, k, n_products = len(self._peaks), self._k, sum(a * b for a, b in self._sizes)
-        high, low = np.zeros(n_products, np.int64), np.zeros(n_products, np.int64)
+        high, low, products = (self._xp.zeros(n_products, dtype) for dtype in (np.int64, np.int64, np.float64))
         words_high, words_low, squares = np.zeros((d, k), np.int64), np.zeros((d, k), np.int64), np.zeros(d, np.int64)
-        Y, pairs = np.zeros((self._rows, k)), np.empty((self._rows, self._sizes[-1][1]))
-        G, q, products = np.zeros((d, k)), np.zeros(d), np.zeros(n_products)
+        Y, pairs = np.zeros((self._rows, k)), np.empty((self._rows if self._xp is np else 0, self._sizes[-1][1]))
+        G, q = np.zeros((d, k)), np.zeros(d)
         (norms, of_units), slow = self._bounds(counts, chosen), np.zeros(len(chosen), np.bool_)
         arrays = tuple(map(read_only, counts.arrays))
 
@@ -351,14 +359,14 @@ class ProductSums:
             mass += int(more)
             if bound + largest > 2 * _EXACT:
                 bound = _flush(products, high, low, 3 * _Y)
-            self._multiply(Y, rows, pairs, products)
+            self._multiply(Y[:rows], pairs, products)
             bound, documents = bound + largest, documents + rows
             if documents + len(Y) > _FLUSH:
                 documents = flush_words()
         _flush(products, high, low, 3 * _Y)
         flush_words()
         others, others_mass = self._others.total(counts, chosen[slow], clip)
-        return high, low, words_high, words_low, squares, others, mass + others_mass
+        return to_numpy(high), to_numpy(low), words_high, words_low, squares, others, mass + others_mass
 
     def norms(self, counts: UnitCounts, chosen: np.ndarray) -> np.ndarray:
         """The norms by which the units `chosen` (int64) are clipped; see `UnitSums.norms`."""
@@ -397,13 +405,18 @@ class ProductSums:
         high = high - (q >> _LIMB) * rows + (low >> _LIMB)
         return [low & mask, high & mask, (high >> _LIMB) & mask, high >> (2 * _LIMB)]
 
-    def _multiply(self, Y: np.ndarray, rows: int, pairs: np.ndarray, products: np.ndarray) -> None:
-        """Add Y'(Y pairs) of the first `rows` documents to the flat blocks of `products`."""
-        _pair_products(Y, rows, pairs)
+    def _multiply(self, Y: Array, pairs: np.ndarray, products: Array) -> None:
+        """Add Y'(Y pairs) of the documents `Y` to the flat blocks of `products`; `pairs` is room on the CPU."""
+        if self._xp is np:
+            _pair_products(Y, len(Y), pairs)
+        else:
+            b, a = map(self._xp.asarray, np.tril_indices(self._k))
+            Y = self._xp.asarray(Y)
+            pairs = Y[:, a] * Y[:, b]
         at = 0
         for (begin, end), (height, width) in zip(self._blocks, self._sizes, strict=True):
             block = products[at : at + height * width].reshape(height, width)
-            block += Y[:rows, begin:end].T @ pairs[:rows, :width]
+            block += Y[:, begin:end].T @ pairs[: len(Y), :width]
             at += height * width
 
     def _place(self, c: np.ndarray, pair: np.ndarray) -> np.ndarray:
@@ -423,7 +436,7 @@ class ProductSums:
         return total
 
 
-def _flush(sums: np.ndarray, high: np.ndarray, low: np.ndarray, bits: int) -> float:
+def _flush(sums: Array, high: Array, low: Array, bits: int) -> float:
     """Move exact `sums` to integers: multiples of 2^bits to `high`, and the rest to `low`; returns 0."""
     whole = np.floor(sums * 2.0**-bits)
     high += whole.astype(np.int64)

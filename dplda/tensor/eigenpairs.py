@@ -78,7 +78,7 @@ def robust_power_method(
     _, kept, _ = _no_pairs(tensor)
     for found in range(rank):
         deflated = tensor.less(values, vectors)
-        U = tensor.directions(rng, min(starts, max(_FEW, starts // 8)) if screen and found else starts)
+        U = tensor.directions(rng, min(starts, _FEW) if screen and found else starts)
         if screen:
             U, steps = _iterate(deflated, U, max(1, iterations // 4), tolerance)
             best = max(1, min(starts, _FEW) // 8, starts // 16)

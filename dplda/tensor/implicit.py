@@ -9,6 +9,10 @@ import numpy as np
 
 from dplda.errors import InputError
 from dplda.numerics.arrays import Array, floats, is_whole, like, namespace, rounding, to_numpy
+from dplda.numerics.threads import run_ranges
+
+_MANY = 128  # dimension from which on a product takes longer than starting threads
+_COLUMNS = 64  # of one product in a thread
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,19 @@ def _folded(T: Array) -> Callable[[Array], Array]:
     rows, columns = np.triu_indices(d)
     b, c, both = (xp.asarray(index) for index in (rows, columns, rows * d + columns))
     folded = xp.take(xp.reshape(T, (d, d * d)), both, axis=1) * like(np.where(rows == columns, 1.0, 2.0), T)
-    return lambda U: folded @ (xp.take(U, b, axis=0) * xp.take(U, c, axis=0))
+
+    def along(U: Array) -> Array:
+        return folded @ (xp.take(U, b, axis=0) * xp.take(U, c, axis=0))
+
+    def in_threads(U: Array) -> Array:
+        return np.concatenate(run_ranges(lambda i, j: along(U[:, i:j]), _ranges(U.shape[1])), axis=1)
+
+    return in_threads if isinstance(T, np.ndarray) and d >= _MANY else along
+
+
+def _ranges(n: int) -> list[tuple[int, int]]:
+    """Ranges of `_COLUMNS` columns each, regardless of the number of threads, on which rounding may not depend."""
+    return [(first, min(first + _COLUMNS, n)) for first in range(0, max(n, 1), _COLUMNS)]
 
 
 def _require(d: int, rank: int, shape: tuple[int, ...]) -> None:

@@ -22,7 +22,7 @@ from dplda.tokenize.asian_languages import is_segmented
 from dplda.tokenize.counting import Counts, Tokens, WordCounter
 
 _CHUNK_DOCUMENTS = 4096
-_CHUNK_CHARACTERS = 1 << 21
+_CHUNK_CHARACTERS = 1 << 22
 _SMALL_CHUNKS = 4  # chunks below which starting processes costs more than it saves
 _MAX_PROCESSES = 8  # more processes would wait for the one that reads and merges
 

@@ -50,7 +50,7 @@ def corpus():
 def test_a_placement_states_the_statistics_that_it_releases(corpus, name, calibration, monkeypatch):
     used, prepare = set(), passes._sums_of
     monkeypatch.setattr(
-        passes, "_sums_of", lambda contribution: used.add(contribution.statistic) or prepare(contribution)
+        passes, "_sums_of", lambda contribution, *gpu: used.add(contribution.statistic) or prepare(contribution, *gpu)
     )
     with suppress(UnsupportedByData):  # a stability test of config4, after all of its statistics
         dplda.fit(
@@ -111,7 +111,7 @@ def test_without_a_cache_folder_this_process_compiles(monkeypatch):
     with compiling((FIRST_MOMENT,)) as wait:
         assert not here
         wait(bar)
-    assert here == [None, FIRST_MOMENT]
+    assert here == [FIRST_MOMENT, None]
     assert (bar.stages, bar.amount) == ([(STAGE, 2)], 2)
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from emulated import EmulatedGpu
+from emulated import EmulatedGpu, Library, on_device
 from full_helpers import full_after
 from gpus import GPUS, emulated
 from small_store import COUNTS, WORDS, D
@@ -55,6 +55,40 @@ def test_a_curators_passes_are_those_of_the_cpu(store, gpu, read, monkeypatch):
     assert found[6] == pytest.approx(local[6], rel=1e-5)
     assert np.abs(found[7] - local[7]).sum() <= 4 * BOUND  # a norm within rounding of the end of a bin
     assert found[7].sum() == local[7].sum()
+
+
+@pytest.mark.parametrize("gpu", [pytest.param(EmulatedGpu(), id="emulated"), *GPUS[1:]])
+@pytest.mark.parametrize("read", [None, 900])
+def test_products_on_a_gpu_are_those_of_the_cpu_to_the_last_bit(store, gpu, read, monkeypatch):
+    if read:
+        monkeypatch.setattr("dplda.execution.passes._IN_MEMORY_BYTES", 0)
+        monkeypatch.setattr("dplda.execution.passes.RANGE_BYTES", read)
+    wide = statistics.third_moment(np.random.default_rng(0).standard_normal((D, 40)))
+    found = []
+    for passes in (GpuPasses(store, gpu), LocalPasses(store)):
+        passes.use_words(WORDS)
+        some = np.arange(0, passes.n_units(), 2)
+        norm, histogram = passes.largest_norm(wide), passes.clip_histogram(wide, some)
+        found.append((norm, *passes.clipped_sum(wide, norm / 3), *histogram))
+    assert found[0][1].any()
+    for on_gpu, local in zip(*found, strict=True):
+        np.testing.assert_array_equal(on_gpu, local)
+
+
+def test_a_gpu_whose_products_round_is_found_out(monkeypatch):
+    class Single(Library):
+        def asarray(self, array):
+            return on_device(np.asarray(array).astype(np.float32) if np.asarray(array).dtype == float else array)
+
+    class Rounding(EmulatedGpu):
+        xp = Single()
+
+    monkeypatch.setattr(engines, "find_gpu", Rounding)
+    with (
+        pytest.raises(InputError, match="wrong sums on a small example"),
+        running_engine(ExecutionSettings(device="cuda")),
+    ):
+        pass
 
 
 @emulated
