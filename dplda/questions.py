@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypedDict, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar, Unpack
 
 from dplda.accounting.budget_plan import Share, calibrate
 from dplda.accounting.events import Event
@@ -20,7 +20,7 @@ from dplda.statistics import Statistic
 
 
 class Asked(TypedDict, total=False):
-    """How a question is asked; the defaults are those of `ask`.
+    """How a question is asked; defaults are in parentheses.
 
     - `dataset`: whose budget is charged (the name of the corpus).
     - `ledger`: where, or False for a simulation that is not recorded (the default ledger).
@@ -81,55 +81,56 @@ class Question:
         return {"kind": self.kind, "of": self.of, **self.facts}
 
 
-def ask(
-    kind: str,
-    model: TopicModel,
-    corpus: Corpus,
-    epsilon: float,
-    delta: float,
-    answer: Callable[[Curator, dict[str, Any]], _Answer],
-    *,
-    shares: Sequence[Share],
-    statistics: Sequence[Statistic],
-    facts: Mapping[str, Any] | None = None,
-    passes: int | None = None,
-    dataset: str | None = None,
-    ledger: Ledger | Literal[False] | None = None,
-    public_topics: bool = False,
-    adjacency: str | None = None,
-    engine: str = DEFAULTS.execution.engine,
-    scheduler: str | None = None,
-    simulate_seed: int | None = None,
-    progress: Progress | None = None,
-    seconds: dict[str, float] | None = None,
-) -> _Answer:
-    """Reserve the budget of a question, read the documents, and keep what `answer` releases.
+@dataclass(frozen=True)
+class Asking(Generic[_Answer]):
+    """What a question of a `kind` releases, and how.
 
     `answer` takes the curator, and the ``run``, the run ``of`` the topics and the ``privacy`` statement, which its
-    result holds. The other parameters are those of `Question`, `charged_run` and `Asked`. Raises `InputError` for a
-    model that is not private, unless its topics are public or noise is simulated.
+    result holds. `shares` and `facts` are those of `Question`, `statistics` and `passes` those of `charged_run`.
+    """
+
+    kind: str
+    shares: Sequence[Share]
+    statistics: Sequence[Statistic]
+    answer: Callable[[Curator, dict[str, Any]], _Answer]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    passes: int | None = None
+
+
+def ask(
+    asking: Asking[_Answer], model: TopicModel, corpus: Corpus, epsilon: float, delta: float, **asked: Unpack[Asked]
+) -> _Answer:
+    """Reserve the budget of a question, read the documents, and keep what its answer releases.
+
+    Raises `InputError` for a model that is not private, unless its topics are public or noise is simulated.
     """
     privacy = PrivacySettings(
-        epsilon=epsilon, delta=delta, adjacency=adjacency or model.privacy.adjacency, simulate_seed=simulate_seed
+        epsilon=epsilon,
+        delta=delta,
+        adjacency=asked.get("adjacency") or model.privacy.adjacency,
+        simulate_seed=asked.get("simulate_seed"),
     )
-    if not model.privacy.sound and not public_topics and not privacy.reason:
+    if not model.privacy.sound and not asked.get("public_topics") and not privacy.reason:
         raise InputError(
             "the topics of this run are not private, and the answer would carry what they were learned from. Give "
             "a private run, or declare with public_topics=True (--public-topics) that its text is public."
         )
+    engine = asked.get("engine", DEFAULTS.execution.engine)
     question = Question(
-        kind,
+        asking.kind,
         str(model.parameters.get("run", "")),
         corpus,
-        dataset or corpus.name or "unnamed",
+        asked.get("dataset") or corpus.name or "unnamed",
         privacy,
-        ExecutionSettings(engine=engine, scheduler=scheduler),
-        tuple(shares),
-        facts or {},
+        ExecutionSettings(engine=engine, scheduler=asked.get("scheduler")),
+        tuple(asking.shares),
+        asking.facts,
     )
+    ledger = asked.get("ledger")
     ledger = Ledger() if ledger is None else ledger
     run = new_name(question.dataset)
-    with charged_run(question, ledger, run, statistics, passes=passes, progress=progress, seconds=seconds) as charged:
-        found = answer(charged.gate, {"run": run, "of": question.of, "privacy": statement(question)})
+    shown: dict[str, Any] = {"progress": asked.get("progress"), "seconds": asked.get("seconds")}
+    with charged_run(question, ledger, run, asking.statistics, passes=asking.passes, **shown) as charged:
+        found = asking.answer(charged.gate, {"run": run, "of": question.of, "privacy": statement(question)})
         charged.finish(result=found.released())
     return found
