@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
@@ -285,7 +286,7 @@ def _real(paths: Sequence[Path]) -> str | list[str]:
 
 def _source_key(paths: Sequence[Path], files: Iterable[Path], options: dict[str, Any]) -> str:
     """Name of the store of `paths` read with `options`; depends on the path, size and time of each file."""
-    digest = hashlib.sha256(json.dumps([VERSION, _real(paths), options], sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps([VERSION, _real(paths), options, _rules()], sort_keys=True).encode())
     for file in files:
         with reading(file):
             status = os.stat(file)
@@ -296,12 +297,23 @@ def _source_key(paths: Sequence[Path], files: Iterable[Path], options: dict[str,
 
 def _origin(request: dict[str, Any], content: str) -> Origin:
     """What must not change for an import to resume: the user's `request`, the corpus's `content` and versions."""
-    versions = {"python": platform.python_version()}
+    request = json.loads(json.dumps(request))  # as it is read again
+    return Origin(request, {"the corpus": content, "the version of dplda or of what it reads with": _rules()})
+
+
+@cache
+def _rules() -> dict[str, str]:
+    """Versions of all that decides which words a document has, and a digest of dplda's own part in it."""
+    versions = {"python": platform.python_version(), "code": _digest_of_code()}
     for package in _READ_WITH:
         with suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
-    request = json.loads(json.dumps(request))  # as it is read again
-    return Origin(request, {"the corpus": content, "the version of dplda or of what it reads with": versions})
+    return versions
+
+
+def _digest_of_code() -> str:
+    files = (file for folder in ("readers", "tokenize") for file in Path(__file__).with_name(folder).glob("*.py"))
+    return hashlib.sha256(b"".join(file.name.encode() + file.read_bytes() for file in sorted(files))).hexdigest()[:16]
 
 
 def _word_counting() -> ModuleType:

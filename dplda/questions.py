@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar, Unpack
@@ -115,6 +116,7 @@ def ask(
             "the topics of this run are not private, and the answer would carry what they were learned from. Give "
             "a private run, or declare with public_topics=True (--public-topics) that its text is public."
         )
+    _warn_of_other_words(model, corpus)
     engine = asked.get("engine", DEFAULTS.execution.engine)
     question = Question(
         asking.kind,
@@ -134,3 +136,15 @@ def ask(
         found = asking.answer(charged.gate, {"run": run, "of": question.of, "privacy": statement(question)})
         charged.finish(result=found.released())
     return found
+
+
+def _warn_of_other_words(model: TopicModel, corpus: Corpus) -> None:
+    """Warn if the text of `corpus` becomes words in another way than that of `model` did."""
+    for name in ("language", "lemmas", "tokenizer", "ngrams"):
+        asked, learned = corpus.reading.get(name), model.parameters.get(name)
+        if corpus.reading and asked != learned and {asked, learned} - {None, False}:
+            warnings.warn(
+                f"The documents are read with {name} {asked}, and those of the topics were read with {learned}. Read "
+                f"them alike, or words that differ are not found.",
+                stacklevel=4,
+            )

@@ -41,18 +41,21 @@ def spanish(count: int, *, lemmas: bool = False) -> list[str]:
     return frequent_words("es", count, lemmas=lemmas)
 
 
-def frequent_words(language: str, count: int, *, lemmas: bool = False, stopwords: Collection[str] = ()) -> list[str]:
+def frequent_words(
+    language: str, count: int, *, lemmas: bool = False, stopwords: Collection[str] = (), tokenizer: str = ""
+) -> list[str]:
     """The `count` most frequent words of `language` (``"en"``, ``"de"``, ``"fr"`` or ``"es"``), most frequent first.
 
     They are spelled as documents are read: in lower case, without stop words, numbers and single letters. Set `lemmas`
-    if the corpus is read with lemmas; then the list consists of lemmas. Words in `stopwords` are left out. Raises
-    `InputError` if the package wordfreq is not installed, or has fewer words.
+    if the corpus is read with lemmas; then the list consists of lemmas. Words in `stopwords` are left out, and so are
+    those that `tokenizer`, by default that of `read_corpus`, does not find. Raises `InputError` if the package wordfreq
+    is not installed, or has fewer words.
     """
     if language not in _CODES.values():
         raise InputError(f"There are word lists for the languages {', '.join(_CODES.values())}, not {language!r}.")
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         raise InputError(f"count must be a positive whole number of words, got {count!r}.")
-    words = list(islice(_words(Tokenization(language, bool(lemmas), stopwords=tuple(stopwords))), count))
+    words = list(islice(_words(Tokenization(language, bool(lemmas), tokenizer, tuple(stopwords))), count))
     if len(words) < count:
         raise InputError(f"The list of language {language!r} has {len(words):,} words. Ask for at most that many.")
     return words

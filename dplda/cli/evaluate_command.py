@@ -64,7 +64,7 @@ def evaluate(
     if options["reference"]:
         refuse_question_options("with --reference, which is free of charge")
     model = open_model(run, ledger_path)
-    source = read_like(corpus, options, model)
+    source = read_like(corpus, options, model.parameters)
     with following(quiet=as_json or quiet) as progress:
         if options["reference"]:
             record = _in_public(model, source, open_ledger(ledger_path), progress)

@@ -165,7 +165,7 @@ def fit(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Path |
                 **{name: options[name] for name in _FIT_OPTIONS},
                 vocabulary=words,
                 seed_words=_seed_words(options),
-                prior=find_prior(options, words, ledger_path, progress),
+                prior=find_prior(options, source, words, ledger_path, progress),
                 models=None if options["out"] else MODELS,
                 ledger=ledger,
                 simulate_seed=seed,
@@ -194,7 +194,7 @@ def _dry_run(
         "words": None if words is None else tuple(words),
         "simulate_seed": seed,
         "seed_words": _seed_words(options),
-        "prior": find_prior(options, words, ledger_path, NoProgress()),
+        "prior": find_prior(options, None, words, ledger_path, NoProgress()),
     }
     checked = FitSettings.of(**{**named, "prior": None})
     if named["prior"] is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -317,8 +317,8 @@ def read(path: str | Sequence[str], options: dict[str, Any], defaults: dict[str,
     return read_corpus(named, **(defaults or {}) | chosen)
 
 
-def read_like(paths: Sequence[str], options: dict[str, Any], model: TopicModel) -> Corpus:
-    """Open the corpus at `paths`, whose text becomes words as that of `model` did unless `options` say otherwise.
+def read_like(paths: Sequence[str], options: dict[str, Any], known: Mapping[str, Any]) -> Corpus:
+    """Open the corpus at `paths`; how text becomes words is `known` of others, unless `options` say otherwise.
 
     A prepared store has group columns of its own.
     """
@@ -327,7 +327,6 @@ def read_like(paths: Sequence[str], options: dict[str, Any], model: TopicModel) 
     place = Path(paths[0])
     if len(paths) == 1 and options.get("format") is None and (is_store(place) or is_partial(place)):
         return read(paths, {**options, "group_fields": None})
-    known = model.parameters
     defaults = {name: known[name] for name in ("language", "lemmas", "tokenizer") if name in known}
     source = read(paths, options, defaults)
     if "ngrams" in known and source.is_text:
@@ -351,13 +350,23 @@ def public_words(vocabulary: str | None, corpus: Corpus | None) -> list[str] | N
     if reading.get("language", language) != language:
         raise InputError(f"--vocabulary {vocabulary} is of another language than CORPUS ({reading['language']}).")
     stopwords = () if corpus is None else corpus.stopwords
-    return frequent_words(language, int(named[2]), lemmas=bool(reading.get("lemmas")), stopwords=stopwords)
+    return frequent_words(
+        language,
+        int(named[2]),
+        lemmas=bool(reading.get("lemmas")),
+        stopwords=stopwords,
+        tokenizer=str(reading.get("tokenizer", "")),
+    )
 
 
 def find_prior(
-    options: dict[str, Any], vocabulary: Sequence[str] | None, ledger_path: Path | None, progress: Progress
+    options: dict[str, Any],
+    source: Corpus | None,
+    vocabulary: Sequence[str] | None,
+    ledger_path: Path | None,
+    progress: Progress,
 ) -> PriorTopics | None:
-    """The prior that --prior names, None without it; a corpus is read as CORPUS is, except for its columns.
+    """The prior that --prior names, None without it; a corpus is read as `source` is, except for its columns.
 
     Raises `InputError` for a prior that is neither public nor released.
     """
@@ -383,8 +392,9 @@ def find_prior(
         raise click.UsageError(
             f"--prior {name} is a corpus, whose text is not protected. If it is public, say so with --public-prior."
         )
-    reading = {key: options[key] for key in _PRIOR_READING}
-    return public_prior(read(name, reading), vocabulary, progress=progress)
+    known = {} if source is None else source.reading
+    prior = read_like((name,), {key: options[key] for key in _PRIOR_READING}, known)
+    return public_prior(prior, vocabulary, progress=progress)
 
 
 def open_ledger(path: Path | None) -> Ledger:

@@ -173,7 +173,7 @@ def transform(
             raise click.UsageError("--out must end in .csv or .npz.")
         refuse_existing(out)
     model = open_model(run, ledger_path)
-    source = read_like([corpus], options, model)
+    source = read_like([corpus], options, model.parameters)
     with following(quiet=as_json or quiet) as progress:
         store = source.open(progress)
         counts, ids, unknown, total = counts_for(model, store)

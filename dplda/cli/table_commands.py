@@ -98,7 +98,7 @@ def tabulate(
     wanted = groupings(options["by"], public, dates, options["zone"])
     model = open_model(run, ledger_path)
     columns = list(dict.fromkeys(each.attribute.column for table in wanted for each in table))
-    source = read_like(corpus, {**options, "group_fields": columns}, model)
+    source = read_like(corpus, {**options, "group_fields": columns}, model.parameters)
     with following(quiet=as_json or quiet) as progress:
         tables = release(
             model,

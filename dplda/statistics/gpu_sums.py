@@ -200,10 +200,11 @@ def require_working(gpu: Gpu) -> None:
 def _multiplies_exactly(xp: Any) -> bool:
     """Whether products of matrices of integers are exact below 2^53, as `third_moment_products` requires.
 
-    They are in float64, but not where a library was told to emulate it.
+    They are in float64, but not where a library was told to emulate it. The sums, of odd numbers, are of about 2^52.6,
+    and the matrices as large as those of a batch.
     """
-    Y = np.random.default_rng(0).integers(-(2**15), 2**15, (200, 32))
-    pairs = np.repeat(Y**2, 8, axis=1)
+    Y = 2 * np.random.default_rng(0).integers(8192, 11000, (1023, 20)) + 1
+    pairs = Y[:, np.arange(800) % 20] * Y[:, np.arange(800) // 40]
     product = xp.asarray(Y.astype(float)).T @ xp.asarray(pairs.astype(float))
     return bool((to_numpy(product) == Y.T @ pairs).all())
 

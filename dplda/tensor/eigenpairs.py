@@ -64,7 +64,7 @@ def robust_power_method(
 
     With `screen`, which the papers do not have, `starts` vectors take a quarter of the steps, and only the best of them
     then take `iterations` steps: a sixteenth, or an eighth of few. Those that did not lead to the pair are kept for the
-    next one, for which an eighth of `starts` is drawn again, but at least `_FEW`.
+    next one, for which at most `_FEW` are drawn again.
 
     Cost: rank * iterations * (starts + 1) products T(I, u, u), with `screen` between a tenth, for many starts, and two
     fifths of them; with a dense T each takes d^2 (d + 1) flops. Memory in addition to a dense T: d^2 (d + 1) / 2 +

@@ -172,10 +172,12 @@ class _Pieces(dict[str, int]):
 
 _WITH_MARKS = (*range(0x300, 0x20000), *range(0xE0000, 0xE1000))  # code points, all combining marks among them
 _MOST_JOINED = 10_000  # maximum parts of one run, which bounds the memory of a match
-_APART = {code: " " for code in range(128) if not re.match(r"[\w'.-]", chr(code))}
-_AROUND_ADDRESSES = re.compile(r"[\s\"<>()\[\]{},;|]")
-_AROUND_NAMES = re.compile(r"[^\w.'\-\x80-\U0010ffff]")  # of hosts: ASCII that is not in them, nor in a word
+_IN_NAMES = r".'/\-"  # what a name of a host and its path may have besides letters, and words as well
+_IN_ADDRESSES = rf"{_IN_NAMES}@:+%~?&=#!$"
+_APART = {code: " " for code in range(128) if not re.match(rf"[\w{_IN_NAMES}]", chr(code))}
 _TOP_LEVEL = frozenset({"com", "edu", "gov", "mil", "net", "org"})
+_USENET = frozenset({"alt", "comp", "humanities", "misc", "news", "rec", "sci", "soc", "talk"})
+_COUNTRY = re.compile("[a-z]{2}")
 
 
 class FastTokens:
@@ -185,7 +187,7 @@ class FastTokens:
     counts as. Runs consist of letters, digits, underscores and combining marks in lower-case text; an apostrophe
     joins two runs. A run in `exceptions` becomes the parts listed for it ("don't": "do", "n't"); any other run is split
     at its apostrophes. Parts of two to 1000 letters that are not stop words count. E-mail and web addresses and names
-    of hosts hold no words (`_without_addresses`).
+    of hosts hold no words.
     """
 
     def __init__(self, exceptions: Mapping[str, tuple[str, ...]], word: WordRule) -> None:
@@ -201,7 +203,7 @@ class FastTokens:
 
     def words(self, piece: str) -> tuple[str, ...]:
         """The words of one piece."""
-        runs = _runs().findall(_plain(piece))
+        runs = _runs().findall(self._plain(piece))
         return tuple(word for run in runs for word in self._parts(run) if word)
 
     def split(self, text: str) -> list[str]:
@@ -210,7 +212,7 @@ class FastTokens:
 
     def sequence(self, part: str) -> list[str]:
         """The words of `part` in their order; an empty string stands for anything else."""
-        found, end, part = [], 0, _plain(part)
+        found, end, part = [], 0, self._plain(part)
         for run in _runs().finditer(part):
             found += [""] * (run.start() > end) + self._parts(run[0])
             end = run.end()
@@ -220,39 +222,46 @@ class FastTokens:
         """The word of each part of `run`; empty for a part that does not count."""
         return [self._word(part) for part in self._exceptions.get(run) or run.split("'")]
 
+    def _plain(self, piece: str) -> str:
+        """`piece` with plain apostrophes, and a period for each address and name of a host."""
+        piece = piece.replace("\u2019", "'")
+        if _may_hold_address(piece):
+            piece = " ".join("." if _is_address(part) else part for part in _around(_IN_ADDRESSES).split(piece))
+        if "." in piece:
+            piece = " ".join("." if self._is_host(part) else part for part in _around(_IN_NAMES).split(piece))
+        return piece
 
-def _plain(piece: str) -> str:
-    """`piece` with plain apostrophes and without addresses."""
-    piece = piece.replace("\u2019", "'")
-    return _without_addresses(piece) if "." in piece or _may_hold_address(piece) else piece
+    def _is_host(self, part: str) -> bool:
+        """Whether `part` is a name such as example.com or news.example.de, perhaps with a path, or of a newsgroup."""
+        labels = part.partition("/")[0].strip(".-'").removesuffix("'s").split(".")
+        last = labels[-1]
+        if len(labels) < 2 or not all(labels) or not part.isascii():
+            return False
+        country = _COUNTRY.fullmatch(last) and last not in self._word.stop_words
+        return last in _TOP_LEVEL or (len(labels) > 2 and (bool(country) or labels[0] in _USENET))
 
 
 def _may_hold_address(text: str) -> bool:
     return "@" in text or "://" in text
 
 
-def _without_addresses(piece: str) -> str:
-    """`piece` with a period for each e-mail or web address and for each name of a host, such as news.example.org.
-
-    Such names have three labels or more, or end in .com or the like. Addresses are bounded by white space, brackets,
-    quotation marks, commas and semicolons, and names by other punctuation too.
-    """
-    if _may_hold_address(piece):
-        piece = " ".join("." if _is_address(part) else part for part in _AROUND_ADDRESSES.split(piece))
-    return " ".join("." if _is_host(part) else part for part in _AROUND_NAMES.split(piece))
-
-
 def _is_address(part: str) -> bool:
-    return "@" in part.strip("@") or "://" in part
-
-
-def _is_host(part: str) -> bool:
-    labels = part.strip(".-'").split(".")
-    return all(labels) and (len(labels) > 2 or (len(labels) == 2 and labels[1] in _TOP_LEVEL))
+    """Whether `part` is an e-mail or web address, or a user's name after @."""
+    return "@" in part.rstrip("@") or "://" in part
 
 
 @cache
 def _runs() -> re.Pattern[str]:
     """The pattern of a run: letters, digits, underscores and combining marks, with apostrophes between them."""
-    marks = "".join(letter for letter in map(chr, _WITH_MARKS) if unicodedata.category(letter).startswith("M"))
-    return re.compile(rf"\w+(?:[{marks}]+\w*|'\w+){{0,{_MOST_JOINED}}}")
+    return re.compile(rf"\w+(?:[{_marks()}]+\w*|'\w+){{0,{_MOST_JOINED}}}")
+
+
+@cache
+def _around(inside: str) -> re.Pattern[str]:
+    """The pattern of what is neither a letter, digit, underscore or combining mark nor `inside`."""
+    return re.compile(rf"[^\w{_marks()}{inside}]")
+
+
+@cache
+def _marks() -> str:
+    return "".join(letter for letter in map(chr, _WITH_MARKS) if unicodedata.category(letter).startswith("M"))

@@ -1,6 +1,5 @@
 import pickle
 import pkgutil
-import string
 import subprocess
 import sys
 import unicodedata
@@ -25,7 +24,9 @@ ADDRESSES = st.lists(
     st.sampled_from(
         ["ann@mail.example.org", "http://x.org/a-b?c=d", "news.x.org", "x.com", "x.de", "a.b.", "well...then"]
     )
-    | st.sampled_from([" ", ",", "<", ">", "-", "/", ":", "@", "://", ".", "'", "word", "it's", "(see", "né)"]),
+    | st.sampled_from(
+        [" ", ",", "<", ">", "-", "/", ":", "@", "://", ".", "'", "word", "it's", "(see", "né)", "\u2014", "\u201d"]
+    ),
     max_size=8,
 ).map("".join)
 PHRASES = st.lists(st.sampled_from(["Don't", "WON’T", "they're", "o'clock", "n't", "film's", "rock'n'roll", "x"]))
@@ -54,18 +55,34 @@ def parted(text: str, apart: Callable[[str], bool]) -> list[str]:
     return "".join(" " if apart(letter) else letter for letter in text).split(" ")
 
 
+def is_spelled(letter: str) -> bool:
+    return letter.isalnum() or letter == "_" or unicodedata.category(letter).startswith("M")
+
+
 def without_addresses(text: str) -> str:
     """`text` without e-mail and web addresses and names of hosts."""
-    parts = parted(text, lambda letter: letter.isspace() or letter in '"<>()[]{},;|')
-    parts = [part for part in parts if "@" not in part.strip("@") and "://" not in part]
-    inside = string.ascii_letters + string.digits + "_.'-"
-    names = parted(" ".join(parts), lambda letter: letter.isascii() and letter not in inside)
-    return " ".join(name for name in names if not is_host(name.strip(".-'").split(".")))
+    wide = any(sign in piece for piece in text.split() for sign in ("@", "://"))
+    pieces = []
+    for piece in text.split():
+        parts = [piece]
+        if wide and ("@" in piece or "://" in piece):
+            parts = parted(piece, lambda letter: not is_spelled(letter) and letter not in ".'/-@:+%~?&=#!$")
+        parts = [part for part in parts if "@" not in part.rstrip("@") and "://" not in part]
+        for part in parts:
+            names = parted(part, lambda letter: not is_spelled(letter) and letter not in ".'/-")
+            pieces += [name for name in names if not is_host(name)]
+    return " ".join(pieces)
 
 
-def is_host(labels: list[str]) -> bool:
-    known = labels[-1] in ("com", "edu", "gov", "mil", "net", "org")
-    return "" not in labels and (len(labels) >= 3 or (len(labels) == 2 and known))
+def is_host(name: str) -> bool:
+    labels = name.split("/")[0].strip(".-'").removesuffix("'s").split(".")
+    if len(labels) < 2 or "" in labels or not name.isascii():
+        return False
+    if labels[-1] in ("com", "edu", "gov", "mil", "net", "org"):
+        return True
+    country = len(labels[-1]) == 2 and labels[-1].isalpha() and labels[-1] not in ENGLISH.stop_words
+    newsgroup = labels[0] in ("alt", "comp", "humanities", "misc", "news", "rec", "sci", "soc", "talk")
+    return len(labels) >= 3 and (country or newsgroup)
 
 
 def by_the_rule(text: str) -> Counter[str]:
@@ -102,6 +119,13 @@ def test_addresses_and_hosts_are_no_words(text: str) -> None:
     )
     found = words_of(text.format(inside + " Films on example.com are great.really well...superb"))
     assert found - Counter(["née", "mail"]) == Counter(["wrote", "films", "great", "superb"])
+
+
+def test_words_without_a_space_after_a_period_are_words() -> None:
+    text = "great.The.food dell'arte.La.casa хорошо.очень java.lang.String"
+    text += " fish\u2014bird.cow cats.\u201d\u2014Mr.Smith 3.5mm"
+    expected = ["great", "food", "dell", "arte", "la", "casa", "хорошо", "очень", "java", "lang", "string"]
+    assert words_of(text) == Counter([*expected, "fish", "bird", "cow", "cats", "mr", "smith"])
 
 
 def test_no_phrase_bridges_an_address() -> None:
