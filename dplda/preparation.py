@@ -11,7 +11,6 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
@@ -301,7 +300,6 @@ def _origin(request: dict[str, Any], content: str) -> Origin:
     return Origin(request, {"the corpus": content, "the version of dplda or of what it reads with": _rules()})
 
 
-@cache
 def _rules() -> dict[str, str]:
     """Versions of all that decides which words a document has, and a digest of dplda's own part in it."""
     versions = {"python": platform.python_version(), "code": _digest_of_code()}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from dplda import preparation
 from dplda.errors import InputError
 from dplda.preparation import _cache_folder, _source_key
 from dplda.store.writer import StoreWriter
@@ -21,6 +22,14 @@ def test_the_key_follows_path_size_time_and_options(tmp_path: Path) -> None:
     file.write_text("text\nmore\n")
     os.utime(file, ns=(0, 0))
     assert _source_key([file], [file], {"lemmas": False}) != key
+
+
+def test_another_rule_for_words_is_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = {_source_key([tmp_path], [], {})}
+    monkeypatch.setattr(preparation, "_digest_of_code", lambda: "another")
+    keys.add(_source_key([tmp_path], [], {}))
+    monkeypatch.setattr(preparation.metadata, "version", lambda name: "99")
+    assert len(keys | {_source_key([tmp_path], [], {})}) == 3
 
 
 def test_the_cache_is_where_it_is_asked_to_be_and_closed_to_others(

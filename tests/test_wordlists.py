@@ -81,3 +81,12 @@ def test_any_other_name_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert public_words(None, None) is None
     with pytest.raises(InputError):
         public_words("english", None)
+
+
+def test_a_list_has_the_words_that_the_tokenizer_of_the_corpus_finds() -> None:
+    fast, spacy = (wordlists.frequent_words("en", 30_000, tokenizer=name) for name in ("fast", "spacy"))
+    assert wordlists.frequent_words("en", 30_000) == fast
+    assert set(fast) - set(spacy)
+    for words, tokenizer in ((fast, "fast"), (spacy, "spacy")):
+        tokens = find_tokens(Tokenization(tokenizer=tokenizer))
+        assert all(list(tokens.words(word)) == [word] for word in words)

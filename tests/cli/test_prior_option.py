@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import dplda
+from dplda import priors
+from dplda.cli.options import find_prior
 from dplda.ledger import Ledger
+from dplda.progress import NoProgress
 
 FIT = ("--topics", 4, "--epsilon", 1, "--tokenizer", "fast", "--max-document-frequency", 0.3, "--quiet")
 
@@ -91,3 +95,15 @@ def test_a_prior_that_does_not_explain_the_texts_is_said_to_be(dplda, texts: tup
     answer = dplda("fit", "public.jsonl", *FIT, *given)
     assert answer.status == 0, answer.err
     assert "The prior (public corpus strange) does not explain these texts: they were fitted without it." in answer.out
+
+
+def test_a_prior_is_read_as_the_store_that_it_helps(texts: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    private, public = texts
+    store = dplda.read_corpus(private, text_field="text", tokenizer="spacy", ngrams=2)
+    read: list[dplda.Corpus] = []
+    monkeypatch.setattr(priors, "public_prior", lambda corpus, *_, **__: read.append(corpus))
+    for tokenizer in (None, "fast"):
+        options = dict.fromkeys(("language", "lemmas", "stopwords", "ngrams")) | {"tokenizer": tokenizer}
+        options |= {"prior": str(public), "public_prior": True}
+        find_prior(options, store, None, None, NoProgress())
+        assert read[-1].reading == {**store.reading, "tokenizer": tokenizer or "spacy"}
