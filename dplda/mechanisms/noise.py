@@ -61,11 +61,20 @@ class ExactNoise:
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
     def above_threshold(self, values: Mapping[int, int], scale: float, threshold: int) -> dict[int, int]:
-        """See `Noise`; OpenDP's Gaussian threshold over an unknown key set."""
+        """See `Noise`; OpenDP's Gaussian threshold over an unknown key set.
+
+        It is drawn in threads, of parts of the keys: each key has noise of its own, whatever the others are.
+        """
         domain = map_domain(atom_domain(T="i64"), atom_domain(T="i64"))
         metric = l02inf_distance(absolute_distance(T=float))
-        mechanism = make_gaussian_threshold(domain, metric, scale=scale, threshold=threshold)
-        return dict(mechanism(dict(values)))
+        items = list(values.items())
+
+        def part(first: int) -> dict[int, int]:
+            mechanism = make_gaussian_threshold(domain, metric, scale=scale, threshold=threshold)
+            return dict(mechanism(dict(items[first : first + _CHUNK])))
+
+        with ThreadPoolExecutor(thread_count()) as pool:
+            return {key: value for kept in pool.map(part, range(0, len(items), _CHUNK)) for key, value in kept.items()}
 
     def coins(self, share: float, size: int) -> np.ndarray:
         """See `Noise`; from the operating system's entropy."""
