@@ -83,7 +83,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Asking(Generic[_Answer]):
+class QuestionPlan(Generic[_Answer]):
     """What a question of a `kind` releases, and how.
 
     `answer` takes the curator, and the ``run``, the run ``of`` the topics and the ``privacy`` statement, which its
@@ -99,7 +99,7 @@ class Asking(Generic[_Answer]):
 
 
 def ask(
-    asking: Asking[_Answer], model: TopicModel, corpus: Corpus, epsilon: float, delta: float, **asked: Unpack[Asked]
+    plan: QuestionPlan[_Answer], model: TopicModel, corpus: Corpus, epsilon: float, delta: float, **asked: Unpack[Asked]
 ) -> _Answer:
     """Reserve the budget of a question, read the documents, and keep what its answer releases.
 
@@ -119,21 +119,28 @@ def ask(
     _warn_of_other_words(model, corpus)
     engine = asked.get("engine", DEFAULTS.execution.engine)
     question = Question(
-        asking.kind,
+        plan.kind,
         str(model.parameters.get("run", "")),
         corpus,
         asked.get("dataset") or corpus.name or "unnamed",
         privacy,
         ExecutionSettings(engine=engine, scheduler=asked.get("scheduler")),
-        tuple(asking.shares),
-        asking.facts,
+        tuple(plan.shares),
+        plan.facts,
     )
     ledger = asked.get("ledger")
     ledger = Ledger() if ledger is None else ledger
     run = new_name(question.dataset)
-    shown: dict[str, Any] = {"progress": asked.get("progress"), "seconds": asked.get("seconds")}
-    with charged_run(question, ledger, run, asking.statistics, passes=asking.passes, **shown) as charged:
-        found = asking.answer(charged.gate, {"run": run, "of": question.of, "privacy": statement(question)})
+    with charged_run(
+        question,
+        ledger,
+        run,
+        plan.statistics,
+        passes=plan.passes,
+        progress=asked.get("progress"),
+        seconds=asked.get("seconds"),
+    ) as charged:
+        found = plan.answer(charged.gate, {"run": run, "of": question.of, "privacy": statement(question)})
         charged.finish(result=found.released())
     return found
 

@@ -15,7 +15,7 @@ from dplda.lda.estimates import records
 from dplda.lda.prediction import CompletedHalves, Prediction
 from dplda.mechanisms.curator import Curator
 from dplda.model.topic_model import TopicModel
-from dplda.questions import Asked, Asking, ask
+from dplda.questions import Asked, QuestionPlan, ask
 from dplda.statistics.document_completion import COMPLETION_CLIP, DOCUMENT_COMPLETION
 from dplda.statistics.word_pairs import (
     FIRST,
@@ -115,5 +115,5 @@ def evaluate(
         prediction = halves.prediction(curator.release(Stage.PREDICTION, halves.contribution, COMPLETION_CLIP))
         return Evaluation(topics=topics, coherence=estimated(model, topics, counts), prediction=prediction, **about)
 
-    asking = Asking(EVALUATION, _SHARES, [WORD_PAIRS, PAIR_TOTALS, DOCUMENT_COMPLETION], answer)
-    return ask(asking, model, corpus, epsilon, delta, **asked)
+    plan = QuestionPlan(EVALUATION, _SHARES, [WORD_PAIRS, PAIR_TOTALS, DOCUMENT_COMPLETION], answer)
+    return ask(plan, model, corpus, epsilon, delta, **asked)

@@ -42,9 +42,8 @@ _IN_MEMORY_BYTES = 2**29  # size of the largest store that is kept in memory as 
 _SLICE_UNITS = 20_000
 Sums = tuple[Any, ...]  # integers and integer arrays
 Pass = Callable[..., Sums]  # takes the `UnitCounts` of a range, a number of threads, and more arguments
-_sums_of: Callable[..., UnitSums | ProductSums] = lru_cache(maxsize=2)(
-    sums_of
-)  # prepared once per contribution, not for each range
+# Prepared once per contribution, not for each range.
+_sums_of: Callable[..., UnitSums | ProductSums] = lru_cache(maxsize=2)(sums_of)
 
 
 class Passes(ABC):
@@ -194,9 +193,7 @@ def _count_eligible(counts: UnitCounts, threads: int) -> tuple[int]:
     return (sum(run_ranges(lambda a, b: int(count_eligible(indptr, lengths, unit_ptr, a, b)), ranges)),)
 
 
-def _clipped_sum(
-    counts: UnitCounts, threads: int, contribution: Contribution, clip: float, gpu: Gpu | None = None
-) -> Sums:
+def _clipped_sum(counts: UnitCounts, threads: int, contribution: Contribution, clip: float, gpu: Gpu | None) -> Sums:
     sums, all_units = _sums_of(contribution, gpu), np.arange(counts.n_units)
     with one_blas_thread():
         parts = run_ranges(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,7 +21,7 @@ from scipy.special import ndtri
 from dplda.accounting.events import Event
 from dplda.errors import GateError
 from dplda.numerics.lattice import BOUND
-from dplda.numerics.threads import thread_count
+from dplda.numerics.threads import chunks, run_ranges
 
 enable_features("contrib")
 
@@ -55,9 +54,7 @@ class ExactNoise:
 
     def gaussian(self, scale: float, size: int) -> np.ndarray:
         """See `Noise`; drawn in threads, about 10 microseconds per sample and core."""
-        sizes = [min(_CHUNK, size - first) for first in range(0, size, _CHUNK)]
-        with ThreadPoolExecutor(thread_count()) as pool:
-            parts = list(pool.map(lambda n: _gaussian(scale, n), sizes))
+        parts = run_ranges(lambda first, last: _gaussian(scale, last - first), chunks(size, _CHUNK))
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
     def above_threshold(self, values: Mapping[int, int], scale: float, threshold: int) -> dict[int, int]:
@@ -69,12 +66,11 @@ class ExactNoise:
         metric = l02inf_distance(absolute_distance(T=float))
         items = list(values.items())
 
-        def part(first: int) -> dict[int, int]:
+        def part(first: int, last: int) -> dict[int, int]:
             mechanism = make_gaussian_threshold(domain, metric, scale=scale, threshold=threshold)
-            return dict(mechanism(dict(items[first : first + _CHUNK])))
+            return dict(mechanism(dict(items[first:last])))
 
-        with ThreadPoolExecutor(thread_count()) as pool:
-            return {key: value for kept in pool.map(part, range(0, len(items), _CHUNK)) for key, value in kept.items()}
+        return {key: value for kept in run_ranges(part, chunks(len(items), _CHUNK)) for key, value in kept.items()}
 
     def coins(self, share: float, size: int) -> np.ndarray:
         """See `Noise`; from the operating system's entropy."""

@@ -29,6 +29,11 @@ def split(weights: np.ndarray, parts: int) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in itertools.pairwise(cuts)]
 
 
+def chunks(n: int, size: int) -> list[tuple[int, int]]:
+    """Cut 0..n into ranges of `size`, the last one of what is left: the same ranges on any number of cores."""
+    return [(first, min(first + size, n)) for first in range(0, n, size)]
+
+
 def run_ranges(work: Callable[[int, int], _T], ranges: Sequence[tuple[int, int]]) -> list[_T]:
     """The results of ``work(first, last)`` for each range, in order, from one thread per core."""
     if len(ranges) <= 1:

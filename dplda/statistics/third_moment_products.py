@@ -322,6 +322,7 @@ class ProductSums:
         matrix = as_float32(contribution.matrix).astype(np.float64)
         matrix[~np.isfinite(matrix).all(axis=1)] = np.nan  # units that use such a word take the other way
         self._k = matrix.shape[1]
+        self._factors = tuple(map(self._xp.asarray, np.tril_indices(self._k)))  # (b, a) of the products y_a y_b
         peaks = np.nan_to_num(np.abs(matrix).max(axis=1))
         self._peaks = 2.0 ** np.ceil(np.log2(np.where(peaks > 0, peaks, 2.0**-200)))  # a row of zeros adds nothing
         self._matrix, self._lengths = read_only(matrix), read_only(np.linalg.norm(matrix, axis=1) * (1 + 1e-12))
@@ -410,8 +411,7 @@ class ProductSums:
         if self._xp is np:
             _pair_products(Y, len(Y), pairs)
         else:
-            b, a = map(self._xp.asarray, np.tril_indices(self._k))
-            Y = self._xp.asarray(Y)
+            Y, (b, a) = self._xp.asarray(Y), self._factors
             pairs = Y[:, a] * Y[:, b]
         at = 0
         for (begin, end), (height, width) in zip(self._blocks, self._sizes, strict=True):

@@ -20,7 +20,7 @@ from dplda.lda.estimates import Estimates
 from dplda.ledger import Ledger, RunRecord
 from dplda.mechanisms.curator import Curator
 from dplda.model.topic_model import TopicModel
-from dplda.questions import Asked, Asking, ask
+from dplda.questions import Asked, QuestionPlan, ask
 from dplda.readers.records import DOCUMENT
 from dplda.statistics.topic_proportions import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
 from dplda.tables.grouping import MOST_CELLS, Grouping, groupings
@@ -91,8 +91,8 @@ def tabulate(
         ]
         return Tables(tables=tuple(released), **about)
 
-    asking = Asking(TABLE, shares, [TABLE_PROPORTIONS], answer, facts, passes=len(tables))
-    return ask(asking, model, corpus, epsilon, delta, **asked)
+    plan = QuestionPlan(TABLE, shares, [TABLE_PROPORTIONS], answer, facts, passes=len(tables))
+    return ask(plan, model, corpus, epsilon, delta, **asked)
 
 
 def _check_rows(rows: int, most: int, error: type[DpldaError] = InputError) -> None:

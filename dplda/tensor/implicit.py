@@ -9,7 +9,7 @@ import numpy as np
 
 from dplda.errors import InputError
 from dplda.numerics.arrays import Array, floats, is_whole, like, namespace, rounding, to_numpy
-from dplda.numerics.threads import run_ranges
+from dplda.numerics.threads import chunks, run_ranges
 
 _MANY = 128  # dimension from which on a product takes longer than starting threads
 _COLUMNS = 64  # of one product in a thread
@@ -79,14 +79,10 @@ def _folded(T: Array) -> Callable[[Array], Array]:
         return folded @ (xp.take(U, b, axis=0) * xp.take(U, c, axis=0))
 
     def in_threads(U: Array) -> Array:
-        return np.concatenate(run_ranges(lambda i, j: along(U[:, i:j]), _ranges(U.shape[1])), axis=1)
+        parts = run_ranges(lambda i, j: along(U[:, i:j]), chunks(U.shape[1], _COLUMNS))
+        return np.concatenate([U[:, :0], *parts], axis=1)
 
     return in_threads if isinstance(T, np.ndarray) and d >= _MANY else along
-
-
-def _ranges(n: int) -> list[tuple[int, int]]:
-    """Ranges of `_COLUMNS` columns each, regardless of the number of threads, on which rounding may not depend."""
-    return [(first, min(first + _COLUMNS, n)) for first in range(0, max(n, 1), _COLUMNS)]
 
 
 def _require(d: int, rank: int, shape: tuple[int, ...]) -> None:

@@ -177,7 +177,6 @@ _IN_ADDRESSES = rf"{_IN_NAMES}@:+%~?&=#!$"
 _APART = {code: " " for code in range(128) if not re.match(rf"[\w{_IN_NAMES}]", chr(code))}
 _TOP_LEVEL = frozenset({"com", "edu", "gov", "mil", "net", "org"})
 _USENET = frozenset({"alt", "comp", "humanities", "misc", "news", "rec", "sci", "soc", "talk"})
-_COUNTRY = re.compile("[a-z]{2}")
 
 
 class FastTokens:
@@ -237,8 +236,8 @@ class FastTokens:
         last = labels[-1]
         if len(labels) < 2 or not all(labels) or not part.isascii():
             return False
-        country = _COUNTRY.fullmatch(last) and last not in self._word.stop_words
-        return last in _TOP_LEVEL or (len(labels) > 2 and (bool(country) or labels[0] in _USENET))
+        country = len(last) == 2 and last.isalpha() and last not in self._word.stop_words
+        return last in _TOP_LEVEL or (len(labels) > 2 and (country or labels[0] in _USENET))
 
 
 def _may_hold_address(text: str) -> bool:

@@ -1,6 +1,6 @@
-"""Topics learned from texts that either tokenizer split: coherence, diversity, and how many words the corpora share.
+"""Coherence and diversity of the topics that are learned from the words of each tokenizer.
 
-A corpus's coherence is computed from the counts of each tokenizer in turn, since the words differ.
+Coherence is computed in the counts of each tokenizer in turn, since their words differ.
 """
 
 from __future__ import annotations
