@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.model.topic_groups import hellinger
-from dplda.report.pictures import LONGEST, SCALE, Picture, Table, figure, label, rows_axis, shown
+from dplda.report.pictures import Bar, Bars, Cell, Heat, Picture, Table, shown
 from dplda.report.wording import ShownTopics
 
-_READABLE_CELLS = 12  # maximum number of columns of a heat map that prints its numbers
 _SCALE = "The same topic has similarity 1, topics without a word in common have 0."
 _DEFINITION = (
     "Similarity is 1 minus the Hellinger distance. A word that only one of two runs has lowers it. Topics are matched "
@@ -42,34 +40,33 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
     """Similarities of all topics of two runs, ordered so that matched topics are on the diagonal."""
     first, second = models
     matched = _match(first, second)
-    order = _order(matched)
     row_words, column_words = ([each.few(t) for t in range(len(each.words))] for each in topics)
-    drawn = _heat(
-        matched.similarity[:, order],
-        rows=_topics(topics[0]),
-        columns=[str(topic) for topic in order],
-        hover=[
-            [f"{label(f'{t} {row_words[t]}')}<br>{label(f'{o} {column_words[o]}')}" for o in order]
-            for t in range(len(row_words))
-        ],
-    )
-    rows = []
-    for topic, partner in enumerate(matched.partner):
-        has_partner = partner >= 0
-        other = f"{partner} {shown(column_words[partner])}" if has_partner else "–"
-        value = f"{matched.similarity[topic, partner]:.2f}" if has_partner else "–"
-        rows.append((f"{topic} {shown(row_words[topic])}", other, value))
+    pairs = [(topic, int(partner)) for topic, partner in enumerate(matched.partner) if partner >= 0]
+    bars = [
+        Bar(
+            shown(f"{topic} {row_words[topic]} ↔ {partner} {column_words[partner]}"),
+            parts=(float(matched.similarity[topic, partner]),),
+            value=f"{matched.similarity[topic, partner]:.2f}",
+            mark=matched.background,
+        )
+        for topic, partner in sorted(pairs, key=lambda pair: -matched.similarity[pair])
+    ]
+    alone = [
+        f"topic {topic} of {name}"
+        for name, n_topics, partners in zip(names, matched.similarity.shape, zip(*pairs, strict=True), strict=True)
+        for topic in range(n_topics)
+        if topic not in partners
+    ]
+    left = f" Without a partner: {', '.join(alone)}." if alone else ""
     shared = len(_shared_words(first, second))
     return Picture(
         name="matched-topics",
         title="Topics of the two runs, matched",
-        alt=f"Heat map of {len(row_words)} by {len(order)} topics. Matched topics have a mean similarity of "
-        f"{matched.agreement:.2f}.",
-        note=f"Rows are topics of {shown(names[0])}, columns those of {shown(names[1])}; the topics that are most "
-        f"alike are matched on the diagonal. {_SCALE} {_in_words(matched)}",
+        alt=f"Bar chart of {len(bars)} pairs of topics. They have a mean similarity of {matched.agreement:.2f}.",
+        note=f"Each topic of {shown(names[0])} beside the topic of {shown(names[1])} that it is matched with. {_SCALE} "
+        f"{_in_words(matched)}{shown(left)}",
+        drawing=Bars(bars, longest=1.0),
         definition=f"{_DEFINITION} The runs share {shared} words.",
-        figure=drawn,
-        table=Table((f"topic of {shown(names[0])}", f"matched topic of {shown(names[1])}", "similarity"), rows),
     )
 
 
@@ -79,20 +76,21 @@ def _in_words(matched: _Matched) -> str:
         return f"The matched topics have {matched.agreement:.2f}."
     return (
         f"Matched topics have {matched.agreement:.2f} on average, and topics that do not belong together "
-        f"{matched.background:.2f}: the farther the first number is above the second, the better the runs agree."
+        f"{matched.background:.2f} (the upright marks): the farther the first number is above the second, the better "
+        "the runs agree."
     )
 
 
 def _overview(table: np.ndarray, names: Sequence[str]) -> Picture:
     """Agreement of every two runs."""
-    drawn = _heat(
-        table,
-        rows=[label(f"{i + 1} {name}", LONGEST) for i, name in enumerate(names)],
-        columns=[str(i + 1) for i in range(len(names))],
-        hover=[[f"{label(one)}<br>{label(other)}" for other in names] for one in names],
-    )
+    titles = [shown(f"{i + 1} {name}") for i, name in enumerate(names)]
+    cells = [
+        [Cell(float(table[i, j]), f"{table[i, j]:.2f}", f"{one}, {other}") for j, other in enumerate(titles)]
+        for i, one in enumerate(titles)
+    ]
     apart = table[~np.eye(len(table), dtype=bool)]
-    rows = [(f"{i + 1} {shown(name)}", *(f"{value:.2f}" for value in table[i])) for i, name in enumerate(names)]
+    numbers = [f"run {i + 1}" for i in range(len(names))]
+    rows = [(title, *(f"{value:.2f}" for value in table[i])) for i, title in enumerate(titles)]
     return Picture(
         name="agreement",
         title="How far the runs agree",
@@ -100,8 +98,8 @@ def _overview(table: np.ndarray, names: Sequence[str]) -> Picture:
         f"{apart.max():.2f}.",
         note=f"Mean similarity of the two runs' topics, matched one to one. {_SCALE}",
         definition=_DEFINITION,
-        figure=drawn,
-        table=Table(("run", *(str(i + 1) for i in range(len(names)))), rows),
+        drawing=Heat(titles, numbers, cells),
+        table=Table(("run", *numbers), rows),
     )
 
 
@@ -114,15 +112,13 @@ def _against(
     matches = [_match(base, models[i]) for i in others]
     values = np.full((len(base.topics), len(others)), np.nan)
     labels = [topics[reference].few(topic) for topic in range(len(base.topics))]
-    hover = [["no topic left"] * len(others) for _ in base.topics]
+    cells = [[Cell(None, "–", "no topic left")] * len(others) for _ in base.topics]
     for column, (i, matched) in enumerate(zip(others, matches, strict=True)):
         for topic, partner in enumerate(matched.partner):
             if partner >= 0:
-                values[topic, column] = matched.similarity[topic, partner]
-                hover[topic][column] = (
-                    f"{label(f'{topic} {labels[topic]}')}<br>{label(f'{names[i]}: {partner} {topics[i].few(partner)}')}"
-                )
-    drawn = _heat(values, rows=_topics(topics[reference]), columns=[str(i + 1) for i in others], hover=hover)
+                value = values[topic, column] = matched.similarity[topic, partner]
+                told = f"{topic} {labels[topic]}; {names[i]}: {partner} {topics[i].few(partner)}: {value:.2f}"
+                cells[topic][column] = Cell(float(value), f"{value:.2f}", shown(told))
     rows = [
         (f"{t} {shown(labels[t])}", *("–" if np.isnan(value) else f"{value:.2f}" for value in values[t]))
         for t in range(len(values))
@@ -137,17 +133,11 @@ def _against(
         note=f"Rows are topics of run {reference + 1}, {shown(names[reference])}, which agrees most with the others; "
         f"columns are the other runs, by number. {_SCALE}",
         definition=_DEFINITION,
-        figure=drawn,
+        drawing=Heat(
+            [shown(f"{topic} {words}") for topic, words in enumerate(labels)], [f"run {i + 1}" for i in others], cells
+        ),
         table=Table(("topic", *(f"run {i + 1}" for i in others)), rows),
     )
-
-
-@dataclass(frozen=True)
-class TopicMap:
-    """Topics as `points` (n_topics, 2); `kept` is the share of their squared distances that the plane shows."""
-
-    points: NDArray[np.float64]
-    kept: float
 
 
 @dataclass(frozen=True)
@@ -177,23 +167,6 @@ class _Matched:
     def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         rows = np.flatnonzero(self.partner >= 0)
         return rows, self.partner[rows]
-
-
-def topic_map(topics: NDArray[np.float64]) -> TopicMap:
-    """Project `topics` (n_topics, n_words) to the plane that keeps most of their squared Hellinger distances.
-
-    Principal components of the square roots, which is classical scaling of these distances (Gower 1966). Signs are
-    fixed so that the topic farthest out on an axis lies on its positive side.
-    """
-    roots = np.sqrt(topics / 2)
-    left, values, _ = np.linalg.svd(roots - roots.mean(axis=0), full_matrices=False)
-    plane = np.zeros((len(topics), 2))
-    width = min(2, len(values))
-    plane[:, :width] = left[:, :width] * values[:width]
-    farthest = plane[np.abs(plane).argmax(axis=0), [0, 1]]
-    energy = float((values**2).sum())
-    kept = float((values[:width] ** 2).sum()) / energy if energy > 0 else 1.0
-    return TopicMap(plane * np.where(farthest < 0, -1.0, 1.0), kept)
 
 
 def _shared_words(first: TopicModel, second: TopicModel) -> list[str]:
@@ -232,33 +205,3 @@ def _agreements(models: Sequence[TopicModel]) -> NDArray[np.float64]:
 def _columns(model: TopicModel, words: Sequence[str]) -> NDArray[np.float64]:
     place = {word: column for column, word in enumerate(model.vocabulary)}
     return model.topics[:, [place[word] for word in words]]
-
-
-def _order(matched: _Matched) -> list[int]:
-    """The second run's topics: partners in the order of the first run's topics, then those without a partner."""
-    partners = [int(topic) for topic in matched.partner if topic >= 0]
-    return partners + [topic for topic in range(matched.similarity.shape[1]) if topic not in partners]
-
-
-def _topics(topics: ShownTopics) -> list[str]:
-    return [label(f"{topic} {topics.few(topic, 2)}", LONGEST - 6) for topic in range(len(topics.words))]
-
-
-def _heat(values: np.ndarray, *, rows: list[str], columns: list[str], hover: list[list[str]]) -> go.Figure:
-    cells = [[None if np.isnan(value) else float(value) for value in row] for row in values]
-    trace = go.Heatmap(
-        z=cells,
-        x=list(range(len(columns))),
-        y=list(range(len(rows))),
-        customdata=hover,
-        zmin=0,
-        zmax=1,
-        colorscale=SCALE,
-        xgap=1,
-        ygap=1,
-        hovertemplate="%{customdata}<br>similarity %{z:.2f}<extra></extra>",
-        texttemplate="%{z:.2f}" if len(columns) <= _READABLE_CELLS else None,
-        colorbar={"orientation": "h", "thickness": 12, "y": 1.02, "yanchor": "bottom", "len": 1, "xpad": 0, "ypad": 4},
-    )
-    x = {"tickvals": list(range(len(columns))), "ticktext": columns, "showgrid": False}
-    return figure([trace], height=150 + 24 * len(rows), x=x, y=rows_axis(rows))

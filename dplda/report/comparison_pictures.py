@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-
-import plotly.graph_objects as go
+from typing import TYPE_CHECKING
 
 from dplda.accounting.events import Stage
 from dplda.config import NO_NOISE, SOUND
 from dplda.ledger import Status
 from dplda.ledger.comparisons import Comparison, ComparisonKind, Outcome
-from dplda.report.pictures import (
-    COLOURS,
-    GREY,
-    HATCHES,
-    LONGEST,
-    SYMBOLS,
-    Picture,
-    Table,
-    dashed_line,
-    figure,
-    hatched,
-    label,
-    number,
-    rows_axis,
-    shown,
-)
+from dplda.report.charts import COLOURS, SOFT, Chart, log_axis
+from dplda.report.pictures import Bar, Bars, Picture, Table, number, shown
 
-INTRODUCTIONS = {  # the first paragraph on a comparison, by its kind
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_INTRODUCTIONS = {  # the first paragraph on a comparison, by its kind
     ComparisonKind.PLANTED: (
         "On a synthetic corpus whose topics are known, so that the error of the learned topics can be measured. It is "
         "about nobody."
@@ -43,9 +31,10 @@ INTRODUCTIONS = {  # the first paragraph on a comparison, by its kind
         "answer. The guarantee over all of them is shown by: dplda budget show."
     ),
 }
-_DASHES = ("solid", "dash", "dashdot", "dot")  # line styles, one for each calibration
+_DASHES = ("-", "--", "-.", ":")  # line styles, one for each calibration
+_MARKERS = ("o", "s", "D", "^", "X", "*", "v")  # one for each placement
 _STAGES = ("read", *Stage)
-_ERROR_AXIS = {"type": "log", "dtick": "D2"}  # logarithmic, because small errors differ by factors
+_REPEATS = " Points are means over the repeats, bars go from the least to the largest."
 _LARGEST_ERROR = math.sqrt(2)  # maximum l2 distance of two topics; a larger bound is vacuous
 
 
@@ -97,6 +86,12 @@ def measures(comparison: Comparison) -> list[Measure]:
     return [m for m in _MEASURES if any(_value(outcome, m.field) is not None for outcome in comparison.outcomes)]
 
 
+def introduction(comparison: Comparison) -> str:
+    """The first paragraph on a comparison."""
+    once = "" if repeated(comparison) else " Each combination ran once, so that small differences may be chance."
+    return _INTRODUCTIONS[comparison.kind] + once
+
+
 def pictures(comparison: Comparison) -> list[Picture]:
     """All pictures that the outcomes allow."""
     drawn = [
@@ -109,37 +104,37 @@ def pictures(comparison: Comparison) -> list[Picture]:
 
 def winners(comparison: Comparison) -> list[tuple[Measure, Table]]:
     """For each measure, a table of the best placement at each epsilon."""
-    columns = ("epsilon", "best", "mean", "range", "next", "clear?", "better still, but not proven private")
+    several = repeated(comparison)
     tables = []
     for measure in measures(comparison):
-        rows = [
-            (
-                number(row.epsilon),
-                shown(row.winner.label),
-                number(row.point.mean),
-                _range(row.point),
-                shown(row.second.label) if row.second else "–",
-                _clear(row),
-                shown(row.unproven.label) if row.unproven else "–",
-            )
-            for row in _best(comparison, measure)
-        ]
+        rows = []
+        for row in _best(comparison, measure):
+            told = {
+                "epsilon": number(row.epsilon),
+                "best": shown(row.winner.label),
+                "mean" if several else measure.field: number(row.point.mean),
+                **({"range": _range(row.point)} if several else {}),
+                "next": shown(row.second.label) if row.second else "–",
+                **({"clear?": _clear(row)} if several else {}),
+                "better still, but not proven private": shown(row.unproven.label) if row.unproven else "–",
+            }
+            rows.append(told)
         if rows:
-            tables.append((measure, Table(columns, rows)))
+            tables.append((measure, Table(tuple(rows[0]), [tuple(row.values()) for row in rows])))
     return tables
 
 
 def _clear(row: _Best) -> str:
     if row.second is None:
         return "–"
-    return "yes" if row.clear else "no: ranges overlap, or not repeated"
+    return "yes" if row.clear else "no: ranges overlap"
 
 
 def outcomes(comparison: Comparison) -> Table:
     """A table of all runs and their outcomes."""
     rows = [
         (
-            shown(o.run),
+            shown(o.run) or "–",
             shown(Method(o.cell.placement, o.cell.calibration).label),
             "–" if o.cell.placement == NO_NOISE else number(o.cell.epsilon),
             str(o.cell.repeat + 1),
@@ -157,21 +152,25 @@ def _utility(comparison: Comparison, measure: Measure) -> Picture:
     """`measure` against epsilon for every method: means over the repeats, with bars for their range."""
     styled = [(method, _points(comparison, method, measure.field)) for method in methods(comparison)]
     epsilons = sorted({p.epsilon for method, ps in styled if method.placement != NO_NOISE for p in ps})
-    traces = []
-    for method, points in styled:
-        if points and method.placement == NO_NOISE:
-            traces.append(_baseline(points, epsilons, method))
-        elif points:
-            traces.append(_line(points, method, comparison))
-    drawn = figure(
-        traces,
-        height=380 + 20 * len(traces),
-        x=_epsilon_axis(epsilons),
-        y={"title": measure.field} | (_ERROR_AXIS if measure.least_is_best else {}),
-        showlegend=True,
-    )
+    looks, several = _Looks(comparison), repeated(comparison)
+
+    def draw(axes: Sequence[Axes]) -> None:
+        for method, points in styled:
+            if points and method.placement == NO_NOISE:
+                axes[0].axhline(_mean(points), color=SOFT, linestyle=":", label=shown(method.label))
+            elif points:
+                looks.line(axes[0], points, method)
+        _label(axes[0], epsilons, measure.field)
+        if measure.least_is_best:  # small errors differ by factors
+            log_axis(axes[0], "y")
+
+    lines = sum(bool(points) for _, points in styled)
     rows = [
-        (shown(method.label), number(p.epsilon), number(p.mean), _range(p), f"{p.measured} of {p.tried}")
+        (
+            *(shown(method.label), number(p.epsilon), number(p.mean)),
+            *([_range(p)] if several else []),
+            f"{p.measured} of {p.tried}",
+        )
         for method, points in styled
         for p in points
     ]
@@ -179,12 +178,19 @@ def _utility(comparison: Comparison, measure: Measure) -> Picture:
     return Picture(
         name=f"utility-{measure.field}",
         title=f"{measure.title} against epsilon",
-        alt=f"Line chart of {measure.field} for {len(traces)} placements at {len(epsilons)} budgets; {better}. "
+        alt=f"Line chart of {measure.field} for {lines} placements at {len(epsilons)} budgets; {better}. "
         "The table below holds every value.",
-        note=f"{measure.unit[0].upper()}{measure.unit[1:]}: {better}. Points are means over the repeats, bars go from "
-        "the least to the largest. Runs without an answer are left out here and counted in the table.",
-        figure=drawn,
-        table=Table(("placement", "epsilon", "mean", "range", "runs with an answer"), rows),
+        note=f"{measure.unit[0].upper()}{measure.unit[1:]}: {better}.{_REPEATS if several else ''} "
+        "Runs without an answer are left out here and counted in the table.",
+        drawing=Chart(draw, height=380 + 8 * lines, narrow_height=320 + 20 * lines),
+        table=Table(
+            (
+                *("placement", "epsilon", "mean" if several else measure.field),
+                *(["range"] if several else []),
+                "runs with an answer",
+            ),
+            rows,
+        ),
     )
 
 
@@ -198,20 +204,17 @@ def _bound(comparison: Comparison) -> Picture | None:
     both = [(method, measured, bounds) for method, measured, bounds in both if measured and bounds]
     if not both:
         return None
-    traces = []
-    for method, measured, bounds in both:
-        traces.append(_line(measured, method, comparison, name=f"{method.label}: measured"))
-        line = _line(bounds, method, comparison, name=f"{method.label}: bound")
-        traces.append(line.update(line={"dash": "dot"}, marker={"symbol": line.marker.symbol + "-dot"}, error_y=None))
     epsilons = sorted({p.epsilon for _, measured, bounds in both for p in (*measured, *bounds)})
-    drawn = figure(
-        traces,
-        height=400 + 20 * len(traces),
-        x=_epsilon_axis(epsilons),
-        y={"type": "log", "title": "error of a topic", "exponentformat": "power", "dtick": 1},
-        shapes=[dashed_line(_LARGEST_ERROR)],
-        showlegend=True,
-    )
+    looks = _Looks(comparison)
+
+    def draw(axes: Sequence[Axes]) -> None:
+        for method, measured, bounds in both:
+            looks.line(axes[0], measured, method, "measured")
+            looks.line(axes[0], bounds, method, "bound")
+        axes[0].axhline(_LARGEST_ERROR, color=SOFT, linestyle="--", linewidth=1)
+        _label(axes[0], epsilons, "error of a topic")
+        log_axis(axes[0], "y")
+
     rows = []
     for method, measured, bounds in both:
         proven = {p.epsilon: p.mean for p in bounds}
@@ -230,7 +233,7 @@ def _bound(comparison: Comparison) -> Picture | None:
         note="The bound is on the l2 error of a topic; measured is the mean matched l1 error, which is at least as "
         f"large. No two topics are farther apart in l2 than the square root of 2 (dashed): a bound above it says "
         f"nothing, as {empty} of {count} do here.",
-        figure=drawn,
+        drawing=Chart(draw, height=400 + 16 * len(both), narrow_height=340 + 40 * len(both)),
         table=Table(("placement", "epsilon", "measured (l1)", "bound (l2)"), rows),
     )
 
@@ -241,29 +244,14 @@ def _seconds(comparison: Comparison) -> Picture | None:
     if not timed:
         return None
     stages = _in_order({stage for by_stage in timed.values() for stage in by_stage})
-    traces = [
-        go.Bar(
-            x=[by_stage.get(stage, 0.0) for by_stage in timed.values()],
-            y=list(range(len(timed))),
-            orientation="h",
-            name=label(stage),
-            marker={
-                "color": (*COLOURS, GREY)[i % (len(COLOURS) + 1)],
-                "pattern": hatched(HATCHES[i % len(HATCHES)]),
-            },
-            customdata=[label(method.label) for method in timed],
-            hovertemplate="%{customdata}: %{x:.2f} s<extra>%{fullData.name}</extra>",
+    bars = [
+        Bar(
+            shown(method.label),
+            parts=tuple(by_stage.get(stage, 0.0) for stage in stages),
+            value=f"{math.fsum(by_stage.values()):.2f} s",
         )
-        for i, stage in enumerate(stages)
+        for method, by_stage in timed.items()
     ]
-    drawn = figure(
-        traces,
-        height=200 + 30 * len(timed) + 8 * len(stages),
-        x={"title": "seconds"},
-        y=rows_axis([label(method.label, LONGEST) for method in timed]),
-        barmode="stack",
-        showlegend=True,
-    )
     rows = [
         (shown(method.label), *(f"{by_stage.get(stage, 0.0):.2f}" for stage in stages), f"{sum(by_stage.values()):.2f}")
         for method, by_stage in timed.items()
@@ -275,7 +263,7 @@ def _seconds(comparison: Comparison) -> Picture | None:
         alt=f"Bar chart of {len(timed)} placements. {shown(slowest.label)} takes longest, "
         f"{sum(timed[slowest].values()):.1f} seconds.",
         note="Mean over the runs that ended well, on the machine that made the comparison.",
-        figure=drawn,
+        drawing=Bars(bars, [shown(stage) for stage in stages]),
         table=Table(("placement", *map(shown, stages), "together"), rows),
     )
 
@@ -286,50 +274,47 @@ def _in_order(stages: Iterable[str]) -> list[str]:
     return sorted(stages, key=lambda stage: (place.get(stage, len(_STAGES)), stage))
 
 
-def _line(points: list[_Point], method: Method, comparison: Comparison, name: str | None = None) -> go.Scatter:
-    """A line of means with bars for the ranges. A placement has the same colour and symbol in all pictures."""
-    placements = list(dict.fromkeys(o.cell.placement for o in comparison.outcomes if o.cell.placement != NO_NOISE))
-    calibrations = list(dict.fromkeys(o.cell.calibration for o in comparison.outcomes))
-    which, how = placements.index(method.placement), calibrations.index(method.calibration)
-    return go.Scatter(
-        x=[p.epsilon for p in points],
-        y=[p.mean for p in points],
-        name=label(name or method.label),
-        mode="lines+markers",
-        line={"color": COLOURS[which % len(COLOURS)], "dash": _DASHES[how % len(_DASHES)], "width": 2},
-        marker={"symbol": SYMBOLS[which % len(SYMBOLS)] + ("" if method.proven else "-open"), "size": 9},
-        error_y={
-            "type": "data",
-            "array": [p.high - p.mean for p in points],
-            "arrayminus": [p.mean - p.low for p in points],
-            "thickness": 1.5,
-        },
-        customdata=[[p.low, p.high, p.measured, p.tried] for p in points],
-        hovertemplate="epsilon %{x:.4~g}: %{y:.4~g}<br>from %{customdata[0]:.4~g} to %{customdata[1]:.4~g}"
-        "<br>%{customdata[2]} of %{customdata[3]} runs<extra>%{fullData.name}</extra>",
-    )
+class _Looks:
+    """How the lines of a comparison look: a placement has the same colour and symbol in all pictures."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        cells = [outcome.cell for outcome in comparison.outcomes]
+        self._placements = list(dict.fromkeys(cell.placement for cell in cells if cell.placement != NO_NOISE))
+        self._calibrations = list(dict.fromkeys(cell.calibration for cell in cells))
+
+    def line(self, axes: Axes, points: list[_Point], method: Method, what: str = "") -> None:
+        """Draw a line of means with bars for the ranges; `what` names it if a method has several."""
+        which, how = self._placements.index(method.placement), self._calibrations.index(method.calibration)
+        bound = what == "bound"
+        axes.errorbar(
+            [p.epsilon for p in points],
+            [p.mean for p in points],
+            yerr=None if bound else [[p.mean - p.low for p in points], [p.high - p.mean for p in points]],
+            label=shown(f"{method.label}: {what}" if what else method.label),
+            color=COLOURS[which % len(COLOURS)],
+            linestyle=":" if bound else _DASHES[how % len(_DASHES)],
+            marker=_MARKERS[which % len(_MARKERS)],
+            markerfacecolor=None if method.proven and not bound else "none",
+            markersize=7,
+            elinewidth=1.4,
+            capsize=3,
+        )
 
 
-def _baseline(points: list[_Point], epsilons: list[float], method: Method) -> go.Scatter:
-    """A horizontal line for the runs without noise, which do not depend on epsilon."""
-    mean = math.fsum(p.mean * p.measured for p in points) / sum(p.measured for p in points)
-    return go.Scatter(
-        x=epsilons or [1.0],
-        y=[mean] * max(len(epsilons), 1),
-        name=label(method.label),
-        mode="lines",
-        line={"color": GREY, "dash": "dot", "width": 2},
-        hovertemplate="%{y:.4~g}<extra>%{fullData.name}</extra>",
-    )
+def _mean(points: list[_Point]) -> float:
+    """The mean of all runs of several points."""
+    return math.fsum(p.mean * p.measured for p in points) / sum(p.measured for p in points)
 
 
-def _epsilon_axis(epsilons: list[float]) -> dict[str, object]:
-    return {
-        "type": "log",
-        "title": "epsilon",
-        "tickvals": epsilons,
-        "ticktext": [number(epsilon) for epsilon in epsilons],
-    }
+def _label(axes: Axes, epsilons: list[float], what: str) -> None:
+    if epsilons:
+        log_axis(axes, "x", epsilons, [number(epsilon) for epsilon in epsilons])
+    axes.set(xlabel="epsilon", ylabel=what)
+
+
+def repeated(comparison: Comparison) -> bool:
+    """Whether any combination of the grid was tried more than once."""
+    return any(outcome.cell.repeat > 0 for outcome in comparison.outcomes)
 
 
 def _range(point: _Point) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import datetime
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -12,18 +10,18 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from dplda.accounting.events import PrivacyStatement, at_least
 from dplda.config import NO_NOISE, SOUND
 from dplda.errors import InputError
+from dplda.lda.estimates import Estimates
 from dplda.ledger.comparisons import Cell, Comparison
 from dplda.model import TopicModel
 from dplda.model.model_files import write_atomically
 from dplda.model.topic_groups import GROUP_LABELS
-from dplda.model.topic_model import VERDICTS
 from dplda.report import (
     attack_bounds,
     comparison_of_runs,
@@ -31,13 +29,14 @@ from dplda.report import (
     promise,
     run_pictures,
     series_pictures,
+    summary,
     table_pictures,
 )
 from dplda.report.comparison_pictures import Method
-from dplda.report.pictures import Picture, Table, number, percent, shown
+from dplda.report.pictures import Table, number, percent, shown
 from dplda.report.promise import AllRuns, unit_of
 from dplda.report.wording import ShownTopics, Wording, shown_topics
-from dplda.tables.released_table import Tables
+from dplda.tables.released_table import Tables, least_noisy_shares
 
 _SHOWN_ELSEWHERE = (
     *("alpha", "core_eigenvalues", "core_noise_level", "frequent_words", "published", "verdicts"),
@@ -46,9 +45,9 @@ _SHOWN_ELSEWHERE = (
 )
 _SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
 _NOT_PRIVATE, _NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"  # and no script
 _NO_WORDING = Wording()
 _LANGUAGE = re.compile("[a-z]{2}")  # a code that HTML knows
-_OPENED = 3  # maximum number of runs whose sections are open at first
 _STAMPED_BY_NAME = 4  # maximum number of runs that a warning label names; more are counted
 
 
@@ -93,7 +92,6 @@ def _render(
 ) -> str:
     """The page as text; parameters and errors are those of `write_report`."""
     names, topics, known = _names(models, comparison), shown_topics(models, wording), guarantees or {}
-    scripts = [_text(get_plotlyjs()), _template_text("draw.js")]
     environment = Environment(
         loader=PackageLoader("dplda.report"),
         autoescape=True,
@@ -103,31 +101,26 @@ def _render(
     )
     return environment.get_template("page.html.j2").render(
         title=_title(models, comparison, wording.title),
-        date=f"{date.day} {date:%B} {date.year}",
         hidden=len({word.casefold() for word in wording.hidden}),
         stamps=_stamps(models, names, comparison),
         runs=[
-            _run_section(model, shown_words, known.get(_dataset(model)), name, f"run-{i + 1}")
-            | {"tables": _table_pictures(model, tables, shown_words, f"run-{i + 1}")}
+            _run_section(model, shown_words, known.get(_dataset(model)), name, f"run-{i + 1}", tables)
             for i, (model, shown_words, name) in enumerate(zip(models, topics, names, strict=True))
         ],
         groups=_promises(models, known),
-        summary=_summary(models, names),
+        summary={
+            "text": summary.text(models),
+            "topics": [summary.topics(model) for model in models],
+            "verdict": summary.verdict(models),
+            "date": f"{date.day} {date:%B} {date.year}",
+        },
+        settings=_settings_of_runs(models, names),
         over_batches=series_pictures.pictures(batches or {}, topics),
         across=comparison_of_runs.pictures(models, names, topics),
         comparison=_comparison_section(comparison),
-        style=_template_text("page.css"),
-        scripts=scripts,
-        policy=_policy(scripts),
-        opened=_OPENED,
+        style=Markup(files("dplda.report").joinpath("templates", "page.css").read_text(encoding="utf-8")),
+        policy=_POLICY,
     )
-
-
-def _table_pictures(model: TopicModel, tables: Sequence[Tables], topics: ShownTopics, prefix: str) -> list[Picture]:
-    """The pictures of the tables about the topics of `model`."""
-    run = str(model.parameters.get("run", ""))
-    about = [each for each in tables if each.of == run and each[0].n_topics == len(model.topics)]
-    return table_pictures.pictures(about, topics, model.listed_topics, prefix)
 
 
 def _dataset(model: TopicModel) -> str:
@@ -142,11 +135,17 @@ def _verdict(privacy: PrivacyStatement) -> str:
 
 
 def _run_section(
-    model: TopicModel, topics: ShownTopics, together: AllRuns | None, name: str, prefix: str
+    model: TopicModel,
+    topics: ShownTopics,
+    together: AllRuns | None,
+    name: str,
+    prefix: str,
+    all_tables: Sequence[Tables],
 ) -> dict[str, Any]:
     """The template's variables for one run."""
-    privacy = model.privacy
-    size, inexact = promise.size(model)
+    privacy, run = model.privacy, str(model.parameters.get("run", ""))
+    tables = [each for each in all_tables if each.of == run and each[0].n_topics == len(model.topics)]
+    shares = least_noisy_shares([table for each in tables for table in each])
     language = str(model.parameters.get("language", ""))
     return {
         "name": name,
@@ -156,8 +155,6 @@ def _run_section(
         "verdict": _verdict(privacy),
         "epsilon": at_least(privacy.epsilon) if privacy.sound else "unbounded",
         "unit": unit_of(privacy),
-        "size": size,
-        "inexact": inexact,
         "language": language if _LANGUAGE.fullmatch(language) else "",
         "together": together,
         "beliefs": Table(*promise.beliefs(privacy, together)),
@@ -169,10 +166,13 @@ def _run_section(
         "guided": _guided(model.parameters),
         "series": shown(str(model.parameters.get("series") or "")),
         "batch": shown(str(model.parameters.get("batch") or "")),
-        "pictures": {p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix)},
-        "topics": _cards(model, topics),
+        "pictures": {
+            p.name.removeprefix(f"{prefix}-"): p for p in run_pictures.pictures(model, topics, prefix, shares)
+        },
+        "tables": table_pictures.pictures(tables, topics, model.listed_topics, prefix),
+        "topics": _cards(model, topics, shares),
         "edges": _edges(model.parameters),
-        "verdicts": _counted(model.verdicts),
+        "verdicts": bool(model.verdicts),
         "hidden": len(model.topics) - len(model.listed_topics),
         "settings": _settings(model.parameters, promise.settings_name(privacy)),
     }
@@ -200,12 +200,7 @@ def _guided(parameters: Mapping[str, Any]) -> str:
     )
 
 
-def _counted(verdicts: Sequence[str]) -> str:
-    """How many topics have each verdict, such as ``5 clear, 2 weak``; empty without verdicts."""
-    return ", ".join(f"{verdicts.count(name)} {name}" for name in VERDICTS if name in verdicts)
-
-
-def _summary(models: Sequence[TopicModel], names: Sequence[str]) -> Table:
+def _settings_of_runs(models: Sequence[TopicModel], names: Sequence[str]) -> Table:
     """A table of the runs."""
     columns = ("run", "dataset", "placement", "epsilon", "delta", "unit", "adjacency", "private", "topics", "supported")
     rows = []
@@ -265,7 +260,9 @@ def _comparison_section(comparison: Comparison | None) -> dict[str, Any] | None:
     return {
         "name": shown(comparison.name),
         "corpus": shown(comparison.corpus),
-        "introduction": comparison_pictures.INTRODUCTIONS[comparison.kind],
+        "introduction": comparison_pictures.introduction(comparison),
+        "grid": summary.grid(comparison),
+        "best": summary.best(comparison),
         "pictures": comparison_pictures.pictures(comparison),
         "winners": comparison_pictures.winners(comparison),
         "outcomes": comparison_pictures.outcomes(comparison),
@@ -273,11 +270,12 @@ def _comparison_section(comparison: Comparison | None) -> dict[str, Any] | None:
     }
 
 
-def _cards(model: TopicModel, topics: ShownTopics) -> list[dict[str, Any]]:
+def _cards(model: TopicModel, topics: ShownTopics, by_table: Estimates[np.ndarray] | None) -> list[dict[str, Any]]:
     """The words of each topic shown, with bars for their probability in it and in the whole text.
 
     Each card has a scale of its own: one topic with a very frequent word would make all other bars tiny.
     """
+    shares = model.prevalence if by_table is None else by_table.value
     overall = dict(zip(model.vocabulary, (model.prevalence @ model.topics).tolist(), strict=True))
     cards = []
     for topic in model.listed_topics:
@@ -287,7 +285,7 @@ def _cards(model: TopicModel, topics: ShownTopics) -> list[dict[str, Any]]:
             {
                 "number": topic,
                 "name": shown(topics.names.get(topic, "")),
-                "prevalence": percent(float(model.prevalence[topic])),
+                "prevalence": percent(float(shares[topic])),
                 "verdict": model.verdicts[topic] if model.verdicts else "",
                 "real": f" ({model.probabilities[topic]:.0%})" if model.probabilities else "",
                 "words": [
@@ -325,23 +323,6 @@ def _plain(value: Any) -> str:
     if isinstance(value, float):
         return number(value)
     return shown(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-
-
-def _policy(scripts: Sequence[str]) -> str:
-    """A content security policy that allows only these scripts and no network requests."""
-    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
-    allowed = " ".join(f"'sha256-{value}'" for value in hashes)
-    rest = "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
-    return f"default-src 'none'; script-src {allowed}; {rest}"
-
-
-def _template_text(name: str) -> Markup:
-    return _text(files("dplda.report").joinpath("templates", name).read_text(encoding="utf-8"))
-
-
-def _text(code: str) -> Markup:
-    """Trusted code, which the template inserts without escaping."""
-    return Markup(code.replace("\r\n", "\n"))
 
 
 def _names(models: Sequence[TopicModel], comparison: Comparison | None) -> list[str]:

@@ -1,28 +1,17 @@
-"""A report's pictures: a plotly figure, a text alternative and a table of its numbers; and their common style."""
+"""A report's pictures: bars, heat maps, trees and charts, each with a text alternative and a table of its numbers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import wrap
-from typing import Any
-
-import plotly.graph_objects as go
 
 from dplda.characters import replace_unsafe
+from dplda.report.charts import Chart
 
-# Okabe and Ito 2008, without black and yellow, which are invisible on a dark or a light background.
-COLOURS = BLUE, ORANGE, _GREEN, _PURPLE, RED, _SKY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9"
-GREY = "#808080"
-HATCHES = ("", "/", "x", ".", "\\", "-", "|", "+")  # patterns of bars, so that they differ in more than colour
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "triangle-down")
-SCALE = "Cividis"
-FAINT = "rgba(128,128,128,0.3)"
-_CLEAR = "rgba(0,0,0,0)"
-LONGEST = 24  # maximum characters of an axis label, so that it fits a phone 360 points wide
-
-_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})  # plotly renders a subset of HTML
+LONGEST = 24  # maximum characters of a label in a chart, so that it fits a phone 360 points wide
+_PRINTED_COLUMNS = 8  # maximum number of columns of a heat map that prints its numbers
+_FLAT_HEADERS = 6  # maximum number of columns, and of characters, of headers that are not turned
 
 
 @dataclass(frozen=True)
@@ -34,9 +23,96 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A figure; `name` is its id on the page, `alt` describes it, and `note` says how to read it.
+class Bar:
+    """A row of `Bars`: the lengths of its `parts` one behind the other, and the text of its `value`.
 
+    It may have an `interval`, drawn as a whisker, and a `mark` across it.
+    """
+
+    label: str
+    parts: tuple[float, ...]
+    value: str
+    interval: tuple[float, float] | None = None
+    mark: float | None = None
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Horizontal bars on one scale, which ends at `longest` or, if None, at the longest of them.
+
+    `legend` names their parts if there are several.
+    """
+
+    rows: Sequence[Bar]
+    legend: Sequence[str] = ()
+    longest: float | None = None
+
+    kind = "bars"
+
+    def place(self, value: float) -> str:
+        """`value` as a share of the scale, for CSS."""
+        ends = (
+            [self.longest]
+            if self.longest is not None
+            else [max(math.fsum(bar.parts), *(bar.interval or (0.0,)), bar.mark or 0.0) for bar in self.rows]
+        )
+        return f"{100 * value / (max(ends, default=0) or 1):.2f}%"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a heat map: its strength from 0 to 1, or None for an empty one; its number; and more to tell of it."""
+
+    strength: float | None
+    text: str
+    told: str
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A heat map: `cells` by row and column."""
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    cells: Sequence[Sequence[Cell]]
+
+    kind = "heat"
+
+    @property
+    def printed(self) -> bool:
+        """Whether there is room for numbers."""
+        return len(self.columns) <= _PRINTED_COLUMNS
+
+    @property
+    def turned(self) -> bool:
+        """Whether the headers of columns need to be turned to fit."""
+        return len(self.columns) > _FLAT_HEADERS or max(map(len, self.columns), default=0) > _FLAT_HEADERS
+
+
+@dataclass(frozen=True)
+class TreeRow:
+    """A leaf of a `Tree`, or the heading of a group of leaves."""
+
+    label: str
+    value: str
+    heading: bool = False
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A dendrogram beside its `rows`; `paths` are SVG's, with x from 0, the root, to 100, and y in rows."""
+
+    rows: Sequence[TreeRow]
+    paths: Sequence[str]
+
+    kind = "tree"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing; `name` is its id on the page, `alt` describes it, and `note` says how to read it.
+
+    Bars that print their numbers need no `table` of them.
     `definition` says for specialists, beside the table, how its numbers are computed.
     """
 
@@ -44,24 +120,9 @@ class Picture:
     title: str
     alt: str
     note: str
-    figure: go.Figure
-    table: Table
+    drawing: Bars | Heat | Tree | Chart
+    table: Table | None = None
     definition: str = ""
-
-    @property
-    def height(self) -> int:
-        """Height in CSS pixels."""
-        return int(self.figure.layout.height)
-
-    @property
-    def json(self) -> str:
-        """The figure as JSON that is safe inside a script element."""
-        return _inert(str(self.figure.to_json(engine="json")))
-
-
-def _inert(json_text: str) -> str:
-    """`json_text` with every character escaped that could end a script element; they occur in JSON strings only."""
-    return json_text.translate({ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"})
 
 
 def shown(text: object) -> str:
@@ -69,18 +130,10 @@ def shown(text: object) -> str:
     return replace_unsafe(str(text))
 
 
-def label(text: object, longest: int | None = None) -> str:
-    """`text` as a plotly label: markup is escaped, and the text is cut to `longest` characters, between words."""
+def shortened(text: object, longest: int = LONGEST) -> str:
+    """`text` as `shown`, cut to `longest` characters, between words."""
     plain = shown(text)
-    if longest is not None and len(plain) > longest:
-        plain = _cut(plain, longest)
-    return plain.translate(_MARKUP)
-
-
-def wrapped(text: object) -> str:
-    """`text` as a plotly label of at most two lines, each of at most `LONGEST` characters."""
-    lines = wrap(shown(text), LONGEST, max_lines=2, placeholder=" …")
-    return "<br>".join(label(line) for line in lines)
+    return _cut(plain, longest) if len(plain) > longest else plain
 
 
 def _cut(text: str, longest: int) -> str:
@@ -103,66 +156,3 @@ def percent(value: float, *, upwards: bool = False) -> str:
 def number(value: float | None) -> str:
     """`value` with four significant digits, or a dash for None."""
     return "–" if value is None else f"{value:.4g}"
-
-
-def figure(traces: Sequence[Any], *, height: int, x: dict[str, Any], y: dict[str, Any], **layout: Any) -> go.Figure:
-    """A figure in the report's style; its background is transparent, so that it follows the page's theme."""
-    axis = {
-        "automargin": True,
-        "gridcolor": FAINT,
-        "zeroline": False,
-        "linecolor": GREY,
-        "title": {"standoff": 8},
-        "fixedrange": True,
-    }
-    return go.Figure(
-        traces,
-        {
-            "template": "none",
-            "height": height,
-            "autosize": True,
-            "margin": {"l": 8, "r": 12, "t": 8, "b": 8},
-            "font": {"family": "system-ui, sans-serif", "size": 13, "color": GREY},
-            "paper_bgcolor": _CLEAR,
-            "plot_bgcolor": _CLEAR,
-            "hovermode": "closest",
-            "dragmode": False,
-            "legend": {
-                "orientation": "h",
-                "traceorder": "normal",
-                "x": 0,
-                "y": 1.02,
-                "xanchor": "left",
-                "yanchor": "bottom",
-            },
-            "xaxis": _merged(axis, x),
-            "yaxis": _merged(axis, y),
-            **layout,
-        },
-    )
-
-
-def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    title = {**base["title"], **({"text": changes["title"]} if "title" in changes else {})}
-    return {**base, **changes, "title": title}
-
-
-def hatched(shape: str) -> dict[str, Any]:
-    """Plotly's bar pattern for `shape`, one of `HATCHES`, in white over the bar's colour."""
-    return {"shape": shape, "fillmode": "overlay", "fgcolor": "white", "size": 6}
-
-
-def dashed_line(y: float) -> dict[str, Any]:
-    """A dashed horizontal line at `y`, as a plotly shape."""
-    ends = {"xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y}
-    return {"type": "line", **ends, "line": {"color": GREY, "dash": "dash"}}
-
-
-def rows_axis(labels: Sequence[str]) -> dict[str, Any]:
-    """A y axis with a row for each of `labels`, the first on top; rows with equal labels stay separate."""
-    return {
-        "tickvals": list(range(len(labels))),
-        "ticktext": list(labels),
-        "range": [len(labels) - 0.5, -0.5],
-        "showgrid": False,
-    }

@@ -16,11 +16,11 @@ from dplda.report import attack_bounds
 from dplda.report.pictures import percent, shown
 
 _PRIORS = (0.01, 0.1, 0.5)  # prior beliefs of an attacker that the table of beliefs lists
-_STRENGTHS = (  # what the bound on an attacker's guesses amounts to, by the largest bound for which it is said
-    (0.6, "can hardly be told"),
-    (0.75, "cannot be told with confidence"),
+_STRENGTHS = (  # how well membership is protected, by the largest belief from even odds for which it is said
+    (0.65, "can hardly be told"),
+    (0.8, "cannot be told with confidence"),
     (0.9, "remains uncertain"),
-    (0.99, "is protected only weakly"),
+    (0.999, "is protected only weakly"),
     (1.0, "is hardly protected"),
 )
 _REGULAR = re.compile(  # names of units that are English nouns, with a plural in s
@@ -55,12 +55,24 @@ class Unit:
 
 @dataclass(frozen=True)
 class Promise:
-    """A bound on guesses about one unit: `strength` in words, `success` in percent, and the epsilon and delta."""
+    """A bound on guesses about one unit: `strength` in words, `success` in percent, and the epsilon and delta.
+
+    `belief` (percent) bounds what an attacker who starts from even odds believes after the rarest draws of the noise.
+    """
 
     strength: str
     success: str
+    belief: str
     epsilon: str
     delta: str
+
+    @classmethod
+    def of(cls, success: float, epsilon: float, delta: float) -> Promise:
+        """The promise of a bound on `success` and of (epsilon, delta)."""
+        belief = attack_bounds.belief_at_most(0.5, epsilon, delta)
+        strength = next(words for most, words in _STRENGTHS if max(success, belief) <= most)
+        odds = percent(success, upwards=True), percent(belief, upwards=True)
+        return cls(strength, *odds, epsilon=at_least(epsilon), delta=f"{delta:g}")
 
 
 def all_runs(records: Sequence[DatasetRecord], models: Sequence[TopicModel]) -> dict[str, AllRuns]:
@@ -97,7 +109,7 @@ def of_each(statements: Sequence[PrivacyStatement]) -> Promise:
     success = max(attack_bounds.success_at_most(privacy) for privacy in statements)
     epsilon = max(privacy.epsilon for privacy in statements)
     delta = max(privacy.delta for privacy in statements)
-    return Promise(_strength(success), percent(success, upwards=True), at_least(epsilon), f"{delta:g}")
+    return Promise.of(success, epsilon, delta)
 
 
 def spent(statements: Sequence[PrivacyStatement]) -> dict[str, str] | None:
@@ -114,7 +126,7 @@ def of_all(together: AllRuns | None) -> Promise | None:
         return None
     epsilon, delta = _largest_total(together.guarantee)
     success = attack_bounds.success_under_filter(epsilon, delta)
-    return Promise(_strength(success), percent(success, upwards=True), at_least(epsilon), f"{delta:g}")
+    return Promise.of(success, epsilon, delta)
 
 
 def _largest_total(guarantee: Guarantee) -> tuple[float, float]:
@@ -125,11 +137,6 @@ def _largest_total(guarantee: Guarantee) -> tuple[float, float]:
     if not guarantee.listed:
         return guarantee.epsilon, guarantee.delta
     return max(guarantee.epsilon, guarantee.listed[-1]), guarantee.level_delta
-
-
-def _strength(success: float) -> str:
-    """A verb phrase for how well membership is protected where an attacker's guess is right with `success` at most."""
-    return next(words for most, words in _STRENGTHS if success <= most)
 
 
 def beliefs(privacy: PrivacyStatement, together: AllRuns | None) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
-
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
+from typing import TYPE_CHECKING
 
 from dplda.accounting.events import at_least
 from dplda.attributes import OTHER
-from dplda.report.pictures import (
-    BLUE,
-    COLOURS,
-    FAINT,
-    GREY,
-    SCALE,
-    Picture,
-    Table,
-    figure,
-    label,
-    percent,
-    rows_axis,
-    shown,
-    wrapped,
-)
+from dplda.report.charts import COLOURS, Chart
+from dplda.report.pictures import Cell, Heat, Picture, Table, percent, shortened, shown
 from dplda.report.wording import ShownTopics
 from dplda.tables.released_table import ReleasedTable, Tables
 
-_BAND = "rgba(0,114,178,0.25)"  # BLUE
-_COLUMNS, _PANEL = 2, 120  # of the small pictures, one for each topic; height of each in CSS pixels
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_PANEL, _MARKS = 110, 4  # height in CSS pixels of the small picture of a topic; periods named below it
 _LONGEST = 12  # characters of a group's name on an axis
-_MOST_LINES = len(COLOURS)  # groups in one small picture
+_TITLE = 34  # characters of a topic's title above its small picture
+_MARKERS = ("", "o", "s", "^", "x", "D")  # of the lines, so that they differ in more than colour
+_MOST_LINES = len(_MARKERS)  # groups in one small picture
 _MOST_CHANGES = 5
 
 
@@ -75,14 +64,14 @@ def _picture(table: ReleasedTable, tables: Tables, topics: ShownTopics, listed: 
         else "A small picture for each topic: its share in percent, with a line for each group; the numbers below have "
         "intervals."
         if over_time
-        else f"From none (dark) to {_largest(table, names)} (bright). Groups that are too small to tell are left out."
+        else f"From none (pale) to {percent(_largest(table, names))} (strong). Groups too small to tell have a ?."
     )
     return Picture(
         name=name,
-        title=f"{what} by {label(table.name)}",
+        title=f"{what} by {shown(table.name)}",
         alt=f"The share of each of {len(listed)} topics in each of {len(table.rows)} groups by {shown(table.name)}.",
         note=f"{note} {_certain(table, names)}",
-        figure=drawn,
+        drawing=drawn,
         table=_numbers(table, names),
         definition=f"Of one {unit}, this table and others of its run together tell at most what {promise} allows, "
         "besides what the topics tell. Intervals hold the noise, and not the error of a sample.",
@@ -116,40 +105,23 @@ def _numbers(table: ReleasedTable, names: dict[int, str]) -> Table:
     return Table((shown(table.name), "number", *map(shown, names.values())), rows)
 
 
-def _heat(table: ReleasedTable, names: dict[int, str]) -> go.Figure:
-    """A row for each listed group, a column for each topic."""
-    shares, listed = table.shares(), list(names)
-    rows = _drawn_rows(table)
-    z = [[float(shares.value[row, topic]) if table.tells[row] else None for topic in listed] for row in rows]
-    hover = [
-        [
-            f"{label(', '.join(table.rows[row]))}<br>{label(names[topic])}: {percent(float(shares.value[row, topic]))}"
-            f" ({percent(float(shares.low[row, topic]))} to {percent(float(shares.high[row, topic]))})"
-            for topic in listed
-        ]
-        for row in rows
-    ]
-    heat = go.Heatmap(
-        z=z,
-        colorscale=SCALE,
-        zmin=0,
-        showscale=False,
-        hovertext=hover,
-        hoverinfo="text",
-        xgap=1,
-        ygap=1,
-    )
-    return figure(
-        [heat],
-        height=200 + 30 * len(rows),
-        x={
-            "tickvals": list(range(len(listed))),
-            "ticktext": [label(names[topic], _LONGEST) for topic in listed],
-            "tickangle": -60,
-            "side": "top",
-            "linecolor": GREY,
-        },
-        y=rows_axis([wrapped(", ".join(table.rows[row])) for row in rows]),
+def _heat(table: ReleasedTable, names: dict[int, str]) -> Heat:
+    """A row for each topic, a column for each listed group."""
+    shares, groups = table.shares(), _drawn_rows(table)
+    largest = _largest(table, names)
+
+    def cell(topic: int, row: int) -> Cell:
+        place = f"{names[topic]}, {', '.join(table.rows[row])}"
+        if not table.tells[row]:
+            return Cell(None, "?", shown(f"{place}: too small to tell"))
+        value, low, high = (float(part[row, topic]) for part in (shares.value, shares.low, shares.high))
+        told = f"{place}: {percent(value)} ({percent(low)} to {percent(high)})"
+        return Cell(value / (largest or 1), percent(value), shown(told))
+
+    return Heat(
+        rows=[shown(name) for name in names.values()],
+        columns=[shortened(", ".join(table.rows[row])) for row in groups],
+        cells=[[cell(topic, row) for row in groups] for topic in names],
     )
 
 
@@ -159,13 +131,13 @@ def _drawn_rows(table: ReleasedTable) -> list[int]:
     return listed or list(range(len(table.rows)))
 
 
-def _largest(table: ReleasedTable, names: dict[int, str]) -> str:
-    """The largest share that is drawn."""
+def _largest(table: ReleasedTable, names: dict[int, str]) -> float:
+    """The largest share that is drawn; 0 if none is."""
     rows = [row for row in _drawn_rows(table) if table.tells[row]]
-    return percent(float(table.shares().value[rows][:, list(names)].max())) if rows else "most"
+    return float(table.shares().value[rows][:, list(names)].max()) if rows else 0.0
 
 
-def _over_time(table: ReleasedTable, names: dict[int, str]) -> go.Figure:
+def _over_time(table: ReleasedTable, names: dict[int, str]) -> Chart:
     """A small picture for each topic, with the periods from left to right."""
     time = table.period_axis
     assert time is not None
@@ -173,40 +145,23 @@ def _over_time(table: ReleasedTable, names: dict[int, str]) -> go.Figure:
     for index, row in enumerate(table.rows):
         if row[time] in periods:
             lines.setdefault((*row[:time], *row[time + 1 :]), []).append(index)
-    n_rows = -(-len(names) // _COLUMNS)
-    drawn = make_subplots(
-        n_rows,
-        _COLUMNS,
-        shared_xaxes=True,
-        shared_yaxes="all",
-        subplot_titles=[label(name, 22) for name in names.values()],
-        horizontal_spacing=0.06,
-        vertical_spacing=min(0.3 / n_rows, 0.2),
-    )
     shares, tells = table.shares(), table.tells
-    for place, topic in enumerate(names):
-        at: dict[str, Any] = {"row": place // _COLUMNS + 1, "col": place % _COLUMNS + 1}
-        for number, (group, rows) in enumerate(lines.items()):
-            value, low, high = (
-                [100 * float(numbers[row, topic]) if tells[row] else None for row in rows]
-                for numbers in (shares.value, shares.low, shares.high)
-            )
-            if len(lines) == 1:
-                drawn.add_trace(_line(periods, low, BLUE, width=0), **at)
-                drawn.add_trace(_line(periods, high, BLUE, width=0, fill="tonexty", fillcolor=_BAND), **at)
-            legend: dict[str, Any] = {"name": label(", ".join(group)), "showlegend": place == 0 and len(lines) > 1}
-            colour = COLOURS[number % len(COLOURS)]
-            drawn.add_trace(_line(periods, value, colour, legendgroup=str(number), **legend), **at)
-    style = figure([], height=90 + _PANEL * n_rows, x={}, y={}).layout.to_plotly_json()
-    axes = {"gridcolor": FAINT, "zeroline": False, "linecolor": GREY, "fixedrange": True}
-    drawn.update_layout({key: style[key] for key in style if key not in ("xaxis", "yaxis")})
-    drawn.update_layout(margin={"l": 30, "r": 12, "t": 40, "b": 30})
-    drawn.update_xaxes(type="category", nticks=4, **axes)
-    drawn.update_yaxes(rangemode="tozero", nticks=4, **axes)
-    drawn.update_annotations(font={"size": 12, "color": GREY})
-    return drawn
+    marked = list(range(0, len(periods), -(-len(periods) // _MARKS)))
 
+    def draw(axes: Sequence[Axes]) -> None:
+        for panel, (topic, name) in zip(axes, names.items(), strict=True):
+            panel.set_title(shortened(name, _TITLE), fontsize="medium", loc="left")
+            for number, (group, rows) in enumerate(lines.items()):
+                value, low, high = (
+                    [100 * float(numbers[row, topic]) if tells[row] else math.nan for row in rows]
+                    for numbers in (shares.value, shares.low, shares.high)
+                )
+                colour, places = COLOURS[number % len(COLOURS)], range(len(rows))
+                panel.plot(places, value, color=colour, label=shown(", ".join(group)), marker=_MARKERS[number])
+                if len(lines) == 1:
+                    panel.fill_between(places, low, high, color=colour, alpha=0.25, linewidth=0)
+            panel.set_xticks(marked, labels=[shortened(periods[place], _LONGEST) for place in marked])
+        axes[0].set_ylim(bottom=0)  # of all panels
 
-def _line(periods: Sequence[str], values: Sequence[float | None], colour: str, width: int = 2, **more: Any) -> Any:
-    options: dict[str, Any] = {"showlegend": False, "hoverinfo": "skip" if width == 0 else "x+y", **more}
-    return go.Scatter(x=list(periods), y=values, mode="lines", line={"color": colour, "width": width}, **options)
+    rows = -(-len(names) // 2)
+    return Chart(draw, height=70 + _PANEL * rows, narrow_height=70 + _PANEL * len(names), panels=len(names))

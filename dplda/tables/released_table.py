@@ -18,6 +18,7 @@ either of the two is unbounded.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -329,6 +330,14 @@ def _interval(estimates: Estimates[np.ndarray], place: Any, name: str = "value")
         "low": float(estimates.low[place]),
         "high": float(estimates.high[place]),
     }
+
+
+def least_noisy_shares(tables: Sequence[ReleasedTable]) -> Estimates[np.ndarray] | None:
+    """The shares of topics in all units, (k,), from that of `tables` with the least noise; None without one."""
+    if not tables:
+        return None
+    found = min(tables, key=lambda table: table.std * math.sqrt(len(table.rows))).whole().shares()
+    return Estimates(found.value[0], found.low[0], found.high[0])
 
 
 @dataclass(frozen=True, repr=False)

@@ -24,7 +24,7 @@ from dplda.questions import Asked, QuestionPlan, ask
 from dplda.readers.records import DOCUMENT
 from dplda.statistics.topic_proportions import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
 from dplda.tables.grouping import MOST_CELLS, Grouping, groupings
-from dplda.tables.released_table import ReleasedTable, Tables
+from dplda.tables.released_table import ReleasedTable, Tables, least_noisy_shares
 
 TABLE = "table"  # the kind of a run that makes tables, in its parameters
 _GROUPS_WEIGHT = 0.15  # share of a private list of groups in mu^2, beside 1 for a table
@@ -155,10 +155,6 @@ def latest_tables(ledger: Ledger, of: str) -> list[Tables]:
 
 
 def best_shares(ledger: Ledger, model: TopicModel) -> Estimates[np.ndarray] | None:
-    """The shares of the topics of `model`, (k,), from the table of them with the least noise; None without one."""
+    """`least_noisy_shares` of the tables that the ledger has of the topics of `model`."""
     runs = tables_of(ledger, str(model.parameters.get("run", "")))
-    tables = [one for run in runs for one in load_tables(run) if one.n_topics == len(model.topics)]
-    if not tables:
-        return None
-    found = min(tables, key=lambda one: one.std * math.sqrt(len(one.rows))).whole().shares()
-    return Estimates(found.value[0], found.low[0], found.high[0])
+    return least_noisy_shares([one for run in runs for one in load_tables(run) if one.n_topics == len(model.topics)])

@@ -1,33 +1,33 @@
-"""The page as a browser shows it: drawn offline without an error, read by hovering, narrow, dark and printed."""
+"""The page as a browser shows it: offline, without an error, narrow, dark, printed, and legible."""
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from full_helpers import full_after
-from report_data import HOSTILE, full_comparison, run_model
+from report_data import HOSTILE, comparison, full_comparison, outcome, run_model
 
+from dplda.model import TopicModel
 from dplda.report import write_report
 
+AXE_SCRIPT = pytest.importorskip("axe_playwright_python.base", reason="axe is not installed").AXE_SCRIPT
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 
-DRAWN = ".plot .main-svg"
-SETTLED = """() => {
-  const width = element => element.getBoundingClientRect().width;
-  const drawn = [...document.querySelectorAll(".js-plotly-plot")].filter(plot => plot.checkVisibility());
-  return drawn.every(plot => Math.abs(width(plot) - width(plot.querySelector(".main-svg"))) < 1);
-}"""  # every picture has taken the width of its place
 LUMINANCE = """element => {
   const channels = getComputedStyle(element).fill.match(/[0-9.]+/g).slice(0, 3).map(c => c / 255);
   const [r, g, b] = channels.map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }"""
+OPEN_ALL = "document.querySelectorAll('details').forEach(details => { details.open = true; })"
+SIZES = [(width, theme) for width in (390, 1280) for theme in ("light", "dark")]
 
 Open = Callable[..., Any]
 
@@ -53,11 +53,9 @@ def show(browser: Any) -> Iterator[Open]:
             page.on("pageerror", lambda error: page.complaints.append(str(error)))
             page.on("request", lambda asked: asked.url == path.as_uri() or page.complaints.append(asked.url[:100]))
             page.goto(path.as_uri())
-            page.wait_for_selector(DRAWN)
         page = pages[path]
         page.set_viewport_size({"width": width, "height": 800})
         page.emulate_media(color_scheme=theme)
-        page.wait_for_function(SETTLED)
         return page
 
     yield show
@@ -71,8 +69,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     two = [run_model("a"), run_model("b", seed=1)]
     parts: dict[str, tuple[Any, ...]] = {
         "one": ([run_model()],),
+        "three": ([*two, run_model("c", seed=2)],),
         "many": ([*two, run_model("c", seed=2), run_model("d", seed=3)],),
         "comparison": (two, full_comparison()),
+        "once": (two, comparison(outcome("default", 1.0, 0, error=0.1), outcome("config1", 1.0, 0, error=0.3))),
+        "noise": ([judged(run_model("n"), ["weak", "noise", "noise"])],),
+        "open": ([run_model("o", sound=False, epsilon=math.inf, reason="NOT PRIVATE: simulated noise")],),
         "hostile": ([run_model("<img src=x onerror=document.title='owned'>", words=HOSTILE)],),
     }
     for name, (models, *rest) in parts.items():
@@ -80,95 +82,62 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / f"{name}.html" for name in parts}
 
 
-def drawn(page: Any) -> list[str]:
-    return [plot.get_attribute("id") for plot in page.query_selector_all(".plot.js-plotly-plot")]
+def judged(model: TopicModel, verdicts: list[str]) -> TopicModel:
+    return replace(model, parameters={**model.parameters, "verdicts": verdicts})
 
 
-@pytest.mark.parametrize(("name", "pictures"), full_after(1, [("one", 1), ("many", 2), ("comparison", 4)]))
-def test_every_picture_in_sight_is_drawn_without_an_error_or_a_request(
-    show: Open, files: dict[str, Path], name: str, pictures: int
+NAMES = ("one", "three", "comparison", "once", "noise", "open")
+
+
+@pytest.mark.parametrize(("width", "theme"), full_after(2, SIZES))
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_is_accessible_and_asks_for_nothing(
+    show: Open, files: dict[str, Path], name: str, width: int, theme: str
 ) -> None:
+    """All rules of axe-core, among them contrast by WCAG AA, with everything unfolded."""
+    page = show(files[name], width=width, theme=theme)
+    page.evaluate(OPEN_ALL)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.evaluate(AXE_SCRIPT)
+    found = page.evaluate("axe.run()")["violations"]
+    assert [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in found] == []
+    assert page.complaints == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_topics_come_before_privacy_and_both_near_the_top(show: Open, files: dict[str, Path], name: str) -> None:
     page = show(files[name])
-    assert len(drawn(page)) == pictures
-    assert page.complaints == []
+    tops = "names => names.map(name => document.querySelector(name).getBoundingClientRect().top + scrollY)"
+    assert page.evaluate(tops, ["dl.overview"])[0] < 400
+    if name in ("one", "open"):
+        places = page.evaluate(tops, [".bars", ".cards", ".tree", "details.specialists"])
+        assert places == sorted(places)
+        assert places[0] < 900, "topics begin on the first screen"
 
 
-def test_a_folded_run_is_drawn_when_it_is_opened(show: Open, files: dict[str, Path]) -> None:
-    page = show(files["many"])
-    before = drawn(page)
-    page.locator("details.run > summary").nth(1).click()
-    page.wait_for_selector("#run-2-prevalence .main-svg")
-    assert drawn(page) == [*before, "run-2-prevalence"]
-    page.locator("details.run[open] details.specialists > summary").click()
-    page.wait_for_selector("#run-2-signal .main-svg")
-    opened = ["prevalence", "attack", "map", "budget", "signal"]
-    assert drawn(page) == [*before, *(f"run-2-{name}" for name in opened)]
-    assert page.locator("#run-2-map").bounding_box()["width"] > 800
-    assert page.complaints == []
+def test_a_chart_is_drawn_for_the_width_of_the_page(show: Open, files: dict[str, Path]) -> None:
+    for width, size in ((390, "narrow"), (1280, "wide")):
+        page = show(files["comparison"], width=width)
+        shown = page.evaluate(
+            "[...document.querySelectorAll('.chart > div')].filter(e => e.checkVisibility())"
+            ".map(e => [e.className, e.firstElementChild.getBoundingClientRect().width])"
+        )
+        assert shown
+        assert {name for name, _ in shown} == {f"at-{size}"}
+        assert all(abs(drawn - {"narrow": 340, "wide": 720}[size]) < 25 for _, drawn in shown), "text in its own size"
 
 
-WIDTHS = """() => [...document.querySelectorAll("details.specialists .plot")].map(plot =>
-    plot.getBoundingClientRect().width - plot.querySelector(".main-svg").getBoundingClientRect().width)"""
-
-
-def test_pictures_for_specialists_take_their_width_when_opened_and_opened_again(
-    show: Open, files: dict[str, Path]
-) -> None:
-    page = show(files["one"])
-    fold = page.locator("details.specialists > summary")
-    assert page.locator("details.specialists .main-svg").count() == 0
-    fold.click()
-    page.wait_for_selector("#run-1-signal .main-svg")
-    page.wait_for_function(SETTLED)
-    assert page.evaluate(WIDTHS) == pytest.approx([0, 0, 0, 0], abs=1)
-    fold.click()
-    show(files["one"], width=500)
-    fold.click()
-    page.wait_for_function(SETTLED)
-    assert page.evaluate(WIDTHS) == pytest.approx([0, 0, 0, 0], abs=1)
-    assert page.locator("#run-1-map").bounding_box()["width"] < 500
-    assert page.complaints == []
-
-
-def test_no_button_covers_a_picture(show: Open, files: dict[str, Path]) -> None:
-    page = show(files["one"], width=390)
-    page.locator("#run-1-prevalence").hover()
-    assert page.locator(".modebar-btn").count() == 0
-
-
-def hover(page: Any, plot: str, x: float, y: float) -> str:
-    """The hover label at data coordinates (x, y) of `plot`."""
-    page.locator(f"#{plot}").scroll_into_view_if_needed()
-    place = page.evaluate(
-        """([plot, x, y]) => {
-            const layout = document.getElementById(plot)._fullLayout;
-            const box = document.querySelector(`#${plot} .nsewdrag`).getBoundingClientRect();
-            return [box.x + layout.xaxis.d2p(x), box.y + layout.yaxis.d2p(y)];
-        }""",
-        [plot, x, y],
-    )
-    page.mouse.move(place[0] - 3, place[1])
-    page.mouse.move(place[0], place[1], steps=3)
-    page.wait_for_selector(f"#{plot} .hovertext")
-    return " ".join(page.locator(f"#{plot} .hovertext").all_text_contents())
-
-
-def test_hovering_shows_the_value_behind_a_bar(show: Open, files: dict[str, Path]) -> None:
-    share = float(run_model().prevalence[1])
-    assert f"{share:.2%} of the words" in hover(show(files["one"]), "run-1-prevalence", share / 2, 1)
-
-
-def test_hovering_shows_the_value_behind_a_point_of_a_comparison(show: Open, files: dict[str, Path]) -> None:
-    errors = [o.error for o in full_comparison().outcomes if o.cell.placement == "default" and o.cell.epsilon == 1.0]
-    mean = sum(errors) / len(errors)
-    text = hover(show(files["comparison"]), "utility-error", 1.0, mean)
-    assert f"epsilon 1: {mean:.4g}" in text
-    assert "2 of 2 runs" in text
-    assert "default" in text
-
-
-def test_hovering_shows_the_similarity_of_two_topics(show: Open, files: dict[str, Path]) -> None:
-    assert "similarity 0." in hover(show(files["comparison"]), "matched-topics", 0, 0)
+def test_no_text_of_a_chart_leaves_it(show: Open, files: dict[str, Path]) -> None:
+    for width in (390, 1280):
+        page = show(files["comparison"], width=width)
+        page.evaluate(OPEN_ALL)
+        outside = page.evaluate("""[...document.querySelectorAll('.chart svg')].filter(e => e.checkVisibility())
+            .flatMap(svg => [...svg.querySelectorAll('text')].filter(text => {
+                const inner = text.getBoundingClientRect(), outer = svg.getBoundingClientRect();
+                return inner.left < outer.left - 2 || inner.right > outer.right + 2
+                    || inner.top < outer.top - 2 || inner.bottom > outer.bottom + 2;
+            }).map(text => text.textContent))""")
+        assert outside == []
 
 
 @pytest.mark.parametrize("name", ["one", "comparison"])
@@ -186,29 +155,26 @@ def test_a_phone_needs_no_scrolling_sideways(show: Open, files: dict[str, Path],
 @pytest.mark.parametrize(("theme", "bright"), [("light", False), ("dark", True)])
 def test_text_in_pictures_follows_the_theme(show: Open, files: dict[str, Path], theme: str, bright: bool) -> None:
     page = show(files["comparison"], theme=theme)
-    for text in (".xtick text", ".ytick text", ".legendtext", ".xtitle"):
-        values = page.eval_on_selector_all(f".plot {text}", f"all => all.map({LUMINANCE})")
-        assert values
-        assert all((value > 0.7) == bright for value in values), text
+    values = page.eval_on_selector_all(".chart text", f"all => all.map({LUMINANCE})")
+    assert values
+    assert all((value > 0.7) == bright for value in values)
 
 
-def test_pictures_shrink_to_the_paper_and_grow_back(show: Open, files: dict[str, Path]) -> None:
-    page = show(files["one"])
-    width = "document.querySelector('#run-1-prevalence .main-svg').getBoundingClientRect().width"
-    before = page.evaluate(width)
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.evaluate(width) == 640
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert page.evaluate(width) == before > 640
+def test_charts_are_printed_wide_and_in_light_colours(show: Open, files: dict[str, Path]) -> None:
+    page = show(files["comparison"], theme="dark")
+    page.emulate_media(media="print")
+    assert page.locator(".chart .at-wide").first.is_visible()
+    assert page.locator(".chart .at-narrow").first.is_hidden()
+    assert page.eval_on_selector(".chart text", LUMINANCE) < 0.3
+    page.emulate_media(media="screen")
 
 
 @pytest.mark.full
 def test_hostile_words_do_nothing(show: Open, files: dict[str, Path]) -> None:
     page = show(files["hostile"])
-    page.wait_for_timeout(200)
     assert page.title() == "topics of toys (dplda report)"
-    assert page.locator("main img, main script:not([type]), .plot a").count() == 0
-    labels = page.locator("#run-1-prevalence .ytick").all_text_contents()
+    assert page.locator("main img, script, main a").count() == 0
+    labels = page.locator("#run-1-prevalence .name").all_text_contents()
     assert any("<" in text for text in labels), "markup is shown as it is written"
     assert page.complaints == []
 

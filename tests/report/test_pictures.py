@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-import json
 import math
+import re
+import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from typing import Any
 
@@ -9,13 +10,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
 from report_data import HOSTILE, comparison, full_comparison, outcome, run_model
 
 from dplda.accounting.events import EXACT, Event
+from dplda.lda.estimates import Estimates
 from dplda.model import TopicModel
-from dplda.report import comparison_of_runs, comparison_pictures, pictures, run_pictures
+from dplda.model.topic_groups import hellinger
+from dplda.report import comparison_of_runs, comparison_pictures, pictures, run_pictures, topic_relations
 from dplda.report.attack_bounds import gaussian_curve
-from dplda.report.pictures import Picture
+from dplda.report.charts import BLUE, Chart
+from dplda.report.pictures import Bars, Heat, Picture, Tree
 from dplda.report.wording import Wording, shown_topics
 
 
@@ -39,8 +45,20 @@ def all_pictures() -> list[Picture]:
     ]
 
 
-def trace(picture: Picture, name: str | None = None) -> dict[str, Any]:
-    return next(t for t in json.loads(picture.json)["data"] if name in (None, t.get("name")))
+def axes_of(picture: Picture) -> Any:
+    """matplotlib's axes with the chart on them."""
+    assert isinstance(picture.drawing, Chart)
+    axes = Figure().subplots()
+    picture.drawing.draw([axes])
+    return axes
+
+
+def line(picture: Picture, name: str) -> tuple[list[float], list[float]]:
+    """The points of a line of a chart."""
+    axes = axes_of(picture)
+    drawn = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))[name]
+    x, y = (drawn[0] if isinstance(drawn, ErrorbarContainer) else drawn).get_data()
+    return [float(value) for value in x], [float(value) for value in y]
 
 
 def of(found: list[Picture], name: str) -> Picture:
@@ -50,60 +68,74 @@ def of(found: list[Picture], name: str) -> Picture:
 def test_every_picture_says_what_it_shows_and_has_a_table_of_its_width() -> None:
     found = all_pictures()
     kinds = {picture.name for picture in found}
-    assert kinds >= {f"run-1-{name}" for name in ("attack", "budget", "prevalence", "map", "signal")}
+    assert kinds >= {f"run-1-{name}" for name in ("attack", "budget", "prevalence", "relations", "signal")}
     assert kinds >= {"matched-topics", "agreement", "utility-error", "utility-coherence", "utility-diversity"}
     assert kinds >= {"bound", "seconds"}
     for picture in found:
         assert picture.title
         assert picture.alt
         assert picture.note
-        assert picture.table.rows
-        assert {len(row) for row in picture.table.rows} == {len(picture.table.columns)}
-        assert picture.height > 0
+        if picture.table is None:
+            assert isinstance(picture.drawing, Bars), "bars print their numbers"
+        else:
+            assert picture.table.rows
+            assert {len(row) for row in picture.table.rows} == {len(picture.table.columns)}
 
 
-def test_pictures_as_json_hold_nothing_that_could_end_a_script() -> None:
-    for picture in all_pictures():
-        assert not set(picture.json) & set("<>&\u2028\u2029")
-        picture.json.encode()
-        json.loads(picture.json, parse_constant=pytest.fail)
+def test_charts_are_well_formed_svg_with_ids_of_their_own_and_colours_of_the_page() -> None:
+    models = [run_model(words=HOSTILE)]
+    charts = [p for p in drawn_of(models[0], "a") + drawn_of(models[0], "b") if isinstance(p.drawing, Chart)]
+    seen = set[str]()
+    for picture in charts:
+        drawn = f"<div>{picture.drawing.svg(picture.name)}</div>"  # type: ignore[union-attr]
+        root = ElementTree.fromstring(drawn)
+        ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
+        assert ids
+        assert not seen & set(ids)
+        assert len(set(ids)) == len(ids)
+        seen |= set(ids)
+        assert not re.search("#[0-9a-f]{6}", drawn), "every colour follows the theme"
+        assert "font-family" not in drawn
+        assert {"var(--ink)", "var(--line)"} <= set(re.findall(r"var\([a-z0-9-]*\)", drawn))
 
 
-def test_text_made_inert_is_the_same_json_without_a_mark_of_html() -> None:
-    text = json.dumps(HOSTILE, ensure_ascii=False)
-    assert json.loads(pictures._inert(text)) == HOSTILE
-    assert not set(pictures._inert(text)) & set("<>&\u2028\u2029")
+def test_text_in_a_chart_stays_text_even_if_it_looks_like_a_colour_markup_or_a_formula() -> None:
+    given = ["#0072b2", "<script>", "$\\alpha$", "日本語 &amp;"]
+
+    def draw(axes: Any) -> None:
+        for name in given:
+            axes[0].plot([0, 1], label=name, color=BLUE)
+
+    root = ElementTree.fromstring(f"<div>{Chart(draw, height=200).svg('x')}</div>")
+    told = ["".join(element.itertext()) for element in root.iter() if element.tag.endswith("}text")]
+    assert [text for text in told if text in given] == given * 2
 
 
 @given(st.text() | st.sampled_from(HOSTILE))
-def test_labels_are_text_to_plotly_and_can_be_encoded(text: str) -> None:
-    label = pictures.label(text)
-    assert not set(label) & set("<>")
+def test_labels_can_be_encoded_and_hold_no_marks_that_hide_text(text: str) -> None:
+    label = pictures.shortened(text)
     label.encode()
-    plain = label.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    assert plain == pictures.shown(text)
+    assert len(label) <= pictures.LONGEST
+    assert pictures.shown(label) == label
 
 
 @pytest.mark.parametrize("mark", ["\x00", "\x1b", "\x9b", "\u202e", "\u2066", "\ud800"])
 def test_marks_that_hide_or_turn_text_are_replaced(mark: str) -> None:
-    assert pictures.shown(f"a{mark}b") == pictures.label(f"a{mark}b") == "a\ufffdb"
-
-
-def test_labels_are_cut_before_they_are_escaped() -> None:
-    assert pictures.label("&" * 30, 5) == "&amp;" * 4 + "…"
-    assert pictures.label("short", 5) == "short"
+    assert pictures.shown(f"a{mark}b") == pictures.shortened(f"a{mark}b") == "a\ufffdb"
 
 
 def test_labels_are_cut_between_words() -> None:
-    assert pictures.label("2 stört, baustelle, treppenhaus", 24) == "2 stört, baustelle …"
-    assert pictures.label("0 government, state, fact", 20) == "0 government, state…"
-    assert pictures.label("4 nebenkostenabrechnung, verschickt", 24) == "4 nebenkostenabrechnung…"
-    assert pictures.label("4 warmwasserversorgungsleitung, warm", 24) == "4 warmwasserversorgungs…", "one word too long"
+    assert pictures.shortened("2 stört, baustelle, treppenhaus", 24) == "2 stört, baustelle …"
+    assert pictures.shortened("0 government, state, fact", 20) == "0 government, state…"
+    assert pictures.shortened("4 nebenkostenabrechnung, verschickt", 24) == "4 nebenkostenabrechnung…"
+    assert pictures.shortened("4 warmwasserversorgungsleitung, warm", 24) == "4 warmwasserversorgungs…", (
+        "one word too long"
+    )
 
 
 @given(st.text("ab ,", max_size=40), st.integers(2, 30))
 def test_a_cut_label_is_a_beginning_of_the_text_and_fits(text: str, longest: int) -> None:
-    label = pictures.label(text, longest)
+    label = pictures.shortened(text, longest)
     assert len(label) <= max(longest, 0)
     assert text.startswith(label.rstrip("…").rstrip())
 
@@ -117,8 +149,8 @@ def test_bounds_in_percent_are_never_less_than_what_holds(value: float) -> None:
 def test_the_attack_picture_draws_the_bound_of_the_promise() -> None:
     model = run_model()
     picture = of(drawn_of(model, "run-1"), "run-1-attack")
-    drawn = trace(picture, "this run's noise")
-    assert drawn["y"] == pytest.approx(gaussian_curve(np.array(drawn["x"]), model.privacy).tolist())
+    rates, found = line(picture, "this run's noise")
+    assert found == pytest.approx(gaussian_curve(np.array(rates), model.privacy).tolist())
 
 
 @pytest.mark.parametrize(
@@ -130,19 +162,59 @@ def test_the_attack_picture_draws_the_bound_of_the_promise() -> None:
 )
 def test_a_run_without_a_promise_has_no_picture_of_one(privacy: dict[str, object], missing: set[str]) -> None:
     found = {picture.name for picture in drawn_of(run_model(**privacy), "r")}
-    assert found == {f"r-{name}" for name in {"attack", "budget", "prevalence", "map", "signal"} - missing}
+    assert found == {f"r-{name}" for name in {"attack", "budget", "prevalence", "relations", "signal"} - missing}
 
 
 def test_the_budget_picture_shows_shares_that_add_up_to_all() -> None:
-    drawn = json.loads(of(drawn_of(run_model(), "r"), "r-budget").json)["data"]
-    assert sum(sum(bars["x"]) for bars in drawn) == pytest.approx(1)
-    assert len({bars["marker"]["pattern"]["shape"] for bars in drawn}) == 2, "told apart without colour"
+    drawn = of(drawn_of(run_model(), "r"), "r-budget").drawing
+    assert isinstance(drawn, Bars)
+    assert sum(sum(bar.parts) for bar in drawn.rows) == pytest.approx(1)
+    assert {len(bar.parts) for bar in drawn.rows} == {len(drawn.legend)} == {2}
+
+
+def test_shares_by_a_table_are_shown_with_their_intervals() -> None:
+    model = run_model()
+    shares = Estimates(np.array([0.5, 0.3, 0.2]), np.array([0.4, 0.25, 0.1]), np.array([0.6, 0.35, 0.3]))
+    topics = shown_topics([model], Wording())[0]
+    drawn = of(run_pictures.pictures(model, topics, "r", shares), "r-prevalence").drawing
+    assert isinstance(drawn, Bars)
+    assert drawn.rows[0].value == "50.0% (40.0% to 60.0%)"
+    assert [bar.interval for bar in drawn.rows] == [(0.4, 0.6), (0.25, 0.35), (0.1, 0.3)]
+    assert drawn.place(0.6) == "100.00%"
+    assert drawn.place(0.3) == "50.00%"
+
+
+def test_topics_are_joined_by_how_alike_they_are_and_named_in_groups() -> None:
+    model = run_model()
+    rows = np.array([[0.5, 0.4, 0.05, 0.05], [0.4, 0.5, 0.05, 0.05], [0.05, 0.05, 0.5, 0.4], [0.05, 0.05, 0.4, 0.5]])
+    alike = replace(
+        model,
+        topics=rows,
+        vocabulary=["oak", "elm", "carp", "pike"],
+        prevalence=np.array([0.4, 0.3, 0.2, 0.1]),
+        parameters={**model.parameters, "alpha": [0.1] * 4},
+    )
+    picture = topic_relations.relations(alike, shown_topics([alike], Wording())[0], "r")
+    assert picture is not None
+    assert isinstance(picture.drawing, Tree)
+    headings = [row for row in picture.drawing.rows if row.heading]
+    assert {(row.label.split(": ")[1], row.value) for row in headings} == {
+        ("oak, elm", "70.0%"),
+        ("carp, pike", "30.0%"),
+    }
+    order = [int(row.label.split()[0]) for row in picture.drawing.rows if not row.heading]
+    assert {frozenset(order[:2]), frozenset(order[2:])} == {frozenset({0, 1}), frozenset({2, 3})}
+    assert len(picture.drawing.paths) == 3
+    assert picture.drawing.paths[-1].count("H0.0") == 1, "the root is at the left edge"
+    hidden = topic_relations.relations(alike, shown_topics([alike], Wording(hidden=["oak"]))[0], "r")
+    assert hidden is not None
+    assert "oak" not in str(hidden.drawing)
 
 
 def test_eigenvalues_are_shown_over_the_noise_and_those_above_it_counted() -> None:
     picture = of(drawn_of(run_model(), "r"), "r-signal")
-    assert trace(picture, "above the noise")["y"] == pytest.approx([8.0, 4.0, 2.0])
-    assert trace(picture, "not told from noise")["y"] == pytest.approx([0.4])
+    assert line(picture, "above the noise")[1] == pytest.approx([8.0, 4.0, 2.0])
+    assert line(picture, "not told from noise")[1] == pytest.approx([0.4])
     assert "3 of 5" in picture.note
     assert "Not positive and left out: 1." in picture.note
 
@@ -154,20 +226,23 @@ def test_a_run_that_did_not_release_its_core_has_no_picture_of_it(facts: dict[st
     assert "r-signal" not in {picture.name for picture in drawn_of(bare, "r")}
 
 
-def test_matched_topics_lie_on_the_diagonal() -> None:
+def test_matched_topics_are_pairs_with_their_similarity() -> None:
     model = run_model()
     order = [2, 0, 1]
     other = replace(model, topics=model.topics[order], prevalence=model.prevalence[order])
     (picture,) = compared([model, other], ["a", "b"])
-    drawn = json.loads(picture.json)
-    assert np.diag(np.array(drawn["data"][0]["z"])) == pytest.approx(1, abs=1e-6)
-    assert [int(topic) for topic in drawn["layout"]["xaxis"]["ticktext"]] == [order.index(t) for t in range(3)]
+    assert isinstance(picture.drawing, Bars)
+    assert [bar.parts[0] for bar in picture.drawing.rows] == pytest.approx([1, 1, 1], abs=1e-6)
+    pairs = {
+        (int(one.split()[0]), int(two.split()[0])) for one, two in (b.label.split("↔") for b in picture.drawing.rows)
+    }
+    assert pairs == {(t, order.index(t)) for t in range(3)}
 
 
 def test_the_agreement_of_two_runs_is_told_beside_that_of_unlike_topics() -> None:
     model = run_model()
     (picture,) = compared([model, replace(model)], ["a", "b"])
-    z = np.array(json.loads(picture.json)["data"][0]["z"])
+    z = 1 - hellinger(model.topics, model.topics)
     apart = z[~np.eye(3, dtype=bool)].mean()
     assert f"Matched topics have 1.00 on average, and topics that do not belong together {apart:.2f}" in picture.note
     assert "Hellinger" not in picture.note
@@ -177,10 +252,12 @@ def test_the_agreement_of_two_runs_is_told_beside_that_of_unlike_topics() -> Non
 def test_three_runs_are_compared_with_the_one_that_agrees_most() -> None:
     twins = [run_model("a"), run_model("b", seed=1), run_model("c")]
     overview, topics = compared(twins, ["a", "b", "c"])
-    table = np.array(trace(overview)["z"])
-    assert table[0, 2] == pytest.approx(1, abs=1e-6)
-    assert table[0, 1] < 0.9
+    assert isinstance(overview.drawing, Heat)
+    table = [[cell.strength for cell in row] for row in overview.drawing.cells]
+    assert table[0][2] == pytest.approx(1, abs=1e-6)
+    assert table[0][1] < 0.9  # type: ignore[operator]
     assert "run 1, a" in topics.note
+    assert topics.table is not None
     assert topics.table.columns == ("topic", "run 2", "run 3")
 
 
@@ -193,17 +270,20 @@ def test_a_run_with_fewer_topics_leaves_cells_empty() -> None:
         parameters=dict(few.parameters) | {"alpha": [0.5, 0.5]},
     )
     (picture,) = compared([run_model(), few], ["a", "b"])
-    assert sum(row[1] == "–" for row in picture.table.rows) == 1
+    assert isinstance(picture.drawing, Bars)
+    assert len(picture.drawing.rows) == 2
+    assert re.search(r"Without a partner: topic [012] of a\.", picture.note)
     _, topics = compared([run_model(), run_model(), few], ["a", "b", "c"])
-    assert any(None in row for row in trace(topics)["z"])
+    assert isinstance(topics.drawing, Heat)
+    assert any(cell.strength is None for row in topics.drawing.cells for cell in row)
 
 
 def test_utility_is_drawn_as_means_with_the_range_as_bars() -> None:
     data = comparison(outcome("default", 2.0, 0, error=0.1), outcome("default", 2.0, 1, error=0.4))
-    drawn = trace(comparison_pictures.pictures(data)[0])
-    assert (drawn["x"], drawn["y"]) == ([2.0], [0.25])
-    assert drawn["y"][0] + drawn["error_y"]["array"][0] == pytest.approx(0.4)
-    assert drawn["y"][0] - drawn["error_y"]["arrayminus"][0] == pytest.approx(0.1)
+    picture = comparison_pictures.pictures(data)[0]
+    assert line(picture, "default") == ([2.0], [0.25])
+    (bar,) = axes_of(picture).collections[0].get_segments()
+    assert bar[:, 1] == pytest.approx([0.1, 0.4])
 
 
 def test_runs_without_noise_are_a_level_line_at_any_epsilon_of_theirs() -> None:
@@ -212,23 +292,24 @@ def test_runs_without_noise_are_a_level_line_at_any_epsilon_of_theirs() -> None:
         outcome("default", 4.0, 0, error=0.2),
         outcome("none", math.inf, 0, error=0.1),
     )
-    drawn = trace(comparison_pictures.pictures(data)[0], "no noise (not private)")
-    assert (drawn["x"], drawn["y"]) == ([0.5, 4.0], [0.1, 0.1])
+    assert line(comparison_pictures.pictures(data)[0], "no noise (not private)") == ([0.0, 1.0], [0.1, 0.1])
     alone = comparison(outcome("none", math.inf, 0, error=0.1, bound=0.1, seconds={"read": 1.0}))
     assert [picture.name for picture in comparison_pictures.pictures(alone)] == ["utility-error", "seconds"]
 
 
 def test_no_two_lines_look_alike_without_their_colour() -> None:
-    drawn = json.loads(of(comparison_pictures.pictures(full_comparison()), "utility-error").json)["data"]
-    looks = [(t["line"]["dash"], t.get("marker", {}).get("symbol")) for t in drawn]
-    assert len(set(looks)) == len(drawn) == 4
+    axes = axes_of(of(comparison_pictures.pictures(full_comparison()), "utility-error"))
+    drawn = [
+        handle[0] if isinstance(handle, ErrorbarContainer) else handle for handle in axes.get_legend_handles_labels()[0]
+    ]
+    looks = {(one.get_linestyle(), one.get_marker(), one.get_markerfacecolor() == "none") for one in drawn}
+    assert len(looks) == len(drawn) == 4
 
 
 def test_the_bound_is_drawn_only_where_there_is_one_and_empty_bounds_are_counted() -> None:
     assert "bound" not in {p.name for p in comparison_pictures.pictures(full_comparison("public"))}
     picture = of(comparison_pictures.pictures(full_comparison()), "bound")
-    names = {t["name"] for t in json.loads(picture.json)["data"]}
-    assert names == {
+    assert set(axes_of(picture).get_legend_handles_labels()[1]) == {
         f"{method}: {what}" for method in ("config1", "config1, published") for what in ("measured", "bound")
     }
     assert "4 of 4" in picture.note
@@ -237,6 +318,7 @@ def test_the_bound_is_drawn_only_where_there_is_one_and_empty_bounds_are_counted
 def test_stages_are_timed_in_the_order_of_a_run() -> None:
     data = comparison(outcome("default", 1.0, 0, seconds={"core": 1.0, "another": 1.0, "refine": 1.0, "read": 1.0}))
     (picture,) = comparison_pictures.pictures(data)
+    assert picture.table is not None
     assert picture.table.columns == ("placement", "read", "core", "refine", "another", "together")
 
 

@@ -23,7 +23,7 @@ def page(tmp_path: Path, **parameters: object) -> str:
 @pytest.mark.parametrize("public", [True, False])
 def test_topics_of_a_prior_are_said_to_be(tmp_path: Path, public: bool) -> None:
     said = page(tmp_path, prior=PRIOR | {"declared_public": public}, prior_used=True)
-    assert "The topics and their words were known before, from public corpus forum." in said
+    assert "The topics on this page and their words were known before, from public corpus forum." in said
     assert "the topics on this page are some of them, with their words." in said
     assert ("was given as public, and nothing in it is protected" in said) == public
     assert ("is protected by the run that released them, and by that alone" in said) != public

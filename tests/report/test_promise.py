@@ -27,11 +27,11 @@ def test_the_number_of_units_is_called_inexact_where_noise_protects_it() -> None
     model = run_model()
     multiplier = next(event.noise_multiplier for event in model.privacy.events if event.stage == "size")
     text = Page(_render([model])).text
-    assert "found in the text of about 100 documents. The number is inexact on purpose" in text
+    assert "toys: about 100 documents. The number is inexact on purpose" in text
     assert f"mostly by less than {math.ceil(2 * multiplier)}." in text
     assert "number of documents (inexact on purpose) 100" in text
     unsound = Page(_render([run_model(**UNSOUND)])).text
-    assert "found in the text of 100 documents." in unsound
+    assert "toys: 100 documents" in unsound
     assert "inexact" not in unsound
 
 
@@ -39,13 +39,15 @@ def of_all(runs: int, epsilon: float = 8.0, basis: Basis = Basis.FIXED) -> dict[
     return {"toys": AllRuns(runs, Guarantee(epsilon=epsilon, delta=1e-5, basis=basis), "the guarantee is <this>")}
 
 
-def lead(page: Page) -> str:
-    return page.text.split("Topics of toys")[1].split("Report of")[0]
+def promised(page: Page) -> str:
+    """What the page promises: in its summary, and in its section on privacy."""
+    summary, rest = page.text.split("Topics of toys")[1].split("How common the topics are", 1)
+    return summary + rest.split("Privacy")[1].split("What is covered, and what is not")[0]
 
 
 def test_with_more_runs_on_record_than_shown_the_first_paragraphs_promise_all_of_them() -> None:
     model = run_model()
-    first = lead(Page(_render([model], None, of_all(3))))
+    first = promised(Page(_render([model], None, of_all(3))))
     success = percent(attack_bounds.success_under_filter(8.0, 1e-5), upwards=True)
     assert f"guesses from everything that the 3 recorded runs released is right at most {success}" in first
     assert "This holds for the 3 runs recorded for toys together, not only for the run on this page" in first
@@ -60,7 +62,7 @@ def test_the_promise_is_that_of_the_largest_total_fixed_beforehand_whatever_leve
     pages = []
     for epsilon, delta, basis in ((4.0, 1e-5, Basis.FIXED), (8.0, 2e-5, Basis.LISTED)):
         reached = Guarantee(epsilon=epsilon, delta=delta, basis=basis, listed=(4.0, 8.0), level_delta=1e-5)
-        pages.append(lead(Page(_render([run_model()], None, {"toys": AllRuns(3, reached, "")}))))
+        pages.append(promised(Page(_render([run_model()], None, {"toys": AllRuns(3, reached, "")}))))
     assert pages[0] == pages[1]
     assert percent(attack_bounds.success_under_filter(8.0, 1e-5), upwards=True) in pages[0]
     assert "epsilon = 8 and delta = 1e-05, the largest total fixed before the first run" in pages[0]
@@ -68,16 +70,16 @@ def test_the_promise_is_that_of_the_largest_total_fixed_beforehand_whatever_leve
 
 def test_runs_that_the_ledger_does_not_know_hide_no_warning() -> None:
     known = of_all(2, basis=Basis.AFTER_LOOKING)["toys"]
-    first = lead(Page(_render([run_model()], None, {"toys": replace(known, unknown=1)})))
-    assert "no limit was fixed beforehand" in first
+    first = promised(Page(_render([run_model()], None, {"toys": replace(known, unknown=1)})))
+    assert "No limit was fixed beforehand" in first
     assert "The ledger does not know 1 of the 1 runs" in first
     assert "can hardly be told" not in first
     fine = replace(of_all(2)["toys"], unknown=1)
-    assert "everything that the" not in lead(Page(_render([run_model()], None, {"toys": fine})))
+    assert "everything that the" not in promised(Page(_render([run_model()], None, {"toys": fine})))
 
 
 def test_the_only_run_on_record_is_promised_as_such() -> None:
-    first = lead(Page(_render([run_model()], None, of_all(1))))
+    first = promised(Page(_render([run_model()], None, of_all(1))))
     assert "starts from even odds and guesses from what this run released" in first
     assert (
         "It is the only run recorded for toys; runs on the same documents under other names are not counted." in first
@@ -87,7 +89,7 @@ def test_the_only_run_on_record_is_promised_as_such() -> None:
 
 def test_without_a_ledger_the_promise_is_of_this_run_and_says_so() -> None:
     model = run_model()
-    first = lead(Page(_render([model])))
+    first = promised(Page(_render([model])))
     assert percent(attack_bounds.success_at_most(model.privacy), upwards=True) in first
     assert "This is the promise of this run alone" in first
     assert "No ledger knew the run when this page was made" in first
@@ -96,8 +98,10 @@ def test_without_a_ledger_the_promise_is_of_this_run_and_says_so() -> None:
 
 @pytest.mark.parametrize("basis", [Basis.AFTER_LOOKING, Basis.NO_LIMIT])
 def test_runs_whose_limit_was_chosen_after_looking_are_promised_nothing_together(basis: Basis) -> None:
-    first = lead(Page(_render([run_model()], None, of_all(2, basis=basis))))
-    assert first.index("For the 2 runs recorded for toys together, no limit was fixed beforehand") < first.index("%")
+    first = promised(Page(_render([run_model()], None, of_all(2, basis=basis))))
+    assert first.index("No limit was fixed beforehand for the 2 runs recorded for this text together") < first.index(
+        "%"
+    )
     assert "guesses from what this run released" in first
     assert "everything that the" not in first
 
@@ -111,12 +115,20 @@ def test_the_table_of_beliefs_says_which_runs_it_means_and_covers_all_of_them() 
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "words"), [(0.3, "can hardly be told"), (3.0, "cannot be told with"), (40.0, "is hardly protected")]
+    ("epsilon", "words"),
+    [
+        (0.3, "can hardly be told"),
+        (1.0, "cannot be told with confidence"),
+        (2.0, "remains uncertain"),
+        (4.0, "is protected only weakly"),
+        (40.0, "is hardly protected"),
+    ],
 )
 def test_the_promise_is_in_words_that_fit_the_epsilon(epsilon: float, words: str) -> None:
     events = merged(calibrate(shares(False, 3), epsilon, 1e-6))
-    first = lead(Page(_render([run_model(epsilon=epsilon, events=events)])))
+    first = promised(Page(_render([run_model(epsilon=epsilon, events=events)])))
     assert f"Whether one particular document is in the data {words}" in first
+    assert f"may become up to {percent(belief_at_most(0.5, epsilon, 1e-6), upwards=True)} sure" in first
 
 
 @pytest.mark.parametrize(
@@ -129,8 +141,8 @@ def test_the_promise_is_in_words_that_fit_the_epsilon(epsilon: float, words: str
     ],
 )
 def test_a_unit_is_named_in_prose_and_its_column_as_it_is_written(unit: str, one: str, many: str) -> None:
-    first = lead(Page(_render([run_model(unit=unit)])))
-    assert f"the text of about 100 {many}." in first
+    first = promised(Page(_render([run_model(unit=unit)])))
+    assert f"toys: about 100 {many}." in first
     assert f"Whether one particular {one} is in the data" in first
     together = f"All documents of one {one} are protected together (all documents with the same value of “{unit}”)."
     assert together in first
@@ -138,8 +150,8 @@ def test_a_unit_is_named_in_prose_and_its_column_as_it_is_written(unit: str, one
 
 def test_a_size_that_is_a_lower_bound_is_told_as_one() -> None:
     events = (Event(stage="size", noise_multiplier=9.0), Event(stage="size lower bound", noise_multiplier=9.0))
-    first = lead(Page(_render([run_model(events=events)])))
-    assert "the text of at least about 100 documents. The number is inexact on purpose." in first
+    first = promised(Page(_render([run_model(events=events)])))
+    assert "toys: at least about 100 documents. The number is inexact on purpose." in first
 
 
 def test_a_share_is_said_to_be_of_an_average_unit() -> None:
@@ -180,13 +192,11 @@ def test_what_only_specialists_read_is_folded_away() -> None:
         "Eigenvalues",
         "refine",
         "calibration",
-        "Hellinger",
-        "The plane",
         "<code>",
     ):
         assert expert in inside, expert
         assert expert not in outside, expert
-    assert outside.count("strong>") == 2, "one number leads"
+    assert outside.count("<strong>") == 2, "one number leads: in the summary and where it is explained"
     assert "Both hold: the one is how often an attacker guesses right, on average over the noise" in " ".join(
         inside.split()
     )

@@ -35,32 +35,6 @@ def test_hellinger_is_the_scaled_distance_of_square_roots(seed: int) -> None:
     assert topic_similarity.hellinger(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])) == 1
 
 
-@given(seeds)
-def test_the_map_never_puts_topics_farther_apart_than_they_are(seed: int) -> None:
-    topics = drawn(seed)
-    found = topic_similarity.topic_map(topics)
-    true, shown = pdist(np.sqrt(topics)) / np.sqrt(2), pdist(found.points)
-    assert np.all(shown <= true + 1e-9)
-    assert (shown**2).sum() / (true**2).sum() == pytest.approx(found.kept)
-
-
-@given(seeds, st.integers(1, 3))
-def test_up_to_three_topics_lie_on_the_map_as_far_apart_as_they_are(seed: int, n_topics: int) -> None:
-    topics = drawn(seed, n_topics)
-    found = topic_similarity.topic_map(topics)
-    assert found.points.shape == (n_topics, 2)
-    assert pdist(found.points) == pytest.approx(pdist(np.sqrt(topics)) / np.sqrt(2), abs=1e-7)
-    assert found.kept == pytest.approx(1)
-
-
-def test_the_map_does_not_depend_on_the_order_of_topics() -> None:
-    topics = drawn(3)
-    order = np.array([3, 0, 4, 1, 2])
-    assert topic_similarity.topic_map(topics[order]).points == pytest.approx(
-        topic_similarity.topic_map(topics).points[order]
-    )
-
-
 @given(seeds, seeds, st.integers(1, 4), st.integers(1, 4))
 def test_the_matching_is_the_best_of_all(one: int, other: int, k: int, l: int) -> None:  # noqa: E741
     base = make_model()

@@ -1,0 +1,79 @@
+"""The summary at the top of a report: what it is about, how many topics it shows, and what may be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dplda.ledger.comparisons import Comparison
+from dplda.model import TopicModel
+from dplda.model.topic_model import VERDICTS
+from dplda.report.comparison_pictures import methods, winners
+from dplda.report.pictures import shown
+from dplda.report.promise import size
+
+_USEFUL = 0.5  # share of clear topics from which on the topics of a run are called useful
+
+
+def topics(model: TopicModel) -> str:
+    """How many topics of `model` are shown, and how sure they are, such as ``19 of 20 (15 clear, 4 weak; ...)``."""
+    shown_topics, total = len(model.listed_topics), len(model.topics)
+    told = str(total) if shown_topics == total else f"{shown_topics} of {total}"
+    counts = {name: model.verdicts.count(name) for name in VERDICTS if name in model.verdicts}
+    sure = ", ".join(f"{count} {name}" for name, count in counts.items())
+    left_out = "" if shown_topics == total else "; those called noise are not shown"
+    return f"{told} ({sure}{left_out})" if sure else told
+
+
+def text(models: Sequence[TopicModel]) -> list[str]:
+    """What the text of `models` is: each dataset with the number of its units, and why that is inexact."""
+    sizes = dict[str, str]()
+    for model in models:
+        number, inexact = size(model)
+        dataset = shown(model.parameters.get("dataset", "a dataset"))
+        sizes.setdefault(dataset, f"{dataset}: {number}. {inexact}".rstrip() if number else dataset)
+    return list(sizes.values())
+
+
+def verdict(models: Sequence[TopicModel]) -> list[str]:
+    """Whether the topics of `models` may be published, and whether they are of use."""
+    private = [model.privacy.sound for model in models]
+    public = (
+        "May be published: the promise covers every number on this page."
+        if all(private)
+        else "Do not publish: without a privacy guarantee, topics give away what is in the text."
+        if not any(private)
+        else f"Do not publish as a whole: {private.count(False)} of the {len(private)} runs have no privacy guarantee."
+    )
+    judged = [model for model in models if model.verdicts]
+    clear = sum(model.verdicts.count("clear") for model in judged)
+    total = sum(len(model.verdicts) for model in judged)
+    if not total:
+        return [public]
+    told = f"{clear} of {total} topics are clear: they would probably be found without noise, too."
+    if clear >= _USEFUL * total:
+        return [public, f"Useful: {told}"]
+    if clear:
+        return [public, f"Use with care: only {told}"]
+    return [public, f"Not useful: none of the {total} topics stands out clearly from the noise."]
+
+
+def grid(comparison: Comparison) -> str:
+    """What a comparison tried, such as ``3 placements at 2 budgets, 5 times``."""
+    cells = [outcome.cell for outcome in comparison.outcomes]
+    placements = len(methods(comparison))
+    budgets = len({cell.epsilon for cell in cells})
+    times = max((cell.repeat for cell in cells), default=0) + 1
+    return (
+        f"{placements} placement{'s' * (placements != 1)} at {budgets} budget{'s' * (budgets != 1)}, "
+        f"{'once' if times == 1 else f'{times} times'}"
+    )
+
+
+def best(comparison: Comparison) -> list[str]:
+    """Which placement is best by each measure, such as ``Error of the topics: default is best at every epsilon.``."""
+    told = []
+    for measure, table in winners(comparison):
+        names = list(dict.fromkeys(row[table.columns.index("best")] for row in table.rows))
+        which = f"{names[0]} is best at every epsilon" if len(names) == 1 else "the best placement depends on epsilon"
+        told.append(f"{measure.title}: {which}.")
+    return told
