@@ -7,13 +7,14 @@ import json
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincinv
 
 from dplda.config import Range
+from dplda.datasets.uniforms import Uniforms
 from dplda.errors import InputError
 
 _THEME_WORDS = {
@@ -144,23 +145,6 @@ Try: dplda fit {corpus} --text-field text --topics {n_themes}
 """
 
 
-class _Uniforms:
-    """Uniform variates in [0, 1) from the raw stream of PCG64."""
-
-    def __init__(self, seed: int | list[int]) -> None:
-        self._bits = np.random.PCG64(seed)
-
-    def draw(self, *shape: int) -> _FloatArray:
-        """An array of `shape`, with 53 random bits per entry."""
-        raw = self._bits.random_raw(int(np.prod(shape)))
-        return np.asarray((raw >> np.uint64(11)) * 2.0**-53, dtype=np.float64).reshape(shape)
-
-    def pick(self, probabilities: npt.NDArray[Any], n: int) -> npt.NDArray[np.int64]:
-        """`n` indices with these `probabilities`, by inversion of the distribution function."""
-        cumulative = np.cumsum(probabilities)
-        return np.searchsorted(cumulative / cumulative[-1], self.draw(n), side="right")
-
-
 def _planted_themes() -> tuple[list[str], _FloatArray]:
     """Return the sorted content words and the themes' distributions over them, (8, n_words) with rows that sum to 1."""
     words = sorted(set(_GENERAL).union(*_THEMES.values()))
@@ -221,7 +205,7 @@ def sample_documents(n_documents: int, n_users: int, seed: int) -> Iterator[dict
     The expected number of documents of a user is inversely proportional to rank + 30. Most documents are in the section
     of their main theme, and half of those on travel are of summer.
     """
-    uniforms, facts = _Uniforms(seed), _Uniforms([seed, 1])
+    uniforms, facts = Uniforms(seed), Uniforms([seed, 1])
     words, matrix = _planted_themes()
     users = uniforms.pick(1.0 / (np.arange(n_users) + 30.0), n_documents)
     low, high = _CONTENT
@@ -244,7 +228,7 @@ def _section_and_day(theme: str, *uniforms: float) -> tuple[str, str]:
     return chosen, (first + timedelta(days=int(day * days))).isoformat()
 
 
-def _sentences(content: list[str], uniforms: _Uniforms) -> Iterator[str]:
+def _sentences(content: list[str], uniforms: Uniforms) -> Iterator[str]:
     """Sentences with the words of `content`, in order."""
     at = 0
     while at < len(content):
