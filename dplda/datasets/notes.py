@@ -134,7 +134,7 @@ def write_notes(directory: str | Path, n_notes: int = 8_000, seed: int = 0) -> P
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8", newline="") as file:
-            rows = csv.DictWriter(file, ("patient", "ward", "date", "note"), lineterminator="\n")
+            rows = csv.DictWriter(file, ("patient", "ward", "date", "text"), lineterminator="\n")
             rows.writeheader()
             rows.writerows(notes(n_notes, seed))
     except FileExistsError:
@@ -145,7 +145,7 @@ def write_notes(directory: str | Path, n_notes: int = 8_000, seed: int = 0) -> P
 
 
 def notes(n_notes: int, seed: int) -> Iterator[dict[str, str]]:
-    """The notes in order: patient, ward, date and note.
+    """The notes in order: patient, ward, date and text.
 
     There are about half as many patients as notes. Most notes of a patient are on the same area, and a quarter of the
     phrases of a note are of another area. Half of the notes on breathing are of January or February.
@@ -163,7 +163,7 @@ def notes(n_notes: int, seed: int) -> Iterator[dict[str, str]]:
             "patient": f"P{patient:05d}",
             "ward": wards[int(ward * len(wards))] if away < _STRAY else usual,
             "date": (date(2024, 1, 1) + timedelta(days=int(day * days))).isoformat(),
-            "note": " ".join(_note(area, areas, uniforms)),
+            "text": " ".join(_note(area, areas, uniforms)),
         }
 
 

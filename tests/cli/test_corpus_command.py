@@ -22,7 +22,7 @@ def test_sample_writes_readable_documents(dplda, home: Path) -> None:
 def test_sample_writes_notes(dplda, home: Path) -> None:
     assert dplda("corpus", "sample", home / "n", "--kind", "notes", "--documents", 30).status == 0
     header, *notes = (home / "n" / "notes.csv").read_text(encoding="utf-8").splitlines()
-    assert header == "patient,ward,date,note"
+    assert header == "patient,ward,date,text"
     assert len(notes) == 30
 
 
