@@ -126,7 +126,7 @@ _STRAY, _IN_SUMMER = 0.2, 0.5  # shares of documents in a random section, and of
 _YEAR, _SUMMER = (date(2024, 1, 1), 366), (date(2024, 6, 1), 92)  # first day and number of days
 _CONTENT = (22, 40)  # minimum and maximum content words of a document; stop words nearly double its length
 _LONGEST_SENTENCE = max(_SENTENCES)
-_CORPUS_FILE, _THEMES_FILE, _README_FILE = "sample.jsonl.gz", "_themes.json", "README.txt"
+_CORPUS_FILE, THEMES_FILE, _README_FILE = "sample.jsonl.gz", "_themes.json", "README.txt"
 _DOCUMENTS = Range(low=1, high=10_000_000, unit="documents", integer=True)
 _USERS = Range(low=1, high=1_000_000, unit="users", integer=True)
 _SEED = Range(low=0, high=2**63 - 1, unit="seed", integer=True)
@@ -172,8 +172,8 @@ def write_sample(directory: str | Path, n_documents: int = 20_000, n_users: int 
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / _CORPUS_FILE).open("xb") as raw:
             _write_documents(raw, n_documents, n_users, seed)
-        (folder / _THEMES_FILE).write_text(_themes_json(), encoding="utf-8")
-        note = _README.format(corpus=_CORPUS_FILE, themes=_THEMES_FILE, **facts)
+        (folder / THEMES_FILE).write_text(_themes_json(), encoding="utf-8")
+        note = _README.format(corpus=_CORPUS_FILE, themes=THEMES_FILE, **facts)
         (folder / _README_FILE).write_text(note, encoding="utf-8")
     except FileExistsError:
         raise InputError(f"{folder / _CORPUS_FILE} is already there. Remove it or name another folder.") from None
