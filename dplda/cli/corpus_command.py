@@ -103,15 +103,28 @@ def info(source: tuple[str, ...], as_json: bool, **options: Any) -> None:
 
 @corpus.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--documents", default=20_000, type=click.IntRange(min=1), help="Number of documents.")
+@click.option(
+    "--kind",
+    default="reviews",
+    show_default=True,
+    type=click.Choice(["reviews", "notes"]),
+    help="Short reviews on eight known themes, or clinical notes of invented patients.",
+)
+@click.option("--documents", type=click.IntRange(min=1), help="Number of documents [20,000 reviews, or 8,000 notes].")
 @click.option("--seed", default=0, type=click.IntRange(min=0), help="Seed of the generated text.")
 @json_option
-def sample(directory: Path, documents: int, seed: int, as_json: bool) -> None:
-    """Write a synthetic corpus of readable documents on eight known themes into DIRECTORY."""
+def sample(directory: Path, kind: str, documents: int | None, seed: int, as_json: bool) -> None:
+    """Write a generated corpus of readable documents into DIRECTORY. Nobody wrote it, and it is about nobody."""
+    from dplda.datasets.notes import write_notes
     from dplda.datasets.sample import write_sample
 
-    write_sample(directory, n_documents=documents, seed=seed)
+    if kind == "notes":
+        documents = documents or 8_000
+        path = write_notes(directory, documents, seed)
+    else:
+        documents = documents or 20_000
+        path = write_sample(directory, documents, seed=seed)
     if as_json:
         print_json({"directory": str(directory), "documents": documents, "seed": seed})
     else:
-        say(f"Wrote {documents} synthetic documents into {directory}. Nothing in it is private.")
+        say(f"Wrote {documents} generated documents into {path}. Nothing in it is private.")

@@ -7,13 +7,14 @@ import json
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaincinv
 
 from dplda.config import Range
+from dplda.datasets.uniforms import Uniforms
 from dplda.errors import InputError
 
 _THEME_WORDS = {
@@ -125,7 +126,7 @@ _STRAY, _IN_SUMMER = 0.2, 0.5  # shares of documents in a random section, and of
 _YEAR, _SUMMER = (date(2024, 1, 1), 366), (date(2024, 6, 1), 92)  # first day and number of days
 _CONTENT = (22, 40)  # minimum and maximum content words of a document; stop words nearly double its length
 _LONGEST_SENTENCE = max(_SENTENCES)
-_CORPUS_FILE, _THEMES_FILE, _README_FILE = "sample.jsonl.gz", "_themes.json", "README.txt"
+_CORPUS_FILE, THEMES_FILE, _README_FILE = "sample.jsonl.gz", "_themes.json", "README.txt"
 _DOCUMENTS = Range(low=1, high=10_000_000, unit="documents", integer=True)
 _USERS = Range(low=1, high=1_000_000, unit="users", integer=True)
 _SEED = Range(low=0, high=2**63 - 1, unit="seed", integer=True)
@@ -142,23 +143,6 @@ with words common to all. Words outside {themes} are English stop words. Seed {s
 Try: dplda fit {corpus} --text-field text --topics {n_themes}
      dplda tabulate sample {corpus} --by section --by 'month(date)' --epsilon 1
 """
-
-
-class _Uniforms:
-    """Uniform variates in [0, 1) from the raw stream of PCG64."""
-
-    def __init__(self, seed: int | list[int]) -> None:
-        self._bits = np.random.PCG64(seed)
-
-    def draw(self, *shape: int) -> _FloatArray:
-        """An array of `shape`, with 53 random bits per entry."""
-        raw = self._bits.random_raw(int(np.prod(shape)))
-        return np.asarray((raw >> np.uint64(11)) * 2.0**-53, dtype=np.float64).reshape(shape)
-
-    def pick(self, probabilities: npt.NDArray[Any], n: int) -> npt.NDArray[np.int64]:
-        """`n` indices with these `probabilities`, by inversion of the distribution function."""
-        cumulative = np.cumsum(probabilities)
-        return np.searchsorted(cumulative / cumulative[-1], self.draw(n), side="right")
 
 
 def _planted_themes() -> tuple[list[str], _FloatArray]:
@@ -188,8 +172,8 @@ def write_sample(directory: str | Path, n_documents: int = 20_000, n_users: int 
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / _CORPUS_FILE).open("xb") as raw:
             _write_documents(raw, n_documents, n_users, seed)
-        (folder / _THEMES_FILE).write_text(_themes_json(), encoding="utf-8")
-        note = _README.format(corpus=_CORPUS_FILE, themes=_THEMES_FILE, **facts)
+        (folder / THEMES_FILE).write_text(_themes_json(), encoding="utf-8")
+        note = _README.format(corpus=_CORPUS_FILE, themes=THEMES_FILE, **facts)
         (folder / _README_FILE).write_text(note, encoding="utf-8")
     except FileExistsError:
         raise InputError(f"{folder / _CORPUS_FILE} is already there. Remove it or name another folder.") from None
@@ -221,7 +205,7 @@ def sample_documents(n_documents: int, n_users: int, seed: int) -> Iterator[dict
     The expected number of documents of a user is inversely proportional to rank + 30. Most documents are in the section
     of their main theme, and half of those on travel are of summer.
     """
-    uniforms, facts = _Uniforms(seed), _Uniforms([seed, 1])
+    uniforms, facts = Uniforms(seed), Uniforms([seed, 1])
     words, matrix = _planted_themes()
     users = uniforms.pick(1.0 / (np.arange(n_users) + 30.0), n_documents)
     low, high = _CONTENT
@@ -244,7 +228,7 @@ def _section_and_day(theme: str, *uniforms: float) -> tuple[str, str]:
     return chosen, (first + timedelta(days=int(day * days))).isoformat()
 
 
-def _sentences(content: list[str], uniforms: _Uniforms) -> Iterator[str]:
+def _sentences(content: list[str], uniforms: Uniforms) -> Iterator[str]:
     """Sentences with the words of `content`, in order."""
     at = 0
     while at < len(content):

@@ -16,12 +16,13 @@ from dplda.report import attack_bounds
 from dplda.report.pictures import percent, shown
 
 _PRIORS = (0.01, 0.1, 0.5)  # prior beliefs of an attacker that the table of beliefs lists
-_STRENGTHS = (  # how well membership is protected, by the largest belief from even odds for which it is said
-    (0.65, "can hardly be told"),
-    (0.8, "cannot be told with confidence"),
-    (0.9, "remains uncertain"),
-    (0.999, "is protected only weakly"),
-    (1.0, "is hardly protected"),
+_STRENGTHS = (  # how well membership is protected, by the largest success and belief for which it is said
+    (0.6, 0.65, "can hardly be told"),
+    (0.75, 0.8, "cannot be told with confidence"),
+    (0.9, 0.9, "remains uncertain"),
+    (0.9, 0.999, "is protected to a limited degree"),
+    (0.9, 1.0, "is protected only weakly"),
+    (1.0, 1.0, "is hardly protected"),
 )
 _REGULAR = re.compile(  # names of units that are English nouns, with a plural in s
     "author|client|customer|employee|guest|household|member|owner|patient|resident|reviewer|sender|speaker|student|"
@@ -70,7 +71,7 @@ class Promise:
     def of(cls, success: float, epsilon: float, delta: float) -> Promise:
         """The promise of a bound on `success` and of (epsilon, delta)."""
         belief = attack_bounds.belief_at_most(0.5, epsilon, delta)
-        strength = next(words for most, words in _STRENGTHS if max(success, belief) <= most)
+        strength = next(words for right, sure, words in _STRENGTHS if success <= right and belief <= sure)
         odds = percent(success, upwards=True), percent(belief, upwards=True)
         return cls(strength, *odds, epsilon=at_least(epsilon), delta=f"{delta:g}")
 

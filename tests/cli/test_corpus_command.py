@@ -19,6 +19,13 @@ def test_sample_writes_readable_documents(dplda, home: Path) -> None:
     assert dplda("corpus", "sample", home / "s").status == 2
 
 
+def test_sample_writes_notes(dplda, home: Path) -> None:
+    assert dplda("corpus", "sample", home / "n", "--kind", "notes", "--documents", 30).status == 0
+    header, *notes = (home / "n" / "notes.csv").read_text(encoding="utf-8").splitlines()
+    assert header == "patient,ward,date,text"
+    assert len(notes) == 30
+
+
 def test_an_imported_store_is_a_corpus_with_the_same_public_facts(dplda, home: Path) -> None:
     dplda("corpus", "sample", home / "s", "--documents", 30)
     source = home / "s" / "sample.jsonl.gz"

@@ -42,7 +42,7 @@ def content(document: dict[str, str]) -> list[str]:
 def test_committed_copy_is_what_the_generator_writes(written: Path) -> None:
     committed = COMMITTED / sample._CORPUS_FILE
     assert gzip.decompress(committed.read_bytes()) == gzip.decompress(written.read_bytes())
-    assert (COMMITTED / sample._THEMES_FILE).read_bytes() == (written.parent / sample._THEMES_FILE).read_bytes()
+    assert (COMMITTED / sample.THEMES_FILE).read_bytes() == (written.parent / sample.THEMES_FILE).read_bytes()
     assert committed.stat().st_size <= 3_000_000
 
 
@@ -120,7 +120,7 @@ def test_planted_themes_are_distributions_with_a_common_background() -> None:
 
 
 def test_themes_file_holds_the_planted_distributions(written: Path) -> None:
-    tables = json.loads((written.parent / sample._THEMES_FILE).read_text(encoding="utf-8"))
+    tables = json.loads((written.parent / sample.THEMES_FILE).read_text(encoding="utf-8"))
     words, matrix = sample._planted_themes()
     assert list(tables) == list(_THEMES)
     for row, table in zip(matrix, tables.values(), strict=True):

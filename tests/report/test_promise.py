@@ -120,7 +120,8 @@ def test_the_table_of_beliefs_says_which_runs_it_means_and_covers_all_of_them() 
         (0.3, "can hardly be told"),
         (1.0, "cannot be told with confidence"),
         (2.0, "remains uncertain"),
-        (4.0, "is protected only weakly"),
+        (4.0, "is protected to a limited degree"),
+        (8.0, "is protected only weakly"),
         (40.0, "is hardly protected"),
     ],
 )
