@@ -116,7 +116,7 @@ def ask(
             "the topics of this run are not private, and the answer would carry what they were learned from. Give "
             "a private run, or declare with public_topics=True (--public-topics) that its text is public."
         )
-    _warn_of_other_words(model, corpus)
+    warn_of_other_words(model, corpus)
     engine = asked.get("engine", DEFAULTS.execution.engine)
     question = Question(
         plan.kind,
@@ -145,7 +145,7 @@ def ask(
     return found
 
 
-def _warn_of_other_words(model: TopicModel, corpus: Corpus) -> None:
+def warn_of_other_words(model: TopicModel, corpus: Corpus) -> None:
     """Warn if the text of `corpus` becomes words in another way than that of `model` did."""
     for name in ("language", "lemmas", "tokenizer", "ngrams"):
         asked, learned = corpus.reading.get(name), model.parameters.get(name)

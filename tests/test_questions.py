@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import dplda
-from dplda.questions import _warn_of_other_words
+from dplda.questions import warn_of_other_words
 
 
 def warned(corpus: dplda.Corpus) -> list[str]:
@@ -17,7 +17,7 @@ def warned(corpus: dplda.Corpus) -> list[str]:
     model: Any = SimpleNamespace(parameters={"language": "en", "lemmas": False, "tokenizer": "fast"})
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        _warn_of_other_words(model, corpus)
+        warn_of_other_words(model, corpus)
     return [str(each.message) for each in found]
 
 

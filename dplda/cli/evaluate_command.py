@@ -83,7 +83,9 @@ def evaluate(
 def _in_public(model: TopicModel, source: Any, ledger: Ledger, progress: Progress) -> dict[str, Any]:
     """Exact coherence in public text; raises `BudgetRefused` if the ledger protects it."""
     from dplda.evaluation.public_corpora import Documents
+    from dplda.questions import warn_of_other_words
 
+    warn_of_other_words(model, source)
     documents = Documents(source, progress, ledger.key)
     ledger.check_public(source.name or "", documents.identity(ledger.key))
     found = documents.evaluate(model)

@@ -6,8 +6,10 @@ import contextlib
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 import click
 from click.exceptions import NoArgsIsHelpError
@@ -29,6 +31,7 @@ from dplda.cli.topics_command import export, topics
 from dplda.errors import DpldaError
 
 _UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses
+_PACKAGE = Path(__file__).parents[1]
 _ENDS = (".", "?", "?)")  # of a sentence
 
 
@@ -86,11 +89,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with contextlib.suppress(AttributeError):  # a replaced stream may lack the method
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        status = _run(arguments)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            status = _run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         return _broken_pipe()
     return status
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning in one line; of those of other libraries, which may quote values, the category alone."""
+    ours = Path(filename).is_relative_to(_PACKAGE)
+    told = " ".join(str(message).split()) if ours else f"{category.__name__} from {Path(filename).name}"
+    click.echo(f"dplda: warning: {clean(told)}", err=True)
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -3,10 +3,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 
 import click
 import pytest
 
+import dplda
 from dplda.cli.main import _BROKEN_PIPE, cli, main
 from dplda.cli.options import GroupedCommand
 from dplda.errors import BudgetRefused, GateError, InputError, LedgerError, UnsupportedByData
@@ -44,6 +46,19 @@ def test_control_characters_and_line_breaks_of_messages_are_dropped(failing, cap
     failing(InputError("a\nb \x1b[31mred\x07"))
     assert main(["fail"]) == 2
     assert capsys.readouterr().err == "dplda: a b [31mred\n"
+
+
+def test_warnings_are_one_line_and_those_of_libraries_quote_nothing(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    def warn() -> None:
+        for file, text in ((dplda.__file__, "read\notherwise"), ("/lib/other.py", "patient Smith")):
+            warnings.warn_explicit(text, RuntimeWarning, file, 1)
+
+    monkeypatch.setitem(cli.commands, "warn", click.Command("warn", callback=warn))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(["warn"]) == 0
+    told = "dplda: warning: read otherwise\ndplda: warning: RuntimeWarning from other.py\n"
+    assert capsys.readouterr() == ("", told)
 
 
 @pytest.mark.parametrize(

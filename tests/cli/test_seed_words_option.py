@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-FIT = ("--topics", 4, "--epsilon", 6, "--tokenizer", "fast", "--max-document-frequency", 0.3, "--quiet")
+FIT = ("--topics", 4, "--epsilon", 60, "--tokenizer", "fast", "--max-document-frequency", 0.3, "--quiet")
 
 
 def test_guided_topics_keep_their_names(dplda, home: Path) -> None:
     assert dplda("corpus", "sample", "s", "--documents", 2500).status == 0
+    dplda("budget", "grant", "sample", "--epsilon", 200, "--delta", 1e-5)  # nearly no noise
     corpus = ("s/sample.jsonl.gz", "--text-field", "text")
     listed = dplda("fit", *corpus, *FIT, "--json", "--dataset", "first", "--simulate").err
     assert "needs an unbounded grant" in listed
     fitted = dplda("fit", *corpus, *FIT, "--json").json
     words = [word for word, _ in fitted["topics"][0]["words"][:3]]
     Path("seeds.yaml").write_text(f"my topic: [{', '.join(words)}]\n")
-    dplda("budget", "grant", "sample", "--epsilon", 100, "--delta", 1e-5)
     answer = dplda("fit", *corpus, *FIT, "--seed-words", "seeds.yaml")
     assert answer.status == 0, answer.err
     assert " my topic " in answer.out

@@ -101,6 +101,7 @@ def test_a_run_without_tables_says_how_to_make_one(dplda, fitted):
     assert "dplda tabulate" in answer.err
 
 
+@pytest.mark.filterwarnings("default:The documents are read with lemmas")
 def test_topics_are_evaluated_with_intervals_and_exactly_in_public_text(dplda, tickets, home):
     fitted = dplda("fit", tickets, "--topics", "2", "--epsilon", "4", "--max-document-frequency", "0.9", "--json").json
     answer = dplda("evaluate", fitted["run"], tickets, "--epsilon", "2", "--json")
@@ -115,6 +116,10 @@ def test_topics_are_evaluated_with_intervals_and_exactly_in_public_text(dplda, t
     assert free.status == 0, free.err
     assert "exact, and free of charge" in free.out
     assert "Perplexity:" in free.out
+    assert "warning" not in free.err
+    other = dplda("evaluate", fitted["run"], "public.jsonl", "--reference", "--lemmas")
+    (warning,) = [line for line in other.err.splitlines() if "arning" in line]
+    assert warning.startswith("dplda: warning: The documents are read with lemmas True, and those of the topics")
     refused = dplda("evaluate", fitted["run"], tickets, "--reference")
     assert refused.status == 3, refused.err
     refused = dplda("evaluate", fitted["run"], "public.jsonl", "--reference", "--epsilon", "1")
