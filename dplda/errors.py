@@ -62,7 +62,11 @@ class ClusterError(DeviceError):
     reason = "the cluster failed"
 
 
-class NoisyTopicsWarning(UserWarning):
+class DpldaWarning(UserWarning):
+    """Base of all warnings meant for the user. Like errors, they quote nothing of a private document."""
+
+
+class NoisyTopicsWarning(DpldaWarning):
     """Some topics of a fit cannot be told from its noise. Computed from released numbers only."""
 
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dplda.api import fit
 from dplda.config import DEFAULTS
 from dplda.corpus import Corpus
-from dplda.errors import InputError
+from dplda.errors import DpldaWarning, InputError
 from dplda.ledger import Ledger
 from dplda.prior_topics import PriorTopics
 
@@ -113,7 +113,7 @@ class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 "PrivateLDA takes the columns of X as public. The vocabulary of a CountVectorizer that was fitted on "
                 "the same documents is NOT PRIVATE. Give the vectorizer a public vocabulary and declare it with "
                 "public_vocabulary=True, or let dplda.fit choose the words privately.",
-                UserWarning,
+                DpldaWarning,
                 stacklevel=3,
             )
         elif not self.public_vocabulary:

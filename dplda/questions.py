@@ -11,7 +11,7 @@ from dplda.accounting.budget_plan import Share, calibrate
 from dplda.accounting.events import Event
 from dplda.config import DEFAULTS, ExecutionSettings, PrivacySettings
 from dplda.corpus import Corpus
-from dplda.errors import InputError
+from dplda.errors import DpldaWarning, InputError
 from dplda.ledger import Ledger, new_name
 from dplda.mechanisms.curator import Curator
 from dplda.model.topic_model import TopicModel
@@ -153,5 +153,6 @@ def warn_of_other_words(model: TopicModel, corpus: Corpus) -> None:
             warnings.warn(
                 f"The documents are read with {name} {asked}, and those of the topics were read with {learned}. Read "
                 f"them alike, or words that differ are not found.",
+                DpldaWarning,
                 stacklevel=4,
             )

@@ -28,10 +28,9 @@ from dplda.cli.plan_command import plan
 from dplda.cli.run_commands import report, runs, transform
 from dplda.cli.table_commands import tables, tabulate
 from dplda.cli.topics_command import export, topics
-from dplda.errors import DpldaError
+from dplda.errors import DpldaError, DpldaWarning
 
 _UNEXPECTED, _INTERRUPTED, _BROKEN_PIPE = 1, 130, 141  # exit statuses
-_PACKAGE = Path(__file__).parents[1]
 _ENDS = (".", "?", "?)")  # of a sentence
 
 
@@ -107,8 +106,11 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     """Print a warning in one line; of those of other libraries, which may quote values, the category alone."""
-    ours = Path(filename).is_relative_to(_PACKAGE)
-    told = " ".join(str(message).split()) if ours else f"{category.__name__} from {Path(filename).name}"
+    told = (
+        " ".join(str(message).split())
+        if issubclass(category, DpldaWarning)
+        else f"{category.__name__} from {Path(filename).name}"
+    )
     click.echo(f"dplda: warning: {clean(told)}", err=True)
 
 

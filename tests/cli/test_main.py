@@ -8,10 +8,9 @@ import warnings
 import click
 import pytest
 
-import dplda
 from dplda.cli.main import _BROKEN_PIPE, cli, main
 from dplda.cli.options import GroupedCommand
-from dplda.errors import BudgetRefused, GateError, InputError, LedgerError, UnsupportedByData
+from dplda.errors import BudgetRefused, DpldaWarning, GateError, InputError, LedgerError, UnsupportedByData
 
 
 @pytest.fixture
@@ -50,8 +49,8 @@ def test_control_characters_and_line_breaks_of_messages_are_dropped(failing, cap
 
 def test_warnings_are_one_line_and_those_of_libraries_quote_nothing(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     def warn() -> None:
-        for file, text in ((dplda.__file__, "read\notherwise"), ("/lib/other.py", "patient Smith")):
-            warnings.warn_explicit(text, RuntimeWarning, file, 1)
+        warnings.warn_explicit("read\notherwise", DpldaWarning, "/lib/click.py", 1)
+        warnings.warn_explicit("patient Smith", RuntimeWarning, "/lib/other.py", 1)
 
     monkeypatch.setitem(cli.commands, "warn", click.Command("warn", callback=warn))
     with warnings.catch_warnings():
