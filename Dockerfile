@@ -13,19 +13,16 @@ COPY --from=build /wheels /wheels
 RUN pip install --no-cache-dir --only-binary :all: "$(echo /wheels/*.whl)${EXTRAS}"
 
 # The ledger lies with the data. In the container it would be lost, and with it the record of what was spent.
-ENV HOME=/home/dplda \
-    DPLDA_LEDGER=/data/ledger.db \
-    DPLDA_CACHE=/home/dplda/cache \
-    NUMBA_CACHE_DIR=/home/dplda/compiled
-RUN useradd --uid 1000 --create-home dplda && install --directory --owner dplda /data
+ENV HOME=/var/lib/dplda DPLDA_LEDGER=/data/ledger.db
+RUN useradd --uid 1000 --home-dir "$HOME" --create-home dplda && install --directory --owner dplda /data
 USER dplda
 
-# Kernels are compiled once for a processor. Another user (docker run --user) may use this folder, too.
+# Compile the kernels for this processor. Other users (docker run --user) may use them and add to them.
 RUN cd "$(mktemp -d)" && export DPLDA_LEDGER=ledger.db DPLDA_CACHE=cache \
     && dplda corpus sample sample \
     && dplda fit sample/sample.jsonl.gz --text-field text --quiet \
     && dplda tabulate sample sample/sample.jsonl.gz --text-field text --quiet \
-    && rm -r "$PWD" && chmod -R a+rwX /home/dplda
+    && rm -r "$PWD" && chmod -R a+rwX "$HOME"
 
 VOLUME /data
 WORKDIR /data

@@ -97,6 +97,16 @@ def test_extras_are_those_documented() -> None:
     assert set(extras) == {*USERS, "test", "bench", "docs"}
 
 
+def test_every_dependency_and_extra_is_explained() -> None:
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    always, extras = page.split("## Extras")
+    listed = project()["dependencies"]
+    assert isinstance(listed, list)
+    named = set(re.findall(r"(?m)^\| ([\w-]+) \|", always)) - {"package"}
+    assert named ^ {line.split(">")[0] for line in listed} <= {"plotly", "matplotlib"}  # the one replaces the other
+    assert set(re.findall(r"(?m)^\| `(\w+)` \|", extras)) == set(USERS)
+
+
 def test_readme_opens_with_its_purpose_and_exactly_two_commands() -> None:
     opening = (ROOT / "README.md").read_text(encoding="utf-8").split("```")
     assert len(opening[0].split("\n\n")[1]) > 100, "the purpose comes first"
