@@ -10,8 +10,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dplda.api import fit
 from dplda.config import DEFAULTS
@@ -19,6 +17,12 @@ from dplda.corpus import Corpus
 from dplda.errors import DpldaWarning, InputError
 from dplda.ledger import Ledger
 from dplda.prior_topics import PriorTopics
+
+try:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError:
+    raise InputError("PrivateLDA needs scikit-learn: pip install 'dplda[sklearn]'.") from None
 
 
 class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

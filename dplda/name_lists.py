@@ -86,7 +86,8 @@ def _unaccented(name: str) -> str:
 
 
 def _word_test(language: str) -> Callable[[str], bool]:
-    """A function that tells whether a name is also a common word of `language`."""
+    """A function that tells whether a name is also a common word. Raises `ImportError` if a package is missing."""
+    import spacy_lookups_data  # noqa: F401  (spaCy finds its tables by itself)
     from wordfreq import get_frequency_dict
 
     occurrences = _occurrences(language)

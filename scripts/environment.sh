@@ -32,8 +32,7 @@ make_environment() {
     "$python" -m venv "$venv" || return 1
   fi
   echo "Installing into $venv (some minutes the first time) ..." >&2
-  # In compat mode, a folder called dplda in the working directory, such as this checkout, does not hide the package.
-  "$venv/bin/python" -m pip install --quiet --config-settings editable_mode=compat --editable "$1" || return 1
+  "$venv/bin/python" -m pip install --quiet --editable "$1" || return 1
   echo "$wanted" > "$stamp"
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import dplda
 from dplda import Ledger, PrivateLDA
 from dplda.corpus import Corpus, synthetic
 from dplda.errors import BudgetRefused, InputError, LedgerError
@@ -26,6 +28,13 @@ def planted():
 @pytest.mark.filterwarnings("ignore:.*:sklearn.exceptions.SkipTestWarning")
 def test_check_estimator(estimator, check):
     check(estimator)
+
+
+def test_without_scikit_learn_one_line_names_the_extra(monkeypatch):
+    monkeypatch.delitem(sys.modules, "dplda.estimator")
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+    with pytest.raises(InputError, match=r"^PrivateLDA needs scikit-learn: pip install 'dplda\[sklearn\]'\.$"):
+        _ = dplda.PrivateLDA
 
 
 def test_topics_are_found_again_and_documents_get_proportions(planted):

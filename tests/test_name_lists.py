@@ -92,7 +92,7 @@ def test_what_there_is_no_list_for_is_refused_in_one_line(monkeypatch: pytest.Mo
         texts("de", stopwords="names:latin")
     with pytest.raises(InputError, match=r"nowhere\.txt does not exist"):
         texts("de", stopwords="nowhere.txt")
-    for package in ("faker", "mimesis", "wordfreq"):
+    for package in ("faker", "mimesis", "spacy_lookups_data", "wordfreq"):
         name_lists.names_of.cache_clear()
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, package, None)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-SCRIPTS = ("scripts/quickstart", "scripts/test", "scripts/prove", "scripts/make_sample", ".ci/run")
+SCRIPTS = ("scripts/quickstart", "scripts/smoke", "scripts/test", "scripts/prove", "scripts/make_sample", ".ci/run")
 BASH = [path for path in (*SCRIPTS, "scripts/environment.sh") if path != "scripts/make_sample"]
 PLACES = ("work", "home", "root", "tmp", "Users", "opt", "mnt")  # where one machine or another keeps things
 ABSOLUTE = re.compile(rf"(?<![\w.~$}}:/-])/(?:{'|'.join(PLACES)})/")
@@ -70,7 +70,7 @@ def imported(folder: str) -> set[str]:
     return {name.split(".")[0] for name in found} - own - set(sys.stdlib_module_names)
 
 
-USERS = ["cuda", "dask", "documents", "chinese", "japanese", "korean", "thai", "wordlists"]
+USERS = ["cuda", "dask", "documents", "lemmas", "sklearn", "chinese", "japanese", "korean", "thai", "wordlists"]
 
 
 @pytest.mark.parametrize(("folder", "extras"), [("dplda", USERS), ("scripts", ["bench"]), ("tests", ["test"])])
@@ -93,7 +93,18 @@ def test_extras_are_those_documented() -> None:
     extras = project()["optional-dependencies"]
     assert isinstance(extras, dict)
     languages = {"chinese", "japanese", "korean", "thai"}
-    assert set(extras) == {"cuda", "dask", "documents", "wordlists", *languages, "test", "bench", "docs"}
+    assert set(USERS) >= languages
+    assert set(extras) == {*USERS, "test", "bench", "docs"}
+
+
+def test_every_dependency_and_extra_is_explained() -> None:
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    always, extras = page.split("## Extras")
+    listed = project()["dependencies"]
+    assert isinstance(listed, list)
+    named = set(re.findall(r"(?m)^\| ([\w-]+) \|", always)) - {"package"}
+    assert named ^ {line.split(">")[0] for line in listed} <= {"plotly", "matplotlib"}  # the one replaces the other
+    assert set(re.findall(r"(?m)^\| `(\w+)` \|", extras)) == set(USERS)
 
 
 def test_readme_opens_with_its_purpose_and_exactly_two_commands() -> None:

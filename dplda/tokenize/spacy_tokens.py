@@ -198,6 +198,10 @@ def word_rule(language: str, lemmas: bool, stopwords: Collection[str] = ()) -> W
 
 def _lemma_table(language: str) -> Any:
     try:
+        import spacy_lookups_data  # noqa: F401  (spaCy finds its tables by itself)
+    except ImportError:
+        raise InputError("Lemmas need a package. Install it with: pip install 'dplda[lemmas]'") from None
+    try:
         return load_lookups(language, tables=["lemma_lookup"]).get_table("lemma_lookup")
     except (ValueError, KeyError):
         raise InputError(f"There is no table of lemmas for language {language!r}. Leave lemmas out.") from None

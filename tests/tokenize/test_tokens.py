@@ -1,4 +1,5 @@
 import pickle
+import sys
 from collections import Counter
 
 import pytest
@@ -131,6 +132,12 @@ def test_a_language_that_joins_across_space_is_taken_whole(monkeypatch: pytest.M
     chinese._word = TOKENS._word
     assert chinese.pieces("A film, don't; film") == ["film", "film"]
     assert words_of("A film, don't; film", chinese) == {"film": 2}
+
+
+def test_lemmas_without_their_package_are_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "spacy_lookups_data", None)
+    with pytest.raises(InputError, match=r"^Lemmas need a package\. .*pip install 'dplda\[lemmas\]'$"):
+        SpacyTokens("en", lemmas=True)
 
 
 def test_unknown_languages_and_missing_tables_are_refused() -> None:
