@@ -20,21 +20,29 @@ from dplda.evaluation.topic_quality import diversity, npmi, on_words
 N_TOPICS = 20
 
 
-def measure(imdb: Path, n_batches: int, batch_size: int, epsilons: Sequence[float | None], seeds: int) -> None:
-    """Print a row for each batch and epsilon, means over `seeds` series with simulated noise.
+def measure(
+    imdb: Path,
+    batches: int,
+    batch_size: int,
+    epsilons: Sequence[float | None],
+    seeds: int,
+    shown: Sequence[int],
+) -> None:
+    """Print a row for each epsilon and each of the batches `shown`, means over `seeds` series with simulated noise.
 
     Reviews are in random order. NPMI is over the topics that the series began with, on all reviews. ``matched`` counts
     the topics that are most like the topic of the same number one batch before.
     """
     case = corpora.lines(imdb)
-    order = np.random.default_rng(99).permutation(case.counts.shape[0])[: n_batches * batch_size]
-    parts = [np.sort(rows) for rows in np.split(order, n_batches)]
+    order = np.random.default_rng(99).permutation(case.counts.shape[0])[: batches * batch_size]
+    parts = [np.sort(rows) for rows in np.split(order, batches)]
     table = Table("epsilon", "batch", "NPMI", "diversity", "matched", "topics", "words", "clear", "noise")
     for epsilon in epsilons:
         rows = np.mean([_series(case, parts, epsilon, seed) for seed in range(seeds)], axis=0)
         for number, (coherence, distinct, *counted) in enumerate(rows, 1):
-            name = "none" if epsilon is None else f"{epsilon:g}"
-            table.row(name, str(number), f"{coherence:.3f}", f"{distinct:.2f}", *(f"{value:.1f}" for value in counted))
+            if number in shown:
+                name = "none" if epsilon is None else f"{epsilon:g}"
+                table.row(name, number, f"{coherence:.3f}", f"{distinct:.2f}", *(f"{value:.1f}" for value in counted))
 
 
 def _series(case: Case, parts: Sequence[np.ndarray], epsilon: float | None, seed: int) -> list[tuple[float, ...]]:
