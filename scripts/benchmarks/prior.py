@@ -71,31 +71,25 @@ CASES: dict[str, Callable[[Files], PriorCase]] = {
 
 
 def measure(files: Files, cases: Sequence[str], epsilons: Sequence[float | None], seeds: int) -> None:
-    """Print a row for each case and epsilon, means over `seeds` fits with simulated noise."""
-    table = Table("corpus", "epsilon", "NPMI with prior", "diversity", "prior used", "NPMI without", "diversity")
+    """Print NPMI and diversity of each case with a prior and without, means over `seeds` fits with simulated noise."""
+    budgets = ("no noise" if epsilon is None else f"ε = {epsilon:g}" for epsilon in epsilons)
+    table = Table("NPMI@10 (diversity)", "prior used", *budgets, f"tomotopy, {systems.SWEEPS} sweeps")
     for name in cases:
         case = CASES[name](files)
         corpus = dplda.Corpus.from_counts(case.private, case.words, public_vocabulary=True)
         public = dplda.Corpus.from_counts(case.public, case.words, public_vocabulary=True, name="public")
-        prior = dplda.public_prior(public)
-        for epsilon in epsilons:
-            cells = [
-                np.mean([_one(corpus, case, epsilon, seed, chosen) for seed in range(seeds)], axis=0)
-                for chosen in (prior, None)
-            ]
-            (npmi_with, diversity_with, used), (npmi_without, diversity_without, _) = cells
-            table.row(
-                name,
-                "none" if epsilon is None else f"{epsilon:g}",
-                f"{npmi_with:.3f}",
-                f"{diversity_with:.2f}",
-                f"{used:.0%}",
-                f"{npmi_without:.3f}",
-                f"{diversity_without:.2f}",
-            )
         gibbs = systems.tomotopy_topics(case.private, case.n_topics, 0)
-        quality = f"{npmi(gibbs, case.private).mean():.3f}", f"{diversity(gibbs):.2f}"
-        table.row(name, f"tomotopy, {systems.SWEEPS} sweeps, not private", "", "", "", *quality)
+        peer = _cell(npmi(gibbs, case.private).mean(), diversity(gibbs))
+        for label, prior in (("with prior", dplda.public_prior(public)), ("without", None)):
+            fits = [[_one(corpus, case, epsilon, seed, prior) for seed in range(seeds)] for epsilon in epsilons]
+            found = np.mean(fits, axis=1)  # (epsilons, measures)
+            used = f"{found[:, 2].mean():.0%}" if prior else ""
+            cells = (_cell(*measures) for measures in found[:, :2])
+            table.row(f"{name}, {label}", used, *cells, "" if prior else peer)
+
+
+def _cell(coherence: float, distinct: float) -> str:
+    return f"{coherence:.3f} ({distinct:.2f})"
 
 
 def _one(

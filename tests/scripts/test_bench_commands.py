@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from full_helpers import full_after
 
-from benchmarks import commands, options, page, recovery, systems, utility, variational
+from benchmarks import commands, options, recovery, systems, utility, variational
 from benchmarks.audit import membership
 from dplda.placements import registry
 from reproduce.commands import cli as reproductions
