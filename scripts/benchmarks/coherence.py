@@ -61,15 +61,17 @@ def _case(corpus: dplda.Corpus, n_topics: int) -> tuple[dplda.TopicModel, tuple[
 
 def measure_halves(news: Path, imdb: Path, medical: Path, epsilons: Sequence[float] = (2.0, 8.0, 100.0)) -> None:
     """Print what topics gain on the documents that they were learned from, and on as many others of the same kind."""
-    table = Table("corpus", "documents learned from", "epsilon", "gain on these", "gain on the others")
+    table = Table("gain on these / on the others", "documents of each", *(f"ε = {epsilon:g}" for epsilon in epsilons))
     texts_of = _texts(news, imdb, medical)
     for name in ("posts", "reviews"):
         texts = texts_of[name]
         halves = [dplda.Corpus.from_texts(texts[start::2], tokenizer="fast", name=name) for start in (0, 1)]
+        cells = []
         for epsilon in epsilons:
             model = dplda.fit(halves[0], n_topics=10, epsilon=epsilon, ledger=False, simulate_seed=1)
             gains = [Documents(half, NoProgress()).evaluate(model)["gain"] for half in halves]
-            table.row(name, f"{len(texts[::2]):,}", f"{epsilon:g}", *(f"{gain:.3f}" for gain in gains))
+            cells.append(" / ".join(f"{gain:.3f}" for gain in gains))
+        table.row(name, f"{len(texts[::2]):,}", *cells)
 
 
 def _told(found: Evaluation) -> list[tuple[float, float, float]]:

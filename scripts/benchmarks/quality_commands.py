@@ -43,7 +43,7 @@ def utility(results: Path, draw: Path | None, **options: Any) -> None:
 
     The peers are private variational inference, tomotopy and gensim, which protect nobody, and random words. Appends
     NPMI@10, diversity and, for planted topics, the mean matched l1 error to the results, and prints their tables. Skips
-    what is there for the same source and settings, so it can be interrupted. Takes several hours for everything, five
+    what is there for the same source and settings, so it can be interrupted. Takes several hours for everything, three
     minutes for `--system dplda`.
     """
     from benchmarks import utility as module
@@ -63,7 +63,7 @@ def utility(results: Path, draw: Path | None, **options: Any) -> None:
 def plan(**options: Any) -> None:
     """What `dplda plan` foresees, beside what fits show.
 
-    Compares noise, eigenvalues and topics above the noise on film reviews and 20 newsgroups. Takes about 4 minutes.
+    Compares noise, eigenvalues and topics above the noise on film reviews and 20 newsgroups. Takes about a minute.
     """
     from benchmarks.plan import measure
 
@@ -78,7 +78,7 @@ def plan(**options: Any) -> None:
 def prior(cases: tuple[str, ...], epsilons: list[float | None], seeds: int, **files: Path) -> None:
     """Topic quality with prior topics and without.
 
-    On small and large text, beside tomotopy. Noise is simulated. Takes about ten minutes for all.
+    On small and large text, beside tomotopy. Noise is simulated. Takes about four minutes for all.
     """
     from benchmarks.prior import Files, measure
 
@@ -92,7 +92,7 @@ def prior(cases: tuple[str, ...], epsilons: list[float | None], seeds: int, **fi
 def small(news: Path, medical: Path, epsilons: list[float], seeds: int) -> None:
     """Words and topics of 2,000 posts and 2,888 abstracts.
 
-    Words are chosen privately, and noise is simulated. Takes about a minute.
+    Words are chosen privately, and noise is simulated. Takes about ten seconds.
     """
     from benchmarks.small import measure
 
@@ -105,7 +105,7 @@ def themes(sample: Path) -> None:
     """Errors of the planted themes of the sample corpus.
 
     SAMPLE is the folder `corpora`, or one that `dplda corpus sample` wrote. Every fit is a `dplda fit` with epsilon 2.
-    Takes about half a minute.
+    Takes about 15 seconds.
     """
     from benchmarks.themes import measure
 
@@ -122,7 +122,7 @@ def themes(sample: Path) -> None:
 def series(**options: Any) -> None:
     """Topic quality and stability of a series of batches.
 
-    Noise is simulated. Takes about five minutes.
+    Noise is simulated. Takes about a minute.
     """
     from benchmarks.series import measure
 
@@ -137,13 +137,15 @@ def series(**options: Any) -> None:
 def tabulate(news: Path, imdb: Path, epsilons: list[float], repeats: int, documents: int) -> None:
     """How often the intervals of tables hold, and what tables cost.
 
-    Noise is simulated. Takes about ten minutes.
+    Noise is simulated. Takes about three minutes.
     """
     from benchmarks.tabulate import measure, short_documents, speed
 
     measure(news, imdb, epsilons, repeats)
-    short_documents((5, 10, 20, 50, 100, 300))
+    print()
+    short_documents((5, 10, 20, 50, 100))
     if documents:
+        print()
         speed(news, documents)
 
 
@@ -154,11 +156,12 @@ def tabulate(news: Path, imdb: Path, epsilons: list[float], repeats: int, docume
 def coherence(news: Path, imdb: Path, medical: Path, epsilons: list[float], seeds: int) -> None:
     """What `dplda evaluate` tells, beside the exact numbers.
 
-    Noise is simulated. Takes about five minutes.
+    Noise is simulated. Takes about two minutes.
     """
     from benchmarks.coherence import measure, measure_halves
 
     measure(news, imdb, medical, epsilons, seeds)
+    print()
     measure_halves(news, imdb, medical)
 
 
@@ -187,7 +190,7 @@ def sureness(seeds: int, first_seed: int, **files: Path) -> None:
 def tokenizers(**options: Any) -> None:
     """Quality of topics from the words of each tokenizer.
 
-    Coherence is computed on the words of spaCy for both. Noise is simulated. Takes about 10 minutes for 100,000
+    Coherence is computed on the words of spaCy for both. Noise is simulated. Takes about a minute for 100,000
     reviews.
     """
     from benchmarks.tokenizers import measure

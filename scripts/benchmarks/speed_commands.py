@@ -70,8 +70,8 @@ def speed(**options: Any) -> None:
 def growth(**options: Any) -> None:
     """Seconds of a fit as the corpus grows.
 
-    Fits planted corpora of all sizes asked for. Takes 5 s (100,000 documents, 2,000 words, 20 topics) to 20 minutes
-    (1,000,000 documents, 100 topics) a size.
+    Fits planted corpora of all sizes asked for. Takes 5 s (100,000 documents, 2,000 words, 20 topics) to about a minute
+    (1,000,000 documents, 100 topics) a size, and the time to draw the corpora.
     """
     from benchmarks.speed import growth as measure
 

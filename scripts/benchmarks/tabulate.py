@@ -115,7 +115,7 @@ def _row(table: Table, name: str, axes: tuple[Axis, ...], exact: np.ndarray, eps
 
 def short_documents(lengths: Sequence[int]) -> None:
     """Print how far the mean proportions of planted documents are from what was planted, by their length."""
-    table = Table("tokens a document", "root mean square error of a share, points", "slope")
+    errors, slopes = [], []
     for length in lengths:
         rng = np.random.default_rng(length)
         counts, topics, proportions = synthetic(20_000, 1000, 10, mean_length=float(length), seed=1)
@@ -130,9 +130,11 @@ def short_documents(lengths: Sequence[int]) -> None:
             model, corpus, ["g"], 100.0, groups={"g": list(range(10))}, ledger=False, simulate_seed=0
         )[0].shares().value[:10]  # fmt: skip
         true = np.array([proportions[groups == g].mean(axis=0)[planted] for g in range(10)])
-        slope = np.polyfit(true.ravel(), found.ravel(), 1)[0]
-        error = 100 * np.sqrt(((found - true) ** 2).mean())
-        table.row(length, f"{error:.2f}", f"{slope:.2f}")
+        slopes.append(np.polyfit(true.ravel(), found.ravel(), 1)[0])
+        errors.append(100 * np.sqrt(((found - true) ** 2).mean()))
+    table = Table("tokens a document", *map(str, lengths))
+    table.row("root mean square error of a share, points", *(f"{error:.2f}" for error in errors))
+    table.row("slope", *(f"{slope:.2f}" for slope in slopes))
 
 
 def _matched(model: dplda.TopicModel, topics: np.ndarray, words: list[str]) -> np.ndarray:

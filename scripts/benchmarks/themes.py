@@ -22,11 +22,11 @@ UNITS = {
 
 
 def measure(sample: Path) -> None:
-    """Print a row for each unit. A word that a run did not release counts as an error."""
+    """Print a row for each unit. Words that a run does not learn count as errors."""
     themes = json.loads((sample / "_themes.json").read_text(encoding="utf-8"))
     words = sorted({word for theme in themes.values() for word in theme})
     planted = np.array([[theme.get(word, 0.0) for word in words] for theme in themes.values()])
-    table = Table("unit", "words released", "topics", "mean matched l1 error")
+    table = Table("unit", "words learned", "topics", "mean matched l1 error")
     with tempfile.TemporaryDirectory() as name:
         os.environ["DPLDA_CACHE"] = str(Path(name) / "cache")
         for number, (unit, asked) in enumerate(UNITS.items()):
