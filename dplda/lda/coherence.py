@@ -22,7 +22,7 @@ from dplda.lda.estimates import Estimates, within
 from dplda.model.topic_model import TopicModel
 from dplda.statistics.word_pairs import FIRST, PAIRS
 
-# Measured (docs/benchmarks.md, Coherence): the error of the estimate at little noise, how it grows with the squared
+# Measured (docs/design-log.md, Coherence): the error of the estimate at little noise, how it grows with the squared
 # noise of a pair relative to an average count, and the factor by which the noise of the clips widens intervals.
 APPROXIMATION, _GROWTH, _CLIPS = 0.01, 2.0, 1.6
 _LEAST_LIFT, _MOST_LIFT = -5.0, 6.0  # of log lifts that are thought possible

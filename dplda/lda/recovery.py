@@ -120,7 +120,7 @@ def most_words(documents: float, settings: FitSettings) -> int:
     """How many words stand out from the noise of a run over `documents` units.
 
     A word in few documents adds noise and no topic: the quality of topics is best with a number of words proportional
-    to documents * mu / topics, for the parameter mu of the run (Gaussian DP; docs/benchmarks.md).
+    to documents * mu / topics, for the parameter mu of the run (Gaussian DP; docs/design-log.md).
     """
     topics = int(DEFAULTS.model.topics if settings.model.topics == "auto" else settings.model.topics)
     return math.ceil(max(_LEAST_PER_TOPIC * topics, _WORDS_PER_SIGNAL * signal_per_topic(documents, topics, settings)))

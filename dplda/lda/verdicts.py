@@ -3,7 +3,7 @@
 A topic is *real* if the same fit without noise has it. It is *clear* if that is probable, *noise* if it is not, and
 *weak* in between. After the refinement, the probability is a logistic function of five numbers and their products; that
 of a word to be among a topic's first ten is one of its posterior probability, its rank and the topic's probability. The
-coefficients were estimated from 360 simulated fits of ten corpora, and checked on others (`docs/benchmarks.md`).
+coefficients were estimated from 360 simulated fits of ten corpora, and checked on others (`docs/design-log.md`).
 Nothing is charged: all of it is post-processing.
 """
 

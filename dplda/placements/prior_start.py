@@ -30,7 +30,7 @@ from dplda.statistics.topic_proportions import LIKELIHOOD_GAIN, MOST_GAIN, TOPIC
 STATISTICS = LIKELIHOOD_GAIN, TOPIC_PROPORTIONS
 
 # Least gain of k prior topics, in nats a token: slope * log(k) + intercept, or the minimum. It is midway between text
-# about the same things (0.24, 0.76, 1.25 for 5, 20, 80 topics) and other text (-0.6, -0.3, 0.2; docs/benchmarks.md).
+# about the same things (0.24, 0.76, 1.25 for 5, 20, 80 topics) and other text (-0.6, -0.3, 0.2; docs/design-log.md).
 _GAIN_SLOPE, _GAIN_INTERCEPT, _LEAST_GAIN = 0.25, -0.45, 0.05
 _SAME = 0.5  # weight in a guided topic from which on a prior topic is taken to be the same
 _DEVIATIONS = 3.0  # standard deviations of the noise by which the sum must exceed 0

@@ -13,7 +13,7 @@ from dplda.statistics import NONNEGATIVE, SIGNED
 from dplda.statistics.topic_proportions import MOST_GAIN
 
 _STANDS_OUT = 3.0  # standard deviations above 0 from which on a sum stands out from its noise
-_GAIN = 0.3  # a document's mean gain less the least one, for public text about the same things (docs/benchmarks.md)
+_GAIN = 0.3  # a document's mean gain less the least one, for public text about the same things (docs/design-log.md)
 _DEVIATIONS = 4.0  # of the noise of the test, above which it succeeds nearly always
 
 

@@ -18,49 +18,60 @@ from dplda.evaluation.public_corpora import Documents
 from dplda.progress import NoProgress
 from dplda.topic_evaluation import Evaluation
 
+TOPICS = 10, 20
 _MEASURES = "NPMI", "C_v", "gain", "log perplexity"
 
 
 def measure(news: Path, imdb: Path, medical: Path, epsilons: Sequence[float], seeds: int) -> None:
-    """Print errors and intervals for posts, reviews and abstracts, and topics learned at epsilon 4."""
-    table = Table(
-        *("corpus", "topics", "epsilon", "measure", "exact", "error, mean", "error, largest"),
-        *("half an interval", "held"),
-    )
+    """Print the exact numbers of 10 and 20 topics learned at epsilon 4, and how far evaluations are from them.
+
+    A cell has the mean error, the largest, half an interval, and how many intervals held.
+    """
+    table = Table("corpus", "epsilon", *_MEASURES)
     for name, texts in _texts(news, imdb, medical).items():
         corpus = dplda.Corpus.from_texts(texts, tokenizer="fast")
-        documents = Documents(corpus, NoProgress())
-        for n_topics in (10, 20):
-            model = dplda.fit(corpus, n_topics=n_topics, epsilon=4.0, ledger=False, simulate_seed=1)
-            exact = documents.evaluate(model)
-            coherence = float(exact["coherence"][model.listed_topics].mean())
-            truths = coherence, exact["c_v"], exact["gain"], math.log(exact["perplexity"])
-            for epsilon in epsilons:
-                found = [
-                    _told(dplda.evaluate(model, corpus, epsilon, ledger=False, simulate_seed=seed))
-                    for seed in range(seeds)
-                ]
-                for place, (measured, truth) in enumerate(zip(_MEASURES, truths, strict=True)):
-                    value, low, high = np.array([each[place] for each in found]).T
-                    error = np.abs(value - truth)
-                    table.row(
-                        name, n_topics, f"{epsilon:g}", measured, f"{truth:.3f}", f"{error.mean():.3f}",
-                        f"{error.max():.3f}", f"{(high - low).mean() / 2:.3f}",
-                        f"{((low <= truth) & (truth <= high)).mean():.0%}",
-                    )  # fmt: skip
+        cases = [_case(corpus, n_topics) for n_topics in TOPICS]
+        exact = np.array([values for _, values in cases])  # (topics, measures)
+        table.row(name, "exact", *(", ".join(f"{value:.3f}" for value in values) for values in exact.T))
+        for epsilon in epsilons:
+            told = np.array([_evaluations(model, corpus, epsilon, seeds) for model, _ in cases])
+            table.row(name, f"{epsilon:g}", *(_cell(exact[:, [i]], told[:, :, i]) for i in range(len(_MEASURES))))
+
+
+def _evaluations(
+    model: dplda.TopicModel, corpus: dplda.Corpus, epsilon: float, seeds: int
+) -> list[list[tuple[float, float, float]]]:
+    return [_told(dplda.evaluate(model, corpus, epsilon, ledger=False, simulate_seed=seed)) for seed in range(seeds)]
+
+
+def _cell(exact: np.ndarray, told: np.ndarray) -> str:
+    """Errors and intervals of values and ends (topics, seeds, 3) beside the `exact` numbers (topics, 1)."""
+    value, low, high = np.moveaxis(told, -1, 0)
+    error, held = np.abs(value - exact), (low <= exact) & (exact <= high)
+    return f"{error.mean():.3f} ({error.max():.3f}), ± {(high - low).mean() / 2:.3f}, {held.mean():.0%}"
+
+
+def _case(corpus: dplda.Corpus, n_topics: int) -> tuple[dplda.TopicModel, tuple[float, ...]]:
+    """A private model, and the exact values of `_MEASURES` for its listed topics."""
+    model = dplda.fit(corpus, n_topics=n_topics, epsilon=4.0, ledger=False, simulate_seed=1)
+    exact = Documents(corpus, NoProgress()).evaluate(model)
+    coherence = float(exact["coherence"][model.listed_topics].mean())
+    return model, (coherence, exact["c_v"], exact["gain"], math.log(exact["perplexity"]))
 
 
 def measure_halves(news: Path, imdb: Path, medical: Path, epsilons: Sequence[float] = (2.0, 8.0, 100.0)) -> None:
     """Print what topics gain on the documents that they were learned from, and on as many others of the same kind."""
-    table = Table("corpus", "documents learned from", "epsilon", "gain on these", "gain on the others")
+    table = Table("gain on these / on the others", "documents of each", *(f"ε = {epsilon:g}" for epsilon in epsilons))
     texts_of = _texts(news, imdb, medical)
     for name in ("posts", "reviews"):
         texts = texts_of[name]
         halves = [dplda.Corpus.from_texts(texts[start::2], tokenizer="fast", name=name) for start in (0, 1)]
+        cells = []
         for epsilon in epsilons:
             model = dplda.fit(halves[0], n_topics=10, epsilon=epsilon, ledger=False, simulate_seed=1)
             gains = [Documents(half, NoProgress()).evaluate(model)["gain"] for half in halves]
-            table.row(name, f"{len(texts[::2]):,}", f"{epsilon:g}", *(f"{gain:.4f}" for gain in gains))
+            cells.append(" / ".join(f"{gain:.3f}" for gain in gains))
+        table.row(name, f"{len(texts[::2]):,}", *cells)
 
 
 def _told(found: Evaluation) -> list[tuple[float, float, float]]:

@@ -1,6 +1,6 @@
 """What `dplda plan` foresees beside what fits show, on film reviews and 20 newsgroups.
 
-The plan sees the number of documents and settings only. Columns are the noise level of the core, its 20th eigenvalue
+The plan sees the number of documents and settings only. Rows are the noise level of the core, its 20th eigenvalue
 (the fit's with noise) and how many of its 26 stand above the noise; fits are medians over seeds. Noise is simulated.
 """
 
@@ -21,18 +21,18 @@ from dplda.planning.forecast import ForecastInputs
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 TOPICS = 20
+NUMBERS = ("noise level", "20th eigenvalue", "topics above the noise")
 
 
 def measure(imdb: Path, news: Path, seeds: int) -> None:
-    """Print a row for each corpus and epsilon."""
-    columns = ("noise level: plan", "fit", "20th eigenvalue: plan", "fit", "above the noise: plan", "fit")
-    table = Table("corpus", "ε", *columns)
+    """Print a row for each corpus and number, with a column for each epsilon."""
+    table = Table("corpus", "plan / fit", *(f"ε = {epsilon:g}" for epsilon in EPSILONS))
     for name, case, kind in _corpora(imdb, news):
         corpus = dplda.Corpus.from_counts(case.counts, case.words, public_vocabulary=True)
-        for epsilon in EPSILONS:
-            foreseen, seen = _plan(case, kind, epsilon), _fits(corpus, epsilon, seeds)
-            cells = (f"{value:.2g}" for pair in zip(foreseen, seen, strict=True) for value in pair)
-            table.row(name, f"{epsilon:g}", *cells)
+        foreseen = np.array([_plan(case, kind, epsilon) for epsilon in EPSILONS]).T
+        seen = np.array([_fits(corpus, epsilon, seeds) for epsilon in EPSILONS]).T
+        for number, planned, fitted in zip(NUMBERS, foreseen, seen, strict=True):
+            table.row(name, number, *(f"{one:.2g} / {other:.2g}" for one, other in zip(planned, fitted, strict=True)))
 
 
 def _corpora(imdb: Path, news: Path) -> Iterator[tuple[str, Case, reference_corpora.ReferenceCorpus]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,23 +43,23 @@ class PriorCase:
 
 def few_posts(files: Files) -> PriorCase:
     """2,000 posts of 20 newsgroups; public: the other posts, and reviews."""
-    posts = posts_of(files)
+    posts = posts_of(files.news)
     return _case(posts[:2000], [*posts[2000:], *corpora.texts(files.imdb, PUBLIC_REVIEWS)], 20)
 
 
 def abstracts(files: Files) -> PriorCase:
     """Medical abstracts; public: posts and reviews, which are about something else."""
-    return _case(corpora.texts(files.medical), [*posts_of(files), *corpora.texts(files.imdb, PUBLIC_REVIEWS)], 10)
+    return _case(corpora.texts(files.medical), [*posts_of(files.news), *corpora.texts(files.imdb, PUBLIC_REVIEWS)], 10)
 
 
 def posts(files: Files) -> PriorCase:
     """All posts of 20 newsgroups; public: reviews, which are about something else."""
-    return _case(posts_of(files), corpora.texts(files.imdb), 20)
+    return _case(posts_of(files.news), corpora.texts(files.imdb), 20)
 
 
 def reviews(files: Files) -> PriorCase:
     """Film reviews; public: posts, which are about something else."""
-    return _case(corpora.texts(files.imdb), posts_of(files), 20)
+    return _case(corpora.texts(files.imdb), posts_of(files.news), 20)
 
 
 CASES: dict[str, Callable[[Files], PriorCase]] = {
@@ -72,58 +71,43 @@ CASES: dict[str, Callable[[Files], PriorCase]] = {
 
 
 def measure(files: Files, cases: Sequence[str], epsilons: Sequence[float | None], seeds: int) -> None:
-    """Print a row for each case and epsilon, means over `seeds` fits with simulated noise."""
-    columns = ("corpus", "epsilon", "with prior", "diversity", "used", "seconds", "without", "diversity", "seconds")
-    table = Table(*columns)
+    """Print NPMI and diversity of each case with a prior and without, means over `seeds` fits with simulated noise."""
+    budgets = ("no noise" if epsilon is None else f"ε = {epsilon:g}" for epsilon in epsilons)
+    table = Table("NPMI@10 (diversity)", "prior used", *budgets, f"tomotopy, {systems.SWEEPS} sweeps")
     for name in cases:
         case = CASES[name](files)
         corpus = dplda.Corpus.from_counts(case.private, case.words, public_vocabulary=True)
         public = dplda.Corpus.from_counts(case.public, case.words, public_vocabulary=True, name="public")
-        start = time.perf_counter()
-        prior = dplda.public_prior(public)
-        prepared = time.perf_counter() - start
-        for epsilon in epsilons:
-            cells = [
-                np.mean([_one(corpus, case, epsilon, seed, chosen) for seed in range(seeds)], axis=0)
-                for chosen in (prior, None)
-            ]
-            (npmi_with, diversity_with, used, seconds_with), (npmi_without, diversity_without, _, seconds) = cells
-            table.row(
-                name,
-                "none" if epsilon is None else f"{epsilon:g}",
-                f"{npmi_with:.3f}",
-                f"{diversity_with:.2f}",
-                f"{used:.0%}",
-                f"{seconds_with:.2f}",
-                f"{npmi_without:.3f}",
-                f"{diversity_without:.2f}",
-                f"{seconds:.2f}",
-            )
         gibbs = systems.tomotopy_topics(case.private, case.n_topics, 0)
-        print(
-            f"\n{name}: {case.private.shape[0]} private and {case.public.shape[0]} public documents; tomotopy, not "
-            f"private: {npmi(gibbs, case.private).mean():.3f}; {len(prior)} prior topics in {prepared:.0f} s.\n"
-        )
+        peer = _cell(npmi(gibbs, case.private).mean(), diversity(gibbs))
+        for label, prior in (("with prior", dplda.public_prior(public)), ("without", None)):
+            fits = [[_one(corpus, case, epsilon, seed, prior) for seed in range(seeds)] for epsilon in epsilons]
+            found = np.mean(fits, axis=1)  # (epsilons, measures)
+            used = f"{found[:, 2].mean():.0%}" if prior else ""
+            cells = (_cell(*measures) for measures in found[:, :2])
+            table.row(f"{name}, {label}", used, *cells, "" if prior else peer)
+
+
+def _cell(coherence: float, distinct: float) -> str:
+    return f"{coherence:.3f} ({distinct:.2f})"
 
 
 def _one(
     corpus: dplda.Corpus, case: PriorCase, epsilon: float | None, seed: int, prior: PriorTopics | None
-) -> tuple[float, float, bool, float]:
-    """NPMI, diversity, whether the prior was used, and the seconds of one fit."""
+) -> tuple[float, float, bool]:
+    """NPMI and diversity of one fit, and whether the prior was used."""
     settings = {"placement": "none"} if epsilon is None else {"epsilon": epsilon, "delta": DELTA}
-    start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoisyTopicsWarning)
         model = dplda.fit(corpus, n_topics=case.n_topics, ledger=False, simulate_seed=seed, prior=prior, **settings)
-    seconds = time.perf_counter() - start
     topics = on_words(model.topics, model.vocabulary, case.words)
     used = bool(model.parameters.get("prior_used", False))
-    return float(npmi(topics, case.private).mean()), diversity(topics), used, seconds
+    return float(npmi(topics, case.private).mean()), diversity(topics), used
 
 
-def posts_of(files: Files) -> list[str]:
+def posts_of(news: Path) -> list[str]:
     """The posts in an order that does not depend on their group."""
-    found = list(corpora.messages(files.news))
+    found = list(corpora.messages(news))
     return [found[index] for index in np.random.default_rng(5).permutation(len(found))]
 
 

@@ -24,6 +24,7 @@ from benchmarks.tables import Table
 from dplda.evaluation.topic_quality import matched_error
 
 EPSILON = 2.0
+LABELS = {"dplda-exposed": "dplda without noise", "tensorly": "TensorLy on whitened moments"}
 STEP = 25
 SEED = 1
 LEVEL = 0.02  # part of its error by which a system still improves when it has levelled out
@@ -85,15 +86,16 @@ def measure(
             path = Path(folder) / "counts.npz"
             sparse.save_npz(path, stored_counts(store, n, n_words), compressed=False)
             for system in systems:
+                label = LABELS.get(system, system)
                 try:
                     found = alone(recover, system, path, topics, sweeps, limit, limit=limit + 60)
                 except Stopped as error:
-                    table.row(f"{n:,}", topics, system, error, "", "", "")
+                    table.row(f"{n:,}", topics, label, error, "", "", "")
                     continue
                 errors = [float(matched_error(one, planted).mean()) for one in found.topics]
                 made = f", {found.sweeps[-1]} sweeps" if found.sweeps[-1] else ""
                 table.row(
-                    f"{n:,}", topics, f"{system}{made}", f"{found.seconds[-1]:.1f}", f"{found.cores:.1f}",
+                    f"{n:,}", topics, f"{label}{made}", f"{found.seconds[-1]:.1f}", f"{found.cores:.1f}",
                     f"{found.peak / 1e9:.2f}", f"{errors[-1]:.3f}",
                 )  # fmt: skip
                 if made:

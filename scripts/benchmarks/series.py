@@ -20,21 +20,31 @@ from dplda.evaluation.topic_quality import diversity, npmi, on_words
 N_TOPICS = 20
 
 
-def measure(imdb: Path, n_batches: int, batch_size: int, epsilons: Sequence[float | None], seeds: int) -> None:
-    """Print a row for each batch and epsilon, means over `seeds` series with simulated noise.
+def measure(
+    imdb: Path,
+    batches: int,
+    batch_size: int,
+    epsilons: Sequence[float | None],
+    seeds: int,
+    shown: Sequence[int],
+) -> None:
+    """Print a row for each epsilon, means over `seeds` series with simulated noise.
 
-    Reviews are in random order. NPMI is over the topics that the series began with, on all reviews. ``matched`` counts
-    the topics that are most like the topic of the same number one batch before.
+    Reviews are in random order. NPMI is over the topics that the series began with, on all reviews, for the batches
+    `shown`. ``matched`` counts the topics that are most like the topic of the same number one batch before.
     """
     case = corpora.lines(imdb)
-    order = np.random.default_rng(99).permutation(case.counts.shape[0])[: n_batches * batch_size]
-    parts = [np.sort(rows) for rows in np.split(order, n_batches)]
-    table = Table("epsilon", "batch", "NPMI", "diversity", "matched", "topics", "words", "clear", "noise")
+    order = np.random.default_rng(99).permutation(case.counts.shape[0])[: batches * batch_size]
+    parts = [np.sort(rows) for rows in np.split(order, batches)]
+    last = ("matched", "topics", "words", "clear", "noise")
+    table = Table(
+        "NPMI@10 (diversity)", *(f"batch {number}" for number in shown), *(f"{name}, last batch" for name in last)
+    )
     for epsilon in epsilons:
-        rows = np.mean([_series(case, parts, epsilon, seed) for seed in range(seeds)], axis=0)
-        for number, (coherence, distinct, *counted) in enumerate(rows, 1):
-            name = "none" if epsilon is None else f"{epsilon:g}"
-            table.row(name, str(number), f"{coherence:.3f}", f"{distinct:.2f}", *(f"{value:.1f}" for value in counted))
+        found = np.mean([_series(case, parts, epsilon, seed) for seed in range(seeds)], axis=0)
+        cells = (f"{found[number - 1][0]:.3f} ({found[number - 1][1]:.2f})" for number in shown)
+        counted = (f"{value:.4g}" for value in found[-1][2:])
+        table.row("no noise" if epsilon is None else f"ε = {epsilon:g} a batch", *cells, *counted)
 
 
 def _series(case: Case, parts: Sequence[np.ndarray], epsilon: float | None, seed: int) -> list[tuple[float, ...]]:

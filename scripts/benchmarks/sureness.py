@@ -7,7 +7,8 @@ least 0.6; a word is among the first ten if it is among those of that topic.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,31 +28,41 @@ from dplda.evaluation.topic_quality import on_words
 EPSILONS, TOPICS = (0.5, 1.0, 2.0, 4.0, 8.0), (10, 20)
 REAL, FIRST = 0.6, 10
 DECILES = 10
+Case = tuple[sparse.csr_matrix, list[str]]  # counts and words
 Pairs = list[tuple[float, bool]]  # what is told, and whether it is so
 
 
-def measure(files: Files, seeds: int, first_seed: int, *, private_words: bool) -> None:
-    """Print for each decile of what is told the number of topics and of words, and how many of them are so."""
+def measure(files: Files, seeds: int, first_seed: int) -> None:
+    """Print for each decile of what is told the number of topics and of words, and the share of them that is so."""
+    cases = list(_cases(files))
+    counted = {
+        kind: _counted(cases, seeds, first_seed, private_words=kind == "private") for kind in ("public", "private")
+    }
+    heads = (
+        (f"topics ({fits} fits, {kind} words)", "real", "words", "among ten") for kind, (fits, *_) in counted.items()
+    )
+    table = Table("told", *chain(*heads))
+    for low in range(DECILES):
+        cells = (cell for _, *found in counted.values() for pairs in found for cell in _cell(pairs, low))
+        table.row(f"{low / DECILES:g} to {(low + 1) / DECILES:g}", *cells)
+
+
+def _counted(cases: Sequence[Case], seeds: int, first_seed: int, *, private_words: bool) -> tuple[int, Pairs, Pairs]:
+    """The number of fits that ended with topics, and what they tell of their topics and words."""
     topics, words, fits = Pairs(), Pairs(), 0
-    for name, counts, vocabulary in _cases(files):
+    for counts, vocabulary in cases:
         for epsilon in EPSILONS:
             for n_topics in TOPICS if counts.shape[0] < 15_000 else TOPICS[-1:]:
                 for seed in range(first_seed, first_seed + seeds):
                     found = _one(counts, vocabulary, epsilon, n_topics, seed, private_words=private_words)
                     if found is not None:
                         topics, words, fits = topics + found[0], words + found[1], fits + 1
-        print(f"{name}: {fits} fits so far", flush=True)
-    table = Table("told", "topics", "told, mean", "are real", "words", "told, mean", "are among the first ten")
-    for low in range(DECILES):
-        table.row(f"{low / DECILES:g} to {(low + 1) / DECILES:g}", *_cell(topics, low), *_cell(words, low))
+    return fits, topics, words
 
 
-def _cell(pairs: Pairs, decile: int) -> tuple[str, str, str]:
-    inside = [(told, so) for told, so in pairs if min(int(told * DECILES), DECILES - 1) == decile]
-    if not inside:
-        return "0", "", ""
-    told, so = np.mean(inside, axis=0)
-    return f"{len(inside):,}", f"{told:.2f}", f"{so:.2f}"
+def _cell(pairs: Pairs, decile: int) -> tuple[str, str]:
+    so = [so for told, so in pairs if min(int(told * DECILES), DECILES - 1) == decile]
+    return f"{len(so):,}", f"{np.mean(so):.2f}" if so else ""
 
 
 def _one(
@@ -86,12 +97,12 @@ def _unit(topics: np.ndarray) -> np.ndarray:
     return np.asarray(topics / np.linalg.norm(topics, axis=1)[:, None])
 
 
-def _cases(files: Files) -> Iterator[tuple[str, sparse.csr_matrix, list[str]]]:
-    """Names, counts and words of posts, reviews, abstracts and planted topics."""
-    posts, reviews = posts_of(files), corpora.texts(files.imdb, 20_000)
-    texts = {f"{n:,} posts": posts[:n] for n in (1000, 2000, 6000, len(posts))}
-    texts |= {f"{n:,} reviews": reviews[:n] for n in (2000, 20_000)} | {"abstracts": corpora.texts(files.medical)}
-    for name, listed in texts.items():
+def _cases(files: Files) -> Iterator[Case]:
+    """Posts, reviews, abstracts and planted topics."""
+    posts, reviews = posts_of(files.news), corpora.texts(files.imdb, 20_000)
+    texts = [posts[:n] for n in (1000, 2000, 6000, len(posts))]
+    texts += [reviews[:n] for n in (2000, 20_000)]
+    for listed in [*texts, corpora.texts(files.medical)]:
         vectorizer = CountVectorizer(
             stop_words="english",
             token_pattern=corpora.LETTERS,
@@ -99,7 +110,7 @@ def _cases(files: Files) -> Iterator[tuple[str, sparse.csr_matrix, list[str]]]:
             min_df=3,
             max_features=corpora.N_WORDS,
         )
-        yield name, vectorizer.fit_transform(listed).tocsr(), [str(w) for w in vectorizer.get_feature_names_out()]
+        yield vectorizer.fit_transform(listed).tocsr(), [str(w) for w in vectorizer.get_feature_names_out()]
     for seed, (n, n_words, k) in enumerate([(1000, 500, 10), (3000, 1000, 20), (10_000, 1000, 10)], 100):
         counts, _, _ = synthetic(n, n_words, k, mean_length=50, seed=seed)
-        yield f"{n:,} planted", counts, [f"w{word}" for word in range(n_words)]
+        yield counts, [f"w{word}" for word in range(n_words)]

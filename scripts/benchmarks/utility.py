@@ -55,7 +55,7 @@ def measure(path: Path, options: Options) -> None:
         if key(record) not in done:
             measured = record | one(record, options)
             results.append(path, measured)
-            print(json.dumps(measured), flush=True)
+            click.echo(json.dumps(measured), err=True)
 
 
 def key(record: Record) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from scipy.special import digamma
 
 DOCUMENT_PRIOR, TOPIC_PRIOR = 0.1, 0.1
 STEPS = 15  # coordinate-ascent steps within a document
-ROUNDS, CLIP = 10, 5.0  # tuned, see docs/benchmarks.md
+ROUNDS, CLIP = 10, 5.0  # tuned, see docs/design-log.md
 
 
 def noise_multiplier(epsilon: float, delta: float, rounds: int) -> float:

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from full_helpers import full_after
 
-from benchmarks import commands, recovery, systems, utility, variational
+from benchmarks import commands, options, recovery, systems, utility, variational
 from benchmarks.audit import membership
 from dplda.placements import registry
 from reproduce.commands import cli as reproductions
@@ -46,10 +46,10 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_choices_are_those_that_the_modules_know() -> None:
-    assert tuple(utility.SYSTEMS) == commands.SYSTEMS
-    assert tuple(recovery.SYSTEMS) == commands.PEERS
-    assert tuple(membership.SYSTEMS) == commands.ATTACKED
-    assert all(registry.find(name).split for name in commands.SPLIT)
+    assert tuple(utility.SYSTEMS) == options.SYSTEMS
+    assert tuple(recovery.SYSTEMS) == options.PEERS
+    assert tuple(membership.SYSTEMS) == options.ATTACKED
+    assert all(registry.find(name).split for name in options.SPLIT)
 
 
 def test_defaults_are_those_that_the_modules_know() -> None:
@@ -60,7 +60,7 @@ def test_defaults_are_those_that_the_modules_know() -> None:
     assert (defaults["utility"]["rounds"], defaults["utility"]["clip"]) == (variational.ROUNDS, variational.CLIP)
     assert (defaults["fit"]["sweeps"], defaults["fit"]["passes"]) == (systems.SWEEPS, systems.PASSES)
     epsilons = defaults["utility"]["epsilons"].split(",")
-    assert tuple(map(commands.epsilon_or_none, epsilons)) == utility.EPSILONS
+    assert tuple(map(options.epsilon_or_none, epsilons)) == utility.EPSILONS
 
 
 @pytest.mark.parametrize(("given", "message"), [("1,x", "could not convert"), ("", "could not convert")])

@@ -45,7 +45,7 @@ def test_peers_are_told_side_by_side(tmp_path: Path, capfd: pytest.CaptureFixtur
     recovery.measure(tmp_path / "store", 3, 60, 0, [500, 600], ["tomotopy", "tensorly"], sweeps=50, limit=240)
     rows = [line.split(" | ") for line in capfd.readouterr().out.splitlines() if line.startswith("| ")][2:]
     assert [row[0] + " " + row[2] for row in rows] == [
-        f"| {n} {system}" for n in (500, 600) for system in ("tomotopy, 50 sweeps", "tensorly")
+        f"| {n} {system}" for n in (500, 600) for system in ("tomotopy, 50 sweeps", "TensorLy on whitened moments")
     ]
     assert all(0 <= float(row[-1].strip("| ")) <= 2 for row in rows)
 
@@ -54,7 +54,7 @@ def test_peers_are_told_side_by_side(tmp_path: Path, capfd: pytest.CaptureFixtur
 def test_a_stopped_peer_is_said_to_be(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write_store(tmp_path / "store", 20, 10, 2)
     recovery.measure(tmp_path / "store", 30, 10, 0, [20], ["tensorly"], 50, 240)  # more topics than words
-    assert "| tensorly | ended with status 1 |" in capfd.readouterr().out
+    assert "| TensorLy on whitened moments | ended with status 1 |" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(("weak", "expected"), [(True, 0.8), (False, 0.4)])

@@ -101,13 +101,13 @@ def test_tables_hold_mean_and_spread_over_seeds_of_the_latest_settings():
     records = [record("dplda", 1.0, 0, 9.0, settings="before")]
     records += [record("dplda", 1.0, seed, error) for seed, error in enumerate((0.1, 0.2, 0.3))]
     records += [record("tomotopy", None, 0, 0.02)]
-    lines = utility_report.table(utility_report.newest(records, "synthetic", "all"), "synthetic", "error").splitlines()
+    found = utility_report.newest(records, "synthetic", "all")
+    lines = utility_report.table(found, ["error"]).splitlines()
     assert lines[0] == "| mean matched l1 error | ε = 1 | no noise | seeds |"
-    assert lines[2:] == [
-        "| dplda | 0.200 ± 0.100 |  | 3 |",
-        "| *target* | 0.06 |  |  |",
-        "| tomotopy |  | 0.020 | 1 |",
-    ]
+    assert lines[2:] == ["| dplda | 0.200 ± 0.100 |  | 3 |", "| tomotopy |  | 0.020 | 1 |"]
+    lines = utility_report.table(found, ["npmi", "diversity"]).splitlines()
+    assert lines[0] == "| NPMI@10 (diversity) | ε = 1 | no noise | seeds |"
+    assert lines[2] == "| dplda | 0.100 ± 0.050 (0.90) |  | 3 |"
 
 
 def test_the_figure_is_the_same_for_the_same_results_and_other_for_others(tmp_path):
@@ -123,6 +123,11 @@ def test_the_figure_is_the_same_for_the_same_results_and_other_for_others(tmp_pa
         ElementTree.parse(path)
         drawn.append(path.read_bytes())
     assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_what_was_measured_is_told_as_tables(results, capsys):
+    run(results, "--system", "random", "--seeds", "1")
+    assert capsys.readouterr().out.startswith("**Planted topics**\n\n| mean matched l1 error |")
 
 
 def test_drawing_writes_only_corpora_that_were_measured(results, tmp_path, capsys):

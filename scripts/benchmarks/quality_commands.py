@@ -1,0 +1,198 @@
+"""Commands that measure the quality of topics, and whether what `dplda` tells about them holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks.options import (
+    CORPORA,
+    PRIOR_CASES,
+    SYSTEMS,
+    choices,
+    cli,
+    corpora_files,
+    draw_option,
+    epsilon_or_none,
+    list_option,
+    option,
+    results_option,
+    topics_option,
+)
+
+
+@cli.command()
+@results_option
+@corpora_files("imdb", "news", "medical", required=False)
+@click.option(
+    "--corpus", "corpora", type=click.Choice(CORPORA), multiple=True,
+    help="Corpora to measure. Repeatable; [default: synthetic, and those whose files are named]",
+)  # fmt: skip
+@choices("--system", "systems", SYSTEMS, "Systems to measure.")
+@list_option("--epsilons", "0.5,1,2,4,8,none", epsilon_or_none, "Budgets; 'none' is no noise.")
+@option("--seeds", 5, "Runs of each system.")
+@option("--half", "all", "Documents for tuning, for reporting, or all.", type=click.Choice(("tune", "report", "all")))
+@click.option("--exact", is_flag=True, help="Draw exact noise for dplda instead of simulated noise.")
+@option("--rounds", 10, "Rounds of the private peer.")
+@option("--clip", 5.0, "Clip of the private peer.")
+@draw_option
+def utility(results: Path, draw: Path | None, **options: Any) -> None:
+    """Topic quality against epsilon, beside peers.
+
+    The peers are private variational inference, tomotopy and gensim, which protect nobody, and random words. Appends
+    NPMI@10, diversity and, for planted topics, the mean matched l1 error to the results, and prints their tables. Skips
+    what is there for the same source and settings, so it can be interrupted. Takes several hours for everything, three
+    minutes for `--system dplda`.
+    """
+    from benchmarks import utility as module
+    from benchmarks import utility_report
+    from benchmarks.results import read
+
+    files = {name: options.pop(name) for name in CORPORA if name != "synthetic"}
+    options["corpora"] = options["corpora"] or [name for name in CORPORA if files.get(name, True)]
+    if draw is None:
+        module.measure(results, module.Options(**options, files=files))
+    utility_report.write(read(results), options["half"], draw)
+
+
+@cli.command()
+@corpora_files("imdb", "news")
+@option("--seeds", 3, "Fits; the table shows medians.")
+def plan(**options: Any) -> None:
+    """What `dplda plan` foresees, beside what fits show.
+
+    Compares noise, eigenvalues and topics above the noise on film reviews and 20 newsgroups. Takes about a minute.
+    """
+    from benchmarks.plan import measure
+
+    measure(**options)
+
+
+@cli.command()
+@corpora_files("imdb", "news", "medical")
+@choices("--case", "cases", PRIOR_CASES, "Private text and the public text of its prior.")
+@list_option("--epsilons", "0.5,1,2,4", epsilon_or_none, "Budgets; 'none' is no noise.")
+@option("--seeds", 5, "Runs of each.")
+def prior(cases: tuple[str, ...], epsilons: list[float | None], seeds: int, **files: Path) -> None:
+    """Topic quality with prior topics and without.
+
+    On small and large text, beside tomotopy. Noise is simulated. Takes about four minutes for all.
+    """
+    from benchmarks.prior import Files, measure
+
+    measure(Files(**files), cases, epsilons, seeds)
+
+
+@cli.command()
+@corpora_files("news", "medical")
+@list_option("--epsilons", "1,2,4,8", float, "Budgets.")
+@option("--seeds", 5, "Runs of each.")
+def small(news: Path, medical: Path, epsilons: list[float], seeds: int) -> None:
+    """Words and topics of 2,000 posts and 2,888 abstracts.
+
+    Words are chosen privately, and noise is simulated. Takes about ten seconds.
+    """
+    from benchmarks.small import measure
+
+    measure(news, medical, epsilons, seeds)
+
+
+@cli.command()
+@click.argument("sample", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def themes(sample: Path) -> None:
+    """Errors of the planted themes of the sample corpus.
+
+    SAMPLE is the folder `corpora`, or one that `dplda corpus sample` wrote. Every fit is a `dplda fit` with epsilon 2.
+    Takes about 15 seconds.
+    """
+    from benchmarks.themes import measure
+
+    measure(sample)
+
+
+@cli.command()
+@corpora_files("imdb")
+@option("--batches", 10, "Batches of a series.")
+@option("--batch-size", 10_000, "Reviews in a batch.")
+@list_option("--epsilons", "1,4,none", epsilon_or_none, "Budget of each batch; 'none' is no noise.")
+@option("--seeds", 5, "Series of each.")
+@list_option("--shown", "1,2,5,10", int, "Batches to print.")
+def series(**options: Any) -> None:
+    """Topic quality and stability of a series of batches.
+
+    Noise is simulated. Takes about a minute.
+    """
+    from benchmarks.series import measure
+
+    measure(**options)
+
+
+@cli.command()
+@corpora_files("news", "imdb")
+@list_option("--epsilons", "0.2,1", float, "Budgets of a table.")
+@option("--repeats", 300, "Simulated tables of each.")
+@option("--documents", 1_000_000, "Documents of the largest table; 0 measures no time.")
+def tabulate(news: Path, imdb: Path, epsilons: list[float], repeats: int, documents: int) -> None:
+    """How often the intervals of tables hold, and what tables cost.
+
+    Noise is simulated. Takes about three minutes.
+    """
+    from benchmarks.tabulate import measure, short_documents, speed
+
+    measure(news, imdb, epsilons, repeats)
+    print()
+    short_documents((5, 10, 20, 50, 100))
+    if documents:
+        print()
+        speed(news, documents)
+
+
+@cli.command()
+@corpora_files("imdb", "news", "medical")
+@list_option("--epsilons", "0.5,4", float, "Budgets of an evaluation.")
+@option("--seeds", 10, "Evaluations of each.")
+def coherence(news: Path, imdb: Path, medical: Path, epsilons: list[float], seeds: int) -> None:
+    """What `dplda evaluate` tells, beside the exact numbers.
+
+    Noise is simulated. Takes about two minutes.
+    """
+    from benchmarks.coherence import measure, measure_halves
+
+    measure(news, imdb, medical, epsilons, seeds)
+    print()
+    measure_halves(news, imdb, medical)
+
+
+@cli.command()
+@corpora_files("imdb", "news", "medical")
+@option("--seeds", 2, "Fits of each corpus, budget and number of topics.")
+@option("--first-seed", 100, "The first seed; those below 10 were used to set the coefficients.")
+def sureness(seeds: int, first_seed: int, **files: Path) -> None:
+    """Whether the probabilities of topics and words are calibrated.
+
+    Counts with 2,000 public words, and with words that are chosen privately. Noise is simulated. Takes about two
+    minutes for each seed.
+    """
+    from benchmarks.prior import Files
+    from benchmarks.sureness import measure
+
+    measure(Files(**files), seeds, first_seed)
+
+
+@cli.command()
+@click.argument("corpora", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option("--text-field", help="Column of the text, in tables.")
+@topics_option
+@click.option("--epsilon", "epsilons", type=float, multiple=True, default=(2.0, 8.0), help="May be repeated.")
+@option("--seeds", 3, "Fits of each; the table shows mean and spread.")
+def tokenizers(**options: Any) -> None:
+    """Quality of topics from the words of each tokenizer.
+
+    Coherence is computed on the words of spaCy for both. Noise is simulated. Takes about a minute for 100,000
+    reviews.
+    """
+    from benchmarks.tokenizers import measure
+
+    measure(**options)
