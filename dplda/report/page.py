@@ -242,6 +242,7 @@ def _promises(models: Sequence[TopicModel], guarantees: Mapping[str, AllRuns]) -
                 "shown": len(statements),
                 "recorded": together.runs if together else 0,
                 "all": promise.of_all(together),
+                "later": promise.of_total(together) if together and together.runs == 1 else None,
                 "unknown": together.unknown if together else 0,
                 "broken": together is not None
                 and together.runs + together.unknown > 1

@@ -123,11 +123,17 @@ def spent(statements: Sequence[PrivacyStatement]) -> dict[str, str] | None:
 
 def of_all(together: AllRuns | None) -> Promise | None:
     """The promise of all runs together if several are recorded and a guarantee fixed beforehand holds, else None."""
-    if together is None or together.runs < 2 or together.unknown or not together.guarantee.holds:
+    return of_total(together) if together is not None and together.runs > 1 else None
+
+
+def of_total(together: AllRuns | None) -> Promise | None:
+    """The promise of all runs that a dataset's total allows; None unless it was fixed beforehand and is finite."""
+    if together is None or together.unknown or not together.guarantee.holds:
         return None
     epsilon, delta = _largest_total(together.guarantee)
-    success = attack_bounds.success_under_filter(epsilon, delta)
-    return Promise.of(success, epsilon, delta)
+    if math.isinf(epsilon):
+        return None
+    return Promise.of(attack_bounds.success_under_filter(epsilon, delta), epsilon, delta)
 
 
 def _largest_total(guarantee: Guarantee) -> tuple[float, float]:

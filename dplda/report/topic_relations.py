@@ -12,6 +12,7 @@ from dplda.model.topic_groups import TopicTree, hellinger, topic_tree
 from dplda.report.pictures import Picture, Table, Tree, TreeRow, percent, shown
 from dplda.report.wording import ShownTopics
 
+_FAR = 0.8  # Hellinger distance from which on topics have too little in common for groups to mean anything
 _NAMED_BY = 3  # words of a group without a label, one from each of its most common topics
 
 
@@ -20,7 +21,10 @@ def relations(model: TopicModel, topics: ShownTopics, prefix: str) -> Picture | 
     tree = topic_tree(model)
     if len(tree.topics) < 3:
         return None
-    groups = [list(group) for group in tree.groups()]
+    listed = list(tree.topics)
+    distances = hellinger(model.topics[listed], model.topics[listed]) + np.diag(np.full(len(listed), np.inf))
+    related = bool(distances.min() < _FAR)
+    groups = [list(group) for group in tree.groups(None if related else 1)]
     rows, place = list[TreeRow](), dict[int, float]()
     for number, group in enumerate(groups, start=1):
         if len(groups) > 1:
@@ -29,8 +33,6 @@ def relations(model: TopicModel, topics: ShownTopics, prefix: str) -> Picture | 
         for topic in group:
             place[topic] = len(rows) + 0.5
             rows.append(TreeRow(shown(f"{topic} {topics.title(topic)}"), percent(float(model.prevalence[topic]))))
-    listed = list(tree.topics)
-    distances = hellinger(model.topics[listed], model.topics[listed]) + np.diag(np.full(len(listed), np.inf))
     nearest = distances.argmin(axis=1)
     one, other = np.unravel_index(distances.argmin(), distances.shape)
     numbers = [
@@ -47,7 +49,12 @@ def relations(model: TopicModel, topics: ShownTopics, prefix: str) -> Picture | 
         alt=f"Dendrogram of {len(listed)} topics in {len(groups)} groups. The two most alike are topics {listed[one]} "
         f"and {listed[other]}.",
         note="Topics that use the same words are joined: the farther to the right two lines meet, the more alike their "
-        "topics are. Groups are a cut through the tree, and their shares are the sums of those of their topics.",
+        "topics are. "
+        + (
+            "Groups are a cut through the tree, and their shares are the sums of those of their topics."
+            if related
+            else "No two of these topics have many words in common, so that they are not put into groups."
+        ),
         drawing=Tree(rows, _paths(tree, place)),
         table=Table(("topic", "nearest topic", "distance"), [(shown(a), shown(b), c) for a, b, c in numbers]),
         definition="Distance is that of Hellinger between the topics' word probabilities: 0 for equal topics, 1 for "

@@ -206,6 +206,12 @@ def test_topics_are_joined_by_how_alike_they_are_and_named_in_groups() -> None:
     assert {frozenset(order[:2]), frozenset(order[2:])} == {frozenset({0, 1}), frozenset({2, 3})}
     assert len(picture.drawing.paths) == 3
     assert picture.drawing.paths[-1].count("H0.0") == 1, "the root is at the left edge"
+    apart = replace(alike, topics=0.97 * np.eye(4) + 0.0075)
+    other = topic_relations.relations(apart, shown_topics([apart], Wording())[0], "r")
+    assert other is not None
+    assert isinstance(other.drawing, Tree)
+    assert not any(row.heading for row in other.drawing.rows)
+    assert "not put into groups" in other.note
     hidden = topic_relations.relations(alike, shown_topics([alike], Wording(hidden=["oak"]))[0], "r")
     assert hidden is not None
     assert "oak" not in str(hidden.drawing)

@@ -85,6 +85,8 @@ def test_the_only_run_on_record_is_promised_as_such() -> None:
         "It is the only run recorded for toys; runs on the same documents under other names are not counted." in first
     )
     assert "ledger" not in first
+    total = percent(attack_bounds.success_under_filter(8.0, 1e-5), upwards=True)
+    assert f"With all further runs that the total of epsilon 8 allows, it is at most {total}." in first
 
 
 def test_without_a_ledger_the_promise_is_of_this_run_and_says_so() -> None:
@@ -128,7 +130,7 @@ def test_the_table_of_beliefs_says_which_runs_it_means_and_covers_all_of_them() 
 def test_the_promise_is_in_words_that_fit_the_epsilon(epsilon: float, words: str) -> None:
     events = merged(calibrate(shares(False, 3), epsilon, 1e-6))
     first = promised(Page(_render([run_model(epsilon=epsilon, events=events)])))
-    assert f"Whether one particular document is in the data {words}" in first
+    assert f"Whether one particular document is in the data {words}." in first
     assert f"may become up to {percent(belief_at_most(0.5, epsilon, 1e-6), upwards=True)} sure" in first
 
 
@@ -172,6 +174,7 @@ def test_how_many_must_use_a_word_is_what_plan_forecasts() -> None:
     assert units_needed(replace(run_model().privacy, events=events)) == pytest.approx(expected)
     text = Page(_render([run_model(unit="Customer", events=events)])).text
     assert f"at least about {float(f'{expected:.2g}'):,.0f} customers to be among them" in text
+    assert f"Subjects that fewer than about {float(f'{expected:.2g}'):,.0f} customers write about" in text
     assert "to be among them" not in Page(_render([run_model(events=events[:1])])).text
 
 
@@ -197,7 +200,7 @@ def test_what_only_specialists_read_is_folded_away() -> None:
     ):
         assert expert in inside, expert
         assert expert not in outside, expert
-    assert outside.count("<strong>") == 2, "one number leads: in the summary and where it is explained"
+    assert outside.count("<strong>") == 1, "one number leads"
     assert "Both hold: the one is how often an attacker guesses right, on average over the noise" in " ".join(
         inside.split()
     )
