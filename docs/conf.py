@@ -10,15 +10,11 @@ DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS.parent), str(DOCS / "extensions")]
 os.environ["NUMBA_DISABLE_JIT"] = "1"  # here, so that compiled functions show their signatures; not in executed pages
 
-import dplda
-
 project = "dplda"
-release = dplda.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "myst_nb",
     "sphinx_copybutton",
-    "sphinx_design",
     "api_pages",
     "executed_pages",
     "mathml",
@@ -31,7 +27,7 @@ myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 4
 nb_execution_mode = "force"
 nb_execution_timeout = 600
-nb_execution_raise_on_error = True
+nb_execution_show_tb = True
 nb_merge_streams = True
 nb_code_prompt_show = "Show {type}"
 nb_code_prompt_hide = "Hide {type}"

@@ -21,7 +21,7 @@ EXTENSIONS = Path(__file__).parent
 KERNELS = {"bash": "bash", "python3": "python"}  # and their languages
 # The files that the pages name: how many documents of the sample corpus each holds.
 FILES = {
-    **{"tickets.jsonl": 1000, "june.jsonl": 3000, "forum.jsonl": 3000, "posts.jsonl": 4000, "letters.jsonl": 8000},
+    **{"tickets.jsonl": 2000, "june.jsonl": 4000, "forum.jsonl": 3000, "posts.jsonl": 4000, "letters.jsonl": 8000},
     **{f"week-{week}.jsonl": 4000 for week in (31, 32, 33)},
 }
 

@@ -14,7 +14,7 @@ from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 
 
-class Shell(BashKernel):
+class Shell(BashKernel):  # type: ignore[misc]
     """A shell in which a cell ends at its first command that fails, and then fails itself.
 
     Each cell has a subshell of its own: a change of the working directory or of a variable ends with it.
