@@ -1,5 +1,5 @@
 # Sourced by the other scripts: make the virtual environment once, and again when pyproject.toml changes.
-# $1 is what to install, "." or ".[test]". DPLDA_VENV names another folder than .venv, from the top of the
+# $1 is what to install, such as "." or ".[test]". DPLDA_VENV names another folder than .venv, from the top of the
 # checkout, and PYTHON the interpreter to use. Sets $venv and goes to that top. Errors are returned by hand:
 # `set -e` does not reach every caller.
 
@@ -33,7 +33,7 @@ make_environment() {
   fi
   echo "Installing into $venv (some minutes the first time) ..." >&2
   "$venv/bin/python" -m pip install --quiet --editable "$1" || return 1
-  echo "$wanted" > "$stamp"
+  echo "$wanted" >> "$stamp"
 }
 
 make_environment "$1"

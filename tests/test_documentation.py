@@ -13,7 +13,9 @@ import pytest
 from dplda.cli.main import cli
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = {path.name: path for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
+PAGES = {str(path.relative_to(ROOT)): path for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
+LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)")
+CODE = re.compile(r"```(?:sh|\{code-cell\})[^\n]*\n(.*?)```", re.DOTALL)
 FILE = re.compile(r"`((?:dplda|tests|scripts|docs|corpora)/[\w/.-]+\.\w+)")
 NAME = re.compile(r"`(dplda(?:\.\w+)+)")
 COMMAND = re.compile(r"(?:^|[\s/])dplda +([^#]*)")
@@ -22,7 +24,7 @@ COMMAND = re.compile(r"(?:^|[\s/])dplda +([^#]*)")
 def commands(page: Path) -> list[str]:
     """The command lines of `dplda` in a page, without the name of the program."""
     text = page.read_text(encoding="utf-8")
-    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
+    lines = [line for block in CODE.findall(text) for line in block.splitlines()]
     lines += re.findall(r"`((?:\S*/)?dplda [^`]*)`", text.replace("\n", " "))
     return [found[1] for line in lines if "pip install" not in line and (found := COMMAND.search(line))]
 
@@ -37,10 +39,19 @@ def options_of(words: list[str]) -> set[str]:
     return {"--help"} | {name for parameter in command.params for name in parameter.opts}
 
 
+def headings(page: Path) -> set[str]:
+    """What links call the headings of a page, on the repository's host and in the built site."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    found = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_between_documents_lead_somewhere(page: str) -> None:
-    targets = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", PAGES[page].read_text(encoding="utf-8"))
-    assert [target for target in targets if not (PAGES[page].parent / target).exists()] == []
+    for target, heading in LINK.findall(PAGES[page].read_text(encoding="utf-8")):
+        linked = PAGES[page].parent / target if target else PAGES[page]
+        assert linked.exists(), target
+        assert not heading or heading in headings(linked), f"{target}#{heading}"
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -61,8 +72,3 @@ def test_commands_in_a_document_take_the_options_they_use(page: str) -> None:
         words = shlex.split(command)
         used = {word.split("=")[0] for word in words if word.startswith("--")}
         assert used <= options_of(words), command
-
-
-def test_every_page_is_in_the_navigation() -> None:
-    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    assert {page.name for page in (ROOT / "docs").glob("*.md")} == set(re.findall(r": ([\w-]+\.md)", navigation))

@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-SCRIPTS = ("scripts/quickstart", "scripts/smoke", "scripts/test", "scripts/prove", "scripts/make_sample", ".ci/run")
+SCRIPTS = (
+    *("scripts/quickstart", "scripts/smoke", "scripts/test", "scripts/docs", "scripts/prove", "scripts/make_sample"),
+    ".ci/run",
+)
 BASH = [path for path in (*SCRIPTS, "scripts/environment.sh") if path != "scripts/make_sample"]
 PLACES = ("work", "home", "root", "tmp", "Users", "opt", "mnt")  # where one machine or another keeps things
 ABSOLUTE = re.compile(rf"(?<![\w.~$}}:/-])/(?:{'|'.join(PLACES)})/")
