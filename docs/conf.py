@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 DOCS = Path(__file__).parent
@@ -43,7 +44,7 @@ python_use_unqualified_type_names = True
 html_theme = "pydata_sphinx_theme"
 html_title = "dplda"
 html_math_renderer = "mathml"
-html_static_path = ["static"]
+html_static_path = ["static", str(files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf")]  # with a mathematical font
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {

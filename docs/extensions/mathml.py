@@ -13,6 +13,8 @@ from sphinx.writers.html5 import HTML5Translator
 UNKNOWN = re.compile(r"<m\w+[^>]*>(\\[A-Za-z]+)")  # a command that the converter left as it was
 BRACKET = re.compile(r"<m[io]>(&#x0(?:2016|007C|27E8|27E9);)</m[io]>")  # bars and angles, as high as the text
 
+FUNCTION = re.compile(r"<m[io]>(exp|ln|log|mod|Pr|tr)</m[io]>")  # with a space on both sides
+
 
 def mathml(latex: str, display: str) -> str:
     """The formula `latex` as MathML; `display` is "inline" or "block". Raises `ExtensionError` for unknown commands."""
@@ -22,6 +24,7 @@ def mathml(latex: str, display: str) -> str:
         raise ExtensionError(f"cannot draw the formula {latex!r}: {error!r}") from error
     if unknown := UNKNOWN.search(drawn):
         raise ExtensionError(f"unknown command {unknown[1]} in the formula {latex!r}")
+    drawn = FUNCTION.sub(r'<mo form="infix" lspace="0.17em" rspace="0.17em">\1</mo>', drawn)
     return BRACKET.sub(r'<mo stretchy="false">\1</mo>', drawn)
 
 

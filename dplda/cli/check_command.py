@@ -30,8 +30,8 @@ _FEW = 300  # documents from which topics can hardly be learned under any usual 
 _SMALL = 10_000  # units below which the default settings are seldom a good choice
 _SETTINGS_FOR_FEW = ("--topics", "8", "--epsilon", "4")
 _FEW_UNITS = (
-    f"For about 2,000 to {_SMALL:,} documents or people, 8 topics at epsilon 4 are a good start; `dplda plan` forecasts "
-    "other settings, and with fewer, --prior helps most."
+    f"For about 2,000 to {_SMALL:,} documents or people, 8 topics at epsilon 4 are a good start; `dplda plan` "
+    "forecasts other settings, and with fewer, --prior helps most."
 )
 _STORE = "meta.json"  # the file by whose name a folder is a prepared store
 _UNIT_NAME = re.compile(
