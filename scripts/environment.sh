@@ -20,12 +20,11 @@ find_python() {
 }
 
 make_environment() {
-  local wanted stamp="$venv/.dplda-installed" python
-  wanted="$1 $(cksum < pyproject.toml)"
-  # An environment with the tests' extras also serves the commands that need none.
-  if [ -x "$venv/bin/python" ] && grep -qsFx -e "$wanted" -e ".[test] $(cksum < pyproject.toml)" "$stamp"; then
-    return
-  fi
+  local sum wanted stamp="$venv/.dplda-installed" python
+  sum=$(cksum < pyproject.toml)
+  wanted=("-e$1 $sum")
+  if [ "$1" = . ]; then wanted+=("-e.[test] $sum"); fi  # an environment with extras serves commands that need none
+  if [ -x "$venv/bin/python" ] && grep -qsFx "${wanted[@]}" "$stamp"; then return; fi
   if ! "$venv/bin/python" -c 'import pip' 2>/dev/null; then
     python=$(find_python) || return 1
     echo "Making $venv with $("$python" --version) ..." >&2
@@ -33,7 +32,7 @@ make_environment() {
   fi
   echo "Installing into $venv (some minutes the first time) ..." >&2
   "$venv/bin/python" -m pip install --quiet --editable "$1" || return 1
-  echo "$wanted" >> "$stamp"
+  echo "$1 $sum" >> "$stamp"
 }
 
 make_environment "$1"
