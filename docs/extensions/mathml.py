@@ -12,7 +12,6 @@ from sphinx.writers.html5 import HTML5Translator
 
 UNKNOWN = re.compile(r"<m\w+[^>]*>(\\[A-Za-z]+)")  # a command that the converter left as it was
 BRACKET = re.compile(r"<m[io]>(&#x0(?:2016|007C|27E8|27E9);)</m[io]>")  # bars and angles, as high as the text
-
 FUNCTION = re.compile(r"<m[io]>(exp|ln|log|mod|Pr|tr)</m[io]>")  # with a space on both sides
 
 
