@@ -96,6 +96,25 @@ class Corpus:
         return cls(name, store.unit, Prepared(store, name), public_vocabulary=words)
 
     @classmethod
+    def from_gensim(cls, corpus: Iterable[Any], dictionary: Mapping[int, str], **options: Any) -> Corpus:
+        """A corpus from one of gensim: bags of words, as lists of (word id, number), and the dictionary of their ids.
+
+        `options` are those of `from_counts`. A dictionary that was made of the documents is private: leave
+        ``public_vocabulary`` False, and each run chooses its words privately. Raises `InputError` for ids that the
+        dictionary lacks, and as `from_counts` does.
+        """
+        from gensim.matutils import corpus2csc
+
+        words = dict(dictionary.items())
+        if set(words) != set(range(len(words))):
+            raise InputError("the ids of the dictionary have gaps. Close them: dictionary.compactify().")
+        counts = corpus2csc(corpus)
+        if counts.shape[0] > len(words):
+            raise InputError("the corpus has ids that the dictionary lacks. Give the dictionary that made the corpus.")
+        counts.resize(len(words), counts.shape[1])
+        return cls.from_counts(counts.T.tocsr(), [words[number] for number in range(len(words))], **options)
+
+    @classmethod
     def from_texts(
         cls, texts: Iterable[Any], *, name: str | None = None, cache: str | Path | None = None, **fields: Unpack[Fields]
     ) -> Corpus:

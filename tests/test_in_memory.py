@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from gensim.corpora import Dictionary
 from store_helpers import documents_of
 
 import dplda
@@ -353,3 +354,25 @@ def test_an_unknown_option_is_refused(make: Any) -> None:
 def test_fit_says_how_to_make_a_corpus() -> None:
     with pytest.raises(InputError, match=r"corpus must be a Corpus, got list.*Corpus\.from_texts"):
         dplda.fit(TEXTS)  # type: ignore[arg-type]
+
+
+def test_a_corpus_of_gensim_is_taken_with_its_dictionary() -> None:
+    words = [list(each) for each in COUNTS]
+    dictionary = Dictionary(words)
+    bags = [dictionary.doc2bow([word for word, count in each.items() for _ in range(count)]) for each in COUNTS]
+    corpus = Corpus.from_gensim(iter([*bags, []]), dictionary, units=[*WHO, "ann"], unit="author")
+    assert counts_of(corpus) == [*COUNTS, {}]
+    assert corpus.unit == "author"
+    assert corpus.public_vocabulary is None
+
+
+def test_a_dictionary_that_does_not_fit_the_corpus_of_gensim_is_refused() -> None:
+    dictionary = Dictionary([["a", "b"], ["c"]])
+    with pytest.raises(InputError, match="ids that the dictionary lacks"):
+        Corpus.from_gensim([[(3, 1)]], dictionary)
+    with pytest.raises(InputError, match="Most rows of counts"):
+        Corpus.from_gensim([[(0, 0.5)]], dictionary)
+    dictionary.filter_tokens(bad_ids=[0])
+    assert counts_of(Corpus.from_gensim([[(0, 1)]], dictionary))
+    with pytest.raises(InputError, match="compactify"):
+        Corpus.from_gensim([[(5, 1)]], {0: "a", 5: "b"})
