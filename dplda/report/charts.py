@@ -5,10 +5,12 @@ The text of a chart stays text, and its colours are those of the page's style, s
 
 from __future__ import annotations
 
+import logging
 import re
 import warnings
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING
@@ -56,6 +58,18 @@ _FAMILY = re.compile("font-family:[^;]*;")  # the page's own is used
 _COLOUR = re.compile("#[0-9a-f]{6}")
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep matplotlib from telling that it lists the machine's fonts, and where it keeps the list."""
+    logger = logging.getLogger("matplotlib")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
 @dataclass(frozen=True)
 class Chart:
     """A chart that `draw` puts on matplotlib's axes; `height` and `narrow_height` are in CSS pixels.
@@ -81,6 +95,7 @@ class Chart:
             )
         )
 
+    @_quiet()
     def _drawn(self, name: str, width: int, height: int) -> str:
         import matplotlib
         from matplotlib.backends.backend_svg import FigureCanvasSVG

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 import math
+import os
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -109,6 +113,14 @@ def test_text_in_a_chart_stays_text_even_if_it_looks_like_a_colour_markup_or_a_f
     root = ElementTree.fromstring(f"<div>{Chart(draw, height=200).svg('x')}</div>")
     told = ["".join(element.itertext()) for element in root.iter() if element.tag.endswith("}text")]
     assert [text for text in told if text in given] == given * 2
+
+
+def test_a_chart_is_drawn_in_silence_where_matplotlib_can_keep_no_list_of_fonts(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    code = "from dplda.report.charts import Chart; print(len(Chart(lambda axes: None, height=200).svg('x')) > 0)"
+    environment = os.environ | {"MPLCONFIGDIR": str(tmp_path / "file")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 @given(st.text() | st.sampled_from(HOSTILE))
