@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDE, NARROW = 720, 340  # widths of a chart in CSS pixels
+_WIDE, _NARROW = 720, 340  # widths of a chart in CSS pixels
 INK, SOFT, LINE = "#1b1b1b", "#555555", "#c9c9c4"  # text, and what is beside it
 # After Okabe and Ito 2008, dark enough for 3:1 on a white page; page.css brightens them for a dark one.
 COLOURS = BLUE, ORANGE, _GREEN, _PURPLE, RED, _TEAL = "#0072b2", "#b06f00", "#007d5a", "#a2487d", "#c24e00", "#1f7f95"
@@ -81,7 +81,6 @@ class Chart:
     height: int
     narrow_height: int = 0
     panels: int = 1
-    legend: bool = True
 
     kind = "chart"
 
@@ -90,8 +89,8 @@ class Chart:
         return Markup("").join(
             Markup('<div class="{}">{}</div>').format(size, Markup(self._drawn(f"{name}-{size}", width, height)))
             for size, width, height in (
-                ("at-wide", WIDE, self.height),
-                ("at-narrow", NARROW, self.narrow_height or self.height),
+                ("at-wide", _WIDE, self.height),
+                ("at-narrow", _NARROW, self.narrow_height or self.height),
             )
         )
 
@@ -101,7 +100,7 @@ class Chart:
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
 
-        columns = 1 if self.panels == 1 or width == NARROW else 2
+        columns = 1 if self.panels == 1 or width == _NARROW else 2
         rows = -(-self.panels // columns)
         written = StringIO()
         with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
@@ -112,8 +111,7 @@ class Chart:
             for empty in axes[self.panels :]:
                 empty.set_axis_off()
             self.draw(axes[: self.panels])
-            if self.legend:
-                _legend(figure, axes[0], columns=1 if width == NARROW else 3)
+            _legend(figure, axes[0], columns=1 if width == _NARROW else 3)
             figure.savefig(written, format="svg", transparent=True, metadata={"Date": None})
         return _inline(written.getvalue(), width)
 

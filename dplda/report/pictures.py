@@ -153,6 +153,11 @@ def percent(value: float, *, upwards: bool = False) -> str:
     return f"{scaled:.1f}%"
 
 
+def with_interval(value: float, low: float, high: float) -> str:
+    """A share with its interval, such as ``3.5% (3.1% to 4.0%)``."""
+    return f"{percent(value)} ({percent(low)} to {percent(high)})"
+
+
 def number(value: float | None) -> str:
     """`value` with four significant digits, or a dash for None."""
     return "–" if value is None else f"{value:.4g}"

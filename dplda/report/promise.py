@@ -58,7 +58,7 @@ class Unit:
 class Promise:
     """A bound on guesses about one unit: `strength` in words, `success` in percent, and the epsilon and delta.
 
-    `belief` (percent) bounds what an attacker who starts from even odds believes after the rarest draws of the noise.
+    `belief` (percent) bounds what an attacker who starts from even odds believes after a rare draw of the noise.
     """
 
     strength: str

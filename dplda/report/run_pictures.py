@@ -13,7 +13,7 @@ from dplda.lda.estimates import Estimates
 from dplda.model import TopicModel
 from dplda.report.attack_bounds import detected_at_most, epsilon_curve, gaussian_curve, noise, stage_shares
 from dplda.report.charts import BLUE, ORANGE, RED, SOFT, Chart, log_axis
-from dplda.report.pictures import Bar, Bars, Picture, Table, number, percent, shown
+from dplda.report.pictures import Bar, Bars, Picture, Table, number, percent, shown, with_interval
 from dplda.report.promise import unit_of
 from dplda.report.topic_relations import relations
 from dplda.report.wording import ShownTopics
@@ -108,11 +108,8 @@ def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Est
             label=shown(f"{topic} {topics.title(topic)}"),
             parts=(float(values[topic]),),
             value=percent(float(values[topic]))
-            + (
-                ""
-                if shares is None
-                else f" ({percent(float(shares.low[topic]))} to {percent(float(shares.high[topic]))})"
-            ),
+            if shares is None
+            else with_interval(float(values[topic]), float(shares.low[topic]), float(shares.high[topic])),
             interval=None if shares is None else (float(shares.low[topic]), float(shares.high[topic])),
         )
         for topic in listed

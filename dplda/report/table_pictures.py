@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dplda.accounting.events import at_least
 from dplda.attributes import OTHER
 from dplda.report.charts import COLOURS, Chart
-from dplda.report.pictures import Cell, Heat, Picture, Table, percent, shortened, shown
+from dplda.report.pictures import Cell, Heat, Picture, Table, percent, shortened, shown, with_interval
 from dplda.report.wording import ShownTopics
 from dplda.tables.released_table import ReleasedTable, Tables
 
@@ -95,8 +95,7 @@ def _numbers(table: ReleasedTable, names: dict[int, str]) -> Table:
     for index, row in enumerate(table.rows):
         number = f"{units.value[index]:,.0f} ({units.low[index]:,.0f} to {units.high[index]:,.0f})"
         cells = [
-            f"{percent(shares.value[index, topic])} ({percent(shares.low[index, topic])} to "
-            f"{percent(shares.high[index, topic])})"
+            with_interval(shares.value[index, topic], shares.low[index, topic], shares.high[index, topic])
             if tells[index]
             else "too small to tell"
             for topic in names
@@ -115,7 +114,7 @@ def _heat(table: ReleasedTable, names: dict[int, str]) -> Heat:
         if not table.tells[row]:
             return Cell(None, "?", shown(f"{place}: too small to tell"))
         value, low, high = (float(part[row, topic]) for part in (shares.value, shares.low, shares.high))
-        told = f"{place}: {percent(value)} ({percent(low)} to {percent(high)})"
+        told = f"{place}: {with_interval(value, low, high)}"
         return Cell(value / (largest or 1), percent(value), shown(told))
 
     return Heat(

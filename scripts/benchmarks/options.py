@@ -96,6 +96,14 @@ def planted_store(command: F) -> F:
     return store_argument(command)
 
 
+def kernels_of_store(command: F) -> F:
+    """A planted store, and what kernels sum of it how often."""
+    command = option("--repeats", 5, "Runs of each kernel; the best one counts.")(command)
+    command = option("--documents", 200_000, "First documents to use.")(command)
+    command = option("--vocabulary", 5000, "First words to use.")(command)
+    return planted_store(command)
+
+
 source_argument = click.argument("source", type=click.Path(exists=True, path_type=Path))
 topics_option = option("--topics", 20, "Topics to learn.")
 epsilon_option = option("--epsilon", 2.0, "Privacy budget of a fit.")

@@ -13,6 +13,7 @@ from benchmarks.options import (
     cli,
     epsilon_option,
     file_option,
+    kernels_of_store,
     list_option,
     option,
     planted_store,
@@ -156,10 +157,7 @@ def peers(**options: Any) -> None:
 
 
 @cli.command()
-@planted_store
-@option("--vocabulary", 5000, "First words to use.")
-@option("--documents", 200_000, "First documents to use.")
-@option("--repeats", 5, "Runs of each kernel; the best one counts.")
+@kernels_of_store
 @option("--seconds", 1.0, "Seconds of one run of one kernel, about.")
 def kernels(**options: Any) -> None:
     """Speed of each kernel, beside what a core can do.
@@ -188,10 +186,7 @@ def loops(**options: Any) -> None:
 
 
 @cli.command()
-@planted_store
-@option("--vocabulary", 5000, "First words to use.")
-@option("--documents", 200_000, "First documents to use.")
-@option("--repeats", 5, "Runs of each kernel; the best one counts.")
+@kernels_of_store
 @option("--part", 2000, "Documents that the CPU sums.")
 def gpu(**options: Any) -> None:
     """Speed of each kernel on a GPU, beside the CPU.
