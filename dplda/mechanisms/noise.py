@@ -26,6 +26,7 @@ from dplda.numerics.threads import chunks, run_ranges
 enable_features("contrib")
 
 _CHUNK = 2000  # samples that a thread draws at a time, in about 20 milliseconds
+_NOISE_STREAM = (1,)  # spawn key: noise is independent of all else that is drawn from the same seed, such as starts
 _LARGEST = 2.0**62  # values are clipped to this many lattice steps, which only brings neighbours closer together
 
 
@@ -84,12 +85,16 @@ def _gaussian(scale: float, size: int) -> np.ndarray:
 
 
 class SimulatedNoise:
-    """Reproducible rounded Gaussian noise for experiments. Never private: anyone with the seed can subtract it."""
+    """Reproducible rounded Gaussian noise for experiments. Never private: anyone with the seed can subtract it.
+
+    Its random stream is not `numpy.random.default_rng(seed)`, from which a fit of the same seed draws its public starts
+    and `dplda.datasets.synthetic` its documents.
+    """
 
     private = False
 
     def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=_NOISE_STREAM))
 
     def gaussian(self, scale: float, size: int) -> np.ndarray:
         """See `Noise`."""

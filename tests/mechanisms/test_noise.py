@@ -157,6 +157,12 @@ def test_simulated_noise_repeats_itself_and_says_that_it_is_not_private():
     assert not np.array_equal(SimulatedNoise(8).gaussian(1e5, 50), SimulatedNoise(7).gaussian(1e5, 50))
 
 
+def test_simulated_noise_is_independent_of_the_public_starts_of_the_same_seed():
+    for seed in range(5):
+        noise, starts = SimulatedNoise(seed).gaussian(1e5, 20_000), np.random.default_rng(seed).standard_normal(20_000)
+        assert abs(np.corrcoef(noise, starts)[0, 1]) < 5 / np.sqrt(20_000)
+
+
 def test_simulated_noise_has_the_asked_scale_and_threshold():
     samples = SimulatedNoise(1).gaussian(1e5, 20_000)
     assert samples.dtype == np.int64
