@@ -9,6 +9,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Protocol
 
 import numpy as np
@@ -24,6 +25,8 @@ from dplda.numerics.lattice import BOUND
 from dplda.numerics.threads import chunks, run_ranges
 
 enable_features("contrib")
+
+EXACT_SOURCE = f"OpenDP {version('opendp')}, randomness of OpenSSL and of the operating system"  # for the records
 
 _CHUNK = 2000  # samples that a thread draws at a time, in about 20 milliseconds
 _LARGEST = 2.0**62  # values are clipped to this many lattice steps, which only brings neighbours closer together
@@ -51,6 +54,7 @@ class ExactNoise:
     """
 
     private = True
+    source = EXACT_SOURCE
 
     def gaussian(self, scale: float, size: int) -> np.ndarray:
         """See `Noise`; drawn in threads, about 10 microseconds per sample and core."""
@@ -87,6 +91,7 @@ class SimulatedNoise:
     """Reproducible rounded Gaussian noise for experiments. Never private: anyone with the seed can subtract it."""
 
     private = False
+    source = f"simulated by NumPy {np.__version__} from a seed: not private"
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
