@@ -174,6 +174,6 @@ def test_differences_name_what_changed() -> None:
     assert [name for name, _, _ in differences(then, now)] == ["code", "numpy", "gone"]
 
 
-@pytest.mark.parametrize("made_by", [{}, {"code": 1, "libraries": []}, {"libraries": {"numpy": "x"}}])
+@pytest.mark.parametrize("made_by", [{}, {"code": 1, "libraries": [1]}, {"libraries": {"numpy": "x"}}])
 def test_what_a_stranger_wrote_into_a_model_is_compared_without_failing(made_by: dict[str, object]) -> None:
     assert differences(made_by, software.software(NOISE))
