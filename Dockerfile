@@ -1,16 +1,20 @@
 # docker build -t dplda .
-# docs/install.md says how to run the image.
-ARG PYTHON=3.12
+# docs/install.md says how to run the image, and docs/verify.md what is pinned here.
+FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea AS base
 
-FROM python:${PYTHON}-slim AS build
+# Every wheel that may be installed: what the lock lists, checked against its hashes, and dplda.
+FROM base AS build
+COPY requirements.lock /source/
+RUN pip download --no-cache-dir --require-hashes --only-binary :all: --dest /wheels --requirement /source/requirements.lock
 COPY . /source
-RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels /source
+RUN pip install --no-index --find-links /wheels flit-core \
+    && pip wheel --no-index --no-deps --no-build-isolation --wheel-dir /wheels /source
 
-FROM python:${PYTHON}-slim
+FROM base
 # Such as --build-arg EXTRAS=[documents,japanese]
 ARG EXTRAS=""
-COPY --from=build /wheels /wheels
-RUN pip install --no-cache-dir --only-binary :all: "$(echo /wheels/*.whl)${EXTRAS}"
+RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
+    pip install --no-cache-dir --no-index --find-links /wheels "dplda${EXTRAS}"
 
 # The ledger lies with the data. In the container it would be lost, and with it the record of what was spent.
 ENV HOME=/var/lib/dplda DPLDA_LEDGER=/data/ledger.db

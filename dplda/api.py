@@ -148,6 +148,7 @@ def _learn(request: Request, run: ChargedRun) -> TopicModel:
         parameters=request.parameters()
         | {
             "run": run.id,
+            "software": dict(run.software),
             "documents": round(learned.documents),
             "alpha": [float(a) for a in settings.model.alpha0 * learned.prevalence],
             **found.facts,

@@ -9,9 +9,8 @@ import platform
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
@@ -24,6 +23,7 @@ from dplda.readers.document_text import is_document
 from dplda.readers.files import metered, reading
 from dplda.readers.reading_options import Tokenization
 from dplda.readers.records import CountedDocuments, CountSource, Source, TextSource
+from dplda.software import PACKAGE, READ_WITH, digest, versions
 from dplda.store.count_store import VERSION, CountStore, is_store
 from dplda.store.partial_store import Notice, Origin, StoreLocked, silent, sweep, temporary_store
 from dplda.store.writer import StoreWriter, as_chunks
@@ -31,11 +31,6 @@ from dplda.store.writer import StoreWriter, as_chunks
 _STALE_SECONDS = 86_400  # age after which a partial store is deleted instead of resumed
 _SLOW_CHUNK = 32  # documents of a chunk if they are read slowly, so that progress is seen
 _STAGE = "read"  # the stage's name in progress reports and in a run's seconds
-_READ_WITH = (
-    *("dplda", "pyarrow", "spacy", "spacy-lookups-data"),
-    *("pypdf", "defusedxml", "striprtf"),
-    *("rjieba", "sudachipy", "sudachidict-core", "kiwipiepy", "kiwipiepy-model", "pythainlp"),
-)
 _POLL_SECONDS = 0.2
 
 
@@ -302,16 +297,12 @@ def _origin(request: dict[str, Any], content: str) -> Origin:
 
 def _rules() -> dict[str, str]:
     """Versions of all that decides which words a document has, and a digest of dplda's own part in it."""
-    versions = {"python": platform.python_version(), "code": _digest_of_code()}
-    for package in _READ_WITH:
-        with suppress(metadata.PackageNotFoundError):
-            versions[package] = metadata.version(package)
-    return versions
+    own = {"python": platform.python_version(), "code": _digest_of_code()}
+    return own | versions(("dplda", *READ_WITH))
 
 
 def _digest_of_code() -> str:
-    files = (file for folder in ("readers", "tokenize") for file in Path(__file__).with_name(folder).glob("*.py"))
-    return hashlib.sha256(b"".join(file.name.encode() + file.read_bytes() for file in sorted(files))).hexdigest()[:16]
+    return digest((file for folder in ("readers", "tokenize") for file in (PACKAGE / folder).glob("*.py")), PACKAGE)
 
 
 def _word_counting() -> ModuleType:

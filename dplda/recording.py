@@ -20,6 +20,7 @@ from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 from dplda.progress import NoProgress, Progress
+from dplda.software import software
 from dplda.statistics import Statistic
 from dplda.store.fingerprint import fingerprint
 from dplda.store.sketches import Fingerprint
@@ -147,9 +148,13 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class ChargedRun:
-    """A run whose budget is reserved: its `id`, the `gate` through which it asks the documents, and its `watch`."""
+    """A run whose budget is reserved: its `id`, the `gate` through which it asks the documents, and its `watch`.
+
+    `software` is what made it, which its record in the ledger has, too.
+    """
 
     id: str
+    software: Mapping[str, Any]
     gate: Curator
     watch: Stopwatch
     _recorder: Recorder
@@ -180,8 +185,11 @@ def charged_run(
     """
     charged = list[Event]()
     watch = Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
+    seed = plan.privacy.simulate_seed
+    noise: ExactNoise | SimulatedNoise = ExactNoise() if seed is None else SimulatedNoise(seed)
+    made_by = software("none" if exact else noise.source)
     with running_engine(plan.execution, passes=passes) as engine:
-        recorder = _reserved(plan, ledger, run)
+        recorder = _reserved(plan, ledger, run, made_by)
 
         def charge(event: Event) -> None:
             recorder.charge(event)
@@ -196,18 +204,16 @@ def charged_run(
             if ledger is not False:
                 recorder.bind(fingerprint(store, ledger.key))
             wait_for_kernels(watch)
-            seed = plan.privacy.simulate_seed
-            noise = ExactNoise() if seed is None else SimulatedNoise(seed)
             gate = (ExactGate if exact else Curator)(
                 engine(store), plan.events, charge, noise, adjacency=plan.privacy.adjacency, progress=watch
             )
             try:
-                yield ChargedRun(recorder.run, gate, watch, recorder)
+                yield ChargedRun(recorder.run, made_by, gate, watch, recorder)
             except UnsupportedByData as error:
                 raise UnsupportedByData(f"{error} {_spent(plan, recorder, charged)}") from None
 
 
-def _reserved(plan: Planned, ledger: Ledger | Literal[False], run: str) -> Recorder:
+def _reserved(plan: Planned, ledger: Ledger | Literal[False], run: str, made_by: Mapping[str, Any]) -> Recorder:
     """The reservation of the run, on disk before anything private is read."""
     if ledger is False:
         if not plan.reason:
@@ -221,7 +227,7 @@ def _reserved(plan: Planned, ledger: Ledger | Literal[False], run: str) -> Recor
         epsilon=plan.privacy.epsilon,
         delta=plan.privacy.delta,
         events=plan.events,
-        parameters=plan.parameters(),
+        parameters=plan.parameters() | {"software": made_by},
         sound=not plan.reason,
         batch=plan.batch,
     )

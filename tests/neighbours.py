@@ -37,6 +37,7 @@ class Silence:
     """No noise at all, so that only the documents decide; every unit enters every histogram."""
 
     private = False
+    source = "none"
 
     def __init__(self, seed: int = 0) -> None:
         """Any seed will do."""

@@ -28,7 +28,7 @@ def test_another_rule_for_words_is_another_key(tmp_path: Path, monkeypatch: pyte
     keys = {_source_key([tmp_path], [], {})}
     monkeypatch.setattr(preparation, "_digest_of_code", lambda: "another")
     keys.add(_source_key([tmp_path], [], {}))
-    monkeypatch.setattr(preparation.metadata, "version", lambda name: "99")
+    monkeypatch.setattr(preparation, "versions", lambda names: {"spacy": "99"})
     assert len(keys | {_source_key([tmp_path], [], {})}) == 3
 
 

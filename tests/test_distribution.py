@@ -107,6 +107,21 @@ def build_wheel(source: Path, destination: Path) -> bytes:
     return wheel(destination).read_bytes()
 
 
+def test_other_file_times_and_another_folder_give_the_same_source_distribution(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    found = set()
+    for place, time in (("one", 1), ("other", 2)):
+        copy = tmp_path / place / "source"
+        shutil.copytree(built / ANCHOR, copy)
+        for path in copy.rglob("*"):
+            os.utime(path, (time, time))
+        monkeypatch.chdir(copy)
+        found.add((tmp_path / place / buildapi.build_sdist(str(tmp_path / place))).read_bytes())
+    assert len(found) == 1
+
+
 def test_a_read_only_source_gives_the_same_wheel(built: Path, tmp_path: Path) -> None:
     source = built / ANCHOR
     with pytest.raises(subprocess.CalledProcessError):
@@ -133,11 +148,6 @@ def lines(name: str) -> list[str]:
 def test_image_runs_dplda_as_a_user_with_its_ledger_in_the_volume() -> None:
     steps = lines("Dockerfile")
     final = steps[max(number for number, step in enumerate(steps) if step.startswith("FROM ")) :]
-    assert steps[0] == "ARG PYTHON=3.12"
-    assert [step for step in steps if step.startswith("FROM ")] == [
-        "FROM python:${PYTHON}-slim AS build",
-        "FROM python:${PYTHON}-slim",
-    ]
     assert final[-3:] == ["VOLUME /data", "WORKDIR /data", 'ENTRYPOINT ["dplda"]']
     [user] = [step for step in final if step.startswith("USER ")]
     assert user not in ("USER root", "USER 0")

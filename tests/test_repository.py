@@ -16,6 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = (
     *("scripts/quickstart", "scripts/smoke", "scripts/test", "scripts/docs", "scripts/prove", "scripts/make_sample"),
+    *("scripts/lock", "scripts/build_release", "scripts/bill_of_materials"),
     ".ci/run",
 )
 BASH = [path for path in (*SCRIPTS, "scripts/environment.sh") if path != "scripts/make_sample"]

@@ -507,7 +507,7 @@ def test_a_file_more_in_a_folder_is_a_change(tmp_path: Path) -> None:
 def test_another_version_starts_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     take = made(tmp_path / "corpus")
     stopped(take, tmp_path / "s", 7)
-    monkeypatch.setattr(prepare.metadata, "version", lambda name: "99")
+    monkeypatch.setattr(prepare, "versions", lambda names: dict.fromkeys(names, "99"))
     assert "the version of dplda or of what it reads with changed" in take(tmp_path / "s")[0]
 
 

@@ -19,7 +19,18 @@ KINDS = {
     "released": "does not see private counts",
     "plain": "public, or text of single documents",
 }
-PLAIN = ("config", "errors", "progress", "readers", "tokenize", "datasets", "numerics", "accounting", "planning")
+PLAIN = (
+    "config",
+    "errors",
+    "software",
+    "progress",
+    "readers",
+    "tokenize",
+    "datasets",
+    "numerics",
+    "accounting",
+    "planning",
+)
 
 
 def layers() -> list[list[str]]:

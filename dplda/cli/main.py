@@ -26,6 +26,7 @@ from dplda.cli.fit_command import fit
 from dplda.cli.naming_commands import contrast, label, merge, tree
 from dplda.cli.plan_command import plan
 from dplda.cli.run_commands import report, runs, transform
+from dplda.cli.software_command import software
 from dplda.cli.table_commands import tables, tabulate
 from dplda.cli.topics_command import export, topics
 from dplda.errors import DpldaError, DpldaWarning
@@ -53,6 +54,7 @@ _COMMANDS = {  # in the order in which a newcomer needs them
     corpus: "Prepare corpora, and show their public facts.",
     compare: "Compare noise placements and budgets on one corpus.",
     audit: "Attack the guarantee, to measure whether it holds.",
+    software: "Tell by which code and libraries a run was made.",
     transform: "Infer topics of single documents: NOT PRIVATE.",
 }
 

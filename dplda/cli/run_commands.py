@@ -31,6 +31,7 @@ from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.model.exporters import csv_text
 from dplda.model.model_files import refuse_existing
+from dplda.software import described, recorded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,6 +83,7 @@ def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledge
         "private": _sound(record),
         "status": record.described,
         "model": record.model or "none",
+        "software": "not recorded" if (made_by := recorded(record.parameters)) is None else described(made_by),
         "begun": f"{record.created:%Y-%m-%d %H:%M} UTC",
     }
     table(("", ""), facts.items(), wide="")

@@ -16,6 +16,7 @@ from dplda.model import EXPORTERS, TopicModel
 from dplda.model import export as export_model
 from dplda.model.exporters import csv_text, statement_json
 from dplda.model.model_files import refuse_existing
+from dplda.software import described, recorded
 
 _SHOWN_BATCHES = 6
 
@@ -75,6 +76,8 @@ def topics(
         print_json({"run": run_id, "private": model.privacy.sound, "topics": topics_json(model, top, shares)})
     else:
         show_topics(model, top, noise=noise, relevance=relevance, sure=sure, shares=shares)
+        if made_by := recorded(model.parameters):
+            say(f"Made by {described(made_by)}. Compare it with this installation: dplda software {shlex.quote(run)}")
 
 
 def table_shares(model: TopicModel, ledger_path: Path | None) -> list[dict[str, float]] | None:

@@ -28,9 +28,9 @@ from numba.core.registry import cpu_target
 from dplda.attributes import Attribute, Rows
 from dplda.errors import ClusterError, InputError
 from dplda.execution.passes import RANGE_BYTES, SPENT, Pass, Passes, Sums, group_votes, read_range
-from dplda.numerics.compiled import PACKAGE, digest
 from dplda.numerics.threads import add
 from dplda.readers.records import DOCUMENT
+from dplda.software import code_digest
 from dplda.statistics.exact_moments import ExactMoments
 from dplda.store.count_store import CountStore
 from dplda.store.units import UnitCounts, UnitRange
@@ -223,7 +223,7 @@ def _kind() -> str:
     options = [numba.config.DISABLE_JIT, numba.config.OPT, numba.config.LOOP_VECTORIZE, numba.config.SLP_VECTORIZE]
     processor = cpu_target.target_context.codegen().magic_tuple()
     calendar = [platform.python_version(), version("tzdata")]
-    return repr((version("dplda"), digest(PACKAGE.rglob("*.py")), compiler, options, processor, calendar))
+    return repr((version("dplda"), code_digest(), compiler, options, processor, calendar))
 
 
 def _inspect(path: str) -> tuple[str, str | None]:

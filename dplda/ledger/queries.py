@@ -32,6 +32,7 @@ from dplda.ledger.schema import (
     SketchRow,
 )
 from dplda.readers.records import DOCUMENT
+from dplda.software import described, recorded
 from dplda.store.sketches import Fingerprint, Sketch
 
 
@@ -164,6 +165,8 @@ def history(state: LedgerState, name: str) -> list[HistoryRecord]:
     for run in state.runs:
         if run.dataset == name:
             batch = "" if run.batch is None else f" on batch {run.batch}"
-            text = f"run {run.id}{batch}, epsilon {run.epsilon:g}, delta {run.delta:g}, {run.described}"
+            made_by = recorded(run.parameters)
+            code = "" if made_by is None else f", {described(made_by)}"
+            text = f"run {run.id}{batch}, epsilon {run.epsilon:g}, delta {run.delta:g}, {run.described}{code}"
             lines.append((run.number, 0, HistoryRecord(created=run.created, text=text, run=run.id)))
     return [line for _, _, line in sorted(lines, key=lambda line: line[:2])]

@@ -9,6 +9,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Protocol
 
 import numpy as np
@@ -24,6 +25,8 @@ from dplda.numerics.lattice import BOUND
 from dplda.numerics.threads import chunks, run_ranges
 
 enable_features("contrib")
+
+EXACT_SOURCE = f"OpenDP {version('opendp')}, randomness of OpenSSL and of the operating system"  # for the records
 
 _CHUNK = 2000  # samples that a thread draws at a time, in about 20 milliseconds
 _NOISE_STREAM = (1,)  # spawn key: noise is independent of all else that is drawn from the same seed, such as starts
@@ -52,6 +55,7 @@ class ExactNoise:
     """
 
     private = True
+    source = EXACT_SOURCE
 
     def gaussian(self, scale: float, size: int) -> np.ndarray:
         """See `Noise`; drawn in threads, about 10 microseconds per sample and core."""
@@ -92,6 +96,7 @@ class SimulatedNoise:
     """
 
     private = False
+    source = f"simulated by NumPy {np.__version__} from a seed: not private"
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=_NOISE_STREAM))

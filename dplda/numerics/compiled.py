@@ -12,7 +12,7 @@ import hashlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,9 @@ from llvmlite import binding
 from numba.core.registry import CPUDispatcher
 from platformdirs import user_cache_path
 
+from dplda.software import PACKAGE, digest
+
 _decorating = threading.RLock()  # held while numba's global cache folder is another one
-PACKAGE = Path(__file__).resolve().parents[1]
 _SOURCES = ("numerics/*.py", "statistics/*.py", "config.py", "splitmix.py")  # compiled in, as code or constants
 
 
@@ -86,7 +87,7 @@ def cache_folder() -> str | None:
     base = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else user_cache_path("dplda") / "compiled"
     processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
     compiler = hashlib.sha256(repr((numba.__version__, sys.version, *processor)).encode()).hexdigest()[:16]
-    folder = base / digest(path for pattern in _SOURCES for path in PACKAGE.glob(pattern)) / compiler
+    folder = base / sources_digest() / compiler
     try:
         for place in (*reversed(folder.parents), folder):
             place.mkdir(mode=0o700, exist_ok=True)  # `parents=True` would give only the last one this mode
@@ -95,7 +96,6 @@ def cache_folder() -> str | None:
     return str(folder) if os.access(folder, os.W_OK | os.X_OK) else None
 
 
-def digest(paths: Iterable[Path]) -> str:
-    """Hexadecimal digest of the names and contents of files, independent of their order."""
-    parts = sorted(hashlib.sha256(path.name.encode() + b"\0" + path.read_bytes()).digest() for path in paths)
-    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+def sources_digest() -> str:
+    """A digest of all source that can be compiled in, 16 hexadecimal digits."""
+    return digest((path for pattern in _SOURCES for path in PACKAGE.glob(pattern)), PACKAGE)[:16]

@@ -36,12 +36,13 @@ from dplda.report.comparison_pictures import Method
 from dplda.report.pictures import Table, number, percent, shown
 from dplda.report.promise import AllRuns, unit_of
 from dplda.report.wording import ShownTopics, Wording, shown_topics
+from dplda.software import described, recorded
 from dplda.tables.released_table import Tables, least_noisy_shares
 
 _SHOWN_ELSEWHERE = (
     *("alpha", "core_eigenvalues", "core_noise_level", "frequent_words", "published", "verdicts"),
     *("new_topics", "faded_topics", "share_std", "topic_sentences", "merged", GROUP_LABELS),
-    *("topic_probabilities", "word_probabilities"),
+    *("topic_probabilities", "word_probabilities", "software"),
 )
 _SETTING_NAMES = {"alpha0": "prior, sum of its parameters (alpha0)"}
 _NOT_PRIVATE, _NOT_PROVEN = "NOT PRIVATE", "NOT PROVEN PRIVATE"
@@ -307,6 +308,8 @@ def _settings(parameters: Mapping[str, Any], documents: str = "documents") -> Ta
     names = {**_SETTING_NAMES, "documents": documents}
     named = ((key, value) for key, value in parameters.items() if key not in _SHOWN_ELSEWHERE)
     rows = [(shown(names.get(key, key.replace("_", " "))), _plain(value)) for key, value in sorted(named)]
+    if made_by := recorded(parameters):
+        rows.append(("software", shown(f"{described(made_by)}; noise: {made_by.get('noise')}")))
     return Table(("setting", "value"), rows)
 
 

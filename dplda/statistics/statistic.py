@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from dplda.numerics.compiled import compiled, digest
+from dplda.numerics.compiled import compiled
 from dplda.numerics.loops import add_scaled, clear
+from dplda.software import digest
 
 
 @dataclass(frozen=True, repr=False)
@@ -192,7 +193,8 @@ def _found(name: str, source: str) -> Any:
 @cache
 def _source(name: str) -> str:
     """A digest of the file in which the statistic `name` is defined."""
-    return digest([Path(inspect.getfile(pkgutil.resolve_name(name.partition(":")[0])))])
+    file = Path(inspect.getfile(pkgutil.resolve_name(name.partition(":")[0])))
+    return digest([file], file.parent)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import pytest
 from grids import COMMON, Watching, planted_grid, private_grid, public_grid
 
 import dplda
+from dplda import software
 from dplda.accounting.accountant import cost
 from dplda.corpus import Corpus
 from dplda.errors import BudgetRefused, InputError, UnsupportedByData
@@ -47,6 +48,12 @@ def run(grid, ledger, log=None):
     watching = Watching()
     grid.run(ledger, log, Path("models"), watching)
     return grid.comparison(log), watching
+
+
+def test_a_comparison_is_found_again_by_other_code(ledger, monkeypatch):
+    before = private_grid().key(ledger)
+    monkeypatch.setattr(software, "code_digest", lambda: "0" * 64)
+    assert private_grid().key(ledger) == before
 
 
 def test_every_cell_is_run_once_in_order_of_repeats_and_kept(ledger, fits):
