@@ -50,9 +50,9 @@ def test_every_rule_is_broken_by_a_ledger():
     assert set().union(*BROKEN.values()) == NAMES
 
 
-def test_dplda_keeps_every_rule_but_those_of_old_copies(monkeypatch):
+def test_dplda_keeps_every_rule(monkeypatch):
     monkeypatch.setattr(database, "_BUSY_SECONDS", 0.2)
-    assert broken(own.factory, NAMES - OLD_COPIES - PROCESSES) == {}
+    assert broken(own.factory, NAMES - PROCESSES) == {}
 
 
 @pytest.mark.full
@@ -60,9 +60,10 @@ def test_dplda_keeps_the_rules_of_processes():
     assert broken(own.factory, PROCESSES) == {}
 
 
-@pytest.mark.xfail(reason="the ledger keeps nothing outside of its folder", strict=True)
-def test_dplda_notices_old_copies():
-    assert broken(own.factory, OLD_COPIES) == {}
+def test_dplda_without_its_witness_fails_the_rules_of_old_copies(monkeypatch):
+    monkeypatch.setattr(own, "SETTING", "DPLDA_NO_SETTING")
+    monkeypatch.setenv("DPLDA_WITNESS", "off")
+    assert broken(own.factory, OLD_COPIES).keys() == OLD_COPIES
 
 
 class AdmitsNothing(JsonLedger):

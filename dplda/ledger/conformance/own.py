@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
+from unittest import mock
 
 from dplda.accounting.events import Event
 from dplda.config import ADJACENCIES
@@ -13,6 +14,7 @@ from dplda.ledger.conformance.interface import DELTA, EPSILON, Feature, Measure,
 from dplda.ledger.ledger import Ledger
 from dplda.ledger.ledger_records import Status
 from dplda.ledger.reservation import Reservation
+from dplda.ledger.witness import SETTING
 from dplda.store.sketches import Fingerprint, Sketch
 
 
@@ -43,8 +45,8 @@ class OwnLedger:
     refusals = (DpldaError, GateError, ValueError)
 
     def __init__(self, folder: Path, outside: Path) -> None:
-        os.environ["DPLDA_WITNESS"] = str(outside)
-        self._ledger = Ledger(folder / "ledger.db")
+        with mock.patch.dict(os.environ, {SETTING: str(outside)}):  # read when a ledger is opened
+            self._ledger = Ledger(folder / "ledger.db")
 
     def grant(self, dataset: str, epsilon: float, delta: float) -> None:
         """Grant without listed levels."""
@@ -77,7 +79,7 @@ class OwnLedger:
 
 
 def factory(folder: Path, outside: Path) -> OwnLedger:
-    """Open or create dplda's ledger in `folder`; its high-water mark is in `outside`."""
+    """Open or create dplda's ledger in `folder`; its witness is in `outside`."""
     return OwnLedger(folder, outside)
 
 
