@@ -216,7 +216,7 @@ class _Replayer(_Recorder):
             excess = math.sqrt(loss / now.covered) if now.covered else math.inf
             self.found(Check.LOSS, f"{excess:.3g} times the charged GDP parameter")
         self.share = max(self.share, math.sqrt(loss / now.covered) if now.covered else 0.0)
-        failing = math.fsum(map(_leak, now.selected, then.selected))
+        failing = min(math.fsum(map(_leak, now.selected, then.selected)), 1.0)
         allowed = math.fsum(event.delta for event in now.charged)
         if failing > allowed * (1 + _ROUNDING):
             self.found(
@@ -239,7 +239,7 @@ def _amounts(query: _Query) -> Any:
 
 def _loss(now: _Added, then: _Added) -> float:
     """The squared GDP parameter of releasing values with noise; `now.noise` holds its standard deviations."""
-    change = np.abs(now.values - then.values).astype(float)
+    change = np.abs((now.values - then.values).astype(float))
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.square(np.where(change > 0, change / np.abs(now.noise), 0.0)).sum())
 
