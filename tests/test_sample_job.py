@@ -14,6 +14,7 @@ import dplda
 from dplda.evaluation.topic_quality import matched_error, on_words
 from dplda.report import all_runs
 from dplda.report.papers import PAPERS, write_paper
+from dplda.software import described
 
 CORPORA = Path(__file__).parents[1] / "corpora"
 
@@ -45,12 +46,20 @@ def test_the_promise_is_the_one_asked_for(model):
     assert abs(model.parameters["documents"] - 20_000) < 1000
 
 
-def test_its_registry_entry_is_accepted_and_mostly_filled_by_the_run(model, ledger):
+@pytest.mark.parametrize("kind", PAPERS)
+def test_papers_on_it_state_its_promise_and_ask_the_deployer(model, ledger, kind):
     together = all_runs(ledger.datasets(), [model], ledger.runs())[model.parameters["dataset"]]
-    text, missing = write_paper("registry", model, together)
+    text, missing = write_paper(kind, model, together)
+    assert model.privacy.in_words in text
+    assert "the guarantee is the grant's (epsilon 10, delta 1e-05)" in text
+    assert described(model.parameters["software"]) in text or kind == "checklist"
+    assert [question.name for question in missing] == list(PAPERS[kind].asks)
+
+
+def test_the_registry_accepts_its_entry_and_the_run_fills_most_of_it(model):
+    text, _ = write_paper("registry", model)
     assert complaints(text) == []
     assert len(filled(text)) >= 25
-    assert [question.name for question in missing] == list(PAPERS["registry"].asks)
     loss = yaml.safe_load(text)["deployment"]["privacy_loss"]["privacy_parameters"]
     assert model.privacy.epsilon <= loss["epsilon"] <= 2.0
     assert loss["delta"] == model.privacy.delta

@@ -34,6 +34,8 @@ _FILE_NAME = re.compile(r"[a-z0-9_]+\.yaml")  # that the registry accepts
     help="Path of the new file [report.html; registry.yaml, checklist.md or assessment.md].",
 )
 @click.option("--registry", is_flag=True, help="Write an entry of OpenDP's deployments registry (YAML) instead.")
+@click.option("--checklist", is_flag=True, help="Write a checklist by NIST SP 800-226 (Markdown) instead.")
+@click.option("--assessment", is_flag=True, help="Write an outline of a data protection impact assessment instead.")
 @click.option(
     "--answers",
     "answers_path",
@@ -50,6 +52,8 @@ def report(
     runs: tuple[str, ...],
     output: Path | None,
     registry: bool,
+    checklist: bool,
+    assessment: bool,
     answers_path: Path | None,
     title: str | None,
     names: tuple[str, ...],
@@ -59,12 +63,13 @@ def report(
 ) -> None:
     """Write one HTML report about all the RUNs given, or a paper about one RUN, from released numbers only.
 
-    The page opens offline. A paper is for those who must approve a publication: an entry of a public registry.
+    The page opens offline. A paper is for those who must approve a publication: an entry of a public registry, a
+    checklist, or an assessment. It shows no topics.
     """
     from dplda.report import Wording, write_report
 
     wording = _wording(title, names, hide, len(runs))
-    if kind := _kind(registry=registry):
+    if kind := _kind(registry=registry, checklist=checklist, assessment=assessment):
         if len(runs) > 1 or names or hide:
             raise click.UsageError(
                 f"--{kind} is about one run and shows no topics: give one RUN, no --name, no --hide."
@@ -72,7 +77,7 @@ def report(
         _write_paper(kind, runs[0], output, answers_path, wording.title, as_json, ledger_path)
         return
     if answers_path is not None:
-        raise click.UsageError("--answers is for a paper: add --registry.")
+        raise click.UsageError("--answers is for a paper: add --registry, --checklist or --assessment.")
     output = output or Path(_PAGE)
     refuse_existing(output)
     models = [open_model(_with_model(run, ledger_path), ledger_path) for run in runs]

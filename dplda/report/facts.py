@@ -245,7 +245,7 @@ class Facts:
         return recorded(self.parameters) or {}
 
     @property
-    def made_by(self) -> str:
+    def version(self) -> str:
         """Version and code of dplda."""
         return described(self.software)
 
