@@ -1,11 +1,16 @@
-"""`dplda audit`: attack the mechanisms and compare the lower bounds on epsilon with the claims. See `dplda.audit`."""
+"""`dplda audit`: attack the mechanisms and compare the lower bounds on epsilon with the claims. See `dplda.audit`.
+
+`dplda audit attack` is the attack on released topics.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
+from dplda.cli.attack_command import attack
 from dplda.cli.console import following, print_json, say, table
 from dplda.cli.options import adjacency_option, delta_option, json_option, quiet_option
 from dplda.config import PrivacySettings, Range
@@ -21,7 +26,7 @@ _RUNS = Range(low=100, high=1e9, unit="runs on each of two corpora", integer=Tru
 _CONFIDENCE = Range(low=0.5, high=1.0, unit="probability", open_high=True)
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option(
     "--placement",
     "placements",
@@ -49,7 +54,9 @@ _CONFIDENCE = Range(low=0.5, high=1.0, unit="probability", open_high=True)
 @click.option("--seed", type=int, help="Seed of the simulated noise [0].")
 @json_option
 @quiet_option
+@click.pass_context
 def audit(
+    context: click.Context,
     placements: tuple[str, ...],
     epsilon: float,
     delta: float,
@@ -60,12 +67,19 @@ def audit(
     seed: int | None,
     as_json: bool,
     quiet: bool,
-) -> int:
+) -> int | None:
     """Try to distinguish two neighbouring corpora from released outputs more reliably than the claimed epsilon allows.
 
     The corpora are synthetic and chosen to be easy to distinguish. Nothing private is read, nothing is charged and no
     file is written. An audit can refute a claim but never prove one. Exits with status 5 if it refutes a claim.
     """
+    if context.invoked_subcommand is not None:
+        for name in context.params:
+            if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+                raise click.UsageError(
+                    f"give options of the attack behind its name: audit {context.invoked_subcommand}."
+                )
+        return None
     settings = PrivacySettings(epsilon=epsilon, delta=delta, adjacency=adjacency)
     _RUNS.check("runs", runs)
     _CONFIDENCE.check("confidence", confidence)
@@ -111,3 +125,6 @@ def _row(finding: Finding) -> tuple[str, ...]:
         f"{max(shown.epsilon, shown.gaussian) / claim.epsilon:.0%}",
         "REFUTED" if finding.refuted else "no",
     )
+
+
+audit.add_command(attack)
