@@ -51,6 +51,11 @@ def code_digest() -> str:
     return digest((path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts), PACKAGE)
 
 
+def version() -> str:
+    """The version of the running package dplda."""
+    return str(sys.modules[PACKAGE.name].__version__)
+
+
 def versions(names: Iterable[str]) -> dict[str, str]:
     """The version of each of these distributions that is installed."""
     return {name: found.version for name in names if (found := _installed(name)) is not None}
@@ -69,7 +74,7 @@ def software(noise: str) -> dict[str, Any]:
     It depends on the installation only, and names no folder, machine or user.
     """
     return {
-        "dplda": sys.modules[PACKAGE.name].__version__,
+        "dplda": version(),
         "code": code_digest(),
         "python": platform.python_version(),
         "system": f"{platform.system()}-{platform.machine()}",

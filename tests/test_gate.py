@@ -31,7 +31,8 @@ COUNTS = ("dplda.store", "dplda.corpus", "dplda.preparation")  # where private c
 
 # The modules outside these that may import each. `dplda.api` hands the store on unread; `dplda.model.inference` and the
 # commands that read a corpus say that they are not private, and `dplda.evaluation.public_corpora` reads corpora that
-# were planted or declared public, as does `dplda.priors`; `dplda.audit` makes its own.
+# were planted or declared public, as do `dplda.priors`
+# and `dplda.audit.shadow_models`; `dplda.audit.games` makes its own.
 PRIVATE_MODULES = {
     "dplda.corpus": {
         "dplda",
@@ -45,6 +46,7 @@ PRIVATE_MODULES = {
         "dplda.tables.tabulation",
         "dplda.topic_evaluation",
         "dplda.audit.games",
+        "dplda.audit.shadow_models",
         "dplda.evaluation.grid",
         "dplda.evaluation.public_corpora",
         "dplda.cli.corpus_command",
@@ -108,7 +110,7 @@ PRIVATE_NAMES = {
         *("dplda.questions", "dplda.tables.tabulation", "dplda.topic_evaluation"),  # as the type of what they are given
     },
     "ExactGate": {"dplda.recording", "dplda.evaluation.public_corpora"},
-    "counts_for": {"dplda.cli.run_commands", "dplda.evaluation.public_corpora"},
+    "counts_for": {"dplda.cli.run_commands", "dplda.evaluation.public_corpora", "dplda.audit.shadow_models"},
     "read_sample": {"dplda.cli.check_command"},
 }
 DEFINED_IN = {
@@ -232,7 +234,7 @@ def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private
             module
             in {
                 *("dplda.recording", "dplda.priors", "dplda.evaluation.public_corpora"),
-                "dplda.audit.games",
+                *("dplda.audit.games", "dplda.audit.shadow_models"),
             }
         ), module
         if module != "dplda.model.inference":

@@ -64,7 +64,7 @@ def test_reviews_at_epsilon_two_from_raw_text(capsys):
     assert record["privacy"]["delta"] == 1e-6
     assert recomputed_epsilon(record["privacy"]) <= 2.0
     model = dplda.load(record["model"])
-    counts = counts_for(model, dplda.read_corpus(reviews, text_field="text").open())[0]
+    counts = counts_for(model.vocabulary, dplda.read_corpus(reviews, text_field="text").open())[0]
     assert npmi(model.topics, counts).mean() >= 0.10
     assert diversity(model.topics) >= 0.8
     assert all(themes_found(model, THEMES_OF_FILMS))

@@ -75,17 +75,8 @@ def imported(folder: str) -> set[str]:
 
 
 USERS = [
-    "cuda",
-    "dask",
-    "documents",
-    "lemmas",
-    "sklearn",
-    "chinese",
-    "japanese",
-    "korean",
-    "thai",
-    "wordlists",
-    "keyring",
+    *("attack", "cuda", "dask", "documents", "keyring", "lemmas", "sklearn"),
+    *("chinese", "japanese", "korean", "thai", "wordlists"),
 ]
 
 

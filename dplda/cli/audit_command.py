@@ -1,11 +1,16 @@
-"""`dplda audit`: attack the mechanisms and compare the lower bounds on epsilon with the claims. See `dplda.audit`."""
+"""`dplda audit`: attack the mechanisms and compare the lower bounds on epsilon with the claims. See `dplda.audit`.
+
+`dplda audit attack` is the attack on released topics.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
+from dplda.cli.attack_command import attack
 from dplda.cli.console import following, print_json, say, table
 from dplda.cli.options import adjacency_option, delta_option, json_option, quiet_option
 from dplda.config import PrivacySettings, Range
@@ -22,7 +27,7 @@ _RUNS = Range(low=100, high=1e9, unit="runs on each of two corpora", integer=Tru
 _CONFIDENCE = Range(low=0.5, high=1.0, unit="probability", open_high=True)
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option(
     "--placement",
     "placements",
@@ -50,7 +55,9 @@ _CONFIDENCE = Range(low=0.5, high=1.0, unit="probability", open_high=True)
 @click.option("--seed", type=int, help="Seed of the simulated noise [0].")
 @json_option
 @quiet_option
+@click.pass_context
 def audit(
+    context: click.Context,
     placements: tuple[str, ...],
     epsilon: float,
     delta: float,
@@ -61,7 +68,7 @@ def audit(
     seed: int | None,
     as_json: bool,
     quiet: bool,
-) -> int:
+) -> int | None:
     """Try to distinguish two neighbouring corpora from released outputs more reliably than the claimed epsilon allows.
 
     Then record each run on one of the corpora and replay it on the other with the same noisy values: whatever else
@@ -71,6 +78,13 @@ def audit(
     file is written. An audit can refute a claim but never prove one. Exits with status 5 if it refutes a claim or finds
     a violation.
     """
+    if context.invoked_subcommand is not None:
+        for name in context.params:
+            if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+                raise click.UsageError(
+                    f"give options of the attack behind its name: audit {context.invoked_subcommand}."
+                )
+        return None
     settings = PrivacySettings(epsilon=epsilon, delta=delta, adjacency=adjacency)
     _RUNS.check("runs", runs)
     _CONFIDENCE.check("confidence", confidence)
@@ -137,3 +151,6 @@ def _tell_replays(replays: list[Replay]) -> None:
         for violation in one.violations:
             say(f"{one.name}: {violation}")
     say("Of the charge: the largest part of its charged privacy parameter that a query showed on these two corpora.")
+
+
+audit.add_command(attack)

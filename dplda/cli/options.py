@@ -62,7 +62,9 @@ _GROUP_OF = {
     ),
     **dict.fromkeys(("by", "groups", "first", "last", "zone", "sampling"), "Groups"),
     **dict.fromkeys(("engine", "scheduler", "device"), "Where it runs"),
-    **dict.fromkeys(("out", "csv_file", "output", "models", "as_json", "quiet", "dry_run"), "Output"),
+    **dict.fromkeys(
+        ("out", "csv_file", "output", "models", "results", "draw", "as_json", "quiet", "dry_run"), "Output"
+    ),
     **dict.fromkeys(("placement", "calibration", "split", "alpha0", "simulate", "seed"), _EXPERT),
     **dict.fromkeys(("placements", "calibrations", "repeats", "fresh"), _EXPERT),
 }

@@ -170,7 +170,7 @@ def transform(
     source = read_like([corpus], options, model.parameters)
     with following(quiet=as_json or quiet) as progress:
         store = source.open(progress)
-        counts, ids, unknown, total = counts_for(model, store)
+        counts, ids, unknown, total = counts_for(model.vocabulary, store)
         proportions = model.transform(counts)
     private_notes(source.notes)
     if out is not None:

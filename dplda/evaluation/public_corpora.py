@@ -60,7 +60,7 @@ class Documents:
 
     def measure(self, model: TopicModel) -> _Measured:
         """NPMI@10, and the share of distinct words among the topics' top ten words."""
-        counts = counts_for(model, self._store)[0]
+        counts = counts_for(model.vocabulary, self._store)[0]
         return {
             "coherence": float(topic_quality.npmi(model.topics, counts).mean()),
             "diversity": topic_quality.diversity(model.topics),
@@ -68,7 +68,7 @@ class Documents:
 
     def evaluate(self, model: TopicModel) -> dict[str, Any]:
         """NPMI@10 of each topic, (n_topics,), the mean `c_v` of listed ones, `perplexity` and `gain`, all exact."""
-        counts = counts_for(model, self._store)[0]
+        counts = counts_for(model.vocabulary, self._store)[0]
         eligible = counts[np.asarray(counts.sum(axis=1)).ravel() >= MINIMUM_LENGTH]
         if not eligible.shape[0]:
             raise InputError("no document has three words that the topics know. Is CORPUS in the same language?")

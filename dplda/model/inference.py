@@ -6,6 +6,7 @@ They are computed from documents without noise, so they are not private.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dplda.errors import InputError
-from dplda.model.topic_model import TopicModel
 from dplda.numerics.fold_in import fold_in
 
 if TYPE_CHECKING:
@@ -52,13 +52,13 @@ def posterior_mean(
     return answer
 
 
-def counts_for(model: TopicModel, store: CountStore) -> tuple[sparse.csr_matrix, list[str], int, int]:
-    """Counts of a prepared corpus in the model's words: ``(counts, ids, unknown_tokens, total_tokens)``.
+def counts_for(words: Sequence[str], store: CountStore) -> tuple[sparse.csr_matrix, list[str], int, int]:
+    """Counts of a prepared corpus in `words`: ``(counts, ids, unknown_tokens, total_tokens)``.
 
-    `counts` is ``(n_documents, n_words)``. Words that the model does not know are left out; `unknown_tokens` counts
-    their tokens. All four values are private.
+    `counts` is ``(n_documents, n_words)``. Words that are not among `words` are left out; `unknown_tokens` counts their
+    tokens. All four values are private.
     """
-    column = {word: j for j, word in enumerate(model.vocabulary)}
+    column = {word: j for j, word in enumerate(words)}
     columns = np.array([column.get(word, -1) for word in store.dictionary], dtype=np.int64)
     parts, ids = [], []
     unknown = total = 0
@@ -70,7 +70,7 @@ def counts_for(model: TopicModel, store: CountStore) -> tuple[sparse.csr_matrix,
         unknown += int(counts[~known].sum(dtype=np.int64))
         # The cumulative count of known entries maps old row boundaries to new ones.
         boundaries = np.concatenate(([0], np.cumsum(known)))[block.indptr]
-        shape = (len(block.indptr) - 1, len(model.vocabulary))
+        shape = (len(block.indptr) - 1, len(words))
         parts.append(sparse.csr_matrix((counts[known], target[known], boundaries), shape=shape))
         ids.extend(block.ids.to_pylist())
     whole = sparse.vstack(parts, format="csr") if parts else sparse.csr_matrix((0, len(column)), dtype=np.int64)

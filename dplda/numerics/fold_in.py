@@ -1,4 +1,4 @@
-"""Mean topic proportions of documents under fixed topics, compiled."""
+"""Documents under fixed topics, compiled: their mean topic proportions, and their largest likelihood."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from dplda.numerics.compiled import compiled
 
 _ITERATIONS = 1000  # maximum iterations; real documents need a few dozen
 _TOLERANCE = 1e-5  # stop when the mean absolute change of a variational parameter, in word counts, is below this
+_CLIMBS = 1000  # maximum steps to the largest likelihood
+_GAP = 1e-2  # stop when the log-likelihood (nats) is at most this far below its maximum
 
 
 @compiled()
@@ -65,3 +67,42 @@ def fold_in(
             if change < _TOLERANCE * n_topics:
                 break
         answer[n] = gamma / gamma.sum()
+
+
+@compiled(keep=True)
+def largest_likelihood(
+    by_word: NDArray[np.float64],
+    indptr: NDArray[np.int64],
+    words: NDArray[np.int64],
+    counts: NDArray[np.float64],
+    answer: NDArray[np.float64],
+) -> None:
+    """Fill `answer` (n_documents,) with the log-likelihood of each document, maximised over its mixture of topics.
+
+    `by_word` (n_words, n_topics) must be positive; `words` and `counts` (nnz,) are the entries of the documents, which
+    `indptr` delimits. Expectation-maximisation from equal proportions climbs the concave function. It is at most the
+    largest component of the gradient less the document's length below its maximum (the gap of Frank and Wolfe 1956).
+    """
+    n_topics = by_word.shape[1]
+    mixture, gradient = np.empty(n_topics), np.empty(n_topics)
+    for n in range(len(answer)):
+        length = counts[indptr[n] : indptr[n + 1]].sum()
+        mixture[:] = 1 / n_topics
+        value = 0.0
+        for _ in range(_CLIMBS if length > 0.0 else 0):
+            gradient[:] = 0.0
+            value = 0.0
+            for i in range(indptr[n], indptr[n + 1]):
+                row = by_word[words[i]]
+                probability = 0.0
+                for k in range(n_topics):
+                    probability += mixture[k] * row[k]
+                value += counts[i] * math.log(probability)
+                share = counts[i] / probability
+                for k in range(n_topics):
+                    gradient[k] += share * row[k]
+            if gradient.max() - length < _GAP:
+                break
+            for k in range(n_topics):
+                mixture[k] *= gradient[k] / length
+        answer[n] = value

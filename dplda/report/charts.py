@@ -94,8 +94,15 @@ class Chart:
             )
         )
 
-    @_quiet()
+    def file(self, name: str) -> str:
+        """The wide chart as the text of an SVG file of its own, on white; equal charts of one `name` give one file."""
+        return self._rendered(name, _WIDE, self.height, transparent=False)
+
     def _drawn(self, name: str, width: int, height: int) -> str:
+        return _inline(self._rendered(name, width, height, transparent=True), width)
+
+    @_quiet()
+    def _rendered(self, name: str, width: int, height: int, *, transparent: bool) -> str:
         import matplotlib
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
@@ -112,8 +119,8 @@ class Chart:
                 empty.set_axis_off()
             self.draw(axes[: self.panels])
             _legend(figure, axes[0], columns=1 if width == _NARROW else 3)
-            figure.savefig(written, format="svg", transparent=True, metadata={"Date": None})
-        return _inline(written.getvalue(), width)
+            figure.savefig(written, format="svg", transparent=transparent, metadata={"Date": None})
+        return written.getvalue()
 
 
 def _legend(figure: Figure, axes: Axes, columns: int) -> None:

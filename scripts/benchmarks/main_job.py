@@ -37,7 +37,7 @@ def measure(
         runs = [fit(asked, folder / f"model{n}") for n in range(repeats)]
         store = dplda.read_corpus(corpus, text_field=text_field).open()
         models = [dplda.load(folder / f"model{n}") for n in range(repeats)]
-        counts = [counts_for(model, store)[0] for model in models]
+        counts = [counts_for(model.vocabulary, store)[0] for model in models]
         coherence = [npmi(model.topics, own).mean() for model, own in zip(models, counts, strict=True)]
         quality = f"{np.mean(coherence):.3f} ± {np.std(coherence):.3f}"
         told = f"epsilon {epsilon:g}", quality, f"{np.mean([diversity(model.topics) for model in models]):.2f}"

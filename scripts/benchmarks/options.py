@@ -20,7 +20,6 @@ SPLIT = ("config1", "config2", "config3", "tensor-power")  # placements whose bu
 CORPORA = ("imdb", "news", "medical", "synthetic")
 SYSTEMS = ("dplda", "variational", "tomotopy", "gensim", "random")
 PEERS = ("dplda", "dplda-exposed", "tomotopy", "tensorly")
-ATTACKED = ("tomotopy", "dplda, no noise", "dplda, epsilon 8", "dplda, epsilon 1", "dplda with a prior, epsilon 8")
 PRIOR_CASES = ("few-posts", "medical", "posts", "reviews")
 RAW_FILES = {
     "imdb": "Film reviews (.jsonl.gz with a `text`).",

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from benchmarks.options import (
-    ATTACKED,
     AUDITED,
     SOUND,
     SPLIT,
@@ -127,27 +126,6 @@ def audit(results: Path, part: str | None, scale: float, draw: Path | None) -> N
         report.audit(bounds.records(results), draw)
     else:
         bounds.measure(results, part, scale)
-
-
-@cli.command()
-@results_option
-@option("--models", 96, "Shadow models of each system.")
-@choices("--system", "systems", ATTACKED, "Systems to attack.")
-@draw_option
-def membership(results: Path, models: int, systems: tuple[str, ...], draw: Path | None) -> None:
-    """Membership inference on released topics.
-
-    Attacks the topics of dplda and of tomotopy. Fits the shadow models that are missing, each on a random half of the
-    documents, and appends what each says of the targets. Takes about 20 minutes.
-    """
-    from benchmarks.audit import membership as module
-    from benchmarks.audit import report
-    from benchmarks.results import read
-
-    if draw is not None:
-        report.membership(read(results), draw)
-    else:
-        module.measure(results, models, systems)
 
 
 @cli.command()

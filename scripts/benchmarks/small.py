@@ -47,7 +47,7 @@ def _one(corpus: dplda.Corpus, epsilon: float, seed: int) -> tuple[float, ...] |
             model = dplda.fit(corpus, n_topics=TOPICS, epsilon=epsilon, ledger=False, simulate_seed=seed)
         except UnsupportedByData:
             return None
-    coherence = float(npmi(model.topics, counts_for(model, corpus.open())[0]).mean())
+    coherence = float(npmi(model.topics, counts_for(model.vocabulary, corpus.open())[0]).mean())
     return len(model.vocabulary), coherence, *(model.verdicts.count(name) for name in (CLEAR, WEAK, NOISE))
 
 

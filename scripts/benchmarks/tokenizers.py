@@ -39,5 +39,5 @@ def _quality(documents: dplda.Corpus, judge: CountStore, topics: int, epsilon: f
         ]
     except UnsupportedByData:
         return "no topics"
-    scores = [npmi(model.topics, counts_for(model, judge)[0]).mean() for model in models]
+    scores = [npmi(model.topics, counts_for(model.vocabulary, judge)[0]).mean() for model in models]
     return f"{np.mean(scores):.3f} ± {np.std(scores):.3f}"

@@ -31,7 +31,7 @@ class Store:
 
 
 def test_known_words_go_to_their_columns_and_unknown_ones_are_counted(model: TopicModel) -> None:
-    counts, ids, unknown, total = counts_for(model, Store())  # type: ignore[arg-type]
+    counts, ids, unknown, total = counts_for(model.vocabulary, Store())  # type: ignore[arg-type]
     wanted = np.zeros((3, 12))
     wanted[0, 3], wanted[2, 0], wanted[2, 3] = 5, 1, 4
     np.testing.assert_array_equal(counts.toarray(), wanted)
@@ -39,6 +39,6 @@ def test_known_words_go_to_their_columns_and_unknown_ones_are_counted(model: Top
 
 
 def test_an_empty_store_gives_an_empty_matrix(model: TopicModel) -> None:
-    counts, ids, unknown, total = counts_for(model, SimpleNamespace(dictionary=[], blocks=lambda: iter(())))
+    counts, ids, unknown, total = counts_for(model.vocabulary, SimpleNamespace(dictionary=[], blocks=lambda: iter(())))
     assert counts.shape == (0, 12)
     assert (ids, unknown, total) == ([], 0, 0)

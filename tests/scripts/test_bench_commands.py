@@ -14,7 +14,6 @@ from click.testing import CliRunner
 from full_helpers import full_after
 
 from benchmarks import commands, options, recovery, systems, utility, variational
-from benchmarks.audit import membership
 from dplda.placements import registry
 from reproduce.commands import cli as reproductions
 
@@ -48,7 +47,6 @@ def test_help_imports_nothing_heavy() -> None:
 def test_choices_are_those_that_the_modules_know() -> None:
     assert tuple(utility.SYSTEMS) == options.SYSTEMS
     assert tuple(recovery.SYSTEMS) == options.PEERS
-    assert tuple(membership.SYSTEMS) == options.ATTACKED
     assert all(registry.find(name).split for name in options.SPLIT)
 
 

@@ -1,1 +1,1 @@
-"""Audits of the privacy claim: lower bounds on epsilon by attack, and membership inference on released topics."""
+"""Audits of the privacy claim: lower bounds on epsilon by attack."""

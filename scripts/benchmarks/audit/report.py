@@ -1,4 +1,4 @@
-"""The tables and figures of docs/audit.md, from what the audit and the attack found."""
+"""The tables and the figure of docs/audit.md, from what the audit found."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.audit import membership as attack
 from benchmarks.figures import picture
 from benchmarks.results import Record
 from benchmarks.tables import markdown
@@ -17,18 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DEFINITION, GAUSSIAN, BEYOND = "#0072B2", "#117733", "#D55E00"  # told apart by the colour-blind, and by shape
-CURVES = {
-    "tomotopy": ("#D55E00", "-"),
-    "dplda, no noise": ("#882E72", "-"),
-    "dplda, epsilon 8": ("#0072B2", "-"),
-    "dplda, epsilon 1": ("#117733", "-"),
-    "dplda with a prior, epsilon 8": ("#E69F00", "-"),
-}
-PEOPLE = {
-    "ordinary documents": slice(attack.CANARIES, None),
-    "documents with a word of their own": slice(0, attack.CANARIES),
-}
-FALSE = 0.01  # false positive rate that is looked at
 
 
 def audit(found: Sequence[Record], folder: Path) -> None:
@@ -100,62 +87,3 @@ def _dots(ax: Axes, found: Sequence[Record], title: str) -> None:
     ax.set_xlim(left=-0.02)
     ax.set_xticks([0, 0.5, 1, 2, 4, 8], ["0", "0.5", "1", "2", "4", "8"])
     ax.set_title(title, fontsize=9, loc="left")
-
-
-def membership(found: Sequence[Record], folder: Path) -> None:
-    """Print true positive rates at one false positive in a hundred and draw the curves."""
-    from matplotlib.ticker import NullFormatter
-
-    curves = {system: _curves([r for r in found if r["system"] == system]) for system in CURVES}
-    rows = [
-        (system, str(models), *(_rate(system, people, *curve) for people, curve in by_people.items()))
-        for system, (models, by_people) in curves.items()
-    ]
-    print(markdown(("system", "models", *(f"{people}: TPR at 1 % FPR" for people in PEOPLE)), rows))
-    with picture(folder / "audit-membership.svg", 7.2, 4.0) as figure:
-        for ax, people in zip(figure.subplots(1, 2), PEOPLE, strict=True):
-            _axes(ax, people)
-            ax.xaxis.set_minor_formatter(NullFormatter())
-            for system, (_, by_people) in curves.items():
-                positives, hits = by_people[people]
-                colour, line = CURVES[system]
-                ax.plot(*_thin(positives, hits), color=colour, linestyle=line, linewidth=1.3, label=system)
-        figure.axes[0].set_ylabel("true positive rate")
-        handles, labels = figure.axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, frameon=False, fontsize=8, loc="outside lower center", ncols=4)
-
-
-def _curves(found: Sequence[Record]) -> tuple[int, dict[str, tuple[np.ndarray, np.ndarray]]]:
-    """The number of models of a system, and false and true positive rates on each kind of target."""
-    said = np.array([record["said"] for record in found])
-    inside = np.array([attack.members(record["seed"])[: said.shape[1]] for record in found])
-    scores = attack.scores(said, inside)
-    return len(found), {
-        people: attack.roc(scores[:, part].ravel(), inside[:, part].ravel()) for people, part in PEOPLE.items()
-    }
-
-
-def _rate(system: str, people: str, positives: np.ndarray, hits: np.ndarray) -> str:
-    """The rate, and what is allowed."""
-    rate = f"{attack.rate_at(positives, hits, FALSE):.1%}"
-    if system not in attack.BUDGETS:
-        return rate
-    return f"{rate} (at most {float(attack.allowed(attack.BUDGETS[system], np.array(FALSE))):.1%})"
-
-
-def _axes(ax: Axes, people: str) -> None:
-    grid = np.geomspace(1e-4, 1, 200)
-    ax.plot(grid, grid, color="#999999", linewidth=0.8, label="guessing")
-    for epsilon in sorted(set(attack.BUDGETS.values())):
-        system = next(name for name, budget in attack.BUDGETS.items() if budget == epsilon)
-        ax.plot(
-            grid, attack.allowed(epsilon, grid), color=CURVES[system][0], linestyle=":", linewidth=1.2,
-            label=f"most that epsilon {epsilon:g} allows",
-        )  # fmt: skip
-    ax.set(xscale="log", yscale="log", xlim=(1e-4, 1), ylim=(1e-4, 1.1), xlabel="false positive rate", title=people)
-
-
-def _thin(positives: np.ndarray, hits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Some of the points of a curve, even on its logarithm."""
-    chosen = np.unique(np.searchsorted(positives, np.geomspace(1e-4, 1, 150)).clip(max=len(positives) - 1))
-    return positives[chosen], hits[chosen]

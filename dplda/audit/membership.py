@@ -1,0 +1,194 @@
+"""The membership attack on released topics: was this document among those from which they were learned?
+
+The statistic is that of Manzonelli, Zhang and Vadhan (2024): the log-likelihood of the document under the topics,
+maximised over its mixture. The scores are the likelihood ratios of Carlini et al. (2022): of each document, what shadow
+models with it (`inside`) and without it say is compared with what the attacked model says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.stats import norm
+
+from dplda.accounting.events import PrivacyStatement
+from dplda.audit.bounds import upper_limit
+from dplda.numerics.fold_in import largest_likelihood
+from dplda.numerics.threads import chunks, run_ranges
+from dplda.report.attack_bounds import epsilon_curve, gaussian_curve
+
+OFFLINE, ONLINE = "offline", "online"
+DOCUMENTS, CANARIES = "documents", "canaries"
+FALSE_ALARMS = (0.001, 0.01)  # rates at which a table states what is found
+CONFIDENCE = 0.95  # of each interval
+# The least probability of a word in a topic, as a part of an equal share: a word that a model leaves out is unlikely,
+# but possible, or it would drown what the other words say. Of parts from 0.01 to 1, this one finds most at epsilon 8.
+_LEAST_PART = 0.1
+_LEAST_STD = 1e-3  # nats, of the normal distributions
+_LEAST_MODELS = 2  # from which a normal distribution is fitted
+_CHUNK = 1024  # documents in one task of the thread pool
+
+
+def log_likelihoods(counts: sparse.csr_matrix, topics: np.ndarray) -> np.ndarray:
+    """The log-likelihood (nats) of each row of `counts` (n_documents, n_words), maximised over mixtures of `topics`.
+
+    `topics` are (n_topics, n_words); the answer is (n_documents,).
+    """
+    by_word = np.maximum(np.ascontiguousarray(topics.T, np.float64), _LEAST_PART / topics.shape[1])
+    indptr, words = counts.indptr.astype(np.int64), counts.indices.astype(np.int64)
+    amounts, answer = counts.data.astype(np.float64), np.empty(counts.shape[0])
+
+    def climb(first: int, last: int) -> None:
+        largest_likelihood(by_word, indptr[first : last + 1], words, amounts, answer[first:last])
+
+    run_ranges(climb, chunks(len(answer), _CHUNK))
+    return answer
+
+
+def scores(said: np.ndarray, inside: np.ndarray) -> dict[str, np.ndarray]:
+    """The offline and online scores of each model and target, larger for members; all arrays are (models, targets).
+
+    `said` is the statistic and `inside` tells members. A model is judged by the others: of each target, a normal
+    distribution is fitted to what those without it say (offline, the number of standard deviations above their mean),
+    and another to what those with it say (online, the logarithm of the ratio of both densities). Where a model said
+    nothing (NaN), or fewer than two others did, the attacker does not accuse: the score is minus infinity.
+    """
+    usable = np.isfinite(said)
+    centred = np.where(usable, said - np.nanmean(said, axis=0, where=usable), 0.0)
+    members, others = _of_other_models(centred, inside & usable), _of_other_models(centred, ~inside & usable)
+    return {
+        OFFLINE: _known(usable, (centred - others[0]) / others[1]),
+        ONLINE: _known(usable, norm.logpdf(centred, *members) - norm.logpdf(centred, *others)),
+    }
+
+
+def _of_other_models(said: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of `said` over the `chosen` models except the one of the row; NaN where few are."""
+    kept = said * chosen
+    count = chosen.sum(axis=0) - chosen.astype(np.float64)
+    count[count < _LEAST_MODELS] = np.nan
+    mean = (kept.sum(axis=0) - kept) / count
+    square = ((kept**2).sum(axis=0) - kept**2) / count
+    return mean, np.sqrt(np.maximum(square - mean**2, _LEAST_STD**2))
+
+
+def _known(usable: np.ndarray, score: np.ndarray) -> np.ndarray:
+    return np.where(usable & ~np.isnan(score), score, -np.inf)
+
+
+def detected(scores: np.ndarray, inside: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How many members are found, and how many others falsely accused, at each rate `allowed` of false alarms, (n,).
+
+    The threshold is the lowest that accuses at most this share of the others. Equal scores are on the same side of it.
+    """
+    members, others = np.sort(scores[inside]), np.sort(scores[~inside])
+    spared = len(others) - 1 - (np.asarray(allowed) * len(others)).astype(np.int64)
+    thresholds = others[np.maximum(spared, 0)]
+    found, accused = (len(x) - np.searchsorted(x, thresholds, side="right") for x in (members, others))
+    return found, accused
+
+
+def interval(successes: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The interval of Clopper and Pearson (1934) for a probability."""
+    level = (1 - confidence) / 2
+    counted = np.array([trials - successes, successes])
+    missed, found = upper_limit(counted, trials, level)
+    return float(1 - missed), float(found)
+
+
+@dataclass(frozen=True)
+class Detection:
+    """What an attack found at one rate of false alarms.
+
+    `found` is the share of members found at a rate of at most `false_alarms`, `low` and `high` its interval of Clopper
+    and Pearson over `members` pairs of a model and a document. No attack may find more than `gaussian`, by the noise
+    of the plan, nor than `definition`, by epsilon and delta alone; both are None without privacy. `exceeded` tells
+    whether `low` is above the limit at the upper end of the interval of the false alarms.
+    """
+
+    false_alarms: float
+    found: float
+    low: float
+    high: float
+    members: int
+    gaussian: float | None
+    definition: float | None
+    exceeded: bool
+
+    @property
+    def limit(self) -> float | None:
+        """The smaller of both limits."""
+        return None if self.gaussian is None or self.definition is None else min(self.gaussian, self.definition)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return asdict(self)
+
+
+def detection(scores: np.ndarray, inside: np.ndarray, allowed: float, statement: PrivacyStatement | None) -> Detection:
+    """What `scores` find at the rate `allowed` of false alarms, beside the limits of `statement` (None: no privacy)."""
+    members = int(inside.sum())
+    found, accused = (int(counted[0]) for counted in detected(scores, inside, np.array([allowed])))
+    low, high = interval(found, members)
+    gaussian, definition = (None, None) if statement is None else limits(np.array(allowed), statement)
+    surely = interval(accused, int((~inside).sum()))[1]
+    exceeded = statement is not None and bool(low > min(limits(np.array(surely), statement)))
+    return Detection(
+        allowed,
+        found / members,
+        low,
+        high,
+        members,
+        None if gaussian is None else float(gaussian),
+        None if definition is None else float(definition),
+        exceeded,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What one `ratio` finds among one kind of `targets` in a system, from its `scores` (models, targets).
+
+    `inside` tells members, and `statement` is the guarantee of the system, None without privacy.
+    """
+
+    system: str
+    targets: str
+    ratio: str
+    scores: np.ndarray
+    inside: np.ndarray
+    statement: PrivacyStatement | None
+    detections: tuple[Detection, ...]
+
+    @property
+    def exceeds(self) -> bool:
+        """Whether more is found than the guarantee allows."""
+        return any(one.exceeded for one in self.detections)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Plain JSON, a record for each rate of false alarms."""
+        common = {"system": self.system, "targets": self.targets, "ratio": self.ratio}
+        return [common | one.to_json() for one in self.detections]
+
+
+def outcomes(
+    system: str, said: np.ndarray, inside: np.ndarray, canaries: int, statement: PrivacyStatement | None
+) -> list[Outcome]:
+    """What both ratios find among the documents and the last `canaries` targets; the arrays are (models, targets)."""
+    first = said.shape[1] - canaries
+    kinds = {DOCUMENTS: slice(first)} | ({CANARIES: slice(first, None)} if canaries else {})
+    found = []
+    for ratio, score in scores(said, inside).items():
+        for kind, part in kinds.items():
+            chosen, members = score[:, part], inside[:, part]
+            detections = tuple(detection(chosen, members, allowed, statement) for allowed in FALSE_ALARMS)
+            found.append(Outcome(system, kind, ratio, chosen, members, statement, detections))
+    return found
+
+
+def limits(false_alarms: np.ndarray, statement: PrivacyStatement) -> tuple[np.ndarray, np.ndarray]:
+    """The largest detection rates at `false_alarms`: by the trade-off curve of the noise, and by (epsilon, delta)."""
+    return gaussian_curve(false_alarms, statement), epsilon_curve(false_alarms, statement)

@@ -1,0 +1,282 @@
+"""Shadow models for the membership attack: topics of random halves of public documents, by each attacked system.
+
+Each document is in a model by a coin of its own, so that the documents of two models that differ in it are neighbours
+in the sense of add-remove. Noise is simulated, with the law of the exact noise; no ledger is opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from dplda.accounting.events import PrivacyStatement
+from dplda.api import fit
+from dplda.audit.membership import log_likelihoods
+from dplda.config import NO_NOISE
+from dplda.corpus import Corpus
+from dplda.errors import InputError, NoisyTopicsWarning, UnsupportedByData
+from dplda.model.inference import counts_for
+from dplda.model.model_files import write_atomically
+from dplda.prior_topics import PriorTopics
+from dplda.progress import Progress
+from dplda.recording import statement
+from dplda.request import requested
+from dplda.software import version
+
+STAGE = "train shadow models"
+ORDINARY = "ordinary LDA"
+SWEEPS = 200  # of Gibbs sampling, by ordinary LDA
+REPEATED = 12  # times that a canary repeats its word
+_SETTINGS = "settings.json"
+_Learn = Callable[[sparse.csr_matrix, int], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Public documents to attack: `counts` (n_targets, n_words) of `words`; the last `canaries` are canaries."""
+
+    counts: sparse.csr_matrix
+    words: tuple[str, ...]
+    canaries: int = 0
+
+    def members(self, seed: int, number: int) -> np.ndarray:
+        """Which targets shadow model `number` learns from, (n_targets,)."""
+        coins: np.ndarray = np.random.default_rng([seed, number]).random(self.counts.shape[0]) < 0.5
+        return coins
+
+    def memberships(self, seed: int, models: int) -> np.ndarray:
+        """`members` of the first `models` shadow models, (models, n_targets)."""
+        return np.array([self.members(seed, number) for number in range(models)])
+
+    @property
+    def digest(self) -> str:
+        """A hash of the counts and the words."""
+        parts = (self.counts.indptr, self.counts.indices, self.counts.data)
+        digest = hashlib.sha256("\n".join(self.words).encode())
+        for part in parts:
+            digest.update(part.astype(np.int64).tobytes())
+        return digest.hexdigest()[:16]
+
+
+def find_targets(
+    corpus: Corpus, words: Sequence[str] | None, max_vocabulary: int, canaries: int, progress: Progress
+) -> Targets:
+    """The documents of `corpus`, which its owner declared public, and canaries that repeat a word of their own.
+
+    `words` is a public list; None takes those of the corpus, or of its words those in most documents, at most
+    `max_vocabulary`. Documents without a word of them are left out. Raises `InputError` if fewer than two are left.
+    """
+    store = corpus.open(progress)
+    chosen = list(words if words is not None else corpus.public_vocabulary or store.dictionary)
+    counts = counts_for(chosen, store)[0]
+    if words is None and corpus.public_vocabulary is None:
+        frequency = np.asarray((counts > 0).sum(axis=0)).ravel()
+        columns = sorted(np.flatnonzero(frequency), key=lambda column: (-frequency[column], chosen[column]))
+        columns = columns[:max_vocabulary]
+        counts, chosen = counts[:, columns], [chosen[column] for column in columns]
+    counts = counts[np.asarray(counts.sum(axis=1)).ravel() > 0]
+    if counts.shape[0] < 2:
+        raise InputError("fewer than two documents of CORPUS have a word to attack. Give more text, or other words.")
+    own = sparse.csr_matrix(REPEATED * np.eye(canaries, dtype=np.int64))
+    whole = sparse.csr_matrix(sparse.block_diag([counts, own], format="csr"))
+    whole.sort_indices()
+    return Targets(whole, (*chosen, *(f"<canary {number}>" for number in range(canaries))), canaries)
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """A system to attack: `learn` maps counts (n_documents, n_words) and a seed to topics (n_topics, n_words).
+
+    `statement` is its guarantee, None for a system without noise.
+    """
+
+    name: str
+    learn: _Learn
+    statement: PrivacyStatement | None = None
+
+
+def ordinary_system(topics: int) -> System:
+    """Latent Dirichlet allocation by collapsed Gibbs sampling, without privacy. Raises `InputError` without tomotopy.
+
+    tomotopy's defaults, except for the number of topics and of sweeps; one thread, so that the seed decides.
+    """
+    try:
+        import tomotopy
+    except ImportError:
+        raise InputError("--ordinary needs tomotopy: pip install 'dplda[attack]'.") from None
+
+    def learn(counts: sparse.csr_matrix, seed: int) -> np.ndarray:
+        model = tomotopy.LDAModel(k=topics, seed=seed)
+        for row in range(counts.shape[0]):
+            entries = slice(counts.indptr[row], counts.indptr[row + 1])
+            words = np.repeat(counts.indices[entries], counts.data[entries].astype(np.int64))
+            if len(words):
+                model.add_doc([str(word) for word in words])
+        model.train(SWEEPS, workers=1)
+        answer = np.zeros((topics, counts.shape[1]))
+        answer[:, [int(word) for word in model.used_vocabs]] = [model.get_topic_word_dist(k) for k in range(topics)]
+        return answer
+
+    return System(ORDINARY, learn)
+
+
+def dplda_system(targets: Targets, *, topics: int, placement: str, epsilon: float, **settings: Any) -> System:
+    """`placement` at `epsilon` on the public words of `targets`; `settings` are further parameters of `fit`.
+
+    Raises `InputError` for settings that a fit refuses.
+    """
+    chosen: dict[str, Any] = {"placement": placement, "epsilon": epsilon, "prior": None} | settings
+    unset: dict[str, Any] = dict.fromkeys(("dataset", "series", "batch", "words"))
+    plan = requested(_corpus(targets.counts, targets.words), False, topics=topics, **unset, **chosen)
+
+    def learn(counts: sparse.csr_matrix, seed: int) -> np.ndarray:
+        model = fit(_corpus(counts, targets.words), n_topics=topics, ledger=False, simulate_seed=seed, **chosen)
+        column = {word: index for index, word in enumerate(targets.words)}
+        answer = np.zeros((len(model.topics), len(targets.words)))
+        answer[:, [column[word] for word in model.vocabulary]] = model.topics
+        return answer
+
+    prior = "" if chosen["prior"] is None else ", with the prior"
+    if placement == NO_NOISE:
+        return System(f"no noise{prior}", learn)
+    return System(f"{placement}, epsilon {epsilon:g}{prior}", learn, statement(plan))
+
+
+def _corpus(counts: sparse.csr_matrix, words: tuple[str, ...]) -> Corpus:
+    return Corpus.from_counts(counts, words, public_vocabulary=True)
+
+
+class Results:
+    """What shadow models say of the targets: one file for each finished model in `folder`, or (None) in memory.
+
+    `settings` decide what the models say. Raises `InputError` if `folder` holds results with other settings, or cannot
+    be written.
+    """
+
+    def __init__(self, folder: Path | None, settings: Mapping[str, Any]) -> None:
+        self._folder = folder
+        self._kept: dict[tuple[str, int], np.ndarray] = {}
+        if folder is None:
+            return
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if (folder / _SETTINGS).exists():
+                _check_settings(folder, settings)
+            elif any(folder.iterdir()):
+                raise InputError(f"--results {folder} holds other files. Choose a new or empty folder.")
+            else:
+                write_atomically(folder / _SETTINGS, json.dumps(dict(settings), indent=1).encode())
+        except OSError as error:
+            raise InputError(f"cannot use --results {folder}: {error.strerror}. Choose another folder.") from None
+
+    def get(self, system: str, number: int, targets: int) -> np.ndarray | None:
+        """What model `number` of `system` says of each target, (targets,); None if it is not finished."""
+        if self._folder is None:
+            return self._kept.get((system, number))
+        path = self._path(system, number)
+        if not path.exists():
+            return None
+        try:
+            said: np.ndarray = np.load(path, allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            said = np.empty(0)
+        if said.shape != (targets,):
+            raise InputError(f"{path} is damaged. Remove it, and give the same command again.")
+        return said
+
+    def keep(self, system: str, number: int, said: np.ndarray) -> None:
+        """Keep what model `number` of `system` says: whole or not at all."""
+        if self._folder is None:
+            self._kept[system, number] = said
+            return
+        path, written = self._path(system, number), BytesIO()
+        np.save(written, said)
+        try:
+            path.parent.mkdir(exist_ok=True)
+            write_atomically(path, written.getvalue())
+        except OSError as error:
+            raise InputError(
+                f"cannot write to {path.parent}: {error.strerror}. The same command goes on from here."
+            ) from None
+
+    def _path(self, system: str, number: int) -> Path:
+        assert self._folder is not None
+        return self._folder / system.replace(", ", "-").replace(" ", "-") / f"model-{number:05}.npy"
+
+
+def _check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    try:
+        known = json.loads((folder / _SETTINGS).read_bytes())
+    except ValueError:
+        known = None
+    if not isinstance(known, dict):
+        raise InputError(f"{folder / _SETTINGS} is damaged. Choose another folder for --results.")
+    other = [name for name in sorted({*known, *settings}) if known.get(name) != settings.get(name)]
+    if other:
+        differ = "; ".join(f"{name} {known.get(name)}, not {settings.get(name)}" for name in other)
+        raise InputError(f"--results {folder} holds another attack ({differ}). Choose another folder.")
+
+
+def settings_of(targets: Targets, seed: int, prior: PriorTopics | None, **chosen: Any) -> dict[str, Any]:
+    """What decides the results of shadow models, as plain JSON: documents, words, seed, prior, and what is `chosen`."""
+    learned = None if prior is None else prior.to_json()["digest"]
+    facts = {"dplda": version(), "corpus": targets.digest, "canaries": targets.canaries, "seed": seed}
+    return {**facts, "prior": learned, **chosen}
+
+
+def train(
+    systems: Sequence[System], targets: Targets, models: int, seed: int, results: Results, progress: Progress
+) -> dict[str, np.ndarray]:
+    """What `models` shadow models of each system say of the targets, (models, n_targets); trains those not kept yet.
+
+    A model that released no topics says NaN. Raises `InputError` if no model of a system released topics.
+    """
+    progress.start(STAGE, models * len(systems))
+    reasons: dict[str, str] = {}
+    for number in range(models):
+        for system in systems:
+            if results.get(system.name, number, targets.counts.shape[0]) is None:
+                said, reasons[system.name] = _said(system, targets, seed, number)
+                results.keep(system.name, number, said)
+            progress.advance()
+    answer = {
+        system.name: np.array(list(_collected(results, system.name, models, targets.counts.shape[0])))
+        for system in systems
+    }
+    for name, said in answer.items():
+        if not np.isfinite(said).any():
+            reason = reasons.get(name) or "see an earlier call"
+            raise InputError(
+                f"no shadow model of {name} released topics ({reason.rstrip('.')}). Give more documents, a larger "
+                "epsilon or fewer topics."
+            )
+    return answer
+
+
+def _collected(results: Results, system: str, models: int, targets: int) -> Iterator[np.ndarray]:
+    for number in range(models):
+        said = results.get(system, number, targets)
+        assert said is not None
+        yield said
+
+
+def _said(system: System, targets: Targets, seed: int, number: int) -> tuple[np.ndarray, str]:
+    """What the topics of one shadow model say of each target; NaN and the reason if it released none."""
+    noise = int(np.random.default_rng([seed, number, 1]).integers(2**31))
+    half = targets.counts[targets.members(seed, number)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoisyTopicsWarning)
+        try:
+            topics = system.learn(sparse.csr_matrix(half), noise)
+        except UnsupportedByData as error:
+            return np.full(targets.counts.shape[0], np.nan), str(error)
+    return log_likelihoods(targets.counts, topics), ""
