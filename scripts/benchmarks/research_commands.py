@@ -10,6 +10,8 @@ import click
 from benchmarks.options import (
     ATTACKED,
     AUDITED,
+    POISON_QUESTIONS,
+    POISONED,
     SOUND,
     SPLIT,
     choices,
@@ -147,3 +149,21 @@ def membership(results: Path, models: int, systems: tuple[str, ...], draw: Path 
         report.membership(read(results), draw)
     else:
         module.measure(results, models, systems)
+
+
+@cli.command()
+@results_option
+@choices("--system", "systems", POISONED, "Systems to attack.")
+@choices("--question", "questions", POISON_QUESTIONS, "What the attacker wants to know.")
+@option("--models", 100, "Models of each system, poison and world.")
+def poisoning(results: Path, systems: tuple[str, ...], questions: tuple[str, ...], models: int) -> None:
+    """What an attacker learns who adds documents of their own.
+
+    Fits the models that are missing, appends what their topics show to the results, and prints how often the attacker
+    guesses right, with intervals and the limit. Noise is simulated. Takes about an hour.
+    """
+    from benchmarks.audit import poisoning as module
+    from benchmarks.results import read
+
+    module.measure(results, systems, questions, models)
+    print(module.table(read(results)))
