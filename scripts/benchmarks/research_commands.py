@@ -9,6 +9,8 @@ import click
 
 from benchmarks.options import (
     AUDITED,
+    POISON_QUESTIONS,
+    POISONED,
     SOUND,
     SPLIT,
     TESTED,
@@ -145,3 +147,21 @@ def testers(results: Path, parts: tuple[str, ...], peers: tuple[Path, ...]) -> N
     from benchmarks.testers.measure import measure
 
     measure(results, parts, peers)
+
+
+@cli.command()
+@results_option
+@choices("--system", "systems", POISONED, "Systems to attack.")
+@choices("--question", "questions", POISON_QUESTIONS, "What the attacker wants to know.")
+@option("--models", 100, "Models of each system, poison and world.")
+def poisoning(results: Path, systems: tuple[str, ...], questions: tuple[str, ...], models: int) -> None:
+    """What an attacker learns who adds documents of their own.
+
+    Fits the models that are missing, appends what their topics show to the results, and prints how often the attacker
+    guesses right, with intervals and the limit. Noise is simulated. Takes about an hour.
+    """
+    from benchmarks.audit import poisoning as module
+    from benchmarks.results import read
+
+    module.measure(results, systems, questions, models)
+    print(module.table(read(results)))
