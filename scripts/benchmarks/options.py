@@ -30,7 +30,7 @@ RAW_FILES = {
     "medical": "Medical abstracts (.jsonl.gz with a `text`).",
 }
 AUDITED = ("mechanisms", "placements", "broken", "published")
-TESTED = ("one-run", "odds")
+TESTED = ("one-run", "odds", "divergences")
 
 
 def listed(convert: Callable[[str], T]) -> Callable[[Any, click.Parameter, str | None], list[T] | None]:

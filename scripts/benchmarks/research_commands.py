@@ -113,25 +113,6 @@ def compared(results: tuple[Path, ...], draw: Path | None) -> None:
 
 @cli.command()
 @results_option
-@click.option("--part", type=click.Choice(AUDITED), help="Only this part.")
-@option("--scale", 1.0, "Multiplies the number of runs.")
-@draw_option
-def audit(results: Path, part: str | None, scale: float, draw: Path | None) -> None:
-    """Lower bounds on epsilon, by attacks on the mechanisms.
-
-    Attacks the product, the product broken on purpose, and the published calibration. Plays what is missing and appends
-    it to the results, so it can be interrupted. Takes about an hour.
-    """
-    from benchmarks.audit import bounds, report
-
-    if draw is not None:
-        report.audit(bounds.records(results), draw)
-    else:
-        bounds.measure(results, part, scale)
-
-
-@cli.command()
-@results_option
 @choices("--part", "parts", TESTED, "Testers to run.")
 @click.option(
     "--peers", multiple=True, metavar="FOLDER", type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -147,6 +128,25 @@ def testers(results: Path, parts: tuple[str, ...], peers: tuple[Path, ...]) -> N
     from benchmarks.testers.measure import measure
 
     measure(results, parts, peers)
+
+
+@cli.command()
+@results_option
+@click.option("--part", type=click.Choice(AUDITED), help="Only this part.")
+@option("--scale", 1.0, "Multiplies the number of runs.")
+@draw_option
+def audit(results: Path, part: str | None, scale: float, draw: Path | None) -> None:
+    """Lower bounds on epsilon, by attacks on the mechanisms.
+
+    Attacks the product, the product broken on purpose, and the published calibration. Plays what is missing and appends
+    it to the results, so it can be interrupted. Takes about an hour.
+    """
+    from benchmarks.audit import bounds, report
+
+    if draw is not None:
+        report.audit(bounds.records(results), draw)
+    else:
+        bounds.measure(results, part, scale)
 
 
 @cli.command()
