@@ -21,11 +21,11 @@ from scipy import sparse
 from scipy.stats import beta, norm
 
 from benchmarks import results
-from benchmarks.audit.membership import DELTA, LEAST, log_likelihoods
 from benchmarks.results import Record
 from benchmarks.systems import dplda_topics, tomotopy_topics
 from benchmarks.tables import markdown
 from dplda.accounting.accountant import gaussian_budget
+from dplda.audit.membership import log_likelihoods
 from dplda.datasets.synthetic import SHORTEST, draw_counts, synthetic
 from dplda.errors import NoisyTopicsWarning
 
@@ -38,6 +38,8 @@ RATE = 0.02  # share of the other documents that hold an attribute, once
 POISON = 50
 SWEEPS = 100
 LEVEL = 0.05  # of the intervals
+DELTA = 1e-5
+LEAST = 1e-12  # probability of a word, so that what is impossible counts as very unlikely
 
 POISONS = ("none", "known words", "known words and candidates")
 ADJACENCY = {"attribute": "replace", "presence": "add-remove"}
