@@ -231,6 +231,21 @@ def is_alive(process: int) -> bool:
     return True
 
 
+class BeginsAnew(JsonLedger):
+    """It writes into its file, and takes what cannot be read for a new ledger."""
+
+    def write(self, changes: list[Change]) -> None:
+        with self.file.open("w") as file:
+            file.write(json.dumps({"changes": changes, "seal": self.seal(changes)}))
+        replaced(self.mark, json.dumps([len(changes), self.seal(changes)]))
+
+    def read(self) -> list[Change]:
+        if self.file.stat().st_size == 0:
+            self.mark.unlink(missing_ok=True)
+            return [new("grant", dataset="notes", epsilon=2.0, delta=1e-6)]
+        return super().read()
+
+
 class ChecksThenWrites(JsonLedger):
     """It looks for room without the lock, and takes the lock to write."""
 
@@ -376,6 +391,7 @@ class GoesOnWithoutStorage(JsonLedger):
 FULL = ("full_disk_releases_nothing", "missing_folder_releases_nothing", "locked_file_releases_nothing")
 BROKEN: dict[type[JsonLedger], set[str]] = {  # each broken ledger, and the rules that it breaks
     RefundsDeadProcesses: {"crash_keeps_charges"},
+    BeginsAnew: {"crash_keeps_charges", "edits_are_noticed"},
     ChecksThenWrites: {"processes_share_one_budget", "threads_share_one_budget"},
     LocksOutNoThreads: {"threads_share_one_budget"},
     CountsChargesOnly: {

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import groupby
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from types import ModuleType
 
 from docutils import nodes
@@ -40,13 +40,14 @@ def write_pages(app: Sphinx) -> None:
 def packages() -> dict[str, list[ModuleType]]:
     """Each package with its modules; `dplda` itself has those that are in no other package."""
     found: dict[str, list[ModuleType]] = {"dplda": []}
-    for entry in iter_modules(dplda.__path__, "dplda."):
+    for entry in walk_packages(dplda.__path__, "dplda."):
+        if entry.name.startswith(COMMAND_LINE) or entry.name.endswith(".__main__"):
+            continue
         module = import_module(entry.name)
-        if not entry.ispkg:
-            found["dplda"].append(module)
-        elif entry.name != COMMAND_LINE:
-            children = [import_module(child.name) for child in iter_modules(module.__path__, f"{entry.name}.")]
-            found[entry.name] = [module, *children]
+        if entry.ispkg:
+            found[entry.name] = [module]
+        else:
+            found[entry.name.rpartition(".")[0]].append(module)
     return found
 
 

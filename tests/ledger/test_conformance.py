@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import re
 import sqlite3
 import sys
 import time
 from datetime import UTC, date
 from functools import partial
+from pathlib import Path
 
 import pytest
 from broken_ledgers import BROKEN, JsonLedger, Refused
@@ -162,7 +164,7 @@ def test_edits_change_text_and_databases(tmp_path):
         assert len(changed) == 1, what
         found[what] = changed[0].read_bytes()
         changed[0].write_bytes(original[changed[0]])
-    assert found["the number at byte 8 of text became zero"] == b"epsilon 000\ndelta\n"
+    assert found["the number at byte 8 of text became zero"] == b"epsilon 0.0\ndelta\n"
     assert found["line 1 of text was removed"] == b"delta\n"
     assert found["half of text was cut off"] == b"epsilon 2"
     assert {"the rows of table costs were removed", "column cost of table costs became zero"} <= found.keys()
@@ -202,3 +204,22 @@ def test_the_command_says_what_was_called_wrongly(wrong):
     result = CliRunner().invoke(main, wrong)
     assert result.exit_code == 2
     assert "Error: " in result.output
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "ledger-conformance.md"
+
+
+def test_the_page_has_every_rule_in_order():
+    listed = re.findall(r"(?m)^(\d+)\. \*\*`(\w+)`\*\*", PAGE.read_text(encoding="utf-8"))
+    assert listed == [(str(i + 1), rule.__name__) for i, rule in enumerate(RULES)]
+
+
+def test_the_ledger_of_the_page_breaks_what_the_page_says(tmp_path, monkeypatch):
+    text = PAGE.read_text(encoding="utf-8")
+    code, expected = (re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)[0] for kind in ("python", "text"))
+    (tmp_path / "one_number.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    shown = CliRunner().invoke(main, ["one_number:OneNumber"])
+    races = re.compile(r"(\w+_share_one_budget): .*")  # how many of them won is a matter of luck
+    assert races.sub(r"\1", shown.output) == races.sub(r"\1", expected)
+    assert shown.exit_code == 1

@@ -33,7 +33,7 @@ def edits_of(folder: Path) -> Iterator[Edit]:
         content = file.read_bytes()
         numbers = list(_NUMBER.finditer(content))
         for number in _some(numbers):
-            changed = content[: number.start()] + b"0" * len(number[0]) + content[number.end() :]
+            changed = content[: number.start()] + _zero(len(number[0])) + content[number.end() :]
             yield _written(f"the number at byte {number.start()} of {file.name} became zero", file, changed)
         for i in spread(len(content), _EACH):
             changed = content[:i] + bytes([content[i] ^ 1]) + content[i + 1 :]
@@ -47,6 +47,11 @@ def edits_of(folder: Path) -> Iterator[Edit]:
             for i in spread(len(lines), _EACH):
                 changed = b"".join(lines[:i] + lines[i + 1 :])
                 yield _written(f"line {i + 1} of {file.name} was removed", file, changed)
+
+
+def _zero(length: int) -> bytes:
+    """Zero in so many bytes, as JSON has it."""
+    return b"0." + b"0" * (length - 2) if length > 2 else b"0 "[:length]
 
 
 def _some(values: list[re.Match[bytes]]) -> list[re.Match[bytes]]:

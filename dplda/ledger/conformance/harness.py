@@ -177,7 +177,7 @@ class Harness:
         started = [self.start(task, *arguments) for _ in range(processes)]
         for _ in range(rounds):
             for _, connection in started:
-                connection.recv()
+                received(connection)
             for _, connection in started:
                 connection.send("go")
         return [_last_of(process, connection) for process, connection in started]
@@ -195,15 +195,21 @@ def _context(module: str) -> ForkServerContext | SpawnContext:
 def _last_of(process: BaseProcess, connection: Connection) -> Any:
     last = None
     try:
-        while connection.poll(_SECONDS):
-            last = connection.recv()
-        process.kill()
-        raise Broken(f"a process did not end within {_SECONDS:g} seconds")
+        while True:
+            last = received(connection)
     except EOFError:  # it has ended
         return last
     finally:
         connection.close()
+        process.kill()
         process.join()
+
+
+def received(connection: Connection) -> Any:
+    """What another process sends next. Raises `EOFError` if it ended, and `Broken` if it sends nothing for a minute."""
+    if not connection.poll(_SECONDS):
+        raise Broken(f"a process did nothing for {_SECONDS:g} seconds")
+    return connection.recv()
 
 
 def wait_for_others(connection: Connection) -> None:
@@ -242,13 +248,14 @@ def restore(copy: Path, folder: Path) -> None:
 
 
 class StorageCalls:
-    """Counts the beginnings and ends of calls that write to files or databases, while entered.
+    """Watches the beginnings and ends of calls that write to files or databases, while entered.
 
-    If `kill_at` is given, the process is killed (SIGKILL) when so many have passed.
+    `moments` has the kind of each, in order, such as ("c_call", "fsync"). If `kill_at` is given, the process is killed
+    (SIGKILL) at the moment of this number.
     """
 
     def __init__(self, kill_at: int | None = None) -> None:
-        self.count = 0
+        self.moments: list[tuple[str, str]] = []
         self._kill_at = kill_at
 
     def __enter__(self) -> StorageCalls:
@@ -261,9 +268,9 @@ class StorageCalls:
 
     def _watch(self, frame: FrameType, event: str, called: Any) -> None:
         if event in ("c_call", "c_return", "c_exception") and called.__name__ in _STORAGE_CALLS:
-            if self.count == self._kill_at:
+            if len(self.moments) == self._kill_at:
                 kill()
-            self.count += 1
+            self.moments.append((event, called.__name__))
 
 
 def kill() -> None:

@@ -17,13 +17,11 @@ from dplda.ledger.conformance.harness import (
     StorageCalls,
     admits,
     kill,
-    spread,
     succeeds,
     wait_for_others,
 )
 from dplda.ledger.conformance.interface import BudgetLedger, Factory, Handle, Request
 
-_KILLS = 4  # moments at which a process is killed, of those that write
 _PROCESSES, _THREADS = 3, 8
 _ROUNDS = 3  # races
 
@@ -44,13 +42,13 @@ def crash_keeps_charges(harness: Harness) -> None:
             handle.charge(0)
             with StorageCalls() as calls:
                 ending(handle)
-        for moment in (*spread(calls.count, _KILLS), None):
+        for moment in (*map(calls.moments.index, dict.fromkeys(calls.moments)), None):
             place = harness.new_place()
             if harness.result(_killed_run, harness.factory, place, plan, ending, moment) is None:
                 raise Broken("a run could not be reserved and charged in another process")
             if harness.holds_another(place):
-                when = "at the end" if moment is None else f"at write {moment} of {calls.count}"
-                raise Broken(f"a process was killed {when} of what followed a charge, and what was charged came back")
+                when = "when it had ended" if moment is None else f"at storage call {moment} of {len(calls.moments)} in"
+                raise Broken(f"a process was killed {when} the call after a charge, and what was charged came back")
 
 
 def _charge_and_finish(handle: Handle) -> None:

@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from dplda.ledger.conformance.edits import edits_of, is_database
-from dplda.ledger.conformance.harness import Broken, Harness, NotApplicable, Place, admits, restore, succeeds
+from dplda.ledger.conformance.harness import Broken, Harness, NotApplicable, Place, admits, received, restore, succeeds
 from dplda.ledger.conformance.interface import Factory, Request
 
 _LOCKED_SECONDS = 10.0  # how long a lock is held at most, for ledgers that wait
@@ -105,7 +105,7 @@ def locked_file_releases_nothing(harness: Harness) -> None:
     with harness.open(place) as ledger:
         handle = ledger.reserve(plan)
         process, connection = harness.start(_hold_locks, place.folder)
-        connection.recv()
+        received(connection)
         released = succeeds(handle.charge, 0)
         connection.send("done")
         process.join()
