@@ -1,4 +1,4 @@
-"""`dplda audit`: attack the mechanisms and compare the lower bounds on epsilon with the claims. See `dplda.audit`."""
+"""`dplda audit`: attack the mechanisms and compare lower bounds on epsilon with the claims (`dplda.audit`)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def audit(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Try to distinguish two neighbouring corpora from released outputs more reliably than the claimed epsilon allows.
+    """Try to distinguish two neighbouring corpora from released outputs better than the claimed epsilon allows.
 
     The corpora are synthetic and chosen to be easy to distinguish. Nothing private is read, nothing is charged and no
     file is written. An audit can refute a claim but never prove one. Exits with status 5 if it refutes a claim.

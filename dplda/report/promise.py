@@ -1,4 +1,7 @@
-"""What a report promises, in plain words: of one run, and of all recorded runs on a dataset together."""
+"""The numbers and key phrases of a report's privacy promise: the guarantee in plain words, for one or all runs.
+
+The sentences around them are in templates/parts.html.j2.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ _IRREGULAR = {"company": "companies", "person": "people"}
 class AllRuns:
     """The `runs` that a ledger has recorded for a dataset, and the `guarantee` for all of them, also in words.
 
-    Of the runs shown, `unknown` are not among them.
+    `unknown` is the number of runs on the page that the ledger has not recorded for this dataset.
     """
 
     runs: int
@@ -77,7 +80,7 @@ class Promise:
 
 
 def all_runs(records: Sequence[DatasetRecord], models: Sequence[TopicModel]) -> dict[str, AllRuns]:
-    """What a ledger's `records` say of all runs on each dataset of `models`, if they know one of its models."""
+    """What a ledger's `records` say of all runs on each dataset of which a run in `models` is recorded."""
     shown_runs: dict[str, set[str]] = {}
     for model in models:
         shown_runs.setdefault(str(model.parameters.get("dataset", "")), set()).add(str(model.parameters.get("run")))
