@@ -74,7 +74,19 @@ def imported(folder: str) -> set[str]:
     return {name.split(".")[0] for name in found} - own - set(sys.stdlib_module_names)
 
 
-USERS = ["cuda", "dask", "documents", "lemmas", "sklearn", "chinese", "japanese", "korean", "thai", "wordlists"]
+USERS = [
+    "cuda",
+    "dask",
+    "documents",
+    "lemmas",
+    "sklearn",
+    "chinese",
+    "japanese",
+    "korean",
+    "thai",
+    "wordlists",
+    "keyring",
+]
 
 
 @pytest.mark.parametrize(("folder", "extras"), [("dplda", USERS), ("scripts", ["bench"]), ("tests", ["test"])])
