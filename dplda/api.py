@@ -56,19 +56,34 @@ def fit(
 ) -> TopicModel:
     """Learn `n_topics` topics of `corpus` under (epsilon, delta) differential privacy per unit.
 
-    `epsilon` is in nats, for the whole run; `vocabulary` is a public word list (None: that of `corpus`, else words are
-    chosen privately);
-    `prior` holds topics that are public or released, from which the run starts if they explain the documents;
-    `seed_words` maps names of topics to public words that guide them;
-    `series` names a dataset that comes in batches, of which `corpus` is the `batch` (None: its name): the run goes on
-    from the batch before, or from `prior`, with its topics (docs/every-week.md);
-    `split` maps each edge (a place where the placement adds noise, such as ``e8``; docs/placements.md) to its share of
-    the budget; `simulate_seed` makes the noise reproducible and the run not private. The model is
-    saved in `out`, or in ``models/<run>`` if `models` is set; that of a batch by default in a folder ``models`` beside
-    the ledger. `seconds` receives the time of each stage; times are private and must stay on this machine.
-    `ledger=False` records nothing and is for simulations. The engine ``dask`` runs passes over the documents on the
-    cluster at the address `scheduler`, whose workers must be able to read the corpus' folder. The device ``cuda`` sums
-    contributions on this machine's GPU, and ``auto`` does so if there is one; noise is always drawn on the CPU.
+    - `dataset`: the name whose budget is charged in the ledger (None: the name of the corpus).
+    - `n_topics`: a number, or ``auto``: as many as released eigenvalues support.
+    - `epsilon` (nats) and `delta`: the guarantee of the whole run.
+    - `placement`: where noise is added, a name in `dplda.config.PLACEMENTS` (docs/placements.md); ``none`` adds none
+      and is not private.
+    - `calibration`: ``sound``, or ``published``, the noise as DeCarolis et al. 2020 print it, which is not proven
+      private.
+    - `vocabulary`: a public word list (None: that of `corpus`; without one, words are chosen privately).
+    - `ledger`: the ledger that is charged (None: the default one); False records nothing and is for simulations.
+    - `engine`: ``local``, or ``dask``, which runs passes over the documents on the cluster at the address `scheduler`,
+      whose workers must be able to read the corpus' folder.
+    - `device`: ``cpu``, ``cuda``, which sums contributions on this machine's GPU, or ``auto``, which does so if there
+      is one; noise is always drawn on the CPU.
+    - `simulate_seed`: makes the noise reproducible and the run not private.
+    - `adjacency`: neighbouring corpora differ by one unit that is added or removed (``add-remove``) or replaced by
+      another (``replace``).
+    - `max_vocabulary`, `max_document_frequency`: most words that are chosen privately, and the largest share of the
+      documents that may contain one of them (None: 0.1, raised if too few words would be left).
+    - `alpha0`: the sum of the parameters of the Dirichlet prior of documents.
+    - `split`: maps each edge (a place where the placement adds noise, such as ``e8``; docs/placements.md) to its share
+      of the budget (None: the default of the placement).
+    - `prior`: public or released topics, from which the run starts if they explain the documents.
+    - `seed_words`: maps names of topics to public words that guide them.
+    - `series`, `batch`: a dataset that comes in batches, and the batch that `corpus` is (None: its name); the run
+      continues from the previous batch, or from `prior`, with its topics (docs/every-week.md).
+    - `out`, `models`: the model is saved in the folder `out`, or in ``<models>/<run>``; that of a batch by default in a
+      folder ``models`` beside the ledger.
+    - `seconds`: receives the time of each stage; times are private and must stay on this machine.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends
     anything, except an `InputError` because the model cannot be written. Raises `UnsupportedByData` if the released
@@ -106,7 +121,7 @@ def fit(
     )
     run = new_name(request.dataset)
     if models is None and request.settings.series is not None and ledger is not False:
-        models = ledger.path.parent / "models"  # the next batch goes on from it
+        models = ledger.path.parent / "models"  # the next batch continues from it
     folder = Path(out) if out is not None else Path(models) / run if models else None
     if folder is not None:
         reserve_space(folder, request.model_bytes)
@@ -138,7 +153,7 @@ def _learn(request: Request, run: ChargedRun) -> TopicModel:
     learned = learn(run.gate, found.documents, found.words, settings, rng)
     run.watch.start("model")
     words = learned.words or found.words.words
-    if request.earlier is not None and not settings.goes_on:
+    if request.earlier is not None and not settings.continues_series:
         learned = numbered(learned, words, request.earlier)
     model = TopicModel(
         topics=learned.topics,
@@ -164,7 +179,7 @@ def _warn_of_noise(model: TopicModel) -> None:
     noise = [topic for topic, verdict in enumerate(model.verdicts) if verdict == NOISE]
     if noise:
         warnings.warn(
-            f"{len(noise)} of {len(model.topics)} topics cannot be told from noise (model.verdicts). Use more "
+            f"{len(noise)} of {len(model.topics)} topics cannot be distinguished from noise (model.verdicts). Use more "
             "documents, a larger epsilon, fewer topics, or a public vocabulary.",
             NoisyTopicsWarning,
             stacklevel=4,

@@ -1,4 +1,7 @@
-"""What documents are grouped by, such as products or months, and the rows of a table; all public or released."""
+"""Attributes by which documents are grouped, such as product or month, and the rows of the resulting table.
+
+Attributes, groups and rows are public or released; a document's own values are not.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +37,11 @@ TRUTH = {"true": "true", "false": "false", "1": "true", "0": "false", "yes": "tr
 
 @dataclass(frozen=True)
 class Attribute:
-    """What documents are grouped by: the values of a `column`, or the `period` in which its dates fall.
+    """An attribute by which documents are grouped: the values of a `column`, or the `period` of its dates.
 
-    The period `BOOLEAN` maps truth values to true and false.
-
-    Dates are in ISO 8601. Those with an offset are converted to the time zone `zone`; others are taken as they are.
+    With `BOOLEAN` (``bool``) as `period`, the groups are ``true`` and ``false``, and the truth values of the column
+    (true, false, yes, no, 1, 0) are mapped to them. Dates are in ISO 8601. Those with an offset are converted to the
+    time zone `zone`; others are taken as they are.
     """
 
     column: str
@@ -47,7 +50,7 @@ class Attribute:
 
     @property
     def name(self) -> str:
-        """As it is written in ``--by``: ``product`` or ``month(date)``."""
+        """The attribute as written in ``--by``: ``product`` or ``month(date)``."""
         return self.column if self.period is None else f"{self.period}({self.column})"
 
     def group(self, value: str) -> str | None:
@@ -91,7 +94,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Rows:
+class TableRows:
     """The rows of a table: one for every combination of groups of its `axes`, the last axis varying fastest."""
 
     axes: tuple[Axis, ...]

@@ -61,7 +61,11 @@ RANGES: dict[str, Range] = {
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacySettings:
-    """The guarantee of a run. `simulate_seed` makes the noise reproducible and the run not private."""
+    """The guarantee of a run: (`epsilon` in nats, `delta`) for one unit under `adjacency`.
+
+    Neighbouring corpora differ by one unit: ``add-remove`` adds or removes it, ``replace`` replaces it with another
+    unit. `simulate_seed` makes the noise reproducible and the run not private.
+    """
 
     epsilon: float = 2.0
     delta: float = 1e-6
@@ -150,7 +154,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionSettings:
-    """Where passes over the documents run."""
+    """Settings of where passes over the documents run."""
 
     engine: str = "local"
     scheduler: str | None = None
@@ -210,17 +214,20 @@ class FitSettings:
             self._check_prior(self.prior)
 
     @property
-    def goes_on(self) -> bool:
-        """Whether the run goes on from the batch before, whose released counts the prior holds."""
+    def continues_series(self) -> bool:
+        """Whether the run continues a series: its prior contains the counts that the previous batch released."""
         return self.series is not None and self.prior is not None and self.prior.counts is not None
 
     def check_prior_possible(self) -> None:
-        """Raise `InputError` if the settings do not go with any prior."""
+        """Raise `InputError` if these settings allow no prior.
+
+        A prior needs the default placement or ``none``, a number of topics, and, unless it continues a series, the CPU.
+        """
         if self.model.placement not in (PLACEMENTS[0], NO_NOISE):
             raise InputError(f"a prior is for the default placement, not for {self.model.placement}. Leave one out.")
         if self.model.topics == "auto":
             raise InputError("a fit with a prior needs a number of topics, such as --topics 12.")
-        if self.execution.device != "cpu" and not self.goes_on:
+        if self.execution.device != "cpu" and not self.continues_series:
             raise InputError("a fit with a prior computes on the CPU: use --device cpu.")
 
     def _check_prior(self, prior: PriorTopics) -> None:
@@ -238,12 +245,12 @@ class FitSettings:
                 f"got topics={self.model.topics}. Ask for fewer topics, or give a larger prior."
             )
         known = set(prior.words)
-        for name, words in (self.model.seed_words or {}).items() if not self.goes_on else ():
+        for name, words in (self.model.seed_words or {}).items() if not self.continues_series else ():
             unknown = [word for word in words if word not in known]
             if 2 * len(unknown) > len(words):
                 raise InputError(
-                    f"the prior knows {len(words) - len(unknown)} of the {len(words)} seed words of topic {name!r}, "
-                    f"and needs to know half of them; unknown: {', '.join(unknown)}. Give other words, or no prior."
+                    f"the prior contains {len(words) - len(unknown)} of the {len(words)} seed words of topic {name!r}, "
+                    f"and must contain half of them; unknown: {', '.join(unknown)}. Give other words, or no prior."
                 )
 
     @classmethod
@@ -283,7 +290,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
 
 
 def _check_ranges(settings: Any, **allowed: Any) -> None:
-    """Check every field that has a range; `allowed` holds values that are valid outside it."""
+    """Check every field that has a range; `allowed` contains values that are valid outside it."""
     for entry in fields(settings):
         value = getattr(settings, entry.name)
         if entry.name in RANGES and not (entry.name in allowed and value == allowed[entry.name]):

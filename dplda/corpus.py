@@ -118,7 +118,7 @@ class Corpus:
     def from_texts(
         cls, texts: Iterable[Any], *, name: str | None = None, cache: str | Path | None = None, **fields: Unpack[Fields]
     ) -> Corpus:
-        """A corpus from `texts`, any iterable of documents: strings, or records (dictionaries) that hold one each.
+        """A corpus from `texts`, any iterable of documents: strings, or records (dictionaries) that contain one each.
 
         `fields` are the options of `dplda.readers.reading_options.Fields`: ``text_field``, ``id_field``,
         ``unit_field``, ``language``, ``lemmas`` and ``tokenizer``. `name` is the default name of the dataset. An item
@@ -299,7 +299,7 @@ def _refuse_text_options(reading: Mapping[str, Any], why: str) -> None:
 
 
 def _read_standard_input(cache: str | Path | None, reading: Reading) -> Corpus:
-    """A corpus of what standard input holds; its file and its counts are removed with it."""
+    """A corpus of what standard input contains; its file and its counts are removed with it."""
     if reading.get("format") is None:
         raise InputError("Standard input has no name that tells its format. Give --format, for example --format jsonl.")
     file = spool_standard_input(cache_root(cache))
@@ -321,7 +321,7 @@ def _choose(kind: type[_Options], reading: Mapping[str, Any]) -> _Options:
 
 
 def _describe(store: CountStore) -> list[str]:
-    """How many documents were read, and how many contribute nothing and why (exact, not private)."""
+    """Numbers of documents that were read and that contribute nothing, with the reasons (exact, not private)."""
     absent = sum(count for name, count in store.defects.items() if name != Defect.NO_WORDS.name)
     lines = [f"{store.n_documents + absent:,} documents read."]
     for defect in Defect:

@@ -67,7 +67,7 @@ class DpldaWarning(UserWarning):
 
 
 class NoisyTopicsWarning(DpldaWarning):
-    """Some topics of a fit cannot be told from its noise. Computed from released numbers only."""
+    """Some topics of a fit cannot be distinguished from its noise. Computed from released numbers only."""
 
 
 class GateError(RuntimeError):

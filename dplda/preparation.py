@@ -1,4 +1,4 @@
-"""How files, tables and counts become a corpus store, which is cached, resumed after a stop, and deleted when stale."""
+"""How files, tables and counts become a corpus store, which is cached, resumed after a stop, deleted if stale."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class RawFiles:
-    """Files that passed their public checks."""
+    """Files of a corpus that is not read yet; their paths, format and columns were checked."""
 
     paths: tuple[Path, ...]
     name: str

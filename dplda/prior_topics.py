@@ -1,4 +1,4 @@
-"""Prior topics: topics that are public, or were released before, from which a run may start without charge (T12)."""
+"""Prior topics: public or already released topics, from which a run may start (docs/privacy.md, T12)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ class PriorTopics:
     """Known `topics` (n_topics, n_words) over `words`, each on the simplex; all are public or released privately.
 
     `source` names where they come from: a public corpus, or the run that released them. `declared_public` is true if
-    only the user's word makes them, or what they were chosen from, public. `guarantee` is that of the run that released
-    them, as JSON, and `places` are the real paths of the public files. Raises `InputError` for anything that is no
-    topics.
+    the topics, or the prior that they were chosen from, are public only because the user declared so. `guarantee` is
+    that of the run that released them, as JSON, and `places` are the real paths of the public files. Raises
+    `InputError` for values that are no topics.
 
-    `run` is the id of that run, `counts` are the counts that it released, and `names` and `probabilities` those of
-    its topics: with them, the next batch of a series goes on. `too_frequent` are words that the run left out as such.
+    `run` is the id of that run, `counts` are the counts that it released, and `names` and `probabilities` are those of
+    its topics. The next batch of a series starts from these fields. `too_frequent` are the words that the run left out
+    because they were in too many documents.
     """
 
     topics: np.ndarray

@@ -1,4 +1,7 @@
-"""A question about documents under released topics: reserved, charged, answered, and kept by the ledger."""
+"""Charged queries of documents under released topics: what `dplda.tabulate` and `dplda.evaluate` have in common.
+
+A query's budget is reserved, the documents are read, the events are charged, and the ledger keeps what is released.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ from dplda.statistics import Statistic
 
 
 class Asked(TypedDict, total=False):
-    """How a question is asked; defaults are in parentheses.
+    """Options that `dplda.tabulate` and `dplda.evaluate` share; defaults are in parentheses.
 
     - `dataset`: whose budget is charged (the name of the corpus).
-    - `ledger`: where, or False for a simulation that is not recorded (the default ledger).
+    - `ledger`: the ledger that is charged, or False for a simulation that is not recorded (the default ledger).
     - `public_topics`: declare that what the topics were learned from is public (False).
-    - `adjacency`: how neighbouring corpora differ (that of the model).
+    - `adjacency`: how neighbouring corpora differ, ``add-remove`` or ``replace`` (that of the model).
     - `engine`, `scheduler`, `simulate_seed`, `progress`, `seconds`: as in `dplda.fit`.
     """
 
@@ -42,7 +45,7 @@ class Asked(TypedDict, total=False):
 
 
 class Answer(Protocol):
-    """What a question releases."""
+    """The released result of a query."""
 
     def released(self) -> dict[str, Any]:
         """The released numbers as plain JSON."""
@@ -53,7 +56,7 @@ _Answer = TypeVar("_Answer", bound=Answer)
 
 @dataclass(frozen=True)
 class Question:
-    """A question of a `kind` about `corpus` under topics of the run `of`, with its plan. All of it is public.
+    """A charged query of a `kind` on `corpus` under the topics of the run `of`, with its plan; all of it is public.
 
     `shares` divide its budget, and the ledger records the `facts`.
     """
@@ -84,10 +87,11 @@ class Question:
 
 @dataclass(frozen=True)
 class QuestionPlan(Generic[_Answer]):
-    """What a question of a `kind` releases, and how.
+    """How to compute a charged query of one `kind`.
 
-    `answer` takes the curator, and the ``run``, the run ``of`` the topics and the ``privacy`` statement, which its
-    result holds. `shares` and `facts` are those of `Question`, `statistics` and `passes` those of `charged_run`.
+    ``answer(curator, about)`` makes the releases and returns the result. `about` maps names of fields of that result to
+    their values: ``run``, ``of`` (the run that released the topics) and ``privacy`` (the statement). `shares` and
+    `facts` are those of `Question`, `statistics` and `passes` those of `charged_run`.
     """
 
     kind: str
@@ -101,7 +105,7 @@ class QuestionPlan(Generic[_Answer]):
 def ask(
     plan: QuestionPlan[_Answer], model: TopicModel, corpus: Corpus, epsilon: float, delta: float, **asked: Unpack[Asked]
 ) -> _Answer:
-    """Reserve the budget of a question, read the documents, and keep what its answer releases.
+    """Reserve the budget of a query, read the documents, and record what it releases.
 
     Raises `InputError` for a model that is not private, unless its topics are public or noise is simulated.
     """
@@ -113,7 +117,7 @@ def ask(
     )
     if not model.privacy.sound and not asked.get("public_topics") and not privacy.reason:
         raise InputError(
-            "the topics of this run are not private, and the answer would carry what they were learned from. Give "
+            "the topics of this run are not private, and the result would reveal what they were learned from. Give "
             "a private run, or declare with public_topics=True (--public-topics) that its text is public."
         )
     warn_of_other_words(model, corpus)
@@ -146,7 +150,10 @@ def ask(
 
 
 def warn_of_other_words(model: TopicModel, corpus: Corpus) -> None:
-    """Warn if the text of `corpus` becomes words in another way than that of `model` did."""
+    """Warn if `corpus` is tokenised with other settings than the documents of `model` were.
+
+    The settings are language, lemmas, tokenizer and ngrams.
+    """
     for name in ("language", "lemmas", "tokenizer", "ngrams"):
         asked, learned = corpus.reading.get(name), model.parameters.get(name)
         if corpus.reading and asked != learned and {asked, learned} - {None, False}:

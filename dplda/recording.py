@@ -27,11 +27,11 @@ from dplda.store.sketches import Fingerprint
 
 
 class Planned(Protocol):
-    """What a run plans to charge; all of it is public."""
+    """The plan of a run and what it will charge; all of it is public."""
 
     @property
     def corpus(self) -> Corpus:
-        """Its documents, which are not read yet."""
+        """The documents of the run, which are not read yet."""
 
     @property
     def dataset(self) -> str:
@@ -43,22 +43,22 @@ class Planned(Protocol):
 
     @property
     def privacy(self) -> PrivacySettings:
-        """The guarantee that is asked for."""
+        """The requested guarantee."""
 
     @property
     def execution(self) -> ExecutionSettings:
-        """Where it computes."""
+        """Settings of where the run computes."""
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """Its events, fixed before any data are read."""
+        """The events of the run, fixed before any data are read."""
 
     @property
     def reason(self) -> str:
         """Why the run is not private; empty if it is."""
 
     def parameters(self) -> dict[str, Any]:
-        """What the ledger records of it, plain JSON."""
+        """The parameters that the ledger records, as plain JSON."""
 
 
 def statement(plan: Planned) -> PrivacyStatement:
@@ -148,9 +148,9 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class ChargedRun:
-    """A run whose budget is reserved: its `id`, the `gate` through which it asks the documents, and its `watch`.
+    """A run whose budget is reserved: its `id`, the `gate` for its queries of the documents, and its `watch`.
 
-    `software` is what made it, which its record in the ledger has, too.
+    `software`, the code and library versions, is also in its record in the ledger.
     """
 
     id: str
@@ -177,11 +177,13 @@ def charged_run(
     progress: Progress | None = None,
     seconds: dict[str, float] | None = None,
 ) -> Iterator[ChargedRun]:
-    """Reserve the budget of the run with id `run`, read its documents and bind them; the block asks its gate.
+    """Context manager: reserve the budget of the run with id `run`, read its documents, and yield a `ChargedRun`.
 
-    The gate is without noise if the run is `exact`. The kernels of `statistics` are compiled while documents are read;
-    `passes` is how many passes the run makes over the counts, if that is known. A block that fails ends the run in the
-    ledger. Raises `InputError` if a private run has no ledger, and `BudgetRefused` if the ledger does not allow it.
+    The body queries the documents through the gate of the `ChargedRun`. The fingerprint of the documents is recorded
+    with the reservation. The gate is without noise if the run is `exact`. The kernels of `statistics` are compiled
+    while documents are read; `passes` is how many passes the run makes over the counts, if that is known. An exception
+    in the body ends the run in the ledger. Raises `InputError` if a private run has no ledger, and `BudgetRefused` if
+    the ledger does not allow the run.
     """
     charged = list[Event]()
     watch = Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
@@ -276,7 +278,7 @@ def _spent_when_stopped(plan: Planned, run: RunRecord) -> str:
     share, promise = _share_and_promise(plan, run.cost)
     return (
         f"Run {run.id} had charged {share} of its budget (counted as the filter counts): the ledger keeps this as "
-        f"spent and has returned the rest. What is promised stays {promise}."
+        f"spent and has returned the rest. The guarantee stays {promise}."
     )
 
 

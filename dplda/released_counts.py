@@ -1,4 +1,4 @@
-"""Released word-topic counts with the law of their noise, from which the next batch of a series goes on."""
+"""Released word-topic counts with the variance of their noise; the next batch of a series starts from them."""
 
 from __future__ import annotations
 
@@ -105,7 +105,10 @@ class ReleasedCounts:
         return ReleasedCounts(self.sums.of_topics(topics), self.frequencies, self.frequency_std)
 
     def over(self, words: Sequence[str], others: Sequence[str]) -> ReleasedCounts:
-        """The same over `others`, given that these are over `words`; a word that is new was counted 0 times."""
+        """These counts, which are over `words`, indexed by the words `others`.
+
+        Words that are not in `words` get count, frequency and variance 0.
+        """
         place = {word: index for index, word in enumerate(words)}
         rows = np.array([place.get(word, -1) for word in others], np.int64)
         known = rows >= 0

@@ -11,7 +11,7 @@ from dplda.accounting.events import Event
 from dplda.config import NO_NOISE, ExecutionSettings, FitSettings, PrivacySettings
 from dplda.corpus import Corpus
 from dplda.errors import InputError
-from dplda.lda.recovery import most_topics
+from dplda.lda.topic_count import most_topics
 from dplda.ledger import Ledger, Quote
 from dplda.model.topic_model import TopicModel
 from dplda.placements import prior_start, registry
@@ -55,7 +55,7 @@ def requested(
 class Request:
     """A requested run: its settings, its `placement` and its planned `events`. All of it is public.
 
-    `earlier` is the model of the batch before, if the run is on a batch of a series.
+    `earlier` is the model of the previous batch, if the run is on a batch of a series.
     """
 
     corpus: Corpus
@@ -100,7 +100,7 @@ class Request:
 
     @property
     def public_facts(self) -> PublicFacts:
-        """What is known before the first query."""
+        """The public facts of the run before its first query."""
         return PublicFacts(
             settings=self.settings,
             events=self.events,
@@ -126,7 +126,7 @@ class Request:
         return self.corpus.reading | self.settings.to_json() | {"dataset": self.dataset}
 
     def quote(self, ledger: Ledger) -> Quote:
-        """What the run would cost. Raises `BudgetRefused` if the budget does not allow it."""
+        """The cost of the run, before it. Raises `BudgetRefused` if the budget does not allow it."""
         return ledger.quote(
             dataset=self.dataset,
             unit=self.corpus.unit,

@@ -1,4 +1,4 @@
-"""The first part of a run: its size, its words (public, the prior's, or chosen privately), and the test of a prior."""
+"""The first part of a run: its size, its words (public, of the prior, or private), and the test of a prior."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import numpy as np
 from dplda.accounting.events import Event
 from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
-from dplda.lda.recovery import frequency_limit, modelled_words
+from dplda.lda.vocabulary_size import frequency_limit, modelled_words
 from dplda.mechanisms.gate import Gate, WordFrequencies
 from dplda.placements.prior_start import explains
 from dplda.planning.forecast import require_documents
 
-_COMMON = 0.5  # share of the documents from which on a word tells their language
+_COMMON = 0.5  # share of the documents from which on a word indicates their language
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublicFacts:
-    """What a run knows before it asks: its `settings` and planned `events`, how text became words (`reading`), the
-    privacy `unit`, and whether the run is `private`.
+    """Public facts of a run before its first query: its `settings` and its planned `events`.
+
+    `reading` says how text became words, `unit` is the privacy unit, and `private` whether the run is private.
     """
 
     settings: FitSettings
@@ -42,17 +43,19 @@ class RunWords:
 
     @property
     def from_prior(self) -> bool:
-        """Whether there is a prior, and it explains the documents."""
+        """Whether the run has a prior that explains the documents (the test `prior_start.explains`)."""
         return bool(self.facts.get("prior_used", False))
 
 
 def find_words(gate: Gate, run: PublicFacts) -> RunWords:
     """Release the size and the words of `run`; with a prior, test it first, on its own words if none are public.
 
-    Raises `UnsupportedByData` if the run is hopeless, unless it is not private.
+    Raises `UnsupportedByData` if words must be chosen privately and the noisy size is too small for that
+    (`require_documents`; only for a private run that does not continue a series), if too few words are found, or if
+    most documents are in another language.
     """
     settings = run.settings
-    prior, public = None if settings.goes_on else settings.prior, settings.vocabulary.words
+    prior, public = None if settings.continues_series else settings.prior, settings.vocabulary.words
     if public is not None:
         gate.use_words(public)
     documents = gate.size()
@@ -77,7 +80,7 @@ def find_words(gate: Gate, run: PublicFacts) -> RunWords:
 def _chosen_words(gate: Gate, run: PublicFacts, documents: float) -> tuple[WordFrequencies, dict[str, Any]]:
     """Words that are chosen privately, and released facts: the limit on document frequency, and the words above it."""
     settings = run.settings
-    if run.private and not settings.goes_on:
+    if run.private and not settings.continues_series:
         require_documents(settings, run.events, documents, run.unit)
     released = gate.choose_words()
     _refuse_other_language(released, run.reading)

@@ -1,4 +1,4 @@
-"""Series: batches of the same kind of documents, fitted one after the other, each going on from the one before."""
+"""Series: batches of the same kind of documents, fitted one after the other, each from the previous one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNNAMED = "unnamed"  # dataset of corpora without a name; they share one budget,
 class Place:
     """Where a run is recorded: its `dataset`, which may be a `series` of which it is a `batch`.
 
-    In a series, the `prior` is by default what the batch before released, and `earlier` is its model.
+    In a series, the `prior` is by default what the previous batch released, and `earlier` is its model.
     """
 
     dataset: str
@@ -38,7 +38,7 @@ class Place:
     earlier: TopicModel | None = None
 
     def topics(self, requested: int | Literal["auto"]) -> int | Literal["auto"]:
-        """The number of topics of the run: if a series goes on, that of the batch before, which may have grown.
+        """The number of topics of the run: in a continued series, that of the previous batch, which may have grown.
 
         Raises `InputError` if more are `requested`, other than the default number.
         """
@@ -48,7 +48,7 @@ class Place:
             RANGES["topics"].check("topics", requested)
         if requested not in ("auto", DEFAULTS.model.topics) and int(requested) > len(self.prior):
             raise InputError(
-                f"series {self.series!r} goes on with {len(self.prior)} topics, got topics={requested}. Leave the "
+                f"series {self.series!r} continues with {len(self.prior)} topics, got topics={requested}. Leave the "
                 "number out; new topics are added as they appear."
             )
         return len(self.prior)
@@ -67,7 +67,7 @@ def find_place(
     """The place of a run on `corpus`, from the arguments of `fit` and whether it is `private`.
 
     If `prior` is from a run of a series in the ledger, this run joins that series, unless a name is given. Raises
-    `InputError` for arguments that contradict each other, and if the batch before is not private but this one is.
+    `InputError` for arguments that contradict each other, and if the previous batch is not private but this one is.
     """
     if series is None and dataset is None and prior is not None and ledger is not False:
         series = _series_of(prior, corpus, ledger)
@@ -83,8 +83,8 @@ def find_place(
     earlier = None if ledger is False else last_batch(ledger, series, name)
     if earlier is not None and private and not earlier.privacy.sound:
         raise InputError(
-            f"the batch before {name!r} was fitted without privacy, and a private batch may not go on from it. Begin "
-            "another series."
+            f"the batch before {name!r} was fitted without privacy, and a private batch may not continue from it. "
+            "Begin another series."
         )
     if prior is None and earlier is not None:
         prior = released_prior(earlier, public=not private)
@@ -92,7 +92,7 @@ def find_place(
 
 
 def _series_of(prior: PriorTopics, corpus: Corpus, ledger: Ledger) -> str | None:
-    """The series of the run that released `prior`, according to the ledger; None if it is of none, or not known there.
+    """The series of the run that released `prior`, according to the ledger; None if there is none.
 
     Raises `InputError` if the corpus has the name of another dataset, whose budget may be meant.
     """
@@ -114,8 +114,8 @@ def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
     """
     if not (model.privacy.sound or public):
         raise InputError(
-            "the prior is a model that is not private, so that it must be public: its topics would carry what they "
-            "were learned from into this run. If that text was public, say so with --public-prior."
+            "the prior is a model that is not private, so that it must be public: its topics would reveal what they "
+            "were learned from in this run. If that text was public, say so with --public-prior."
         )
     run, earlier = model.parameters.get("run", "without a name"), model.parameters.get("prior") or {}
     declared = bool(earlier.get("declared_public"))
@@ -144,7 +144,7 @@ def batches(ledger: Ledger, series: str) -> list[RunRecord]:
 
 
 def history(ledger: Ledger, series: str) -> dict[str, TopicModel]:
-    """The model of each batch of `series`, in order, without those that are gone.
+    """The model of each batch of `series`, in order, without models that were deleted.
 
     Raises `InputError` if none is left.
     """
@@ -172,7 +172,7 @@ def share_of(model: TopicModel, topic: int) -> str:
 
 
 def state_of(model: TopicModel, topic: int) -> str:
-    """Whether `topic` has ``faded`` in the batch of `model`, is ``new`` in it, or is ``held`` by it as before."""
+    """The state of `topic` in the batch of `model`: ``faded``, ``new``, or ``held`` if it continues."""
     states = (state for state in ("faded", "new") if topic in model.parameters.get(f"{state}_topics", ()))
     return next(states, "held")
 
@@ -183,7 +183,7 @@ def before(ledger: Ledger, series: str, batch: str) -> list[RunRecord]:
 
 
 def last_batch(ledger: Ledger, series: str, batch: str) -> TopicModel | None:
-    """The model from which `batch` of `series` goes on: that of the batch before it; None if it is the first.
+    """The model from which `batch` of `series` continues: that of the previous batch; None if it is the first.
 
     Raises `InputError` if the model is no longer there.
     """
@@ -192,10 +192,11 @@ def last_batch(ledger: Ledger, series: str, batch: str) -> TopicModel | None:
 
 
 def numbered(learned: Learned, words: tuple[str, ...], earlier: TopicModel) -> Learned:
-    """`learned` topics over `words` with the numbers of the `earlier` topics that are the same.
+    """Renumber the topics of `learned`: a topic that `earlier` also has gets its number there.
 
-    Topics are matched so that the sum of their cosines is largest. The others get the numbers that are left, and are
-    listed in the fact ``new_topics``.
+    The topics of `learned` are over `words`. They are matched one to one with the largest sum of cosines, and a match
+    counts if its cosine is at least `SAME` (`dplda.model.topic_groups`). The remaining topics get the free numbers and
+    are listed in the fact ``new_topics``.
     """
     k = len(learned.topics)
     place = {word: index for index, word in enumerate(words)}

@@ -95,7 +95,7 @@ def described(made_by: Mapping[str, Any]) -> str:
 
 
 def differences(made_by: Mapping[str, Any], present: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """What differs between the software of a run and that of the `present` installation: name, then, now."""
+    """Differences between the software of a run and the `present` installation: name, then, now."""
     then, now = _flat(made_by), _flat(present)
     names = dict.fromkeys((*now, *then))
     return [(name, then.get(name, "none"), now.get(name, "none")) for name in names if then.get(name) != now.get(name)]

@@ -1,4 +1,4 @@
-"""`evaluate`: how good released topics are, as a charged question about documents (docs/privacy.md, T13)."""
+"""`evaluate`: the quality of released topics for documents, by a charged query (docs/privacy.md, T13)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,11 @@ _PAIRS_QUANTILE, _TOTALS_QUANTILE, _TOTALS_FACTOR = 0.95, 0.995, 1.5
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The coherence (NPMI) of the `topics` of the run `of` and what they predict, with intervals and its guarantee."""
+    """The result of `evaluate`: coherence, perplexity and gain of the topics of a run, with intervals.
+
+    `coherence` (NPMI, C_v) is that of the listed `topics`, which are numbers of topics of the run `of`. `prediction` is
+    that of all its topics. `privacy` is the guarantee of the query `run`.
+    """
 
     run: str
     of: str
@@ -68,7 +72,7 @@ class Evaluation:
         }
 
     def released(self) -> dict[str, Any]:
-        """What the ledger keeps."""
+        """The released numbers as plain JSON, which the ledger records."""
         return self.to_json()
 
 

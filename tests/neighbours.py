@@ -12,7 +12,7 @@ import pytest
 
 import dplda
 from dplda.accounting.events import GAUSSIAN_THRESHOLD, Event
-from dplda.attributes import Rows
+from dplda.attributes import TableRows
 from dplda.corpus import Corpus
 from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.curator import Curator
@@ -70,7 +70,7 @@ class Watched(Curator):
         self._options = {"adjacency": options["adjacency"]}
         self._words: Sequence[str] | None = None
 
-    def use_words(self, words: Sequence[str], rows: Rows | None = None) -> None:
+    def use_words(self, words: Sequence[str], rows: TableRows | None = None) -> None:
         super().use_words(words, rows)
         self._words = words
 

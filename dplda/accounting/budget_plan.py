@@ -16,7 +16,7 @@ _MOST_FAILURES = 9
 
 @dataclass(frozen=True)
 class Share:
-    """A stage's share of the run's mu^2: its `weight` over the sum of all weights, split evenly over `count` queries.
+    """A stage's share of the run's mu^2: `weight` / the sum of all weights, split evenly over `count` queries.
 
     `may_fail` says that later guarantees hold only with probability 1 - delta_fail, as after a test (docs/privacy.md,
     T4). A stage that selects words always counts as one that may fail (T7).

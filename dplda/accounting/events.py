@@ -39,7 +39,7 @@ class Stage(StrEnum):
     GAP = "gap"
     TENSOR_NORM = "tensor norm"
     DECOMPOSITION = "decomposition"
-    # configuration 4: the same
+    # configuration 4: stability tests, then the output that they permit
     SIZE_LOWER_BOUND = "size lower bound"
     SPECTRUM = "spectrum"
     NORM = "norm"
@@ -72,9 +72,10 @@ EXACT = "exact"
 class Event:
     """A stage's charge for `count` equal queries; never changed once reserved (docs/privacy.md, rule 8).
 
-    The other numbers are those of one query. `noise_multiplier` is the noise's standard deviation over the l2
-    sensitivity under the run's adjacency; a pure test has `epsilon` (nats) instead; an exact event, which has no noise,
-    has neither. `delta` is the failure probability.
+    The other numbers are those of one query. `mechanism` decides which are present: ``gaussian`` and
+    ``gaussian-threshold`` have a `noise_multiplier`, the noise's standard deviation divided by the l2 sensitivity under
+    the run's adjacency; ``pure`` has `epsilon` (nats); ``exact``, which has no noise, has neither. `delta` is the
+    failure probability.
     """
 
     stage: str

@@ -34,7 +34,7 @@ _GROWTH = 1.001  # factor on W that has the effect of dividing the normaliser by
 
 
 class NoNoise:
-    """A noise source that returns zeros, for the attacker's exact answers."""
+    """A noise source that returns zeros, for the exact results that the attacker computes."""
 
     private = False
 
@@ -54,11 +54,11 @@ class NoNoise:
 class Attacker:
     """A gate that forwards every query to `gate` and sums log likelihood ratios of the corpora of `more` and `less`.
 
-    `less` and `more` answer for the two neighbouring corpora without noise. With Gaussian noise of the claimed scale,
-    `evidence` is the log likelihood ratio of all answers that count, also for adaptive queries: by the lemma of
-    Neyman and Pearson no test of these answers has more power. These answers do not count: clipping norms, the noisy
-    masses of sums (`Release.mass`), and the tests of configurations 3 and 4, except the lower bound on the number of
-    units.
+    `less` and `more` release for the two neighbouring corpora without noise. With Gaussian noise of the claimed scale,
+    `evidence` is the log likelihood ratio of all releases that count, also for adaptive queries: by the lemma of
+    Neyman and Pearson no test of these releases has more power. Not counted are clipping norms, the
+    noisy masses of sums (`Release.mass`), and the tests of configurations 3 and 4, except the lower bound on the number
+    of units.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Attacker:
         self._multipliers = {event.stage: event.noise_multiplier or 0.0 for event in events}
         self._votes = NONNEGATIVE if adjacency == "replace" else 1.0
         self._sums: dict[str, tuple[Contribution, float, Release, Release]] = {}
-        self._known: dict[str, tuple[Any, Any]] = {}  # exact answers, which are equal in every run
+        self._known: dict[str, tuple[Any, Any]] = {}  # exact results, which are equal in every run
 
     def choose_words(self) -> WordFrequencies:
         """See `OutputGate`."""
@@ -110,8 +110,8 @@ class Attacker:
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
         """See `OutputGate`.
 
-        Leaves out the direction in which a change of the mass, the divisor of the sum, would move the value, because
-        the noisy mass is not released.
+        The log likelihood ratio ignores the component of the output along the change that a slightly larger mass (the
+        divisor of the mean) would cause, because the noisy mass itself is not released.
         """
         seen, less, more = (gate.decompose(W, K, theta, clip) for gate in (self._gate, self._less, self._more))
         smaller = self._less.decompose(_GROWTH * W, K, theta, _GROWTH**3 * clip)
@@ -125,7 +125,7 @@ class Attacker:
         return self._weigh_value(seen, less, more)
 
     def _once(self, query: str) -> tuple[Any, Any]:
-        """Both exact answers to a query without parameters."""
+        """Both exact results of a query without parameters."""
         if query not in self._known:
             self._known[query] = getattr(self._less, query)(), getattr(self._more, query)()
         return self._known[query]

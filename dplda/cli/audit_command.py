@@ -1,4 +1,4 @@
-"""`dplda audit`: attack the mechanisms and compare the lower bounds on epsilon with the claims. See `dplda.audit`.
+"""`dplda audit`: attack the mechanisms and compare lower bounds on epsilon with the claims (`dplda.audit`).
 
 `dplda audit attack` is the attack on released topics.
 """
@@ -69,7 +69,7 @@ def audit(
     as_json: bool,
     quiet: bool,
 ) -> int | None:
-    """Try to distinguish two neighbouring corpora from released outputs more reliably than the claimed epsilon allows.
+    """Try to distinguish two neighbouring corpora from released outputs better than the claimed epsilon allows.
 
     Then record each run on one of the corpora and replay it on the other with the same noisy values: whatever else
     differs, or changes by more than is charged, is a violation.

@@ -313,7 +313,7 @@ def _about_prior(model: TopicModel) -> str:
         new = ", ".join(map(str, model.parameters["new_topics"])) or "none"
         faded = ", ".join(map(str, model.parameters["faded_topics"])) or "none"
         return (
-            f"Batch {model.parameters['batch']} of series {series} goes on from {prior['source']}: topics keep their "
+            f"Batch {model.parameters['batch']} of series {series} continues from {prior['source']}: topics keep their "
             f"numbers; new: {new}; faded: {faded}. Topics over all batches: "
             f"dplda topics --series {shlex.quote(str(series))}"
         )
@@ -321,7 +321,7 @@ def _about_prior(model: TopicModel) -> str:
         return f"The prior ({prior['source']}) does not explain these texts: they were fitted without it."
     share = model.parameters["prior_share"]
     return (
-        f"These are the {len(model.topics)} of {prior['topics']} prior topics that the texts hold most (prior: "
+        f"These are the {len(model.topics)} of {prior['topics']} prior topics that the texts contain most (prior: "
         f"{prior['source']}): {share:.0%} of the text is about them, and the shares below sum to 100 %. Their words "
         "are the prior's; which they are, and how common, was learned privately."
     )

@@ -140,7 +140,7 @@ dataset_option = click.option(
 series_option = click.option(
     "--series",
     metavar="NAME",
-    help="A dataset that comes in batches, such as a week each: go on from the topics of the batch before.",
+    help="A dataset that comes in batches, such as a week each: continue from the topics of the previous batch.",
 )
 batch_option = click.option("--batch", metavar="NAME", help="Name of this batch of the series [the name of CORPUS].")
 corpus_argument = click.argument("corpus", nargs=-1, required=True)
@@ -320,9 +320,10 @@ def read(path: str | Sequence[str], options: dict[str, Any], defaults: dict[str,
 
 
 def read_like(paths: Sequence[str], options: dict[str, Any], known: Mapping[str, Any]) -> Corpus:
-    """Open the corpus at `paths`; how text becomes words is `known` of others, unless `options` say otherwise.
+    """Open the corpus at `paths` with the text settings in `known`, unless `options` override them.
 
-    A prepared store has group columns of its own.
+    `known` are language, lemmas, tokenizer and ngrams of another corpus or run. For a prepared store, the option
+    ``group_fields`` is ignored: the store has its own group columns.
     """
     from dplda.store.count_store import is_partial, is_store
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from dplda.planning.reference_corpora import ReferenceCorpus
 
 _SIGNALS = {  # the unit of each stage's noise and signal
-    Stage.VOCABULARY: "documents that hold the rarest word",
-    Stage.FREQUENCY: "documents that hold the rarest word",
+    Stage.VOCABULARY: "documents that contain the rarest word",
+    Stage.FREQUENCY: "documents that contain the rarest word",
     Stage.SIZE: "documents",
     Stage.MEAN: "length of the mean direction",
     Stage.SUBSPACE: "eigenvalue of the last topic",
@@ -189,7 +189,7 @@ def _with_prior(
     clear = (
         "all topics would stand out from the noise"
         if prior.least_share < 1 / (4 * inputs.most_topics)
-        else (f"topics that hold at least {prior.least_share:.1%} of the text would stand out from the noise")
+        else (f"topics with at least {prior.least_share:.1%} of the text would stand out from the noise")
     )
     return (
         f"With public text about the same things (--prior of fit): {clear}, with the words of the public text, and no "

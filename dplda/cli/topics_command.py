@@ -127,7 +127,7 @@ def _show_series(
     count = f"{len(names)} batches" if len(names) > 1 else "1 batch"
     if exposed := [name for name, model in models.items() if not model.privacy.sound]:
         say(f"NOT PRIVATE: {', '.join(exposed)}. Do not publish their shares.", style="bold red")
-    say(f"Series {series}: {count}, the last one {names[-1]}. Each column holds the topics' shares in a batch.")
+    say(f"Series {series}: {count}, the last one {names[-1]}. Each column shows the topics' shares in a batch.")
     table(("topic", "words", *recent), lines, wide="words")
     std = last.parameters.get("share_std")
     if std:
@@ -144,8 +144,9 @@ def topics_json(
 ) -> list[dict[str, Any]]:
     """Topics as JSON objects: number, verdict (null if unknown), prevalence and the `top` most probable words.
 
-    Where they are known, ``real`` is the probability that the topic is, ``among_ten`` that of words to be among the
-    topic's first ten, and ``share`` its share by a table, with the interval, from `shares`.
+    Where they are known, there are also ``real``, the probability that the topic is real (a fit without noise has it),
+    ``among_ten``, the probability of each listed word to be among the topic's first ten, and ``share``, the topic's
+    share by a table, with the interval, from `shares`.
     """
     verdicts = model.verdicts or (None,) * len(model.topics)
     numbered = enumerate(zip(verdicts, model.prevalence, model.top_words(top), strict=True))

@@ -39,7 +39,7 @@ class Watcher(Progress, Protocol):
 class Grid:
     """Placements x calibrations x epsilons x repeats over `corpus`.
 
-    `common` holds the parameters of `fit` that all cells share; `words` is the public vocabulary, if there is one;
+    `common` contains the parameters of `fit` that all cells share; `words` is the public vocabulary, if there is one;
     `dataset` owns the budget. `source` locates the documents and `facts` holds other public facts about them. `judge`
     measures models of a synthetic or public corpus, whose noise is drawn from `seed`. Without a judge the corpus is
     private.

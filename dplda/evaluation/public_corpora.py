@@ -71,7 +71,7 @@ class Documents:
         counts = counts_for(model.vocabulary, self._store)[0]
         eligible = counts[np.asarray(counts.sum(axis=1)).ravel() >= MINIMUM_LENGTH]
         if not eligible.shape[0]:
-            raise InputError("no document has three words that the topics know. Is CORPUS in the same language?")
+            raise InputError("no document has three words of the topics' vocabulary. Is CORPUS in the same language?")
         pairs = topic_quality.pair_npmi(model.topics, eligible)
         event, halves = Event(stage=Stage.PREDICTION, mechanism=EXACT), CompletedHalves(model)
         gate = ExactGate(LocalPasses(self._store), [event], lambda charged: None, ExactNoise())

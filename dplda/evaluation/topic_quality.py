@@ -49,9 +49,10 @@ def diversity(topics: _FloatArray, top: int = 10) -> float:
 
 
 def matched_error(found: _FloatArray, planted: _FloatArray) -> _FloatArray:
-    """l1 distance of each known topic in `planted` (n_topics, n_words) to its one-to-one match in `found`, (n_topics,).
+    """l1 distance (n_topics,) of each known topic in `planted` (n_topics, n_words) to its match in `found`.
 
-    If fewer topics were found, the known topics without a match have the largest distance, 2.
+    Topics are matched one to one. If fewer topics were found, the known topics without a match have the largest
+    distance, 2.
     """
     distance = np.abs(planted[:, None] - found[None]).sum(axis=2)
     rows, columns = linear_sum_assignment(distance)

@@ -25,7 +25,7 @@ import numba
 import numpy as np
 from numba.core.registry import cpu_target
 
-from dplda.attributes import Attribute, Rows
+from dplda.attributes import Attribute, TableRows
 from dplda.errors import ClusterError, InputError
 from dplda.execution.passes import RANGE_BYTES, SPENT, Pass, Passes, Sums, group_votes, read_range
 from dplda.numerics.threads import add
@@ -79,7 +79,10 @@ def _connect(address: str | None) -> Client:
 
 @contextmanager
 def connected(scheduler: str | None) -> Iterator[Client]:
-    """A client of the Dask scheduler at `scheduler`, closed at the end. Raises `InputError`, see `_connect`."""
+    """Context manager that yields a client of the Dask scheduler at the address `scheduler`, closed at the end.
+
+    Raises `InputError` if Dask is missing, no scheduler answers, or it has no workers.
+    """
     client = _connect(scheduler)
     import dask
 
@@ -117,7 +120,7 @@ class ClusterPasses(Passes):
         self._n_ranges = max(1, min(blocks, max(threads * _RANGES_PER_THREAD, -(-store.n_bytes // RANGE_BYTES))))
         self._counts: list[Future] | None = None
 
-    def use_words(self, words: tuple[str, ...] | None, rows: Rows | None = None) -> None:
+    def use_words(self, words: tuple[str, ...] | None, rows: TableRows | None = None) -> None:
         """See `Passes`."""
         super().use_words(words, rows)
         self._counts = None
@@ -241,7 +244,7 @@ def _same(value: _T) -> _T:
 
 @_task
 def _load(
-    kind: str, where: tuple[str, str], words: Sequence[str] | None, units: UnitRange, rows: Rows | None = None
+    kind: str, where: tuple[str, str], words: Sequence[str] | None, units: UnitRange, rows: TableRows | None = None
 ) -> UnitCounts:
     return read_range(_open(kind, where), words, units, rows)
 

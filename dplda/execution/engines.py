@@ -1,4 +1,4 @@
-"""Where a run makes its passes over the documents: on this machine's cores, on its GPU, or on a cluster."""
+"""The choice of where a run makes its passes over the documents: this machine's cores, its GPU, or a cluster."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ Engine = Callable[[CountStore], Passes]
 
 @contextmanager
 def running_engine(settings: ExecutionSettings, *, passes: int | None = None) -> Iterator[Engine]:
-    """The function that makes the `Passes` of a store: in threads, on a GPU or on a cluster.
+    """Context manager that yields the function which makes the `Passes` of a store.
 
-    A run of a single one of the `passes` reads the counts in parts, instead of keeping them in memory for the next.
+    They run in threads, on a GPU or on a cluster. If `passes`, the number of passes of the run, is 1, local passes on
+    the CPU read the counts in parts and do not keep them in memory.
     Raises `InputError` if the scheduler or the GPU is not available. The device ``auto`` logs one warning instead if
     there is no GPU.
     """

@@ -1,8 +1,9 @@
 """Passes over the private counts that sum contributions on a GPU and compute everything else on the CPU.
 
 Threads read the ranges of units and copy each to the GPU while the previous one is computed; ranges that fit stay in
-GPU memory. For contributions with matrix products the CPU writes integers, which the GPU multiplies. A run computes
-each contribution in one way for all units (docs/privacy.md, rule 12): a GPU failure ends the run.
+GPU memory. For whitened third moments of many topics (`statistics.third_moment_products`) the CPU writes the integers
+of each unit and the GPU multiplies them. A run computes each contribution in one way for all units (docs/privacy.md,
+rule 12): a GPU failure ends the run.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from dplda.attributes import Rows
+from dplda.attributes import TableRows
 from dplda.errors import DeviceError, InputError
 from dplda.execution.passes import SPENT, LocalPasses, in_threads
 from dplda.numerics.arrays import Gpu, to_numpy
@@ -38,7 +39,7 @@ class GpuPasses(LocalPasses):
         with _one_line():
             self._room = _HELD_SHARE * gpu.free()
 
-    def use_words(self, words: tuple[str, ...] | None, rows: Rows | None = None) -> None:
+    def use_words(self, words: tuple[str, ...] | None, rows: TableRows | None = None) -> None:
         """See `Passes`."""
         self._held, self._room = [], self._room + sum(units.n_bytes for units in self._held)
         super().use_words(words, rows)

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dplda.attributes import Attribute, Rows
+from dplda.attributes import Attribute, TableRows
 from dplda.numerics.arrays import Gpu
 from dplda.numerics.threads import add, one_blas_thread, run_ranges, split, thread_count
 from dplda.progress import NoProgress, Progress
@@ -49,7 +49,7 @@ _sums_of: Callable[..., UnitSums | ProductSums] = lru_cache(maxsize=2)(sums_of)
 class Passes(ABC):
     """Passes over the counts of one store. All results are exact and private.
 
-    Subclasses decide where ranges are kept and who computes. Consecutive ranges hold consecutive units.
+    Subclasses decide where ranges are kept and who computes. Consecutive ranges contain consecutive units.
     """
 
     _gpu: Gpu | None = None  # which takes matrix products
@@ -57,7 +57,7 @@ class Passes(ABC):
     def __init__(self, store: CountStore) -> None:
         self._store = store
         self._words: tuple[str, ...] | None = None
-        self._rows: Rows | None = None
+        self._rows: TableRows | None = None
         self._sizes: list[int] = []
         self.progress: Progress = NoProgress()
 
@@ -66,7 +66,7 @@ class Passes(ABC):
         """All words of the store."""
         return self._store.dictionary
 
-    def use_words(self, words: tuple[str, ...] | None, rows: Rows | None = None) -> None:
+    def use_words(self, words: tuple[str, ...] | None, rows: TableRows | None = None) -> None:
         """Project the counts on `words`; None, as before the first call, stands for all words of the store.
 
         With `rows`, documents fall into the rows of a table.
@@ -74,7 +74,7 @@ class Passes(ABC):
         self._words, self._rows, self._sizes = words, rows, []
 
     def count_group_votes(self, attribute: Attribute, most: int) -> tuple[dict[str, int], int]:
-        """Votes for each group of the documents by `attribute`, and those of a group that holds every document.
+        """Votes for each group by `attribute`, and the votes that a group of all documents would receive.
 
         A unit votes for at most `most` groups, as `count_votes` says of words.
         """
@@ -91,7 +91,7 @@ class Passes(ABC):
         """The result of `group_votes` for each range."""
 
     def count_votes(self) -> tuple[np.ndarray, int]:
-        """Votes for each word, (n_words,), and the votes that a word held by every document would receive."""
+        """Votes for each word, (n_words,), and the votes that a word in every document would receive."""
         words = self.dictionary if self._words is None else self._words
         votes, full = self._sum_ranges(count_votes, word_hashes(words))
         return votes, full
@@ -137,7 +137,7 @@ class Passes(ABC):
     def _map_ranges(self, work: Callable[..., Any], *shared: Any, per_range: Sequence[Any] | None = None) -> list[Any]:
         """``work(counts, threads, *shared)`` for each range, in order.
 
-        `per_range` holds one more argument for each range.
+        `per_range` contains one more argument for each range.
         """
 
     @abstractmethod
@@ -155,7 +155,7 @@ class Passes(ABC):
 
 
 def read_range(
-    store: CountStore, words: Sequence[str] | None, units: UnitRange, rows: Rows | None = None
+    store: CountStore, words: Sequence[str] | None, units: UnitRange, rows: TableRows | None = None
 ) -> UnitCounts:
     """The counts of `units` over `words`, or over the whole dictionary, with the documents' `rows` of a table."""
     return all_words(store, units) if words is None else project(store, words, units, rows)
@@ -164,7 +164,7 @@ def read_range(
 def group_votes(
     store: CountStore, attribute: Attribute, most: int, units: UnitRange
 ) -> tuple[list[str], np.ndarray, int]:
-    """The groups of the documents of `units`, the votes for each, and those of a group that holds every document."""
+    """Groups of the documents of `units`, the votes for each, and the votes that a group of all would receive."""
     names, counts = units_of_groups(store, attribute, units)
     votes, full = count_votes(counts, 1, word_hashes(names), most)
     return names, votes, full
@@ -235,7 +235,7 @@ class LocalPasses(Passes):
         self.n_ranges = n_ranges or (1 if in_memory else -(-store.n_bytes // RANGE_BYTES))
         self._all: UnitCounts | None = None
 
-    def use_words(self, words: tuple[str, ...] | None, rows: Rows | None = None) -> None:
+    def use_words(self, words: tuple[str, ...] | None, rows: TableRows | None = None) -> None:
         """See `Passes`."""
         super().use_words(words, rows)
         self._all = None

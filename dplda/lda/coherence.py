@@ -1,12 +1,13 @@
-"""Coherence of topics from noisy counts of word pairs, with an interval. It costs nothing: the counts are released.
+"""Coherence of topics, with intervals, from released counts of word pairs; not charged.
 
 NPMI (Bouma 2009; Lau, Newman and Baldwin 2014) of a pair with document frequencies p, q and r together is
-log(r / p q) / -log r; the coherence of a topic is its mean over the pairs of its ten first words, or C_v. A noisy count
-of a rare pair says little, and its logarithm nothing. Therefore lifts r / p q are estimated together: in topic z, the
-log lift of pair i is normal with mean m_z + b x_i and standard deviation s, where x_i is the log lift that the released
-topics predict. The number of all pairs of a topic, which is released with little noise, gives m_z; b and s are fitted
-to all pairs (empirical Bayes by expectation maximisation). Noisy counts of pairs are those of clipped documents; their
-sum over a topic, divided by the number of all its pairs, says by how much.
+log(r / p q) / -log r; the coherence of a topic is its mean over the pairs of its ten first words, or C_v. The noisy
+count of a rare pair has a large relative error, and its logarithm a larger one. Therefore lifts r / p q are estimated
+together: in topic z, the log lift of pair i is normal with mean m_z + b x_i and standard deviation s, where x_i is the
+log lift that the released topics predict. The number of all pairs of a topic, which is released with little noise,
+gives m_z; b and s are fitted to all pairs (empirical Bayes by expectation maximisation). Pair counts come from clipped
+contributions. For each topic, their sum divided by the number of all its pairs, which is released separately with
+little clipping, estimates the clip factor.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ _PLACES = np.triu_indices(FIRST, 1)  # of a topic's pairs
 
 @dataclass(frozen=True)
 class PairCounts:
-    """Released counts: of documents, those with each of the `pairs` (k, 45) and each of the `words` (n_listed,).
+    """Released document counts: with each of the `pairs` (k, 45), and with each of the listed `words` (n_listed,).
 
-    `totals` (k,) are the pairs of each topic, and `documents` is the number of all documents. Each comes with the
-    standard deviation of its noise.
+    `totals` (k,) sums the pairs of a topic over documents, and `documents` is the number of all documents. Each comes
+    with the standard deviation of its noise.
     """
 
     pairs: np.ndarray
@@ -54,9 +55,10 @@ class PairCounts:
 
     @property
     def relative_noise(self) -> float:
-        """The noise of a pair over an average count, which may be smaller than it seems; infinite if nothing is known.
+        """Noise standard deviation of a pair count, divided by a lower estimate of the average pair count.
 
-        Nothing is known if noise explains the numbers of pairs, of words or of documents.
+        The estimate is the mean minus its noise. The result is infinite if the mean number of pairs, that of words or
+        the number of documents is less than three standard deviations of its noise.
         """
         known = (
             (self.totals.mean(), self.totals_std / math.sqrt(len(self.totals))),
@@ -71,7 +73,7 @@ class PairCounts:
 
 @dataclass(frozen=True)
 class Coherence:
-    """The coherence (NPMI) of `topics`, (k,), its `mean` over them, and that of `c_v`."""
+    """Coherence with intervals: the NPMI of each of `topics` (k,), its `mean` over them, and their mean `c_v`."""
 
     topics: Estimates[np.ndarray]
     mean: Estimates[float]
@@ -100,7 +102,8 @@ def c_v(npmi: np.ndarray) -> np.ndarray:
 def estimated(model: TopicModel, topics: Sequence[int], counts: PairCounts, level: float = 0.95) -> Coherence:
     """The coherence of `topics` from the released `counts`, with intervals of probability `level`.
 
-    An interval holds the noise, which is redrawn, and the error of the approximation.
+    Intervals cover the noise, by a parametric bootstrap that draws counts with fresh noise, and the error of the
+    approximation, by an allowance that grows with the relative noise.
     """
     problem = _Problem(model, topics)
     posterior = problem.posterior(counts)
@@ -162,7 +165,7 @@ class _Problem:
         self._x = np.where(known, predicted - middle, 0.0)
 
     def posterior(self, counts: PairCounts) -> _Posterior:
-        """What the released `counts` say."""
+        """The posterior of the pairs' lifts given the released `counts`."""
         documents = max(counts.documents, 1.0)
         frequencies = np.clip(counts.words / documents, 1.0 / documents, 1.0)
         p, q = frequencies[self._first], frequencies[self._second]

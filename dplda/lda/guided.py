@@ -1,4 +1,4 @@
-"""Guided topics: topics that start from words which the user gives, and are held near them while they are refined."""
+"""Guided topics: topics that start from words of the user, and are kept near them while they are refined."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def guide(
 def seed_distributions(
     seed_words: Mapping[str, Sequence[str]], words: Sequence[str], frequencies: np.ndarray
 ) -> np.ndarray:
-    """For each list of seed words a distribution over those of `words` that it holds, (n_words, n_guided)."""
+    """For each list of seed words a distribution over those of `words` that it contains, (n_words, n_guided)."""
     place = {word: index for index, word in enumerate(words)}
     seeds = np.zeros((len(words), len(seed_words)))
     for column, (name, listed) in enumerate(seed_words.items()):

@@ -1,4 +1,4 @@
-"""How well topics predict words of documents, from released numbers, with an interval. It costs nothing."""
+"""How well topics predict words of documents, with intervals, from released numbers; not charged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class Prediction:
 
 
 class CompletedHalves:
-    """The question of how well `model` predicts half of a document's tokens from the other half, and its answer."""
+    """The document-completion contribution for the topics of `model`, and its release converted to a `Prediction`.
+
+    It measures how well the topics predict half of a document's tokens from the other half.
+    """
 
     def __init__(self, model: TopicModel) -> None:
         frequencies = model.prevalence @ model.topics
@@ -39,7 +42,7 @@ class CompletedHalves:
         self.contribution = document_completion(model.topics.T, float(np.mean(model.alpha)), reference)
 
     def prediction(self, release: Release, level: float = 0.95) -> Prediction:
-        """What the `release` of the contribution tells, with intervals of probability `level`."""
+        """The `Prediction` from the `release` of the contribution, with intervals of probability `level`."""
         z, units = -ndtri((1 - level) / 2), release.mass
         units_std = release.mass_std(COMPLETION_CLIP)
         gain, surprise = (MOST * float(total) / units for total in release.total[0])

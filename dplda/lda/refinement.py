@@ -29,10 +29,11 @@ _SAMPLE = 4000  # number of counts of a group from which these weights are estim
 
 @dataclass(frozen=True)
 class Refined:
-    """Positive word-topic `counts` (n_words, k), the released `sums` that they estimate, and numbers for the verdicts.
+    """The result of the refinement: `counts`, released `sums`, and numbers for the verdicts.
 
-    `agreement` (k,) is the cosine of the topics with which the last two rounds started, and `signal` (k,) the mean
-    quotient of the noisy counts of a topic's ten top words and the standard deviation of their noise.
+    `counts` (n_words, k) are positive word-topic counts, estimated from the released `sums`. `agreement` (k,) is the
+    cosine of the topics with which the last two rounds started, and `signal` (k,) the mean quotient of the noisy counts
+    of a topic's ten top words and the standard deviation of their noise.
     """
 
     counts: np.ndarray

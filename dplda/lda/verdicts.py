@@ -1,9 +1,10 @@
-"""How sure topics and their words are: probabilities and verdicts, from released numbers alone.
+"""How certain topics and their words are: probabilities and verdicts, from released numbers alone.
 
 A topic is *real* if the same fit without noise has it. It is *clear* if that is probable, *noise* if it is not, and
-*weak* in between. After the refinement, the probability is a logistic function of five numbers and their products; that
-of a word to be among a topic's first ten is one of its posterior probability, its rank and the topic's probability. The
-coefficients were estimated from 360 simulated fits of ten corpora, and checked on others (`docs/design-log.md`).
+*weak* in between. After the refinement, the probability is a logistic function of five numbers and their products. The
+probability that a word is among its topic's first ten is a logistic function of three numbers and their products: the
+word's posterior probability, its rank and the topic's probability. The coefficients were estimated from 360 simulated
+fits of ten corpora, and checked on others (`docs/design-log.md`).
 Nothing is charged: all of it is post-processing.
 """
 
@@ -44,9 +45,9 @@ def evidence(
 ) -> np.ndarray:
     """Five numbers (k, 5) on each of the refined `topics` (n_words, k), which started from spectral topics `start`.
 
-    `agreement` (k,) is the cosine of a topic in the last two rounds, whose noise is independent, `signal` (k,) the mean
-    quotient of the counts of its top words and their noise, and `budget` the number of documents times mu (Gaussian DP)
-    over that of topics.
+    `agreement` (k,) is that of `Refined`: the cosine of the topics with which the last two rounds started. `signal`
+    (k,) is the mean quotient of the counts of a topic's top words and their noise. `budget` is documents * mu / topics
+    for the run's GDP parameter mu (`signal_per_topic`).
     """
     columns = (
         -np.log10(np.maximum(1 - agreement, _LEAST)),
@@ -66,10 +67,11 @@ def of_evidence(numbers: np.ndarray) -> np.ndarray:
 
 
 def of_words(posterior: np.ndarray, topics: np.ndarray) -> np.ndarray:
-    """The probability (k, n) that each of a topic's n words is among its first ten; `posterior` (k, n) is theirs alone.
+    """The calibrated probability (k, n) that each of a topic's n words is among its first ten.
 
-    `topics` (k,) are the probabilities that the topics are real. A word of a topic that is not is compared with the
-    topic without noise that is most like it.
+    The words are the columns, in the order of their rank. `posterior` (k, n) is the probability from the noisy counts
+    alone, and `topics` (k,) the probability that each topic is real. For a topic that is not real, "its first ten" are
+    those of the most similar topic of the fit without noise.
     """
     a, b = logit(np.clip(posterior, *_WORD_LIMITS)), logit(np.clip(topics, *_WORD_LIMITS))[:, None]
     r = np.arange(posterior.shape[1]) / 9
@@ -87,9 +89,9 @@ def of_refinement(
 ) -> dict[str, list[Any]]:
     """For each topic its probability to be real, the verdict, and the probabilities of its first ten `words`.
 
-    The arguments are those of `evidence`; `frequencies` (n_words,) sum to one. No topic of a series is surer than it
-    was in an `earlier` batch: each batch starts from the topics of the one before, so that a topic that was noise is
-    kept, and agrees with itself from then on.
+    `start` and `budget` are those of `evidence`, and `refined` gives its other arguments; `frequencies` (n_words,) sum
+    to one. No topic of a series gets a higher probability than `earlier`, in the previous batch: each batch starts from
+    the topics of the previous one, so that a topic that was noise is kept, and agrees with itself from then on.
     """
     k = start.shape[1]
     if np.isinf(refined.signal).all():
@@ -135,10 +137,10 @@ def of_columns(columns: np.ndarray, std: float) -> list[str]:
 
 
 def of_choice(chosen: np.ndarray, others: np.ndarray, std: float) -> np.ndarray:
-    """The probability (k,) that topics are rightly chosen because their noisy sums `chosen` exceed the `others` (r,).
+    """The probability (k,) that topics are rightly chosen, as their noisy sums `chosen` exceed `others` (r,).
 
-    It is that of the sum without noise to exceed the middle between the least chosen and the largest other sum; with no
-    others to choose from, two standard deviations of the noise.
+    It is the probability that a topic's sum without noise exceeds a cutoff: midway between the smallest chosen sum and
+    the largest other one, or, if there is no other, two standard deviations of the noise.
     """
     if std == 0 or not len(chosen):
         return np.ones(len(chosen))

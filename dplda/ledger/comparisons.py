@@ -1,4 +1,4 @@
-"""Comparisons of placements: their cells and outcomes, which may be published except for the times, and their log."""
+"""Comparisons of placements: their cells and outcomes, which may be published except for times, and their log."""
 
 from __future__ import annotations
 

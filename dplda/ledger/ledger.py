@@ -72,10 +72,10 @@ class Ledger:
     ) -> Reservation:
         """Reserve the cost of `events`, the run's whole plan; on disk when this returns.
 
-        `epsilon` (nats) and `delta` are those requested, `parameters` plain JSON. `sound` is False for a run that is
-        not private or not proven private. `run` is its id, by default a `new_name`; `batch` the batch of the series
-        `dataset` to which the documents belong. Raises `BudgetRefused`, and writes
-        nothing, if the budget does not allow the run, and `InputError` for values out of range.
+        The arguments are the fields of the run's record. `epsilon` (nats) and `delta` are those requested, `parameters`
+        plain JSON. `sound` is False for a run that is not private or not proven private. `run` is its id, by default a
+        `new_name`; `batch` the batch of the series `dataset` to which the documents belong. Raises `BudgetRefused`, and
+        writes nothing, if the budget does not allow the run, and `InputError` for values out of range.
         """
         _check_name("dataset", dataset)
         _check_name("unit", unit)

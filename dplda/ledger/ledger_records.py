@@ -17,11 +17,11 @@ from dplda.config import ADJACENCIES, DEFAULTS
 from dplda.ledger.grants import Grant, Guarantee
 from dplda.readers.records import DOCUMENT
 
-_INCOMPLETE = "incomplete"  # status that is shared for a run whose ending may depend on its documents
+_INCOMPLETE = "incomplete"  # status that is shared for a run whose final status may depend on its documents
 
 
 class Status(StrEnum):
-    """Statuses of a run. `RESERVED` holds from its reservation until it ends; all others are endings."""
+    """Statuses of a run. A run is `RESERVED` from its reservation until it ends; all other statuses are final."""
 
     RESERVED = "reserved"
     DONE = "done"
@@ -107,7 +107,7 @@ class RunRecord:
 
     @property
     def released(self) -> bool:
-        """Whether the run's ending depends on released numbers only."""
+        """Whether the run has a final status that depends on released numbers only."""
         return self.status in (Status.DONE, Status.UNSUPPORTED)
 
     @property
@@ -120,8 +120,8 @@ class RunRecord:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON that may be shared; an infinite cost is null.
 
-        The ending of a run that is not `released` may depend on the content of its documents or on their links to other
-        datasets. The JSON of such a run shows its plan only, at the cost of the whole plan.
+        The status and cost of a run that is not `released` may depend on the content of its documents or on their links
+        to other datasets. The JSON of such a run shows its plan only, at the cost of the whole plan.
         """
         released = self.released
         cost = self.cost if released else replace(self, status=Status.RESERVED).cost
@@ -140,7 +140,7 @@ class RunRecord:
         }
 
     def local_json(self) -> dict[str, Any]:
-        """The exact ending and cost of the run, for the ledger's owner; not for sharing."""
+        """The exact final status and cost of the run, for the ledger's owner; not for sharing."""
         return {
             "status": self.status,
             "reason": self.reason,
@@ -165,8 +165,8 @@ class DatasetRecord:
     `run_cost` is what the plan of the dataset's latest charged run costs (None without one), and `capacity` the
     least mu^2 and the least delta that a linked dataset's grant in force allows. `batches` are those of a series,
     and `shared_batches` those that share documents with another one. If each unit is in one batch (`parallel`), `spent`
-    is what the batch that spent most has spent. `counted` is what counts against the next run (of a series: on the
-    batch that was asked about, or a new one).
+    is what the batch that spent most has spent. `counted` is the cost to which that of the next run is added; in a
+    series it leaves out the runs on other batches than the requested one (on all batches, if the next one is new).
     """
 
     name: str
@@ -317,7 +317,7 @@ class DatasetRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Quote:
-    """What planned runs would charge to the filter of `dataset` as it stands."""
+    """The cost that planned runs would charge to the filter of `dataset` as it stands."""
 
     dataset: DatasetRecord
     cost: Cost

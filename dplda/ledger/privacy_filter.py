@@ -134,9 +134,10 @@ class LedgerState:
 
 
 def total(runs: Sequence[RunRecord]) -> Cost:
-    """The most that one unit pays for `runs`: their summed cost; of a series' batches, the maximum of each sum.
+    """The most that one unit pays for `runs`: their summed cost, with the maximum over the batches of a series.
 
-    A unit is in one batch of a series, so that the batches are charged in parallel (docs/privacy.md, T11).
+    A unit is in one batch of a series, so that the batches are charged in parallel (docs/privacy.md, T11). The maximum
+    is taken separately for mu^2 and for the failure probability.
     """
     whole = _sum(run for run in runs if run.parallel_batch is None)
     series: dict[str, dict[str, list[RunRecord]]] = {}
@@ -233,9 +234,9 @@ def _check_batch(earlier: Sequence[RunRecord], run: RunRecord, repeated: Collect
     other = next((other for other in earlier if _is_beside(other, run) and other.fingerprint in repeated), None)
     if other is not None:
         raise BudgetRefused(
-            f"Batch {run.batch!r} of series {run.dataset!r} holds most of the documents of batch {other.batch!r}, and "
-            "each document may be in one batch only (exact, not for publication). Give the documents of the new batch "
-            f"alone, or fit these again as --batch {shlex.quote(str(other.batch))}."
+            f"Batch {run.batch!r} of series {run.dataset!r} contains most of the documents of batch {other.batch!r}, "
+            "and each document may be in one batch only (exact, not for publication). Give the documents of the new "
+            f"batch alone, or fit these again as --batch {shlex.quote(str(other.batch))}."
         )
 
 

@@ -56,7 +56,7 @@ def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
 
 
 def repeated(session: Session, fingerprint: Fingerprint) -> set[str]:
-    """The codes of corpora that share with that of `fingerprint` most documents of the smaller one; also its own."""
+    """Codes of corpora with which that of `fingerprint` shares most documents of the smaller one, and its own code."""
     others = _other_sketches(session, fingerprint)
     return {fingerprint.code, *(code for code, sketch in others if sketch.repeats(fingerprint.sketch))}
 
@@ -118,7 +118,10 @@ def latest_number(session: Session, rows: type[RunRow | GrantRow | ComparisonRow
 
 
 def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> DatasetRecord:
-    """The record of dataset `name` in `state`; the next run is on `batch`, if it is a series, or on a new one."""
+    """The record of dataset `name` in `state`.
+
+    For a series, `counted` is computed for a next run on `batch` (None: a new batch).
+    """
     linked = state.linked(name)
     charged = state.charged(linked)
     runs = [run for run in state.runs if run.dataset == name]

@@ -107,7 +107,7 @@ class Reservation:
         """End the run without a model: charged events stay spent, all others are refunded.
 
         `status` is `FAILED`, `UNSUPPORTED` or `CANCELLED`, otherwise raises `InputError`; `reason` must not contain
-        private text. A run that has ended keeps its ending, so this is safe in an exception handler.
+        private text. A run that has ended keeps its final status, so this is safe in an exception handler.
         """
         if status not in _ABANDONED:
             raise InputError(f"status must be one of {', '.join(_ABANDONED)}, got {status!r}.")

@@ -17,7 +17,7 @@ import numpy as np
 
 from dplda import statistics
 from dplda.accounting.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, clip_of
-from dplda.attributes import Attribute, Rows
+from dplda.attributes import Attribute, TableRows
 from dplda.config import ADJACENCIES
 from dplda.errors import GateError
 from dplda.execution.passes import Passes
@@ -40,7 +40,7 @@ _Integers = TypeVar("_Integers", int, np.ndarray)
 
 
 class Curator:
-    """The only object that makes passes over private counts; it also holds the planned events and the noise.
+    """The only object that makes passes over private counts, with the planned events and the source of noise.
 
     `charge` is called with each event before its release is computed. It must make the event durable, as the ledger's
     reservation does, or raise an error. Sensitivities are those of T1 for the `adjacency`.
@@ -66,7 +66,7 @@ class Curator:
         self._progress: Progress = progress or NoProgress()
         passes.progress = self._progress
         self._names: tuple[str, ...] | None = None
-        self._rows: Rows | None = None
+        self._rows: TableRows | None = None
 
     def choose_words(self) -> WordFrequencies:
         """Select words privately from the documents' own words, which are not public (T7).
@@ -74,7 +74,7 @@ class Curator:
         Releases these words and their frequencies only.
 
         Charges the events ``vocabulary`` (weighted Gaussian with threshold) and ``vote total`` (the votes of a word
-        that all documents hold, by which votes are divided to give document frequencies). Words are ordered by noisy
+        in all documents, by which votes are divided to give document frequencies). Words are ordered by noisy
         value, then by word.
         """
         event = self._charge(Stage.VOCABULARY, GAUSSIAN_THRESHOLD)
@@ -91,7 +91,7 @@ class Curator:
         values = np.array([-value for value, _ in ranked], np.float64)
         return WordFrequencies(tuple(word for _, word in ranked), values / vote_total, scale / vote_total)
 
-    def use_words(self, words: Sequence[str], rows: Rows | None = None) -> None:
+    def use_words(self, words: Sequence[str], rows: TableRows | None = None) -> None:
         """Restrict the counts to public or already released `words` for all later releases.
 
         With `rows`, whose groups are public or released, documents fall into the rows of a table.
@@ -143,9 +143,7 @@ class Curator:
     def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
         """A clipping norm: a quantile of the noisy histogram of unit norms (docs/privacy.md, section 2.1).
 
-        Charges ``<stage> clip``.
-
-        Each unit enters the histogram independently with probability `share`.
+        Charges ``<stage> clip``. Each unit enters the histogram independently with probability `share`.
         """
         noisy, _ = self._norm_histogram(self._charge(clip_of(stage)), contribution, share)
         return clip_at_quantile(noisy, quantile)
@@ -153,7 +151,10 @@ class Curator:
     def clip_within(
         self, stage: str, contribution: Contribution, quantile: float, limits: tuple[float, float]
     ) -> float:
-        """The same of norms that are 0 or within the public `limits` (`clip_in_range`)."""
+        """A clipping norm, as from `clip`, for norms that are 0 or within the public `limits` (`clip_in_range`).
+
+        Charges ``<stage> clip``.
+        """
         noisy, scale = self._norm_histogram(self._charge(clip_of(stage)), contribution)
         return clip_in_range(noisy, scale, quantile, *limits)
 

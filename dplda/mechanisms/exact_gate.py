@@ -56,13 +56,13 @@ class ExactGate(Curator):
         return float(max(self._passes.count_units(), 1))
 
     def clip(self, stage: str, contribution: Contribution, quantile: float, share: float = 1.0) -> float:
-        """No clip, and no charge."""
+        """Infinity, since nothing is clipped; nothing is charged."""
         return math.inf
 
     def clip_within(
         self, stage: str, contribution: Contribution, quantile: float, limits: tuple[float, float]
     ) -> float:
-        """No clip, and no charge."""
+        """Infinity, since nothing is clipped; nothing is charged."""
         return math.inf
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
@@ -70,7 +70,7 @@ class ExactGate(Curator):
         return self.release_repeatedly([stage], contribution, clip)[0]
 
     def release_repeatedly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> list[Release]:
-        """The same for each of `stages`; ignores `clip`."""
+        """The exact sum, once for each of `stages`; ignores `clip`."""
         for stage in stages:
             self._charge(stage, EXACT)
         return [self._unclipped(contribution)] * len(stages)

@@ -15,12 +15,12 @@ from dplda.statistics import Contribution
 
 @dataclass(frozen=True)
 class Release:
-    """A noisy clipped sum: its `total` (n_rows, width) and `mass`, the noisy sum, at least 1, of the units' clip
-    factors.
+    """A noisy clipped sum over units: its `total` (n_rows, width) and its `mass`.
 
-    A unit's clip factor is min(1, clip / norm), where the norm includes the mass coordinate (`numerics.lattice`). `std`
-    is the standard deviation of the noise of `total` in a column of weight 1; in a column of weight w, the multiplicity
-    of a symmetric coordinate (`Contribution.weights`), it is `std` / sqrt(w).
+    `mass` is the noisy sum, at least 1, of the units' clip factors. A unit's clip factor is min(1, clip / norm), where
+    the norm includes the mass coordinate (`numerics.lattice`, which clips). `std` is the standard deviation of the
+    noise of `total` in a column of weight 1; in a column of weight w, the multiplicity of a symmetric coordinate
+    (`Contribution.weights`), it is `std` / sqrt(w).
     """
 
     total: np.ndarray
@@ -70,7 +70,7 @@ class Gate(Protocol):
         """The noisy sum of contributions, each unit clipped to norm `clip`."""
 
     def release_repeatedly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> list[Release]:
-        """The same sum with independent noise for each event in `stages`."""
+        """One clipped sum, released once for each event in `stages` with independent noise."""
 
     def size(self) -> float:
         """The noisy number of eligible units: those with a document of at least `config.MINIMUM_LENGTH` tokens.

@@ -1,4 +1,4 @@
-"""Local sensitivity: bounds on the change of a decomposition or of topics by one unit (docs/privacy.md, T4 to T6).
+"""Local sensitivity: bounds on the change of a decomposition or topics by one unit (docs/privacy.md, T4 to T6).
 
 Every argument that depends on the data is a one-sided bound from a private test; the results are monotone in each. M,
 B, H, R and the topics' columns (r . x_i) x_i are those of `propose_test_release.SpectralTopics`, T and v_i those of its

@@ -1,4 +1,4 @@
-"""Partition selection: the threshold above which a word of private documents may be released (docs/privacy.md, T7')."""
+"""Partition selection: the threshold above which a word of documents may be released (docs/privacy.md, T7')."""
 
 from __future__ import annotations
 

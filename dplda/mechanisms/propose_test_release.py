@@ -1,4 +1,4 @@
-"""Propose-test-release: private tests bound the local sensitivity of an output, which scales the noise of its release.
+"""Propose-test-release: private tests bound the local sensitivity of an output, which scales its noise.
 
 A release consists of private bounds, some of which are tests, and then the output (docs/privacy.md, section 3, T4). If
 a test fails, the output is neither released nor charged; each function says which bounds it charges before it stops.
@@ -36,10 +36,11 @@ _LARGEST2, _LARGEST3 = 2.0, 6.0  # upper bounds of the Frobenius norms of M and 
 
 @dataclass(frozen=True, repr=False)  # no repr: a traceback that prints variables cannot show private values
 class PerturbedEigenvectors:
-    """What configuration 3 computes before any noise: the exact `columns` T(v_i, v_i, .), (k, k).
+    """The exact `columns` T(v_i, v_i, .), (k, k), of configuration 3; only the release adds noise to them.
 
-    v_i are the eigenvectors of T(., ., theta / |theta|) by descending eigenvalue, `gap` is the least eigenvalue gap,
-    and `norm` is the operator norm of the (k, k^2) unfolding of T.
+    v_i are the eigenvectors of T(., ., theta / |theta|) by descending eigenvalue, which one unit can perturb. `gap` is
+    the least eigenvalue gap, and `norm` is the operator norm of the (k, k^2) unfolding of T; they bound that
+    perturbation.
     """
 
     gap: float
@@ -69,7 +70,7 @@ def decompose(T: np.ndarray, theta: np.ndarray, largest: float) -> PerturbedEige
 
 @dataclass(frozen=True, repr=False)
 class SpectralTopics:
-    """What configuration 4 computes before any noise: the exact `topics` (d, k), columns (r . x_i) x_i, |r| = 1.
+    """The exact `topics` (d, k) of configuration 4, columns (r . x_i) x_i, |r| = 1; only the release adds noise.
 
     Let R = M^(-1/2) on the span of the k leading eigenvectors of M, and v_i the eigenvectors of H = R B R in that span.
     Then x_i = M^(1/2) v_i. For the population's M = sum w_i mu_i mu_i' with topics mu_i, the columns are
@@ -134,10 +135,10 @@ def release_decomposition(
 
 
 def release_topics(release: ReleaseValues, units: NoisyValues, exact: SpectralTopics, alpha0: float) -> PtrResult:
-    """Release the columns of `SpectralTopics`, (d, k), of a corpus with the noisy number `units` of eligible units
-    (T6).
+    """Release the columns of `SpectralTopics`, (d, k), with noise scaled to their local sensitivity (T6).
 
-    Charges ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics`` until a test fails.
+    `units` is the noisy number of eligible units. Charges ``spectrum``, ``norm``, ``eigenvalue gap`` and ``topics``
+    until a test fails.
     """
     least_units = max(float(units.values[0]) - units.margin(), 1.0)
     change2, change3 = moment_changes(alpha0, least_units)

@@ -1,4 +1,4 @@
-"""Export of a released model to other tools. Exports hold released numbers only."""
+"""Export of a released model to other tools. Exports contain released numbers only."""
 
 from __future__ import annotations
 

@@ -76,12 +76,15 @@ def group_labels(model: TopicModel) -> Labels:
 
 
 def words_of(model: TopicModel, topics: Sequence[int]) -> list[str]:
-    """The words that a server is told of a topic or a group of topics, most relevant first."""
+    """The words that are sent to a label server for a topic or a group of topics, most relevant first."""
     return merged_words(model, topics, _ASKED_WORDS)
 
 
 def distinctive(model: TopicModel, groups: Sequence[tuple[int, ...]] = ()) -> dict[tuple[int, ...], Label]:
-    """A name for each topic of its most distinctive words, each in one name only, and for each of `groups`."""
+    """Names of topics and `groups`, made of their most distinctive words.
+
+    A word is in the name of one topic only; names of groups may repeat it.
+    """
     taken, labels = set[str](), dict[tuple[int, ...], Label]()
     for topic, ranked in enumerate(model.relevant_words(4 * _ASKED_WORDS, weight=_DISTINCTIVE_WEIGHT)):
         words = [word for word, _ in ranked if word not in taken][:_DISTINCTIVE_WORDS]
@@ -129,7 +132,7 @@ class LabelServer:
             )
 
     def label(self, words: Sequence[str]) -> Label | None:
-        """The server's label for a topic of released `words`; None if its answer holds no name.
+        """The server's label for a topic of released `words`; None if its answer contains no name.
 
         Raises `InputError` if the server cannot be reached, refuses, or does not answer in time.
         """
@@ -170,7 +173,7 @@ def _content(answer: bytes) -> Any:
 
 
 def _label(given: Any) -> Label | None:
-    """The label in `given`, a name or a mapping; None if it holds no name."""
+    """The label in `given`, a name or a mapping; None if it contains no name."""
     fields = given if isinstance(given, Mapping) else {"name": given}
     name, sentence = (_line(fields.get(field), longest) for field, longest in _FIELDS.items())
     return Label(name, sentence) if name else None

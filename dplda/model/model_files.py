@@ -1,4 +1,4 @@
-"""Model folders: `model.json` and `topics.npz`, without pickles and timestamps, written completely or not at all.
+"""Model folders: `model.json` and `topics.npz`, without pickles and timestamps, written wholly or not at all.
 
 Disk space is reserved before any budget is spent, so that a full disk costs no budget.
 """
@@ -33,7 +33,7 @@ _BLOCK = 1 << 20
 
 
 def save(model: TopicModel, directory: str | Path) -> None:
-    """Write `model` into `directory`, which is new or holds only reserved space (`reserve_space`).
+    """Write `model` into `directory`, which is new or contains only reserved space (`reserve_space`).
 
     `model.json` is renamed into place last, so a folder that has it is complete. Raises `InputError` if it
     cannot be written.
@@ -162,7 +162,7 @@ def refuse_existing(*paths: Path) -> None:
 
 
 def _prepare_folder(folder: Path) -> None:
-    """Create `folder`, or raise `InputError` if it exists and holds anything but reserved space."""
+    """Create `folder`, or raise `InputError` if it exists and contains anything but reserved space."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         foreign = any(entry.name != _RESERVED for entry in folder.iterdir())

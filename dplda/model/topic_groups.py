@@ -76,7 +76,7 @@ def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
     """`model` with the topics of each of `groups` merged into one, at the number of the first of them.
 
     A merged topic is the average of its topics by prevalence, and its share the sum of theirs. Topics behind it move
-    up; the parameter ``merged`` lists which earlier numbers each topic holds. Raises `InputError` for groups that
+    up; the parameter ``merged`` lists which earlier numbers each topic contains. Raises `InputError` for groups that
     overlap, or that name topics which do not exist.
     """
     n = len(model.topics)

@@ -177,7 +177,7 @@ class TopicModel:
 
     def tabulate(self, corpus: Any, by: str | Sequence[str], **options: Any) -> Any:
         """Topics of `corpus` by group and period, with intervals, charged to its budget: see `dplda.tabulate`."""
-        # It reads documents and charges a ledger, which models do not know of: it is found when it is called.
+        # It reads documents and charges a ledger, and models import neither: it is imported when it is called.
         return found("dplda.tables", "tabulate")(self, corpus, by, **options)
 
     def evaluate(self, corpus: Any, **options: Any) -> Any:

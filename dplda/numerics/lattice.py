@@ -1,9 +1,9 @@
-"""The integer lattice on which clipped contributions are summed (docs/privacy.md, section 5, rules 1, 11).
+"""Clipping of units, and the integer lattice on which they are summed (docs/privacy.md, section 5, rules 1, 11).
 
-A unit's contribution F, clipped to norm C, is rounded once to integers z = round(F / g), g = C / B with B = `BOUND`,
-over the union support of all its documents, and the weighted squared norm is verified exactly. Integer sums do not
-depend on the order of units, so rounding does not increase the sensitivity: in lattice units it is B if a unit is added
-or removed, and `Statistic.replace_factor` times B if one is replaced (T1).
+`quantise` clips a unit's contribution F to norm C and rounds it once to integers z = round(F / g), g = C / B with
+B = `BOUND`, over the union support of all its documents, and the weighted squared norm is verified exactly. Integer
+sums do not depend on the order of units, so rounding does not increase the sensitivity: in lattice units it is B if a
+unit is added or removed, and `Statistic.replace_factor` times B if one is replaced (T1).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Configuration 1 of DeCarolis et al. 2020: noise on the third moment (edge e3) and the second (edges e4 and e8).
+"""Configuration 1 of DeCarolis et al. 2020: noise on the third moment (edge e3) and the second (edges e4, e8).
 
 size     noisy number of units
 m, M2    noisy first and second moments; whitening W = Q diag(values)^(-1/2) from M2 (`stages.whiten`)

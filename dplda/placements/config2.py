@@ -1,4 +1,4 @@
-"""Configuration 2 of DeCarolis et al. 2020: noise on the whitened tensor (edge e6) and on the second moment (edge e8).
+"""Configuration 2 of DeCarolis et al. 2020: noise on the whitened tensor (edge e6) and the second moment (e8).
 
 size     noisy number of units
 m, M2    noisy first and second moments; whitening W from M2 (`stages.whiten`)

@@ -1,4 +1,4 @@
-"""Configuration 3 of DeCarolis et al. 2020: noise on the whitened tensor's eigenpairs (e7) and the second moment (e8).
+"""Configuration 3 of DeCarolis et al. 2020: noise on the tensor's eigenpairs (e7) and the second moment (e8).
 
 size     noisy number of units
 m, M2    noisy first and second moments; whitening W from M2 (`stages.whiten`)

@@ -38,19 +38,16 @@ from dplda.lda.recovery import (
     corrected_third_moment,
     eigenpairs,
     leading_eigenvalues,
-    most_topics,
-    noise_level,
-    signal_per_topic,
-    supported_words,
     to_topics,
-    topic_count,
     word_scale,
 )
 from dplda.lda.refinement import Refined, variational_rounds
+from dplda.lda.topic_count import most_topics, noise_level, spectrum_facts, topic_count
+from dplda.lda.vocabulary_size import signal_per_topic, supported_words
 from dplda.mechanisms.curator import Gate, Release, WordFrequencies
 from dplda.numerics.threads import one_blas_thread
 from dplda.placements import prior_start
-from dplda.placements.stages import LOW_QUANTILE, StageReleaser, clip_quantile, first_shares, spectrum_facts
+from dplda.placements.stages import LOW_QUANTILE, StageReleaser, clip_quantile, first_shares
 from dplda.released_counts import ReleasedCounts
 from dplda.spectral.power_method import noisy_power_method
 from dplda.statistics.coordinates import unpack, unpack_matrix
@@ -158,7 +155,10 @@ def learn(
 def learn_from_prior(
     gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
 ) -> Learned:
-    """Choose among the prior topics, which explain the documents, over `words`, with the events of `learn`."""
+    """The prior topics that the documents contain most, over `words`, for a prior that explains the documents.
+
+    Spends the events that `learn` would spend on its own stages.
+    """
     stages = (Stage.START,) * (POWER_ROUNDS + 2) + (Stage.REFINE,) * REFINE_ROUNDS
     return prior_start.choose_topics(gate, documents, words.words, settings, stages)
 
@@ -174,7 +174,7 @@ def _subspace(
 ) -> tuple[np.ndarray, Release]:
     """Orthonormal X (d, p + 1), and the release of the last round's E2 X (d, p), whose rows are not shrunk.
 
-    X holds the direction of the noisy mean `m` (d,), then p directions of power rounds. `s` (d,) is the word scale.
+    X contains the direction of the noisy mean `m` (d,), then p directions of power rounds. `s` (d,) is the word scale.
     """
     mean_direction = m / max(float(np.linalg.norm(m)), 1e-300)
     energy = (s * np.maximum(words.frequencies, 1e-9)) ** 2  # energy of a word's row of E2 X, up to a common factor
@@ -234,9 +234,11 @@ def _started(topics: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
 
 
 def noisy_counts(release: StageReleaser, prior: float, frequencies: np.ndarray, power: float) -> ExpectedCounts:
-    """The function that releases the expected word-topic counts of topics, with the standard deviation of their noise.
+    """A function that releases the expected word-topic counts of topics, and the standard deviation of their noise.
 
-    `prior` is each topic's Dirichlet parameter. Words are scaled by frequency^-`power` (`word_power`) for the release.
+    It maps topics (n_words, k) to noisy counts (n_words, k) and standard deviations (n_words,); each call is one
+    release. `prior` is each topic's Dirichlet parameter. Words are scaled by frequency^-`power` (`word_power`) for the
+    release.
     """
     scale = (frequencies + 1e-5) ** -power
     scale /= scale.mean()

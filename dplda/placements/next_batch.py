@@ -1,13 +1,13 @@
-"""The next batch of a series: the topics of the batch before, refined by noisy variational rounds over new documents.
+"""The next batch of a series: the topics of the previous batch, refined by noisy rounds over new documents.
 
 size     noisy number of units
 words    this batch's words: those of the public list, or those that are chosen privately and those of the series
-new      a topic whose words have become more frequent than the shares of the known topics explain, if there are any
-counts   noisy variational rounds that start at the topics of the batch before, and go on from its sums of counts
+new      a topic of words that have become more frequent than the shares of the known topics explain, if there are any
+counts   noisy variational rounds that start at the topics of the previous batch, and continue its sums of counts
 
-Everything that was released for earlier batches is known when this batch is asked, and costs nothing
-(docs/privacy.md, T11). So no budget is spent on spectral stages. Topics keep their numbers: a new one gets the next,
-and one that the batch does not hold keeps its words.
+Releases of earlier batches are available before this batch is queried, and using them costs nothing (docs/privacy.md,
+T11). So no budget is spent on spectral stages. Topics keep their numbers: a new one gets the next number, and one that
+the batch does not contain keeps its words.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from dplda.accounting.events import Stage, clip_of
 from dplda.config import FitSettings
 from dplda.lda import verdicts
 from dplda.lda.guided import guide
-from dplda.lda.recovery import Learned, signal_per_topic, supported_words
+from dplda.lda.recovery import Learned
 from dplda.lda.refinement import cosines, estimated_topics, smoothed_topics, variational_rounds
+from dplda.lda.vocabulary_size import signal_per_topic, supported_words
 from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.model.topic_groups import SAME
 from dplda.numerics.threads import one_blas_thread
@@ -58,7 +59,7 @@ def shares(public_vocabulary: bool) -> tuple[Share, ...]:
 def learn(
     gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
 ) -> Learned:
-    """Run every stage after the size (`documents`) and the words. The prior holds what the batch before released."""
+    """Run every stage after the size (`documents`) and the words; the prior is what the previous batch released."""
     prior = settings.prior
     assert prior is not None
     assert prior.counts is not None
@@ -119,8 +120,8 @@ def _start(sums: CountSums, known: np.ndarray, frequencies: np.ndarray) -> np.nd
 class _BatchWords:
     """The words of a batch: `frequencies` and their `std`, averaged over batches; all arrays are (n_words,).
 
-    `now` are the frequencies that this batch released, NaN for a word of the series that was not chosen in this batch;
-    `known` are the words that the series had before, and `frequent` those that it left out because they are.
+    `now` are the frequencies that this batch released, NaN for a word of the series that was not chosen in this batch.
+    `known` are the words that the series had before, and `frequent` those that it left out as too frequent.
     """
 
     words: tuple[str, ...]
@@ -132,7 +133,7 @@ class _BatchWords:
 
 
 def _words_of_batch(words: WordFrequencies, prior: PriorTopics, documents: float, settings: FitSettings) -> _BatchWords:
-    """This batch's words; if they are chosen privately, with those of the series; as many as stand out from the noise.
+    """The words of this batch and, if they are chosen privately, of the series, as many as `supported_words` keeps.
 
     Frequencies are averaged over batches by their precision. That of a word which was not chosen in this batch is
     lowered instead, so that it leaves the list in time.
@@ -159,8 +160,8 @@ def _new_topic(
 ) -> list[np.ndarray]:
     """A topic (n_words,) of words that rose, if there are enough; none otherwise.
 
-    A word's rise is its frequency in this `batch`, which has noise of `std`, less that of the batches before, of which
-    those that are new had at most the least frequency of the known ones; words that were too frequent have not risen.
+    A word's rise is its frequency in this `batch`, which has noise of `std`, minus its frequency in earlier batches; a
+    new word had at most the least frequency of the known ones there, and words that were too frequent have not risen.
     Rises that other shares of the known `topics` (n_words, k) explain do not count: the part in their span is removed
     by least squares.
     """
@@ -183,6 +184,6 @@ def _new_topic(
 
 
 def _named(names: Mapping[int, str], guided: list[str], kept: list[int]) -> dict[str, list[str]]:
-    """The fact that names the topics `kept`: the names of the batch before, and those of `guided` topics over them."""
+    """The fact that names the topics `kept`: names of the previous batch, replaced by those of `guided` topics."""
     found = [(guided[topic] if guided else "") or names.get(topic, "") for topic in kept]
     return {"topic_names": found} if any(found) else {}

@@ -1,9 +1,9 @@
-"""Topics from a prior: whether it explains the documents, and which of its topics they hold.
+"""Topics from a prior: whether the prior explains the documents, and which of its topics they contain.
 
-gain     noisy sum of the documents' log-likelihood gains of the prior topics over the corpus's word frequencies
-start,   noisy sums of the documents' proportions of all prior topics; the topics that they hold most are chosen
-refine
+gain           noisy sum of the documents' log-likelihood gains of the prior topics over the corpus's word frequencies
+start, refine  noisy sums of the documents' proportions of all prior topics; those with the largest sums are chosen
 
+A prior *explains* the documents if their mean gain exceeds a public threshold by more than its noise (`explains`).
 The gain is released first. If it is too small, the prior is about something else: then the default placement spends the
 same events on its own stages. A query may be chosen from earlier releases, and no noise depends on the choice, so both
 ways have the run's guarantee (docs/privacy.md, T12).
@@ -45,10 +45,11 @@ def shares(public_vocabulary: bool) -> tuple[Share, ...]:
 
 
 def explains(gate: Gate, words: WordFrequencies, prior: PriorTopics, settings: FitSettings) -> bool:
-    """Whether the topics of `prior` explain the documents; False, without a release, if it knows too few `words`.
+    """Whether the topics of `prior` explain the documents; False, without a release, if it has too few of `words`.
 
-    One noisy sum decides, that of the documents' gains less the least gain: it must be above 0 by more than its noise,
-    because it is all noise if the documents hold none of the words.
+    One noisy sum decides: of each document's gain minus a public threshold (`_LEAST_GAIN` or more, growing with log k
+    for k prior topics). It must exceed 0 by `_DEVIATIONS` standard deviations of its noise, because it is pure noise if
+    the documents contain none of the words.
     """
     known = set(prior.words)
     common = [index for index, word in enumerate(words.words) if word in known]
@@ -71,7 +72,7 @@ def choose_topics(
     settings: FitSettings,
     stages: tuple[Stage, ...],
 ) -> Learned:
-    """The prior topics that the documents hold most, over `words`, by a noisy sum for each event in `stages`.
+    """The prior topics that the documents contain most, over `words`, by a noisy sum for each event in `stages`.
 
     Every sum is of the documents' proportions of all prior topics, so that text about another topic does not count for
     those that are chosen. The sums are averaged with the weights of their precision.

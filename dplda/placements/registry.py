@@ -24,7 +24,7 @@ from dplda.placements import (
     published_noise,
     tensor_power,
 )
-from dplda.placements.stages import MOST_WORDS
+from dplda.placements.stages import MOST_DENSE_WORDS
 from dplda.statistics import Statistic
 from dplda.statistics.core import CORE
 from dplda.statistics.expected_counts import EXPECTED_COUNTS
@@ -49,9 +49,10 @@ class Placement:
 
     `shares` maps (whether the vocabulary is public, the split over edges, the settings) to the budget shares of a run.
     `learn` takes the gate, the noisy number of units, the words, the settings and an `rng` for public starting points,
-    and runs every stage after the vocabulary; `learn_from_prior` does so if a prior explains the documents, and
-    `learn_next` for the next batch of a series.
-    `split` maps the edges with noise to their default parts of the budget.
+    and runs every stage after the vocabulary; `learn_from_prior` does so if a prior explains the documents
+    (`prior_start.explains`), and `learn_next` for the next batch of a series. `split` maps the edges with noise to
+    their default parts of the budget.
+
     `most_words` bounds the vocabulary, and `least_topics` the number of topics; ``auto`` is allowed only if it is 1.
     `reason` says why a run is not private or not proven private; it is empty for a sound placement, and otherwise
     statistics are released without noise, as events of the mechanism ``exact``. `statistics` are those that it
@@ -70,7 +71,7 @@ class Placement:
 
     def learner(self, settings: FitSettings, from_prior: bool) -> Learn:
         """The algorithm of a run; `from_prior` says that its prior explains the documents."""
-        if settings.goes_on:
+        if settings.continues_series:
             return self.learn_next
         return self.learn_from_prior if from_prior else self.learn
 
@@ -102,7 +103,7 @@ class Placement:
 
 def _dense(module: Any, **more: Any) -> Placement:
     """A sound placement that releases or computes a dense second moment."""
-    return Placement(shares=module.shares, learn=module.learn, split=module.SPLIT, most_words=MOST_WORDS, **more)
+    return Placement(shares=module.shares, learn=module.learn, split=module.SPLIT, most_words=MOST_DENSE_WORDS, **more)
 
 
 def _published(name: str) -> Placement:
@@ -110,7 +111,7 @@ def _published(name: str) -> Placement:
         shares=lambda public_vocabulary, split, settings: published.shares(public_vocabulary, settings),
         learn=published.learn,
         split=published_noise.equal_split(name),
-        most_words=MOST_WORDS,
+        most_words=MOST_DENSE_WORDS,
         least_topics=2,
         statistics=_MOMENTS,
         reason=f"{_NOT_PROVEN}: {published.REASON[name]}",
@@ -121,7 +122,7 @@ def _default(reason: str = "") -> Placement:
     rounds = default.EXACT_ROUNDS if reason else default.REFINE_ROUNDS
 
     def shares(public_vocabulary: bool, split: Mapping[str, float], settings: FitSettings) -> tuple[Share, ...]:
-        if settings.goes_on:
+        if settings.continues_series:
             return next_batch.shares(public_vocabulary)
         return default.shares(public_vocabulary, settings.model.topics, rounds, with_prior=settings.prior is not None)
 

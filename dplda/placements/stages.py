@@ -34,21 +34,19 @@ from dplda.lda.recovery import (
     by_prevalence,
     corrected_second_moment,
     corrected_third_moment,
-    most_topics,
-    noise_level,
     prevalence,
     to_topics,
-    topic_count,
     word_scale,
 )
+from dplda.lda.topic_count import most_topics, noise_level, spectrum_facts, topic_count
 from dplda.mechanisms.curator import Gate, Release, WordFrequencies
 from dplda.mechanisms.local_sensitivity import PtrResult
 from dplda.statistics import Contribution
 from dplda.statistics.coordinates import unpack_offsets
 from dplda.tensor.eigenpairs import EigenPairs
 
-MOST_WORDS = 5000  # largest vocabulary for a dense second moment, which then has 25 million numbers
-SIZE_SHARE = Share(Stage.SIZE, 0.001)  # released before everything else: a hopeless run ends there
+MOST_DENSE_WORDS = 5000  # largest vocabulary for a dense second moment, which then has 25 million numbers
+SIZE_SHARE = Share(Stage.SIZE, 0.001)  # released before everything else: a run on too few units ends there
 EDGES_WEIGHT = 0.9  # total budget weight of a placement's edges; the placement's split divides it among them
 # The clipping norm is this quantile of the units' norms for a weak and for a strong signal.
 LOW_QUANTILE, HIGH_QUANTILE = 0.1, 0.9
@@ -111,15 +109,6 @@ class StageReleaser:
         return self.clips[key]
 
 
-def spectrum_facts(eigenvalues: np.ndarray, noise: float) -> dict[str, Any]:
-    """The released facts of a run about the `eigenvalues` of its noisy M2, whose noise has spectral norm `noise`."""
-    return {
-        "supported_topics": int((eigenvalues > noise).sum()),
-        "core_eigenvalues": [float(value) for value in eigenvalues],
-        "core_noise_level": noise,
-    }
-
-
 def clip_quantile(signal: float, noise: float) -> float:
     """The quantile of the units' norms at which to clip a moment, from released estimates of `signal` and `noise`.
 
@@ -174,7 +163,7 @@ class Whitened:
 
     @property
     def correction(self) -> np.ndarray:
-        """What LDA's correction adds to E3(W, W, W), (k, k, k)."""
+        """The tensor (k, k, k) that LDA's correction adds to E3(W, W, W)."""
         return self.corrected(np.zeros((self.k,) * 3))
 
     def learned(self, pairs: EigenPairs) -> Learned:

@@ -23,7 +23,8 @@ from dplda import statistics
 from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage
 from dplda.config import FitSettings
-from dplda.lda.recovery import Learned, most_topics
+from dplda.lda.recovery import Learned
+from dplda.lda.topic_count import most_topics
 from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.numerics.threads import one_blas_thread
 from dplda.placements.stages import EDGES_WEIGHT, StageReleaser, shares_before_tensor, whiten

@@ -1,1 +1,1 @@
-"""What a budget would give, before any data are touched."""
+"""Forecasts of what a budget would give, before any data are read."""

@@ -1,4 +1,4 @@
-"""The error bounds of DeCarolis et al. 2020 for a topic (Theorems 10, 12, 14 and 16; appendix H), from public numbers.
+"""Error bounds of DeCarolis et al. 2020 for a topic (Theorems 10, 12, 14, 16; appendix H), from public numbers.
 
 The proofs state bounds in terms of norms of the noise, (124) to (141), before they hide constants in an O(). This
 module evaluates those terms with the noise of `dplda.placements.published_noise`, so that a bound and a run with the

@@ -1,4 +1,4 @@
-"""Forecasts of fits with the default placement, from public numbers alone; no document is read, nothing is charged.
+"""Forecasts of fits with the default placement from public numbers; no document is read, nothing is charged.
 
 The noise of a stage is its noise multiplier times its clipping threshold. The multipliers are those of a fit. The
 threshold is the quantile that a fit uses of the norms of the documents' contributions, which are nearly log-normal.
@@ -14,8 +14,8 @@ tensor      |y|^3, where |y|^2 is the sum of (eigenvalue + 1 / l) / (eigenvalue 
 refine      The norm of the document's scaled expected counts.
 
 Noise rotates the directions of a block. With noise of spectral norm n, the block captures the share v^2 / (v^2 + n^2)
-of an eigenvalue v. Supported topics are counted as in a fit, on matrices with what is captured as eigenvalues and
-noise drawn from a public seed.
+of an eigenvalue v. Supported topics are counted as in a fit, on simulated cores: diagonal matrices of the captured
+eigenvalues, plus noise from a public seed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ from dplda.accounting.budget_plan import calibrate
 from dplda.accounting.events import Event, PrivacyStatement, Stage, base_of, is_clip
 from dplda.config import MINIMUM_LENGTH, RANGES, FitSettings, Range
 from dplda.errors import UnsupportedByData
-from dplda.lda.recovery import chosen_words_needed, frequency_limit, most_topics, most_words, noise_level, word_scale
+from dplda.lda.recovery import word_scale
+from dplda.lda.topic_count import most_topics, noise_level
+from dplda.lda.vocabulary_size import chosen_words_needed, frequency_limit, most_words
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.numerics.lattice import BOUND
@@ -49,7 +51,7 @@ _DOCUMENTS = Range(low=1, high=10**12, unit="documents", integer=True)
 _CUBIC = 1.66  # norm of symmetric Gaussian noise (k, k, k) over std * sqrt(k) (ground state of the 3-spin model)
 _DRAWN = 200  # approximate number of eigenvalues over all draws of the core's noise
 _FREQUENT = 100  # more than the number of typical words that are too frequent to be modelled
-# A run goes on if a typical corpus with 1.5 times the size's upper limit (+2 deviations) would give enough words.
+# A run continues if a typical corpus with 1.5 times the size's upper limit (+2 deviations) would give enough words.
 _LENIENCY, _DEVIATIONS = 1.5, 2.0
 _STEPS = 16  # bisection steps, which give a precision of about a thousandth, far finer than a forecast
 
@@ -103,8 +105,9 @@ class ForecastInputs:
 
     @property
     def shares(self) -> dict[str, float]:
-        """Shares of the budget by stage, with sum 1. That of a stage includes choosing its clipping norm, and that of
-        the words the sum of all votes for words.
+        """Shares of the budget by stage, with sum 1.
+
+        The share of a stage includes choosing its clipping norm, and that of the words includes the vote total.
         """
         events = self.events
         parts = dict.fromkeys((event.stage for event in events), 0.0)
@@ -246,7 +249,7 @@ def _threshold(noise: _Noise, failure: float) -> float:
 def units_needed(statement: PrivacyStatement) -> float | None:
     """About how many units must use a word for a run to release it; None unless it chose its words privately.
 
-    A unit votes for its words, as documents of the reference corpora do.
+    Assumes that a unit's vote for a word is that of a mean document of the reference corpora.
     """
     event = next((event for event in statement.events if event.stage == Stage.VOCABULARY), None)
     if event is None or event.noise_multiplier is None:
@@ -347,11 +350,12 @@ def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float
 
 
 def require_documents(settings: FitSettings, events: Sequence[Event], documents: float, unit: str) -> None:
-    """Raise `UnsupportedByData` if a run of `events` whose noisy number of units is `documents` is hopeless.
+    """Raise `UnsupportedByData` if the corpus is surely too small for its words to be chosen privately.
 
-    That is so if fewer words than the topics need are expected in a corpus with 1.5 times as many documents as the
-    upper limit of the size (two standard deviations of its noise). Depends on the release and on public numbers alone.
-    With public words no run is hopeless by its size, because what the words are like is not known.
+    `documents` is the noisy number of units that a run of `events` released. The corpus is too small if fewer words
+    than the topics need are expected in one with 1.5 times as many documents as the upper limit of the size (two
+    standard deviations of its noise). Depends on that release and on public numbers alone. Never raises for public
+    words, whose frequencies are not known.
     """
     if settings.vocabulary.words is not None:
         return

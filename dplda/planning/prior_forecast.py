@@ -1,4 +1,4 @@
-"""What to expect of a run with prior topics, from public numbers alone."""
+"""Forecasts of runs with prior topics, from public numbers alone."""
 
 from __future__ import annotations
 

@@ -56,9 +56,7 @@ REFERENCE_CORPORA = (ONE_SUBJECT, MANY_SUBJECTS)
 
 
 def word_frequencies(words: int, least: float = 0.0) -> np.ndarray:
-    """Shares of the documents that contain each word, descending: of the first `words` words, without those below
-    `least`.
-    """
+    """Document frequencies of the `words` most frequent words, descending, without those below `least`."""
     ranks = np.arange(1, words + 1)
     shares = np.exp(np.interp(np.log(ranks), np.log(_RANKS), np.log(_HELD)))
     return np.asarray(shares[shares >= least])

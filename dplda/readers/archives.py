@@ -1,4 +1,4 @@
-"""Archives as folders: the files in .zip and .tar archives, read in place and never unpacked under their own names.
+"""Archives as folders: the files in .zip and .tar archives, read in place, never unpacked under their names.
 
 A file in an archive is a path below that of the archive, such as ``texts.zip/2024/a.txt``. Such a path is only a name:
 members are found by comparing it with the names in the archive.

@@ -1,4 +1,4 @@
-"""Columns of a table: which ones hold the text, the identifier and the privacy unit. Column names are public."""
+"""Columns of a table: which ones contain the text, the identifier and the privacy unit. Column names are public."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Row = tuple[Any, Any, Any, tuple[Any, ...]]
 _Record = TypeVar("_Record")
 
 
-class Rows(Protocol):
+class RowReader(Protocol):
     """Reads the rows of one file."""
 
     def __call__(self, skip: int) -> Generator[Row | Defect, None, int]:
@@ -91,7 +91,7 @@ class ReadOptions:
 class Columns:
     """The columns to read. Without `id` documents are numbered; without `unit` each document is its own unit.
 
-    The columns `groups` hold what tables are grouped by, such as a product or a date.
+    The columns `groups` contain what tables are grouped by, such as a product or a date.
 
     The text of a document is that of all columns `text`. Without `text`, in formats whose records have fields of their
     own, it is in the first of the columns `TEXT_NAMES` that the record has.
@@ -143,7 +143,7 @@ def _is_null(value: Any) -> bool:
 def rows_after(
     skip: int, records: Iterable[_Record | Defect], row: Callable[[_Record], Row | Defect]
 ) -> Generator[Row | Defect, None, int]:
-    """Yield the `row` of each of the `records` after the first `skip`; return as `Rows` does."""
+    """Yield the `row` of each of the `records` after the first `skip`; return how many are still to be skipped."""
     for record in records:
         if skip:
             skip -= 1
@@ -153,7 +153,7 @@ def rows_after(
 
 
 def text_source(
-    files: Sequence[Path], options: ReadOptions, parts: Sequence[Rows], total: int | None = None
+    files: Sequence[Path], options: ReadOptions, parts: Sequence[RowReader], total: int | None = None
 ) -> TextSource:
     """The documents of the `parts` in order, numbered from 1 across all parts.
 

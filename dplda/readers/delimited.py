@@ -38,7 +38,7 @@ def csv_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
     """The CSV files as one table, as `delimited_source`.
 
     The delimiter is that of the options. Without one it is a comma, except if the first header has no comma outside
-    quotation marks, but semicolons, tabs or vertical bars. The header is public, and no record decides.
+    quotation marks, but semicolons, tabs or vertical bars. The header is public; the choice does not depend on records.
     """
     return delimited_source(files, options, _delimiter(files, options, "csv"))
 
@@ -199,7 +199,7 @@ class _Table:
     options: ReadOptions
 
     def rows(self, columns: Columns, skip: int) -> Generator[Row | Defect, None, int]:
-        """The rows after the first `skip`; see `Rows`."""
+        """The rows after the first `skip`; see `RowReader`."""
         places = sorted(self.names.index(name) for name in columns.names)
         order = [None if name is None else places.index(self.names.index(name)) for name in columns.wanted]
         value, encoding = self.grammar.value, self.options.encoding

@@ -1,7 +1,8 @@
 """The text of one document file: PDF, Word, OpenDocument, RTF, HTML or e-mail.
 
-The ending of a file's name decides its kind, and never its content. Functions here parse hostile bytes and are called
-in a process that `dplda.readers.document_worker` makes for each file; whatever they raise is a defect of that file.
+The extension of a file's name decides its kind, and never its content: `_KINDS` maps extensions, such as ``.eml``, to
+the function that extracts the text, and a new kind is added there. Functions here parse hostile bytes and are called in
+a process that `dplda.readers.document_worker` makes for each file; whatever they raise is a defect of that file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A folder of documents, one for each file, at any depth: text files in any encoding, PDF, Word, e-mail and others."""
+"""A folder of documents, one a file, at any depth: text files in any encoding, PDF, Word, e-mail and others."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def list_files(folder: Path, pattern: str | None = None) -> list[Path]:
 
 
 def choose_files(folder: Path, files: Sequence[Path], pattern: str | None) -> list[Path]:
-    """Those of the `files` in `folder`, sorted, whose names or relative paths match one of the patterns in `pattern`.
+    """The `files` in `folder`, sorted, whose names or relative paths match one of the patterns in `pattern`.
 
     `PATTERN_SEPARATOR` separates patterns.
 
@@ -89,7 +89,7 @@ def choose_files(folder: Path, files: Sequence[Path], pattern: str | None) -> li
 
 
 def is_litter(name: str) -> bool:
-    """Whether a file of this name holds no document: a hidden file, or what Windows or Office leave in a folder."""
+    """Whether a file of this name contains no document: a hidden file, or what Windows or Office leave in a folder."""
     return name.startswith((".", "~$")) or name.lower() in _LITTER
 
 

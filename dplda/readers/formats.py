@@ -1,4 +1,8 @@
-"""Choose the reader of a path by its name, or by the format that the user declares."""
+"""Choose the reader of a path by its name, or by the format that the user declares.
+
+`_TABLES` and `_FILES` map formats to readers, and `_ENDINGS` file name extensions to formats. Kinds of single documents
+(PDF, Word, e-mail such as ``.eml``, ...) are not formats: they are in `_KINDS` in `dplda.readers.document_text`.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +85,7 @@ class Located(NamedTuple):
 
 
 def open_source(paths: Path | Sequence[Path], options: ReadOptions, format: str | None = None) -> Source:
-    """Run the public checks of a path, or of several files of one kind, and return the source of its documents.
+    """Check a path, or several files of one kind, and return the source of their documents.
 
     Reads no documents. Raises `InputError` if a path is missing, the format unknown, or a check of the reader fails.
     """

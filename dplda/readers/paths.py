@@ -1,4 +1,4 @@
-"""What the user names as CORPUS: a path, a pattern, several files, or standard input. All of it is public."""
+"""The CORPUS argument of commands: a path, a pattern, several files, or standard input. All of it is public."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class ListName(str):
 
 
 class Reading(TypedDict, total=False):
-    """How to read a corpus. All options are public. None means the default, which is in parentheses if there is one.
+    """Options of reading a corpus, all public. None means the default, which is in parentheses if there is one.
 
     - `format`: the format of the path, instead of the guess from its name.
     - `text_field`, `id_field`, `unit_field`: the columns of the text, the document's name and the privacy unit. The

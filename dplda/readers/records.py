@@ -84,9 +84,11 @@ class Chunks(Protocol):
 
 @dataclass(frozen=True)
 class TextSource:
-    """Text that passed its public checks. `total` is the number of documents if it is known without reading.
+    """A source of text documents, none of which has been read; its path, format and columns were checked.
 
-    A source is `slow` if its text must be extracted from files such as PDF.
+    `files` are its files, `unit` is the column of the privacy unit or ``document``, `records` reads the documents, and
+    `total` is their number if it is known without reading. It is `slow` if text must be extracted from files such as
+    PDF.
     """
 
     files: tuple[Path, ...]
@@ -98,7 +100,7 @@ class TextSource:
 
 @dataclass(frozen=True)
 class CountSource:
-    """Counts that passed their public checks; fields as in `TextSource`."""
+    """A source of counted documents, none of which has been read, with `chunks` of them; else as `TextSource`."""
 
     files: tuple[Path, ...]
     unit: str

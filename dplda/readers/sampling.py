@@ -1,7 +1,6 @@
-"""The first records of a corpus with all their columns, for the person who owns it. Nothing here is differentially
-private: keep it confidential.
+"""The first records of a corpus with all their columns, exact and confidential, for the owner of the corpus.
 
-A sample is exact and meant for the screen of the person at the keyboard: `dplda check` shows it. A fit never reads it.
+Nothing here is differentially private. `dplda check` shows a sample on the screen. A fit never reads it.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """How the values of a column look in a sample. Shares are of the rows of the sample; `examples` are shortened."""
+    """Statistics of a column in a sample. Shares are of the rows of the sample; `examples` are shortened."""
 
     name: str
     type: str
@@ -67,7 +66,7 @@ class ColumnFacts:
 
 
 def read_sample(paths: Path | Sequence[Path], options: ReadOptions, format: str | None = None) -> Sample:
-    """Read the first records of a corpus. Raises `InputError` if its files or their format cannot be told."""
+    """Read the first records of a corpus. Raises `InputError` if its files or their format cannot be determined."""
     located = locate(paths, options, format)
     names, types, total, records = _open(located, options)
     rows, defects, n_bytes, characters = list[dict[str, Any]](), 0, 0, 0
@@ -137,7 +136,7 @@ def _extrapolate(located: Located, n_rows: int, n_bytes: int) -> int | None:
 
 
 def column_facts(sample: Sample) -> list[ColumnFacts]:
-    """How each column looks in the sample."""
+    """The statistics of each column in the sample."""
     unread = {name for name in sample.types if sample.rows and not any(name in row for row in sample.rows)}
     return [
         ColumnFacts(name, sample.types[name], math.nan, 0.0, 0.0, math.nan, ())

@@ -1,4 +1,4 @@
-"""Readers of JSON objects, of lines of text, and of MALLET files, whose lines hold a name, a label and a text."""
+"""Readers of JSON objects, of lines of text, and of MALLET files (name, label and text in a line)."""
 
 from __future__ import annotations
 

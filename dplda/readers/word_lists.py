@@ -23,7 +23,7 @@ def read_word_list(path: Path) -> list[str]:
             raise InputError(f"{path} is not a text file with one word a line.")
         words.append(line.strip())
     if not words:
-        raise InputError(f"{path} holds no words. Write one word a line.")
+        raise InputError(f"{path} contains no words. Write one word a line.")
     return words
 
 
@@ -37,9 +37,9 @@ def read_seed_words(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def read_mapping(path: Path, hint: str, key: str = "topic") -> dict[Any, Any]:
-    """What a YAML or JSON file maps to what; raises `InputError` with the `hint` for anything else.
+    """The mapping in a YAML or JSON file. Raises `InputError`, whose message ends in `hint`, for anything else.
 
-    Messages call what it maps a `key`.
+    Messages call each key a `key`.
     """
     import yaml  # slow to import
 

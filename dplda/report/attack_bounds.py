@@ -54,8 +54,8 @@ def success_at_most(statement: PrivacyStatement) -> float:
 def success_under_filter(epsilon: float, delta: float) -> float:
     """`success_at_most` for all runs together of a dataset whose grant is (epsilon, delta).
 
-    Their events dominate no more than the Gaussian mechanism and the failure probabilities of that capacity
-    (docs/privacy.md, sections 4.3 and 9.5).
+    The runs together are dominated by one Gaussian mechanism with the mu of the grant's filter capacity, up to the
+    failure probability of that capacity (docs/privacy.md, sections 4.3 and 9.5).
     """
     if math.isinf(epsilon):
         return 1.0

@@ -1,4 +1,4 @@
-"""Charts of a report: matplotlib draws each as SVG, once for a wide page and once for a phone, in the page's colours.
+"""Charts of a report: matplotlib draws each as SVG, for a wide page and for a phone, in the page's colours.
 
 The text of a chart stays text, and its colours are those of the page's style, so that they follow its theme.
 """

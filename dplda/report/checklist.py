@@ -1,4 +1,4 @@
-"""A crosswalk from NIST SP 800-226, *Guidelines for Evaluating Differential Privacy Guarantees* (2025), to a run.
+"""A crosswalk from NIST SP 800-226 (*Evaluating Differential Privacy Guarantees*, 2025) to a run.
 
 The points follow the pyramid of the guideline: its section 2 (parameters and unit), 3 (algorithms, utility, bias) and 4
 (query and trust models, side channels, security, data collection), each with the pitfalls that it calls hazards.
@@ -30,7 +30,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the guideline: what it `wants`, which `facts` speak to it, where they are `shown`, and what it `asks`.
+    """A point of the guideline: what it `wants`, the `facts` about it, where they are `shown`, and what it `asks`.
 
     `judge` says whether the run meets it; without one, only the deployer can say.
     """

@@ -71,7 +71,7 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
 
 
 def _in_words(matched: _Matched) -> str:
-    """How high the agreement of two runs is, against that of topics that do not belong together."""
+    """The agreement of two runs, compared with that of topics that do not belong together."""
     if matched.background is None:
         return f"The matched topics have {matched.agreement:.2f}."
     return (

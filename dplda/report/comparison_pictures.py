@@ -64,7 +64,7 @@ class Method:
 
     @property
     def label(self) -> str:
-        """Its name in pictures and tables."""
+        """The name of the method in pictures and tables."""
         if self.placement == NO_NOISE:
             return "no noise (not private)"
         return self.placement if self.calibration == SOUND else f"{self.placement}, {self.calibration}"
@@ -179,7 +179,7 @@ def _utility(comparison: Comparison, measure: Measure) -> Picture:
         name=f"utility-{measure.field}",
         title=f"{measure.title} against epsilon",
         alt=f"Line chart of {measure.field} for {lines} placements at {len(epsilons)} budgets; {better}. "
-        "The table below holds every value.",
+        "The table below contains every value.",
         note=f"{measure.unit[0].upper()}{measure.unit[1:]}: {better}.{_REPEATS if several else ''} "
         "Runs without an answer are left out here and counted in the table.",
         drawing=Chart(draw, height=380 + 8 * lines, narrow_height=320 + 20 * lines),
@@ -275,7 +275,7 @@ def _in_order(stages: Iterable[str]) -> list[str]:
 
 
 class _Looks:
-    """How the lines of a comparison look: a placement has the same colour and symbol in all pictures."""
+    """Colours and symbols of the lines of a comparison, the same for a placement in all pictures."""
 
     def __init__(self, comparison: Comparison) -> None:
         cells = [outcome.cell for outcome in comparison.outcomes]

@@ -1,4 +1,4 @@
-"""What auditors ask of a run: who is protected, from whom, how much, for how long, by what, and what is not protected.
+"""Facts of a run for auditors: who is protected, from whom, how much, for how long, and what is not protected.
 
 The report and the papers (registry entry, checklist, assessment) say each fact in the sentences of this module, whose
 wording is in ``templates/facts.txt.j2``. All of it follows from released numbers, public settings and what the ledger

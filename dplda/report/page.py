@@ -65,12 +65,13 @@ def write_report(
     """Write one self-contained HTML page about `models`, and `comparison` if given, to `path`.
 
     `guarantees` maps a dataset to what a ledger recorded of all its runs (`all_runs`); without it, the page says that
-    its promise is of the runs shown alone. `wording` changes words of the page only; `date` is today if None. `batches`
-    are, by their names, the models of a series up to the only one of `models`, and `tables` are those about the topics
-    of any of them. The page holds released
-    numbers only: topics, prevalence, privacy statements, public parameters and the outcomes of a comparison, but no
-    seconds if its corpus is private. Raises `InputError` if there is nothing to report, a run occurs twice, two runs
-    have no word in common, the wording does not fit, or the file cannot be written.
+    its guarantee is for the runs shown alone. `wording` changes words of the page only; `date` is today if None.
+    `batches` maps names of batches to the models of a series, in order, ending with the model in `models`, which must
+    then be the only one. `tables` are released tables of topics of `models` or `batches`.
+
+    The page contains released numbers only: topics, prevalence, privacy statements, public parameters and the outcomes
+    of a comparison, but no seconds if its corpus is private. Raises `InputError` if there is nothing to report, a run
+    occurs twice, two runs have no word in common, the wording does not fit, or the file cannot be written.
     """
     if not models and comparison is None:
         raise InputError("a report needs at least one run. List runs with `dplda runs`.")

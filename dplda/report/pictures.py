@@ -1,4 +1,4 @@
-"""A report's pictures: bars, heat maps, trees and charts, each with a text alternative and a table of its numbers."""
+"""A report's pictures: bars, heat maps, trees and charts, each with alternative text and a table of numbers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a heat map: its strength from 0 to 1, or None for an empty one; its number; and more to tell of it."""
+    """A cell of a heat map: its `strength` from 0 to 1 (None if empty), its `text`, and the tooltip `told`."""
 
     strength: float | None
     text: str

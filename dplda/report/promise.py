@@ -1,4 +1,7 @@
-"""What a report promises, in plain words: of one run, and of all recorded runs on a dataset together."""
+"""The numbers and key phrases of a report's privacy promise: the guarantee in plain words, for one or all runs.
+
+The sentences around them are in templates/parts.html.j2.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,9 @@ _IRREGULAR = {"company": "companies", "person": "people"}
 class AllRuns:
     """The `runs` that a ledger has recorded for a dataset, and the `guarantee` for all of them, also in words.
 
-    Of the runs shown, `unknown` are not among them. `grant` is the total in force, and `records` are the runs as the
-    ledger shares them (`RunRecord.to_json`), if the ledger's runs were given.
+    `unknown` is the number of runs on the page that the ledger has not recorded for this dataset. `grant` is the total
+    in force, and `records` are the runs as the ledger shares them (`RunRecord.to_json`), if the ledger's runs were
+    given.
     """
 
     runs: int
@@ -83,7 +87,7 @@ class Promise:
 def all_runs(
     records: Sequence[DatasetRecord], models: Sequence[TopicModel], runs: Iterable[RunRecord] = ()
 ) -> dict[str, AllRuns]:
-    """What a ledger's `records` say of all `runs` on each dataset of `models`, if they know one of its models."""
+    """What a ledger's `records` say of all `runs` on each dataset of which a run in `models` is recorded."""
     shared: dict[str, list[Mapping[str, Any]]] = {}
     for run in runs:
         shared.setdefault(run.dataset, []).append(run.to_json())

@@ -1,4 +1,4 @@
-"""The entry of a run in OpenDP's deployments registry, tier 3: YAML for github.com/opendp/deployments-registry-data."""
+"""The entry (YAML) of a run in OpenDP's deployments registry, tier 3: opendp/deployments-registry-data."""
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ _FALSE_ALARMS = (0.0001, 0.001, 0.01, 0.05, 0.1)  # false-alarm rates in the tab
 def pictures(
     model: TopicModel, topics: ShownTopics, prefix: str, shares: Estimates[np.ndarray] | None = None
 ) -> list[Picture]:
-    """All pictures that the released numbers of `model` allow, and words of `topics` with them; `prefix` starts ids.
+    """All pictures that the released numbers of `model` allow, labelled with the names and words in `topics`.
 
-    `shares` are those of the topics by a released table, if there is one.
+    `prefix` begins the ids of the pictures. `shares` are those of the topics by a released table, if there is one.
     """
     drawn = [
         _prevalence(model, topics, prefix, shares),
@@ -118,8 +118,8 @@ def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Est
     sure = (
         ""
         if shares is None
-        else " The thin lines are 95% intervals: they hold the share without the noise. They are of the documents that "
-        "were tabulated."
+        else " The thin lines are 95% intervals: they contain the share without the noise. They are of the documents "
+        "that were tabulated."
     )
     return Picture(
         name=f"{prefix}-prevalence",
@@ -132,7 +132,7 @@ def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Est
 
 
 def _what_shares_are(privacy: PrivacyStatement, noisy: bool) -> str:
-    """What the prevalence of a topic is a share of (docs/privacy.md, section 0); `noisy` if its error is not told."""
+    """What the prevalence of a topic is a share of (docs/privacy.md, section 0); `noisy` if its error is not shown."""
     unit = unit_of(privacy)
     counted = (
         "each document counts once"

@@ -15,7 +15,10 @@ _LONGEST = 12  # characters of a batch's name on the axis
 
 
 def pictures(batches: Mapping[str, TopicModel], topics: Sequence[ShownTopics]) -> list[Picture]:
-    """The topics' shares over the `batches`; none for fewer than two. The last batch has the `topics`."""
+    """A heat map of each topic's share in each of `batches`; none for fewer than two.
+
+    `topics` are those of the last batch's model.
+    """
     if len(batches) < 2:
         return []
     last = list(batches.values())[-1]
@@ -43,7 +46,7 @@ def pictures(batches: Mapping[str, TopicModel], topics: Sequence[ShownTopics]) -
             alt=f"A heat map: a row for each of {len(listed)} topics, a column for each of {len(batches)} batches.",
             note=f"From none (pale) to {percent(most)} (strong) of a batch. A topic keeps its "
             "number and its row. It is new in the batch in which its words first stood out, and has faded in a batch "
-            "that does not hold it.",
+            "that does not contain it.",
             drawing=Heat([shown(name) for name in names], [shortened(batch, _LONGEST) for batch in batches], cells),
             table=Table(("topic", *map(shown, batches)), rows),
             definition=f"The noise has a standard deviation of {percent(max(stds), upwards=True)} of a share or less.",

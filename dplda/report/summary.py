@@ -15,7 +15,7 @@ _USEFUL = 0.5  # share of clear topics from which on the topics of a run are cal
 
 
 def topics(model: TopicModel) -> str:
-    """How many topics of `model` are shown, and how sure they are, such as ``19 of 20 (15 clear, 4 weak; ...)``."""
+    """The number of topics of `model` that are shown, and their verdicts: ``19 of 20 (15 clear, 4 weak; ...)``."""
     shown_topics, total = len(model.listed_topics), len(model.topics)
     told = str(total) if shown_topics == total else f"{shown_topics} of {total}"
     counts = {name: model.verdicts.count(name) for name in VERDICTS if name in model.verdicts}
@@ -25,7 +25,7 @@ def topics(model: TopicModel) -> str:
 
 
 def text(models: Sequence[TopicModel]) -> list[str]:
-    """What the text of `models` is: each dataset with the number of its units, and why that is inexact."""
+    """The datasets of `models`, each with the number of its units, and why that number is inexact."""
     sizes = dict[str, str]()
     for model in models:
         number, inexact = size(model)

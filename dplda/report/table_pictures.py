@@ -25,9 +25,11 @@ _MOST_CHANGES = 5
 
 
 def pictures(all_tables: Sequence[Tables], topics: ShownTopics, listed: Sequence[int], prefix: str) -> list[Picture]:
-    """A picture of each table by one attribute, or by a few groups and a period, and of what others add up to.
+    """Pictures of released tables: one for each table, or one for each attribute of a table with too many groups.
 
-    `listed` are the topics to show; `prefix` begins the pictures' names.
+    A table has a single picture if it is by one attribute, or by a period and an attribute of at most `_MOST_LINES`
+    groups. Any other table is drawn once for each of its attributes, summed over the others; a table without attributes
+    is not drawn. `listed` are the topics to show; `prefix` begins the pictures' names.
     """
     drawn = []
     for run, tables in enumerate(all_tables):
@@ -59,7 +61,7 @@ def _picture(table: ReleasedTable, tables: Tables, topics: ShownTopics, listed: 
         else tables.privacy.reason
     )
     note = (
-        "A small picture for each topic: its share in percent, with a band that holds the true share with 95 %."
+        "A small picture for each topic: its share in percent, with a band that contains the true share with 95 %."
         if over_time and len(table.by) == 1
         else "A small picture for each topic: its share in percent, with a line for each group; the numbers below have "
         "intervals."
@@ -73,8 +75,8 @@ def _picture(table: ReleasedTable, tables: Tables, topics: ShownTopics, listed: 
         note=f"{note} {_certain(table, names)}",
         drawing=drawn,
         table=_numbers(table, names),
-        definition=f"Of one {unit}, this table and others of its run together tell at most what {promise} allows, "
-        "besides what the topics tell. Intervals hold the noise, and not the error of a sample.",
+        definition=f"Of one {unit}, this table and others of its run together reveal at most what {promise} allows, "
+        "besides what the topics reveal. Intervals cover the noise, and not the error of a sample.",
     )
 
 

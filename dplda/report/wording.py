@@ -1,4 +1,4 @@
-"""What the maker of a report writes or leaves out: title, names of topics, hidden words. It changes the page only."""
+"""Wording of a report by its author: title, names of topics and hidden words. It changes the page only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CARD_WORDS = 10  # maximum number of words listed for a topic
 
 @dataclass(frozen=True)
 class Wording:
-    """Text of the user's own for a report, which costs no budget: released numbers are only shown otherwise.
+    """User text for a report. It changes how released numbers are shown, not the numbers, so it costs no budget.
 
     `title` replaces the page's title; `names` maps numbers of topics to names; `hidden` are words that the page leaves
     out, with the phrases that contain them.
@@ -30,8 +30,8 @@ class Wording:
 class ShownTopics:
     """The topics of a run as its page shows them.
 
-    `words` holds for each topic, shown or not, its `TopicModel.relevant_words`, with their probabilities; `names` the
-    names of guided topics, and those that the user gave.
+    `words` contains for each topic, shown or not, its `TopicModel.relevant_words`, with their probabilities, and
+    `names` the names of guided topics and those that the user gave.
     """
 
     words: Sequence[Sequence[tuple[str, float]]]

@@ -102,7 +102,7 @@ def private_power_method(
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """A matrix B = left right' of rank at most p, for orthonormal `left` (d, p) and the noisy product `right` = A left.
+    """A matrix B = left right' of rank at most p: orthonormal `left` (d, p), noisy product `right` = A left.
 
     `subspace` is the result of the power method, with `left` as its components. `events` are all releases.
     """

@@ -1,7 +1,8 @@
-"""The statistics that the curator can release, as sums of bounded contributions of units; one module each.
+"""The statistics that the curator can release, as sums of bounded contributions of units.
 
-The numbers are those of docs/privacy.md, section 2. With counts c, length l, scale s, h = s * c, a word's
-row x of X or w of W, tensor powers y^3 and w^3, and P(R, y) of `coordinates.pairings`:
+(i) to (viii) are numbered as in docs/privacy.md, section 2; (ix) is in T10, and (x) to (xii) are in T13. With counts c,
+length l, scale s, h = s * c, a word's row x of X or w of W, tensor powers y^3 and w^3, and P(R, y) of
+`coordinates.pairings`:
 
     (i)    first moment            h / l
     (ii)   second moment           (h h' - diag(s^2 c)) / (l (l - 1))
@@ -13,9 +14,13 @@ row x of X or w of W, tensor powers y^3 and w^3, and P(R, y) of `coordinates.pai
     (vi)   expected counts         s_i c_i phi_iz from a fixed E-step
     (vii)  topic proportions       (gamma_z - alpha) / l from the same E-step
     (viii) likelihood gain         sum c_i log(p_i / r_i) / l within +-1/2; p fitted by that E-step, r given
+    (ix)   table of proportions    (vii) normalised to sum to 1, and a constant that counts the document, in its row
+    (x)    word pairs              1 for each pair of first words of a topic that the document contains
+    (xi)   pair totals             how many of these pairs there are in each topic, and a constant for each word
+    (xii)  document completion     (gain, surprise) of the held-out half of the tokens, given the other half
 
 `statistic` defines what a statistic must state; `unit_sums` is the loop over units that all statistics share. A unit is
-clipped and rounded in `quantise` of numerics/lattice.py.
+clipped and rounded to integers in `quantise` of numerics/lattice.py.
 """
 
 from dplda.statistics.core import core

@@ -8,7 +8,7 @@ from dplda.numerics.lattice import BOUND
 
 # Candidate clipping norms: a public geometric grid from 2^-12 to 2^24 with ratio 2^(1/4).
 CLIP_GRID = 2.0 ** np.arange(-12, 24.25, 0.25)
-_TAIL_DEVIATIONS = 2.0  # of noise in a tail of the histogram that may be no tail
+_TAIL_DEVIATIONS = 2.0  # standard deviations of noise that are allowed for in a tail of the histogram
 
 
 def clip_bins(norms: np.ndarray) -> np.ndarray:
@@ -32,10 +32,10 @@ def clip_at_quantile(noisy_bins: np.ndarray, quantile: float) -> float:
 
 
 def clip_in_range(noisy_bins: np.ndarray, std: float, quantile: float, least: float, most: float) -> float:
-    """The least candidate that the norms above `least` exceed with a share of 1 - `quantile` or less, beyond noise.
+    """The least candidate that at most a share 1 - `quantile` of the norms from `least` on exceed, else `most`.
 
-    Norms between 0 and the public `least` are 0, and no norm is above the public `most`; `std` is that of a bin's
-    noise. A tail that noise of two standard deviations explains is none, so that noise does not raise the clip.
+    Norms are 0 or in [`least`, `most`], both public. `std` is the standard deviation of the noise of one bin. A tail is
+    allowed two standard deviations of its noise above that share, so that noise does not raise the clip.
     """
     candidates = np.flatnonzero((least <= CLIP_GRID) & (most > CLIP_GRID))
     inside = noisy_bins[candidates[0] : candidates[-1] + 2]  # the last bin holds norms up to `most`

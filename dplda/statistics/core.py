@@ -1,4 +1,4 @@
-"""(iii') The core, the second moment projected on a basis: (y y' - sum of s^2 c x x') / (l (l - 1)) with y = X'h."""
+"""(iii') The core, the second moment projected on a basis: (y y' - sum s^2 c x x') / (l (l - 1)), y = X'h."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ CORE = Statistic(
 
 
 def core(scale: np.ndarray, X: np.ndarray) -> Contribution:
-    """(iii'): X' E2 X for X (n_words, p), as its p (p + 1) / 2 coordinates i <= j, row-major."""
+    """(iii'): X' E2 X for X (n_words, p), sum of shape (1, p (p + 1) / 2): the coordinates i <= j, row-major."""
     X = as_float32(X)
     p = X.shape[1]
     weights = np.array([1 if i == j else 2 for i in range(p) for j in range(i, p)], np.int64)

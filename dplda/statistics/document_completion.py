@@ -83,12 +83,13 @@ DOCUMENT_COMPLETION = Statistic(
 
 
 def document_completion(topics: np.ndarray, alpha: float, reference: np.ndarray) -> Contribution:
-    """(xii): a document's gain and surprise, each over `MOST`, sum of shape (1, 2).
+    """(xii): a document's gain and surprise in nats a token, each divided by `MOST`, sum of shape (1, 2).
 
-    Every second token is held out. The gain is the mean over held-out tokens of log(p / r), where p is the probability
-    of the word under the posterior mean proportions of the `topics` (n_words, k), given the other tokens, mixed with
-    `MIXED` of r, and r that of the `reference` (n_words,), which is positive and sums to one. The surprise is the mean
-    of -log r less the entropy of r. Both are in nats, clipped to +-`MOST`. `alpha` is the document prior of each topic.
+    Every second token is held out. The gain is the mean of log(p / r) over the held-out tokens, with
+    p = (1 - `MIXED`) q + `MIXED` r. Here r is the word's frequency in `reference` (n_words,), which is positive and
+    sums to one, and q is its probability under the `topics` (n_words, k) with the posterior mean proportions given the
+    other tokens. The surprise is the mean of -log r minus the entropy of r. Gain and surprise are clipped to +-`MOST`
+    before the division, so that both coordinates are in [-1, 1]. `alpha` is the document prior of each topic.
     """
     surprise = -np.log(reference)
     centred = surprise - float(reference @ surprise)

@@ -104,7 +104,7 @@ def _offset(v, w, n_words):
 
 
 def _columns(n_words: int) -> np.ndarray:
-    """The weights of the columns: column 0 is the diagonal, and the others hold pairs."""
+    """The weights of the columns: column 0 is the diagonal, and the others contain pairs."""
     return np.asarray(np.r_[1, np.full(n_words // 2, 2)], np.int64)
 
 

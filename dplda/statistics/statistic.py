@@ -1,4 +1,4 @@
-"""The definition of a statistic, the memory layout of a unit's contribution, and a statistic with its parameters."""
+"""The definition of a statistic, the memory layout of a contribution, and a statistic with its parameters."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ class Layout:
 
     `add(rows, slots, used, row, n_words, sums)` adds a unit's integers to the flat `sums`. `weights(most)` are the
     integer weights of the contribution of a unit of `most` words; an empty array means that all weights are 1.
-    With `by_table_row`, the sum has a row for each row of a table, and a document, which contributes one row, is in a
-    single one; what is said of words above holds for these rows then, and `row_of` is (n_rows,).
+    With `by_table_row`, the sum has one row for each row of a table, and a document contributes to exactly one of them.
+    Then read "row of the table" for "word" above; `row_of` is (n_rows,).
 
-    `one_row` is true if the contribution has a single row regardless of the unit's words. `columns(n_words)` are the
-    weights of the columns of the sum, if a unit's numbers are ordered differently there.
+    `one_row` is true if the contribution has a single row regardless of the unit's words. `columns(n_words)` returns
+    the weights of the columns of the sum, for a layout whose sum is packed differently from a unit's contribution (the
+    dense second moment); it is None for the others.
     """
 
     one_row: bool
@@ -151,7 +152,7 @@ class Statistic:
     `replace_factor` is the sensitivity over the clip when one unit is replaced (T1): `NONNEGATIVE` if no two documents'
     contributions have a negative inner product, otherwise `SIGNED`.
 
-    If all coordinates are in one row, `places(k, directions)` holds their positions in it. If there is a compiled
+    If all coordinates are in one row, `places(k, directions)` contains their positions in it. If there is a compiled
     ``norm_bound(words, counts, first, last, length, scale, amounts)``, a unit is clipped as if its norm were at least
     the mean of its documents' bounds; `amounts` (n_words,) int64 must stay zero after each call.
     """
@@ -201,10 +202,13 @@ def _source(name: str) -> str:
 class Contribution:
     """A `statistic` with the public or released arrays that parametrise it; its sum over units is (n_rows, width).
 
-    `scale` (n_words,) is s, all 1 if unused; `matrix` (n_words, k + directions) holds the k columns of X, W or the
-    topics; both are float32. The last `directions` columns of `matrix` are W u for the vectors u of (iv'). `alpha` is
-    the prior of the E-step. `weights` (width,) are the integer multiplicities of symmetric coordinates; with them the
-    norm is the Frobenius norm of the full array (T2). `table_rows` is the number of rows of a table.
+    `scale` (n_words,) and `matrix` (n_words, k + directions), float32, are the arrays that the statistic's kernel
+    reads. For most statistics `scale` is the word scale s (ones if unused), and the first k columns of `matrix` are X,
+    W or the topics. (viii) and (xii) have the reference frequencies as `scale`; (x) and (xi) have the listed words'
+    numbers as `scale`, and as `matrix` the places of words among the first of each topic. The last `directions` columns
+    of `matrix` are W u for the vectors u of (iv'), and the centred -log r of (xii). `alpha` is the prior of the E-step.
+    `weights` (width,) are the integer multiplicities of symmetric coordinates; with them the norm is the Frobenius norm
+    of the full array (T2). `table_rows` is the number of rows of a table.
     """
 
     statistic: Statistic

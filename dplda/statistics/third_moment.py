@@ -140,7 +140,10 @@ THIRD_MOMENT = Statistic(
 
 
 def third_moment(W: np.ndarray) -> Contribution:
-    """(iv): E3(W, W, W) for W (n_words, k) with the scale absorbed, as its coordinates a <= b <= c, row-major."""
+    """(iv): E3(W, W, W) for W (n_words, k) with the scale absorbed, sum of shape (1, k (k + 1) (k + 2) / 6).
+
+    The sum has the coordinates a <= b <= c in row-major order.
+    """
     W = as_float32(W)
     return Contribution(THIRD_MOMENT, np.ones(len(W), np.float32), W, _symmetric_weights(W.shape[1]))
 

@@ -1,4 +1,4 @@
-"""(iv) by matrix products: clipped sums of whitened third moments in exact integers (docs/privacy.md, section 5).
+"""(iv) by matrix products: clipped sums of whitened third moments in integers (docs/privacy.md, section 5).
 
 A unit of one document of length l with the shares x_i = c_i / l is first clipped and written in integers: with rho^3
 the factor of y^3 in lattice units,
@@ -12,8 +12,8 @@ the sums G of g y^ and q. They are exact, since integers stay below 2^53 in floa
 unit changes no other unit's numbers. The products with p are taken once, and the tensor is rounded to the lattice once.
 
 The norm of the exact contribution follows from the Gram matrix of the rows of its words; the integers differ from it by
-at most `_SLACK`, which is checked. Units for which that cannot be shown take the way of `unit_sums`, as do those of
-several documents.
+at most `_SLACK`, which is checked. Units for which this bound cannot be verified, and units of several documents, are
+summed by `unit_sums`.
 """
 
 from __future__ import annotations
@@ -420,7 +420,7 @@ class ProductSums:
             at += height * width
 
     def _place(self, c: np.ndarray, pair: np.ndarray) -> np.ndarray:
-        """Where the blocks of products hold y_c times the product `pair`."""
+        """Where the blocks of products contain y_c times the product `pair`."""
         starts = np.cumsum([0] + [height * width for height, width in self._sizes])
         widths, block = np.array([width for _, width in self._sizes]), c // _BLOCK
         return np.asarray(starts[block] + (c - block * _BLOCK) * widths[block] + pair)

@@ -1,9 +1,7 @@
-"""(vii) A document's proportions of given topics, (viii) how much better they explain it than word frequencies do.
+"""(vii) Topic proportions, (viii) likelihood gain over word frequencies, (ix) proportions in a table's row.
 
-(ix) Its proportions in a row of a table.
-
-All are computed with the posterior of `expected_counts`, whose topics are public or released, as is every number here
-besides the document's own counts.
+All are functions of one document and given topics, computed with the posterior of `expected_counts`. The topics are
+public or released, and so is every number here besides the document's own counts.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ def _in_table(words, counts, first, last, length, scale, matrix, shape, room, ou
     _write_proportions(words, counts, first, last, length, matrix, shape, room, out)
     for z in range(k):
         total += out[z]
-    for z in range(k):  # words that no topic holds leave less than 1; nan stays nan
+    for z in range(k):  # words that no topic contains leave less than 1; nan stays nan
         out[z] = np.float32(1.0) / np.float32(k) if total == 0 else out[z] / total
     out[k] = np.float32(COUNT_SHARE)
 
@@ -105,10 +103,10 @@ TABLE_PROPORTIONS = Statistic(
 
 
 def topic_proportions(topics: np.ndarray, alpha: float) -> Contribution:
-    """(vii): the share of a unit's tokens that each of the `topics` (n_words, k) explains, sum of shape (1, k).
+    """(vii): the share of a document's tokens that each of the `topics` (n_words, k) explains, sum of shape (1, k).
 
-    The shares are nonnegative whatever the topics are, and sum to one, so that their norm is at most 1. `alpha` is the
-    document prior of each topic.
+    A unit contributes the mean over its documents. The shares are nonnegative whatever the topics are, and their sum is
+    at most one, so that their norm is at most 1. `alpha` is the document prior of each topic.
     """
     topics = as_float32(topics)
     n_words, k = topics.shape

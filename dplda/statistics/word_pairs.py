@@ -1,4 +1,4 @@
-"""(x) Which pairs of the first words of topics a document holds, and (xi) how many of each topic and which words.
+"""(x) Pairs of a topic's ten first words that a document contains; (xi) their number, and the words.
 
 They measure the coherence of released topics (docs/privacy.md, T13).
 """
@@ -28,10 +28,10 @@ def _clear_places(k, room):
 
 @compiled(fastmath=FAST)
 def _word_pairs(words, counts, first, last, length, scale, matrix, shape, room, out):
-    """1 for each pair of first words that the document holds.
+    """1 for each pair of first words that the document contains.
 
-    `matrix` holds the place of a word among the first of a topic, from 1, and `scale` that among all such words; 0 is
-    none. `room` holds the places that were seen, for each topic, and their numbers.
+    `matrix` contains the place of a word among the first of a topic, from 1, and `scale` its place among all listed
+    words; 0 stands for no place. `room` contains the places that were seen in each topic, and then how many they are.
     """
     k, _, stride, row, _ = shape
     clear(out, 0, row)
@@ -55,7 +55,7 @@ def _word_pairs(words, counts, first, last, length, scale, matrix, shape, room, 
 
 @compiled(fastmath=FAST)
 def _pair_totals(words, counts, first, last, length, scale, matrix, shape, room, out):
-    """The number of pairs of first words of each topic that the document holds, and `WORD_WEIGHT` for each word."""
+    """The number of pairs of first words of each topic that the document contains, and `WORD_WEIGHT` for each word."""
     k, _, stride, row, _ = shape
     clear(out, 0, row)
     for e in range(first, last):
@@ -93,7 +93,7 @@ PAIR_TOTALS = Statistic(
 
 
 def word_pairs(first_words: Sequence[Sequence[int]], n_words: int) -> Contribution:
-    """(x): the documents that hold each pair of the ten `first_words` of each of k topics, sum (1, 45 k).
+    """(x): the documents that contain each pair of the ten `first_words` of each of k topics, sum (1, 45 k).
 
     The pairs of a topic are in the order (1, 2), (1, 3), ..., (9, 10).
     """
@@ -101,15 +101,19 @@ def word_pairs(first_words: Sequence[Sequence[int]], n_words: int) -> Contributi
 
 
 def pair_totals(first_words: Sequence[Sequence[int]], n_words: int) -> Contribution:
-    """(xi): the number of pairs of the ten `first_words` of each of k topics, and the documents that hold each word.
+    """(xi): the pairs of each of k topics that documents contain, and the documents that contain each word.
 
-    The sum is (1, k + n_listed): the distinct words are in ascending order, each times `WORD_WEIGHT`.
+    The pairs are those of a topic's ten `first_words`. The sum is (1, k + n_listed): the number of pairs of each topic,
+    then for each distinct word, in ascending order, `WORD_WEIGHT` times the number of documents.
     """
     return _contribution(PAIR_TOTALS, first_words, n_words, len(first_words) + len(_listed(first_words)))
 
 
 def norm_limits(k: int) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The least norm but 0 of a unit that is one document, and the largest, of (x) and (xi) for `k` topics."""
+    """Public limits of nonzero norms for `k` topics: ((least, largest) of (x), (least, largest) of (xi)).
+
+    The limits are for units of one document.
+    """
     totals = math.sqrt(k * PAIRS**2 + FIRST * k * WORD_WEIGHT**2)
     return (1.0, math.sqrt(PAIRS * k)), (WORD_WEIGHT, totals)
 

@@ -114,11 +114,11 @@ def _votes(indptr, words, counts, unit_ptr, first, last, hashes, most, votes):
 
 
 def count_votes(counts: UnitCounts, threads: int, hashes: np.ndarray, most: int = MOST_WORDS) -> tuple[np.ndarray, int]:
-    """Each unit picks at most `most` of its words and votes for each with the share of its documents that hold it.
+    """Each unit votes for at most `most` of its words, each with the share of its documents that contain it.
 
     `hashes` (n_words,) are the `word_hashes`. A unit's votes are scaled down to norm B = `BOUND` if they exceed it.
     Returns the votes (n_words,) int64, whose l2-sensitivity is B if a unit is added or removed and sqrt(2) B if one is
-    replaced, and the sum over units of the vote that a word held by all documents receives, of sensitivity B in both
+    replaced, and the sum over units of the vote that a word in all documents would receive, of sensitivity B in both
     cases. Their quotient is a document frequency in which every unit counts once. Both are private.
     """
 

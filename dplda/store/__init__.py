@@ -1,1 +1,1 @@
-"""Counts on disk in immutable shards, grouped by privacy unit, and the fingerprints by which a ledger knows them."""
+"""Counts on disk in immutable shards, grouped by privacy unit, and the fingerprints that a ledger records."""

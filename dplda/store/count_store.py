@@ -182,7 +182,7 @@ def is_store(path: Path) -> bool:
     """Whether `path` is a folder whose file names are those of a corpus store.
 
     The names alone decide, so no document is opened, and the content of a document cannot turn its folder into a store.
-    Raises `InputError` for a store that holds other files or lacks some of its own.
+    Raises `InputError` for a store that contains other files or lacks some of its own.
     """
     names = _visible(path)
     shards = {name for name in names if SHARD_NAME.fullmatch(name)}

@@ -1,4 +1,4 @@
-"""Keyed fingerprints and sketches of corpora, by which a ledger recognises a corpus without storing its documents."""
+"""Keyed fingerprints and sketches of corpora: a ledger recognises a corpus without storing its documents."""
 
 from __future__ import annotations
 

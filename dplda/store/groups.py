@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from dplda.attributes import Attribute, Rows
+from dplda.attributes import Attribute, TableRows
 from dplda.store.shards import Block
 
 
-def rows_of(block: Block, columns: tuple[str, ...], rows: Rows) -> np.ndarray:
+def rows_of(block: Block, columns: tuple[str, ...], rows: TableRows) -> np.ndarray:
     """The row of each document of `block`, (n_documents,) int32; `columns` are the group columns of its store."""
     found = np.zeros(block.n_documents, np.int64)
     for axis in rows.axes:

@@ -39,7 +39,7 @@ class StoreLocked(InputError):
 
 @dataclass(frozen=True)
 class Origin:
-    """The source of a store's documents: the user's `options`, and the `state` of files and versions, as JSON values.
+    """The source of a store's documents: the user's `options` and the `state` of files and versions, as JSON.
 
     An import resumes only if both are unchanged. The keys of `state` appear in messages about what has changed.
     """

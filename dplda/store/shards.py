@@ -1,4 +1,4 @@
-"""Shards, the Arrow files of documents that form a store, and blocks of their documents as compressed sparse rows."""
+"""Shards, the Arrow files of documents that form a store, and blocks of documents as compressed sparse rows."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def read_block(batch: Any, n_words: int) -> Block:
 
 
 def sound_documents(block: Block, n_words: int) -> NDArray[np.bool_]:
-    """Mask (n_documents,) of the documents that hold distinct words of the dictionary with counts of at least 1."""
+    """Mask (n_documents,) of the documents that contain distinct words of the dictionary with counts of at least 1."""
     bad = (block.words < 0) | (block.words >= n_words) | (block.counts < 1)
     rising = np.ones(len(block.words), dtype=np.bool_)
     rising[1:] = np.diff(block.words) > 0
@@ -188,7 +188,7 @@ class Shard:
         return words
 
     def checkpoint(self) -> Checkpoint:
-        """Where an import can resume. Raises `ValueError`, `KeyError` or `TypeError` if the file lacks it."""
+        """The place where an import can resume. Raises `ValueError`, `KeyError` or `TypeError` if there is none."""
         return Checkpoint(**json.loads(self._metadata[_CHECKPOINT]))
 
     def _read(self, index: int) -> Any:

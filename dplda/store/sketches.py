@@ -1,7 +1,7 @@
-"""Bottom-k sketches and fingerprints: do two corpora share documents, and do they group them into the same units?
+"""Bottom-k sketches and fingerprints, which show whether two corpora share documents and group them alike.
 
 A sketch holds the smallest hashes of a corpus's distinct documents (bottom-k sampling: Cohen and Kaplan 2007; Beyer et
-al. 2007). Hashes are pseudorandom. Below the smaller of two sketches' bounds, each sketch therefore holds a uniform
+al. 2007). Hashes are pseudorandom. Below the smaller of two sketches' bounds, each sketch therefore contains a uniform
 sample of its documents, and a shared document is in both samples or in neither.
 """
 
@@ -28,7 +28,7 @@ _Codes = NDArray[np.uint64]
 class Sketch:
     """The smallest `_SKETCH_SIZE` of the distinct 64-bit `hashes` of documents, or all of them, ascending. Private.
 
-    The rows of `members` (n, 2), ascending, are pairs of such a hash and the code of a privacy unit that holds the
+    The rows of `members` (n, 2), ascending, are pairs of such a hash and the code of a privacy unit that contains the
     document, with at most `_CROWD` + 1 units for each document. `members` is empty if every document is a unit.
     """
 
@@ -46,7 +46,7 @@ class Sketch:
 
     @property
     def bound(self) -> int:
-        """The sketch holds every document whose hash is at most this."""
+        """The sketch contains every document whose hash is at most this."""
         return int(self.hashes[-1]) if len(self.hashes) == _SKETCH_SIZE else 2**64 - 1
 
     def shared(self, other: Sketch) -> tuple[int, int]:
@@ -71,8 +71,8 @@ class Sketch:
     def regroups(self, other: Sketch) -> bool | None:
         """Whether `other` groups the shared documents into units differently; None if they are too few to decide.
 
-        A unit here and a unit there match if each holds more than half of the shared documents of the other. Units
-        count only if they hold several shared documents, or share a document with a unit that does. The share of
+        A unit here and a unit there match if each contains more than half of the shared documents of the other. Units
+        count only if they contain several shared documents, or share a document with a unit that does. The share of
         unmatched units decides, not that of documents: else splitting a few documents off every person would go
         unnoticed.
         """
@@ -95,7 +95,7 @@ class Sketch:
         return n_unmatched > _MAX_UNMATCHED * n_compared
 
     def _crowded(self, documents: _Codes) -> NDArray[np.bool_]:
-        """Mask of the `documents` (n,), ascending, that more than `_CROWD` units hold."""
+        """Mask of the `documents` (n,), ascending, that more than `_CROWD` units contain."""
         held = self.members[:, 0]
         return np.asarray(np.searchsorted(held, documents, "right") - np.searchsorted(held, documents) > _CROWD)
 

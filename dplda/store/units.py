@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
-from dplda.attributes import Attribute, Rows
+from dplda.attributes import Attribute, TableRows
 from dplda.config import MINIMUM_LENGTH
 from dplda.readers.records import DOCUMENT
 from dplda.store.count_store import CountStore
@@ -56,7 +56,7 @@ class UnitRange:
     """The range `index` of the `of` ranges into which a store's units are divided.
 
     If every document is a unit, a range consists of consecutive blocks; otherwise it is a range of unit keys, whose
-    documents may be in any block. Consecutive ranges hold consecutive units.
+    documents may be in any block. Consecutive ranges contain consecutive units.
     """
 
     index: int = 0
@@ -69,11 +69,11 @@ def all_words(store: CountStore, units: UnitRange = UnitRange()) -> UnitCounts:
 
 
 def project(
-    store: CountStore, vocabulary: Sequence[str], units: UnitRange = UnitRange(), rows: Rows | None = None
+    store: CountStore, vocabulary: Sequence[str], units: UnitRange = UnitRange(), rows: TableRows | None = None
 ) -> UnitCounts:
     """The store's counts over `vocabulary` (public or released), grouped by unit; other words are dropped.
 
-    With the `rows` of a table, the result says into which of them each document falls.
+    With the `rows` of a table, the result contains the row of each document.
     """
     vocabulary = vocabulary if isinstance(vocabulary, tuple) else tuple(vocabulary)
     # unknown words select the last column, which is empty
@@ -83,9 +83,9 @@ def project(
 def units_of_groups(
     store: CountStore, attribute: Attribute, units: UnitRange = UnitRange()
 ) -> tuple[list[str], UnitCounts]:
-    """The groups of the documents of `units`, private, and counts in which each document's only word is its group.
+    """The groups of the documents of `units` (private), and counts in which each document's only word is its group.
 
-    It occurs as often as makes the document eligible. A document without a group is empty.
+    The word occurs `MINIMUM_LENGTH` times, so that the document is eligible. A document without a group is empty.
     """
     by_key = store.unit != DOCUMENT
     names: dict[str, int] = {}
@@ -115,7 +115,7 @@ def _blocks(store: CountStore, units: UnitRange) -> Iterator[tuple[Block, np.nda
 
 
 def _grouped(
-    store: CountStore, columns: np.ndarray | None, units: UnitRange, table_rows: Rows | None = None
+    store: CountStore, columns: np.ndarray | None, units: UnitRange, table_rows: TableRows | None = None
 ) -> UnitCounts:
     """The words `columns` (all, if None) of the documents of `units`, documents of one unit adjacent.
 

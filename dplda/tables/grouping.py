@@ -1,4 +1,4 @@
-"""What a table is grouped by, as users write it, and the lists of groups that are public."""
+"""Parsing of ``--by``, by which tables are grouped, and of the public lists of groups."""
 
 from __future__ import annotations
 

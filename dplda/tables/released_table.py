@@ -10,7 +10,7 @@ is the best linear estimate of the number of units, since proportions sum to 1. 
 
     D(p) = T_gz - sum_y T_gy / k + (1 / k - p) N_g,
 
-whose mean is 0 at the true share, and whose variance is s^2 (1 - 1 / k) + (1 / k - p)^2 var N_g. The interval holds
+whose mean is 0 at the true share, and whose variance is s^2 (1 - 1 / k) + (1 / k - p)^2 var N_g. The interval contains
 all p with |D(p)| at most z of its standard deviations (Fieller 1954), within [0, 1]; it is exact however small a group
 is. Intervals of differences combine two of them, which is an approximation (Zou and Donner 2008); they say nothing if
 either of the two is unbounded.
@@ -41,9 +41,10 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Change:
-    """A certain difference of a topic's share, with its interval: from the group `since` to the group `group`.
+    """A significant difference of a topic's share, with its interval: from the group `since` to the group `group`.
 
-    If `since` is None, it is the difference from all other groups of the table together.
+    Significant means that the interval excludes 0. If `since` is None, it is the difference from all other groups of
+    the table together.
     """
 
     topic: int
@@ -65,13 +66,13 @@ class Change:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleasedTable:
-    """Noisy sums by group, from one event: `totals` (n_groups, k) of topic proportions and `counts` (n_groups,).
+    """Noisy sums by group, from one event: `totals` (n_rows, k) of topic proportions and `counts` (n_rows,).
 
-    `by` names the attributes, and `groups` their groups, in each of which the last is ``other``; `private` says of each
-    attribute whether its groups were found privately. A row of the table is a combination of groups, the last attribute
-    varying fastest. `std` is the standard deviation of the noise of `totals`; that of `counts` is `std` /
-    `COUNT_SHARE`. With `sampling`, intervals also hold the error of taking the units for a sample of a larger
-    population, at most: p (1 - p) / N bounds the variance of a share p of N units.
+    `by` names the attributes, and `groups` lists the groups of each, of which the last is ``other``; `private` says of
+    each attribute whether its groups were found privately. A row of the table is a combination of groups, one of each
+    attribute, the last attribute varying fastest. `std` is the standard deviation of the noise of `totals`; that of
+    `counts` is `std` / `COUNT_SHARE`. With `sampling`, intervals also cover the sampling error if the units are a
+    sample of a larger population; p (1 - p) / N is the upper bound of the variance of a share p among N units.
     """
 
     by: tuple[str, ...]
@@ -94,7 +95,7 @@ class ReleasedTable:
 
     @property
     def name(self) -> str:
-        """As it was asked for: the attributes, separated by commas."""
+        """The name of the table: its attributes, separated by commas."""
         return ",".join(self.by)
 
     @property
@@ -116,7 +117,7 @@ class ReleasedTable:
 
     @cached_property
     def _sizes(self) -> np.ndarray:
-        """N, the best linear estimate of the number of units, (n_groups,)."""
+        """N, the best linear estimate of the number of units, (n_rows,)."""
         weight = 1 / self.n_topics
         both = self.totals.sum(axis=1) * weight + COUNT_SHARE**2 * self.counts
         return np.asarray(both / (weight + COUNT_SHARE**2))
@@ -126,14 +127,17 @@ class ReleasedTable:
         return float(self.std / np.sqrt(1 / self.n_topics + COUNT_SHARE**2))
 
     def units(self, level: float = _LEVEL) -> Estimates[np.ndarray]:
-        """The number of units in each row, (n_groups,); a person in several rows counts as a part in each."""
+        """The number of units in each row, (n_rows,).
+
+        A unit whose documents are in several rows counts with a fraction in each.
+        """
         half = -ndtri((1 - level) / 2) * self._size_std
         low, high = self._sizes - half, self._sizes + half
         high = np.where(high > 0, high, half)  # an interval wholly below 0 would claim that there is certainly none
         return Estimates(np.maximum(self._sizes, 0), np.maximum(low, 0), high)
 
     def shares(self, level: float = _LEVEL) -> Estimates[np.ndarray]:
-        """The share of each topic in each row, (n_groups, k), in [0, 1]; value nan if nothing can be said."""
+        """The share of each topic in each row, (n_rows, k), in [0, 1]; the value is nan if the row has no units."""
         value, low, high = self._limits(-ndtri((1 - level) / 2))
         short = np.clip(high, 0, 1) <= np.clip(low, 0, 1)  # the whole interval is outside [0, 1]
         half = (high - low) / 2
@@ -143,7 +147,7 @@ class ReleasedTable:
 
     @property
     def tells(self) -> np.ndarray:
-        """Whether each row is large enough to tell its shares, to within `UNCLEAR`, (n_groups,)."""
+        """Whether each row has enough units for its shares to be known to within `UNCLEAR` (0.15), (n_rows,)."""
         half = -ndtri((1 - _LEVEL) / 2) * self.std * np.sqrt(1 - 1 / self.n_topics)
         return np.asarray(self._sizes * UNCLEAR >= max(half, self.std))
 
@@ -164,16 +168,14 @@ class ReleasedTable:
         return value, np.where(bounded, low, 0.0), np.where(bounded, high, 1.0)
 
     def _bounded(self, z: float) -> np.ndarray:
-        """Whether Fieller intervals are bounded, (n_groups,): that a row has units at all is certain."""
+        """Whether Fieller intervals are bounded, (n_rows,): that a row has units at all is certain."""
         return np.asarray(self._sizes > z * self._size_std)
 
     def changes(self, level: float = _LEVEL) -> list[Change]:
-        """The differences of shares that are certain: intervals that leave 0 out, all of which hold with `level`.
+        """The significant differences of shares: those whose simultaneous intervals, at `level`, exclude 0.
 
-        Rows that are too small to tell are left out.
-
-        With periods, each is compared with the one before it, within every combination of the other groups; otherwise
-        each row with all the others together.
+        Rows with too few units (`tells`) are left out. With periods, each is compared with the previous one, within
+        every combination of the other groups; otherwise each row is compared with all the others together.
         """
         pairs, found = self.differences(level)
         large = self.tells
@@ -213,7 +215,7 @@ class ReleasedTable:
         return pairs, Estimates(value, np.maximum(value - down, -1.0), np.minimum(value + up, 1.0))
 
     def _pairs(self) -> Iterator[tuple[int, int]]:
-        """The rows that are compared: a row and the one before it in time, or a row and its others."""
+        """The pairs of rows that are compared: a row and the previous one in time, or a row twice."""
         axis = self.period_axis
         if axis is None:
             yield from ((row, row) for row in range(len(self.rows)) if len(self.rows) > 1)

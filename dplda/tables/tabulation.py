@@ -1,4 +1,4 @@
-"""`tabulate`: charges one event for each table of released topics by groups, and releases it (docs/privacy.md, T10)."""
+"""`tabulate`: charges one event for each table of topics by groups, and releases it (docs/privacy.md, T10)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage
-from dplda.attributes import Axis, Rows
+from dplda.attributes import Axis, TableRows
 from dplda.config import DEFAULTS
 from dplda.corpus import Corpus
 from dplda.errors import DpldaError, InputError, UnsupportedByData
@@ -45,7 +45,9 @@ def tabulate(
     sampling: bool = False,
     **asked: Unpack[Asked],
 ) -> Tables:
-    """Count the units of `corpus` by group, and what they are about, under (epsilon, delta) differential privacy.
+    """Noisy tables of topics by group under (epsilon, delta) differential privacy.
+
+    A table has the number of units of `corpus` in each group, and the share of each topic there.
 
     `by` lists the tables: ``"product"``, ``"month(date)"``, or ``"product,month(date)"`` for every product and month;
     without it, there is one row of all documents. Their columns are those that `corpus` was read with
@@ -54,8 +56,8 @@ def tabulate(
     converted to `zone`.
 
     A unit is in the tables with its topic proportions under the topics of `model`, which are released or declared
-    public. `epsilon` (nats) is that of all tables together. With `sampling`, intervals also hold the error of a sample.
-    `asked` are the options of `dplda.questions.Asked`.
+    public. `epsilon` (nats) is that of all tables together. With `sampling`, intervals also cover the sampling error,
+    as if the units were a sample of a larger population. `asked` are the options of `dplda.questions.Asked`.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
@@ -82,7 +84,9 @@ def tabulate(
         """Find the private groups, and release the tables."""
         most = 1 if corpus.unit == DOCUMENT else _GROUPS_OF_UNIT  # a document is in one group
         found = {each: curator.choose_groups(each.attribute, most) for each in hidden}
-        all_rows = [Rows(tuple(Axis(each.attribute, each.groups or found[each]) for each in table)) for table in tables]
+        all_rows = [
+            TableRows(tuple(Axis(each.attribute, each.groups or found[each]) for each in table)) for table in tables
+        ]
         for rows in all_rows:
             _check_rows(len(rows), most_rows, UnsupportedByData)
         released = [
@@ -102,7 +106,7 @@ def _check_rows(rows: int, most: int, error: type[DpldaError] = InputError) -> N
 
 
 def _release(
-    curator: Curator, model: TopicModel, rows: Rows, private: tuple[bool, ...], sampling: bool
+    curator: Curator, model: TopicModel, rows: TableRows, private: tuple[bool, ...], sampling: bool
 ) -> ReleasedTable:
     curator.use_words(model.vocabulary, rows)
     alpha = float(np.mean(model.alpha))

@@ -1,4 +1,4 @@
-"""Symmetric third-order tensors and their eigenpairs: robust, online, noisy, private and simultaneous power methods.
+"""Symmetric third-order tensors and their eigenpairs: robust, online, noisy, private and joint power methods.
 
 Only `private_power_method` is private. Its seeded noise and floating-point sums are for experiments, and the exception
 that it raises for a tensor that is not finite or not symmetric is not differentially private. The placements use the

@@ -62,9 +62,10 @@ def robust_power_method(
     many steps again, and its pair is subtracted from T. The papers have no final steps. Steps end early when no entry
     of a vector changes by more than `tolerance`.
 
-    With `screen`, which the papers do not have, `starts` vectors take a quarter of the steps, and only the best of them
-    then take `iterations` steps: a sixteenth, or an eighth of few. Those that did not lead to the pair are kept for the
-    next one, for which at most `_FEW` are drawn again.
+    With `screen`, which the papers do not have, `starts` vectors take a quarter of the steps. Only the best of them,
+    starts / 16 or min(starts, 100) / 8 if that is more, then take `iterations` steps. Of these, the vectors that led to
+    another pair (cosine below 0.5 in absolute value) are kept as candidates for the next pair, for which at most 100
+    new vectors are drawn.
 
     Cost: rank * iterations * (starts + 1) products T(I, u, u), with `screen` between a tenth, for many starts, and two
     fifths of them; with a dense T each takes d^2 (d + 1) flops. Memory in addition to a dense T: d^2 (d + 1) / 2 +
@@ -273,16 +274,16 @@ def private_power_method(
 
 
 def entry_scales(U: Array, contracted: int, change: float = 1.0) -> Array:
-    """Noise scales (L,) for the unit columns u of U (d, L), if T' - T is +-`change` e_i x e_j x e_k over its six
-    orders.
+    """Noise scales (L,) for the unit columns u of U (d, L), if T' - T is one symmetric entry of size `change`.
 
-    `contracted` is the number n of modes contracted with u: 2 for products T(I, u, u), 3 for values T(u, u, u). The
-    scale of a column is 6 change |u|_max^n (max_i sum |a_i|^(2n))^(1/2), where a = u / |u|_max and the sum is over all
-    columns (Definition 4.2 of Wang and Anandkumar 2016). The product of one vector changes by at most 6 |u|_max^n,
-    attained at i = j = k. For a batch, take the squared change of the scaled products, with change 1. If i, j, k are
-    different, it is 4 sum (a_j^2 a_k^2 + a_i^2 a_k^2 + a_i^2 a_j^2) <= 4 sum (a_i^4 + a_j^4 + a_k^4). If two indices
-    are i and the third is k, it is 4 sum (4 a_i^2 a_k^2 + a_i^4) <= 4 sum (3 a_i^4 + 2 a_k^4). If i = j = k, it is 36
-    sum a_i^4, and the largest of these over i bounds both other cases. The argument for values is the same.
+    T' - T is +-`change` e_i x e_j x e_k over its six orders. `contracted` is the number n of modes contracted with u: 2
+    for products T(I, u, u), 3 for values T(u, u, u). The scale of a column is
+    6 change |u|_max^n (max_i sum |a_i|^(2n))^(1/2), where a = u / |u|_max and the sum is over all columns (Definition
+    4.2 of Wang and Anandkumar 2016). The product of one vector changes by at most 6 |u|_max^n, attained at i = j = k.
+    For a batch, take the squared change of the scaled products, with change 1. If i, j, k are different, it is
+    4 sum (a_j^2 a_k^2 + a_i^2 a_k^2 + a_i^2 a_j^2) <= 4 sum (a_i^4 + a_j^4 + a_k^4). If two indices are i and the third
+    is k, it is 4 sum (4 a_i^2 a_k^2 + a_i^4) <= 4 sum (3 a_i^4 + 2 a_k^4). If i = j = k, it is 36 sum a_i^4, and the
+    largest of these over i bounds both other cases. The argument for values is the same.
     """
     xp = namespace(U)
     largest = xp.max(xp.abs(U), axis=0)

@@ -32,7 +32,7 @@ def online_power_method(
 
     Cost (Proposition 3.1): 4 * starts flops for every entry read. Memory: O(d (rank + starts)) and one block with its
     products, (n, starts). The error falls as sqrt(d / samples) once samples are enough for Theorem 3.1. Raises
-    `InputError` if the stream ends early, changes its width, or holds NaN or infinity.
+    `InputError` if the stream ends early, changes its width, or contains NaN or infinity.
     """
     require_counts(samples=samples)
     stream = SampleStream(blocks)

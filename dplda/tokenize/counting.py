@@ -186,7 +186,7 @@ class FastTokens:
     counts as. Runs consist of letters, digits, underscores and combining marks in lower-case text; an apostrophe
     joins two runs. A run in `exceptions` becomes the parts listed for it ("don't": "do", "n't"); any other run is split
     at its apostrophes. Parts of two to 1000 letters that are not stop words count. E-mail and web addresses and names
-    of hosts hold no words.
+    of hosts contain no words.
     """
 
     def __init__(self, exceptions: Mapping[str, tuple[str, ...]], word: WordRule) -> None:

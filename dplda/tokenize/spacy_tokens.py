@@ -35,7 +35,7 @@ _MARKED = ("bn", "gu", "hi", "kn", "ml", "mr", "ne", "sa", "si", "ta", "te", "th
 
 
 class SpacyTokens:
-    """spaCy's tokenizer of `language`, a spaCy code such as ``"en"``; with `lemmas` it finds lemmas instead of words.
+    """spaCy's tokenizer of `language`, a code such as ``"en"``; with `lemmas` it finds lemmas instead of words.
 
     `stopwords`, in lower case, do not count, nor do the stop words of the language.
 

@@ -26,7 +26,7 @@ from benchmarks.measuring import alone, timed
 from benchmarks.tables import Table
 from dplda.accounting.budget_plan import Share, calibrate
 from dplda.accounting.events import PrivacyStatement, Stage
-from dplda.attributes import Axis, Rows
+from dplda.attributes import Axis, TableRows
 from dplda.corpus import synthetic
 from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.noise import SimulatedNoise, lattice_scale
@@ -68,12 +68,12 @@ def measure(news: Path, imdb: Path, epsilons: Sequence[float], repeats: int) -> 
             dates = (FIRST, LAST) if "week" in by else (None, None)
             (asked,) = groupings([by], {"group": groups} if "group" in by else {}, dates)
             axes = tuple(Axis(each.attribute, each.groups or ()) for each in asked)
-            exact = _exact(model, corpus, Rows(axes))
+            exact = _exact(model, corpus, TableRows(axes))
             for epsilon in epsilons:
                 _row(table, name, axes, exact, epsilon, repeats)
 
 
-def _exact(model: dplda.TopicModel, corpus: dplda.Corpus, rows: Rows) -> np.ndarray:
+def _exact(model: dplda.TopicModel, corpus: dplda.Corpus, rows: TableRows) -> np.ndarray:
     """The sums of a table in lattice units, (n_rows, k + 1), as the curator computes them before it adds noise."""
     passes = LocalPasses(corpus.open())
     passes.use_words(tuple(model.vocabulary), rows)

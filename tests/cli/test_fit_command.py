@@ -157,7 +157,7 @@ def test_a_run_that_is_not_private_says_so_first(dplda, asked: Recorder, monkeyp
     assert dplda("fit", "x").out.startswith("NOT PRIVATE: seeded noise")
 
 
-@pytest.mark.parametrize(("content", "message"), [("", "holds no words"), ("\n \n", "holds no words")])
+@pytest.mark.parametrize(("content", "message"), [("", "contains no words"), ("\n \n", "contains no words")])
 def test_a_vocabulary_without_words_is_bad_input(dplda, home: Path, content: str, message: str) -> None:
     (home / "words").write_text(content)
     (home / "x.jsonl").write_text('{"text": "film"}')

@@ -96,7 +96,7 @@ def test_bad_numbers_are_refused_in_one_line(dplda, given: list[object], message
     ("documents", "said"),
     [
         (100, "too few documents for the test whether it is. About 327 are enough."),
-        (400, "topics that hold at least 3.4% of the text would stand out"),
+        (400, "topics with at least 3.4% of the text would stand out"),
         (2000, "all topics would stand out from the noise, with the words of the public text"),
         (2000, "no word list is needed. Recommended;"),
         (200_000, "Not needed, but it would cost little;"),

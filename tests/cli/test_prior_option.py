@@ -36,7 +36,9 @@ def test_public_text_gives_topics_of_few_documents(dplda, texts: tuple[Path, Pat
     answer = dplda("fit", private, *FIT, *given)
     assert answer.status == 0, answer.err
     assert "differentially private for one document" in answer.out
-    assert "These are the 4 of 44 prior topics that the texts hold most (prior: public corpus public): " in answer.out
+    assert (
+        "These are the 4 of 44 prior topics that the texts contain most (prior: public corpus public): " in answer.out
+    )
     assert "% of the text is about them" in answer.out
     kept = list((home / "cache" / "priors").iterdir())
     assert len(kept) == 1

@@ -46,7 +46,7 @@ def test_weeks_go_on_from_one_another_and_are_shown_together(dplda, weeks: list[
     second = dplda("fit", weeks[1], *FIT, "--series", "support")
     assert second.status == 0, second.err
     [run, _] = Ledger().runs()
-    assert f"Batch week-2 of series support goes on from run {run.id}: topics keep their numbers; new: " in second.out
+    assert f"Batch week-2 of series support continues from run {run.id}: topics keep their numbers; new: " in second.out
     third = dplda("fit", weeks[2], *FIT, "--prior", "support", "--batch", "third")
     assert third.status == 0, third.err
     assert [(run.dataset, run.batch) for run in Ledger().runs()] == [
@@ -100,7 +100,7 @@ def test_more_topics_than_the_series_has_and_unknown_series_are_refused(dplda, w
     assert dplda("fit", weeks[0], *FIT, "--series", "s", "--topics", 4).status == 0
     answer = dplda("fit", weeks[1], *FIT, "--series", "s", "--topics", 12)
     assert answer.status == 2
-    assert "goes on with 4 topics, got topics=12" in answer.err
+    assert "continues with 4 topics, got topics=12" in answer.err
 
 
 def test_a_private_batch_does_not_go_on_from_one_that_is_not(dplda, weeks: list[Path]) -> None:

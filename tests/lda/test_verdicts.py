@@ -119,7 +119,7 @@ def test_many_documents_give_clear_topics_and_few_give_noise_with_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert set(_fit(20_000, epsilon=8.0).verdicts) == {"clear"}
-    with pytest.warns(NoisyTopicsWarning, match=r"\d of 5 topics cannot be told from noise") as caught:
+    with pytest.warns(NoisyTopicsWarning, match=r"\d of 5 topics cannot be distinguished from noise") as caught:
         model = _fit(40, epsilon=0.5)
     assert "noise" in model.verdicts
     assert caught[0].filename == __file__

@@ -5,13 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dplda.lda.recovery import (
-    Whitening,
-    corrected_second_moment,
-    corrected_third_moment,
-    leading_eigenvalues,
-    noise_level,
-)
+from dplda.lda.recovery import Whitening, corrected_second_moment, corrected_third_moment, leading_eigenvalues
+from dplda.lda.topic_count import noise_level
 from dplda.statistics.lda_moments import coefficients, population_moments
 from dplda.tensor.eigenpairs import robust_power_method
 

@@ -15,9 +15,9 @@ from scipy.stats import norm
 from dplda.accounting.budget_plan import calibrate
 from dplda.config import CALIBRATIONS, PLACEMENTS, FitSettings
 from dplda.errors import InputError
-from dplda.lda.recovery import _AUTOMATIC_TOPICS
+from dplda.lda.topic_count import _AUTOMATIC_TOPICS
 from dplda.placements import registry
-from dplda.placements.stages import MOST_WORDS
+from dplda.placements.stages import MOST_DENSE_WORDS
 
 STAGES = {  # of the edges of each placement of the paper: what these pay for
     "config1": {("e3",): {"tensor"}, ("e4", "e8"): {"moment"}},
@@ -166,7 +166,7 @@ def test_what_a_placement_cannot_do_is_refused_when_it_is_planned(placement, ask
 
 @pytest.mark.parametrize("placement", STAGES)
 def test_dense_moments_end_at_their_most_words_public_or_private(placement):
-    found, most = registry.find(placement, "sound"), MOST_WORDS
+    found, most = registry.find(placement, "sound"), MOST_DENSE_WORDS
     asked = [FitSettings.of(placement=placement, max_vocabulary=words) for words in (most, most + 1)]
     found.plan(with_words(asked[1], most))
     found.plan(with_words(asked[0], None))

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dplda
-from dplda.attributes import PERIODS, Attribute, Axis, Rows
+from dplda.attributes import PERIODS, Attribute, Axis, TableRows
 from dplda.readers.records import group_value
 from dplda.store.count_store import CountStore
 from dplda.store.fingerprint import fingerprint
@@ -90,7 +90,7 @@ PRODUCT = Axis(Attribute("product"), ("phone", "tablet"))
 
 
 def rows_of(store, axes, **options):
-    return project(store, ("red", "green", "blue"), rows=Rows(axes), **options).rows.tolist()
+    return project(store, ("red", "green", "blue"), rows=TableRows(axes), **options).rows.tolist()
 
 
 def test_a_document_is_in_the_row_of_its_groups_or_in_the_last(tmp_path):
@@ -105,7 +105,7 @@ def test_a_document_is_in_the_row_of_its_groups_or_in_the_last(tmp_path):
 def test_documents_of_a_person_stay_with_their_rows(tmp_path):
     store = corpus(RECORDS, group_fields=["product", "day"], unit_field="who").write(tmp_path / "s")
     for parts in (1, 3):
-        found = [project(store, ("red",), UnitRange(i, parts), Rows((MONTH,))) for i in range(parts)]
+        found = [project(store, ("red",), UnitRange(i, parts), TableRows((MONTH,))) for i in range(parts)]
         per_unit = sorted(
             sorted(counts.rows[counts.unit_ptr[u] : counts.unit_ptr[u + 1]].tolist())
             for counts in found

@@ -10,7 +10,7 @@ import pytest
 
 import dplda
 from dplda.accounting.accountant import run_epsilon
-from dplda.attributes import Attribute, Axis, Rows
+from dplda.attributes import Attribute, Axis, TableRows
 from dplda.corpus import synthetic
 from dplda.errors import BudgetRefused, InputError, UnsupportedByData
 from dplda.execution.passes import LocalPasses
@@ -48,7 +48,7 @@ def corpus(n=N, units=None, **groups):
 
 def exact(model: TopicModel, source: dplda.Corpus, axes) -> np.ndarray:
     passes = LocalPasses(source.open())
-    rows = Rows(axes)
+    rows = TableRows(axes)
     passes.use_words(tuple(model.vocabulary), rows)
     contribution = tabulation.table_proportions(model.topics.T, float(np.mean(model.alpha)), len(rows))
     total, _ = passes.clipped_sum(contribution, tabulation.TABLE_CLIP)

@@ -1,4 +1,4 @@
-"""The interface through which the conformance suite drives a budget ledger. An adapter implements it for one ledger.
+"""The interface through which the conformance suite drives a ledger. An adapter implements it for one ledger.
 
 An adapter translates calls and nothing else: what it catches, retries or remembers itself is not tested.
 """

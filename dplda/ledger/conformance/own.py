@@ -1,4 +1,4 @@
-"""The adapter of dplda's own ledger: ``python -m dplda.ledger.conformance dplda.ledger.conformance.own:factory``."""
+"""Adapter of dplda's own ledger: ``python -m dplda.ledger.conformance dplda.ledger.conformance.own:factory``."""
 
 from __future__ import annotations
 

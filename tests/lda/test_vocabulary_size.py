@@ -10,7 +10,8 @@ import pytest
 from dplda.accounting.accountant import gaussian_budget
 from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
-from dplda.lda.recovery import frequency_limit, modelled_words, supported_words, word_scale
+from dplda.lda.recovery import word_scale
+from dplda.lda.vocabulary_size import frequency_limit, modelled_words, supported_words
 from dplda.mechanisms.curator import WordFrequencies
 
 
