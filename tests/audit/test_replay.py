@@ -173,5 +173,38 @@ def twice_charged(gate):
     return released(gate), gate.release("sum", statistics.first_moment(np.ones(6)), 1.0)
 
 
+def uncharged(gate):
+    """A sum whose charge reaches nobody."""
+    gate._curator._make_durable = lambda event: None
+    return released(gate)
+
+
+def charged_by_the_documents(gate):
+    """Charges another event on the corpus with the canary."""
+    if counted(gate) > 600:
+        gate._curator._planned = [altered(event, noise_multiplier=9.0) for event in gate._curator._planned]
+    return released(gate)
+
+
+def half_a_step(gate):
+    """Noise that is no integer, from as many random numbers."""
+    draw = gate._curator._column_noise
+    gate._curator._column_noise = lambda *arguments: draw(*arguments) + 0.5
+    return released(gate)
+
+
+@pytest.mark.parametrize(
+    ("play", "violation"),
+    [
+        (uncharged, "release: charge: nothing is charged"),
+        (charged_by_the_documents, "release: charge: the charges differ"),
+        (charged_by_the_documents, "release: noise: the scales of the noise, or a threshold, differ"),
+        (half_a_step, "release: noise: values or noise are not integers"),
+    ],
+)
+def test_charges_and_noise_are_compared(play, violation):
+    assert violation in map(str, replay(small(play)).violations)
+
+
 def test_a_violation_reads_as_a_line():
     assert str(Violation(Check.LOSS, "release", "twice")) == "release: privacy loss: twice"
