@@ -35,6 +35,7 @@ SAMPLES = 10_000  # runs on each corpus
 FAILURE = 0.05  # probability with which a tester may reject what holds
 _EPOCHS, _BATCH, _RATE = 5, 256, 1e-3  # training of the Renyi tester's network
 _BOUND = 1.0  # of the magnitude of its output
+_BINS = 10  # of the histogram: its tester allows for more error with more bins
 
 Break = Callable[[], AbstractContextManager[None]]
 FED: tuple[tuple[str, str, str, Break], ...] = (  # what is done to the product, the mechanism, adjacency
@@ -132,7 +133,7 @@ def _approximate(claim: Claim) -> Any:
 
 def _histogram(claim: Claim) -> Any:
     settings = _configs()[0].HistogramPropertyTesterConfig(
-        test_discrete_mechanism=False, histogram_size=20, min_value=-1.0, max_value=1.0,
+        test_discrete_mechanism=False, histogram_size=_BINS, min_value=-1.0, max_value=1.0,
         approximate_dp=_approximate(claim),
     )  # fmt: skip
     return peers.load("dp_auditorium.testers.histogram_tester").HistogramTester(settings)

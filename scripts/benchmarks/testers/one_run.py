@@ -20,7 +20,7 @@ from benchmarks.testers import peers
 from dplda import statistics
 from dplda.accounting.budget_plan import Share, calibrate
 from dplda.accounting.events import Event
-from dplda.audit.games import Attacker, Game, NoNoise
+from dplda.audit.games import Attacker, Game, NoNoise, one_core
 from dplda.config import NO_NOISE, FitSettings, ModelSettings, PrivacySettings, VocabularySettings
 from dplda.corpus import Corpus, synthetic
 from dplda.execution.passes import LocalPasses
@@ -123,8 +123,8 @@ class Trial:
 
     def scores(self, noise: Noise) -> tuple[np.ndarray, np.ndarray]:
         """Coins and scores of the canaries of all runs, (runs * n_canaries,) each."""
-        found = [self._run(coins(seed, len(self.canaries)), noise) for seed in range(self.runs)]
-        return _joined(found)
+        with one_core():
+            return _joined([self._run(coins(seed, len(self.canaries)), noise) for seed in range(self.runs)])
 
     def _run(self, included: np.ndarray, noise: Noise) -> tuple[np.ndarray, np.ndarray]:
         attacker = self._attacker(included, noise)
@@ -133,8 +133,11 @@ class Trial:
         return included, attacker.scores
 
     def _attacker(self, included: np.ndarray, noise: Noise) -> CanaryScores:
+        def charge(event: Event) -> None:
+            """Charge nothing: synthetic corpora have no budget."""
+
         def curator(passes: LocalPasses, source: Noise, times: int = 1) -> Curator:
-            return Curator(passes, times * self.events, _charge_nothing, source)
+            return Curator(passes, times * self.events, charge, source)
 
         seen, less, more = (
             curator(LocalPasses(self._store(np.vstack([self.base, canaries]))), source)
@@ -155,10 +158,6 @@ class Trial:
 def coins(seed: int, size: int) -> np.ndarray:
     """Which canaries are in the data of a run: each by a fair coin of its own."""
     return np.random.default_rng([seed, 1]).random(size) < 0.5
-
-
-def _charge_nothing(event: Event) -> None:
-    """Charge nothing: synthetic corpora have no budget."""
 
 
 def _joined(runs: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
