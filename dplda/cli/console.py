@@ -63,7 +63,7 @@ def print_json(record: Mapping[str, Any]) -> None:
 
 
 def confirm(question: str, *, otherwise: str) -> None:
-    """Ask `question` on standard error; aborts unless it is answered with yes. `otherwise`: advice without a terminal."""
+    """Ask `question` on standard error and abort unless the answer is yes; without a terminal, advise `otherwise`."""
     if not sys.stdin.isatty():
         raise InputError(f"cannot ask for confirmation without a terminal: {otherwise}")
     click.confirm(question, abort=True, err=True)
