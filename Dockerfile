@@ -16,8 +16,9 @@ ARG EXTRAS=""
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
     pip install --no-cache-dir --no-index --find-links /wheels "dplda${EXTRAS}"
 
-# The ledger lies with the data. In the container it would be lost, and with it the record of what was spent.
-ENV HOME=/var/lib/dplda DPLDA_LEDGER=/data/ledger.db
+# The ledger lies with the data. In the container it would be lost, and with it the record of what was spent. A witness
+# in the container would be lost, too: docs/install.md says how to name a folder that is mounted.
+ENV HOME=/var/lib/dplda DPLDA_LEDGER=/data/ledger.db DPLDA_WITNESS=off
 RUN useradd --uid 1000 --home-dir "$HOME" --create-home dplda && install --directory --owner dplda /data
 USER dplda
 

@@ -26,6 +26,11 @@ def replace_unsafe(text: str) -> str:
     return text.translate(_REPLACE_UNSAFE)
 
 
+def without_markup(text: str) -> str:
+    """`text` that begins no HTML element where Markdown is rendered; applied again it changes nothing."""
+    return text.replace("<", "&lt;")
+
+
 def replace_controls(text: str) -> str:
     """`text` with U+FFFD for each control character."""
     return text.translate(_REPLACE_CONTROLS)

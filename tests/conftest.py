@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 from handmade import make_model
@@ -35,3 +38,20 @@ def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
 @pytest.fixture
 def model() -> TopicModel:
     return make_model()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def witnesses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for the witnesses of all ledgers: none is written to the user's own state folder."""
+    folder = tmp_path_factory.mktemp("witnesses")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPLDA_WITNESS", str(folder))
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def witness(witnesses: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A witness for the ledgers of this test alone, since ledgers of several tests may have the same key."""
+    folder = Path(mkdtemp(dir=witnesses))
+    monkeypatch.setenv("DPLDA_WITNESS", str(folder))
+    return folder

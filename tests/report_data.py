@@ -13,8 +13,10 @@ from dplda.accounting.budget_plan import calibrate
 from dplda.accounting.events import PrivacyStatement, merged
 from dplda.ledger import Status
 from dplda.ledger.comparisons import Cell, Comparison, ComparisonKind, Outcome
+from dplda.ledger.grants import Grant, Guarantee
 from dplda.model import TopicModel
 from dplda.placements.default import shares
+from dplda.report import AllRuns
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}  # elements without an end
 
@@ -73,6 +75,18 @@ def run_model(run: str = "toy-aaaaaa", *, seed: int = 0, words: list[str] | None
     facts = {"core_eigenvalues": [0.4, 0.2, 0.1, 0.02, -0.01], "core_noise_level": 0.05, "supported_topics": 3}
     parameters = dict(model.parameters) | facts | {"run": run, "dataset": "toys", "vocabulary": "private"}
     return replace(model, vocabulary=words or model.vocabulary, privacy=statement, parameters=parameters)
+
+
+def with_parameters(model: TopicModel, **parameters: Any) -> TopicModel:
+    """`model` with these parameters in addition."""
+    return replace(model, parameters={**model.parameters, **parameters})
+
+
+def all_runs(runs: int = 1, **changes: Any) -> AllRuns:
+    """What a ledger might say of so many `runs` under a grant of epsilon 8."""
+    guarantee = changes.pop("guarantee", Guarantee(epsilon=8.0, delta=1e-5))
+    grant = Grant(epsilon=8.0, delta=1e-5)
+    return AllRuns(runs, guarantee, "the guarantee is <this>", grant=grant, **changes)
 
 
 def full_comparison(kind: str = "planted") -> Comparison:

@@ -106,7 +106,7 @@ PRIVATE_NAMES = {
     "release_topics": {"dplda.mechanisms.curator"},
     "ExactNoise": {"dplda.recording", "dplda.audit.games", "dplda.evaluation.public_corpora"},
     "Curator": {
-        *("dplda.recording", "dplda.mechanisms.exact_gate", "dplda.audit.games"),
+        *("dplda.recording", "dplda.mechanisms.exact_gate", "dplda.audit.games", "dplda.audit.replay"),
         *("dplda.questions", "dplda.tables.tabulation", "dplda.topic_evaluation"),  # as the type of what they are given
     },
     "ExactGate": {"dplda.recording", "dplda.evaluation.public_corpora"},

@@ -75,7 +75,7 @@ def imported(folder: str) -> set[str]:
 
 
 USERS = [
-    *("attack", "cuda", "dask", "documents", "lemmas", "sklearn"),
+    *("attack", "cuda", "dask", "documents", "keyring", "lemmas", "sklearn"),
     *("chinese", "japanese", "korean", "thai", "wordlists"),
 ]
 

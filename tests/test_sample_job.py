@@ -7,18 +7,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
+from registry_schema import complaints, filled
 
 import dplda
 from dplda.evaluation.topic_quality import matched_error, on_words
+from dplda.report import all_runs
+from dplda.report.papers import PAPERS, write_paper
+from dplda.software import described
 
 CORPORA = Path(__file__).parents[1] / "corpora"
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sample")
-    corpus = dplda.read_corpus(CORPORA, text_field="text", cache=folder / "cache")
-    return dplda.fit(corpus, n_topics=8, ledger=dplda.Ledger(folder / "ledger.db"))
+def ledger(tmp_path_factory):
+    return dplda.Ledger(tmp_path_factory.mktemp("ledger") / "ledger.db")
+
+
+@pytest.fixture(scope="module")
+def model(ledger, tmp_path_factory):
+    corpus = dplda.read_corpus(CORPORA, text_field="text", cache=tmp_path_factory.mktemp("cache"))
+    return dplda.fit(corpus, n_topics=8, ledger=ledger)
 
 
 def test_every_planted_theme_is_matched_by_a_topic(model):
@@ -35,3 +44,22 @@ def test_the_promise_is_the_one_asked_for(model):
     assert (model.privacy.unit, model.privacy.adjacency, model.privacy.delta) == ("document", "add-remove", 1e-6)
     assert 1.9 < model.privacy.epsilon <= 2.0
     assert abs(model.parameters["documents"] - 20_000) < 1000
+
+
+@pytest.mark.parametrize("kind", PAPERS)
+def test_papers_on_it_state_its_promise_and_ask_the_deployer(model, ledger, kind):
+    together = all_runs(ledger.datasets(), [model], ledger.runs())[model.parameters["dataset"]]
+    text, missing = write_paper(kind, model, together)
+    assert model.privacy.in_words in text
+    assert "the guarantee is the grant's (epsilon 10, delta 1e-05)" in text
+    assert described(model.parameters["software"]) in text or kind == "checklist"
+    assert [question.name for question in missing] == list(PAPERS[kind].asks)
+
+
+def test_the_registry_accepts_its_entry_and_the_run_fills_most_of_it(model):
+    text, _ = write_paper("registry", model)
+    assert complaints(text) == []
+    assert len(filled(text)) >= 25
+    loss = yaml.safe_load(text)["deployment"]["privacy_loss"]["privacy_parameters"]
+    assert model.privacy.epsilon <= loss["epsilon"] <= 2.0
+    assert loss["delta"] == model.privacy.delta

@@ -22,7 +22,7 @@ from test_repository import ROOT, project, requirements
 import dplda
 
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))  # a source distribution has none
-NOT_LOCKED = {"attack", "cuda", "korean"}
+NOT_LOCKED = {"attack", "cuda", "keyring", "korean"}
 DEVELOPERS = {"test", "bench", "docs"}
 MAY_WRITE = {  # the jobs that get more than to read, and what
     "release.yml sign": {"id-token", "attestations"},

@@ -41,6 +41,7 @@ def enter_new_folder() -> None:
     shutil.copytree(pages / "files", folder, dirs_exist_ok=True)
     os.chdir(folder)
     os.environ |= {"HOME": str(folder), "DPLDA_LEDGER": str(folder / "ledger.db"), "DPLDA_CACHE": str(folder / "cache")}
+    os.environ |= {"XDG_STATE_HOME": str(folder / ".state"), "DPLDA_WITNESS": ""}
 
 
 if __name__ == "__main__":

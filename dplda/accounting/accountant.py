@@ -66,6 +66,22 @@ def cost(events: Iterable[Event]) -> Cost:
     return total
 
 
+def zcdp(events: Iterable[Event]) -> float:
+    """rho of `events` under zero-concentrated DP, up to their failure probabilities (docs/privacy.md, section 4.1).
+
+    A Gaussian event of multiplier s, discrete or not, is 1 / (2 s^2)-zCDP (Bun and Steinke 2016, Proposition 1.6;
+    Canonne, Kamath and Steinke 2020, Theorem 4), a pure epsilon-DP test epsilon^2 / 2-zCDP (Proposition 1.4). Infinite
+    if an event has no noise.
+    """
+    total = 0.0
+    for event in events:
+        if event.mechanism == EXACT:
+            return math.inf
+        each = event.epsilon or 0.0 if event.mechanism == PURE else 1 / (event.noise_multiplier or 0.0)
+        total += event.count * each * each / 2
+    return total
+
+
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """delta of a mu-GDP mechanism at epsilon (Balle and Wang 2018, Theorem 8)."""
     if mu == 0:

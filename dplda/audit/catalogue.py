@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from operator import methodcaller
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from dplda.audit.games import Attacker, Game, Neighbours
 from dplda.config import PLACEMENTS, FitSettings, ModelSettings, PrivacySettings, VocabularySettings
 from dplda.datasets.synthetic import synthetic
 from dplda.errors import InputError, UnsupportedByData
+from dplda.lda.recovery import Learned
 from dplda.placements import registry
 from dplda.placements.stages import word_shares
 from dplda.prior_topics import PriorTopics
@@ -67,7 +70,7 @@ def _statistics() -> dict[str, tuple[Contribution, dict[int, int], dict[int, int
         "tensor, along a vector": (statistics.third_moment_along(_W, np.array([[1.0], [0.0]])), one, two),
         "refine": (statistics.expected_counts(topics, 0.5), one, two),
         "start": (statistics.topic_proportions(separate, 0.5), one, two),
-        "prior gain": (statistics.likelihood_gain(separate, 0.5, first_rare), one, two),
+        "prior gain": (statistics.likelihood_gain(separate, 0.5, first_rare), one, {0: _TOKENS}),
     }
 
 
@@ -94,15 +97,15 @@ def _game(
     shares: tuple[Share, ...],
     settings: PrivacySettings,
     neighbours: Neighbours,
-    play: Callable[[Attacker], object],
+    play: Callable[[Any], object],
     public: bool = True,
 ) -> Game:
     events = calibrate(shares, settings.epsilon, settings.delta)
-    return Game(name, events, settings.delta, neighbours, play, public)
+    return Game(name, events, settings.epsilon, settings.delta, neighbours, play, public)
 
 
 def _alone(
-    name: str, stage: str, settings: PrivacySettings, neighbours: Neighbours, play: Callable[[Attacker], object]
+    name: str, stage: str, settings: PrivacySettings, neighbours: Neighbours, play: Callable[[Any], object]
 ) -> Game:
     """A game of one query, which has the whole budget."""
     game = _game(name, (Share(_SUM, 1.0),), settings, neighbours, play)
@@ -121,18 +124,18 @@ def _sum(
 def _size(settings: PrivacySettings) -> Game:
     too_short = {1: _TOKENS - 1}
     neighbours = _neighbours(settings, {1: _TOKENS}, too_short)
-    return _alone("size", Stage.SIZE, settings, neighbours, Attacker.size)
+    return _alone("size", Stage.SIZE, settings, neighbours, methodcaller("size"))
 
 
 def _frequency(settings: PrivacySettings) -> Game:
     neighbours = _neighbours(settings, {1: _TOKENS}, {2: _TOKENS})
-    return _game("frequency", word_shares(True), settings, neighbours, Attacker.word_frequencies)
+    return _game("frequency", word_shares(True), settings, neighbours, methodcaller("word_frequencies"))
 
 
 def _known_word(settings: PrivacySettings) -> Game:
     neighbours = _neighbours(settings, {1: _TOKENS}, {2: _TOKENS})
     return _game(
-        "vocabulary, known word", word_shares(False), settings, neighbours, Attacker.choose_words, public=False
+        "vocabulary, known word", word_shares(False), settings, neighbours, methodcaller("choose_words"), public=False
     )
 
 
@@ -145,7 +148,7 @@ def _unknown_words(settings: PrivacySettings) -> Game:
     canary = dict.fromkeys(range(len(_WORDS), len(words)), 1)
     neighbours = _neighbours(settings, canary, {2: _TOKENS}, words=words)
     shares = word_shares(False)
-    return _game("vocabulary, unknown words", shares, settings, neighbours, Attacker.choose_words, public=False)
+    return _game("vocabulary, unknown words", shares, settings, neighbours, methodcaller("choose_words"), public=False)
 
 
 def _clip(settings: PrivacySettings) -> Game:
@@ -164,6 +167,7 @@ def _clip(settings: PrivacySettings) -> Game:
 
 SOUND = tuple(name for name in PLACEMENTS if not registry.find(name).reason)
 _N_DOCUMENTS, _N_WORDS, _N_TOPICS, _LENGTH = 250, 8, 2, 12
+_HUGE = 10**9  # count of each word of a document that is longer than any book
 _PLANTED_WORDS = tuple(f"w{i}" for i in range(_N_WORDS))
 _REPEATS = 50  # count of the canary's word: its norm is then among the largest in every statistic
 
@@ -173,6 +177,19 @@ def placement_game(placement: str, settings: PrivacySettings) -> Game:
     if placement not in SOUND:
         raise InputError(f"placement must be one of {', '.join(SOUND)}, which are private, got {placement!r}.")
     return _whole_run(f"placement {placement}", settings, ModelSettings(placement=placement, topics=_N_TOPICS))
+
+
+def other_canaries(game: Game) -> Iterator[Game]:
+    """A game of a whole run with each of some other documents that may upset it, in place of the canary."""
+    everything = np.ones(_N_WORDS, np.int64)
+    canaries = {
+        "every word": everything,
+        "huge counts": np.where(np.arange(_N_WORDS) < _N_WORDS // 2, _HUGE, everything),
+        "too short": _document({0: 1}, _N_WORDS),
+        "a copy": game.neighbours.base[0],
+    }
+    for name, canary in canaries.items():
+        yield replace(game, name=f"{game.name}, {name}", neighbours=replace(game.neighbours, more=canary))
 
 
 def _prior_game(settings: PrivacySettings) -> Game:
@@ -190,12 +207,13 @@ def _whole_run(name: str, settings: PrivacySettings, model: ModelSettings, prior
     request = Request(neighbours.corpora()[0], fit_settings, "audit")
     learn = request.placement.learn if prior is None else request.placement.learn_from_prior
 
-    def play(attacker: Attacker) -> None:
+    def play(attacker: Attacker) -> Learned | None:
         with contextlib.suppress(UnsupportedByData):  # a test failed: only the earlier releases count
             found = find_words(attacker, request.public_facts)
-            learn(attacker, found.documents, found.words, fit_settings, np.random.default_rng(0))
+            return learn(attacker, found.documents, found.words, fit_settings, np.random.default_rng(0))
+        return None
 
-    return Game(name, request.events, settings.delta, neighbours, play)
+    return Game(name, request.events, settings.epsilon, settings.delta, neighbours, play)
 
 
 def _planted_neighbours(adjacency: str) -> Neighbours:

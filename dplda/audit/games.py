@@ -202,18 +202,38 @@ class Neighbours:
         return Corpus.from_counts(counts, self.words, public_vocabulary=True)
 
 
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Keep this thread on one core: for so few documents threads cost more than the sums."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def _charge_nothing(event: Event) -> None:
+    """Charge nothing: synthetic corpora have no budget."""
+
+
 @dataclass(frozen=True)
 class Game:
     """The audit of `name`: `play` makes one run of the plan `events` on one of two neighbouring corpora.
 
-    If `public`, the words are public: the game begins after `use_words`.
+    `events` were planned for (`epsilon`, `delta`). If `public`, the words are public, and the game begins after
+    `use_words`.
     """
 
     name: str
     events: tuple[Event, ...]
+    epsilon: float
     delta: float
     neighbours: Neighbours
-    play: Callable[[Attacker], object]
+    play: Callable[[Any], object]  # takes the gate, or an object that forwards to it, and returns what the run released
     public: bool = True
 
     @property
@@ -225,7 +245,7 @@ class Game:
     def evidence(self, runs: int, noise: Noise, progress: Progress) -> tuple[np.ndarray, np.ndarray]:
         """The log likelihood ratios of `runs` runs on each of the two corpora, `less` first, (runs,) each."""
         progress.start(self.name, 2 * runs)
-        with _one_core():
+        with one_core():
             less, more = (self._runs(index, runs, noise, progress) for index in range(2))
         return less, more
 
@@ -245,36 +265,25 @@ class Game:
         The plans of its gates hold each event twice per run, because `Attacker.decompose` queries the gate of `less`
         twice.
         """
-        stores = [corpus.open() for corpus in self.neighbours.corpora()]
-        adjacency = self.neighbours.adjacency
-
-        def curator(corpus: int, source: Noise) -> Curator:
-            passes = LocalPasses(stores[corpus])
-            return Curator(passes, 2 * runs * self.events, _charge_nothing, source, adjacency=adjacency)
-
-        gates = curator(index, noise), curator(0, NoNoise()), curator(1, NoNoise())
-        attacker = Attacker(*gates, events=self.events, adjacency=adjacency)
+        sources: Sequence[tuple[int, Noise]] = (index, noise), (0, NoNoise()), (1, NoNoise())
+        gate, less, more = (self.curator(corpus, source, 2 * runs) for corpus, source in sources)
+        attacker = Attacker(gate, less, more, events=self.events, adjacency=self.neighbours.adjacency)
         if self.public:
             attacker.use_words(self.neighbours.words)
         return attacker
 
-
-@contextmanager
-def _one_core() -> Iterator[None]:
-    """Keep this thread on one core: for so few documents threads cost more than the sums."""
-    if not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(before)})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-
-
-def _charge_nothing(event: Event) -> None:
-    """Charge nothing: synthetic corpora have no budget."""
+    def curator(
+        self,
+        index: int,
+        noise: Noise,
+        copies: int = 1,
+        kind: Callable[..., Curator] = Curator,
+        charge: Callable[[Event], None] = _charge_nothing,
+    ) -> Curator:
+        """A curator of `kind` over corpus `index` (0: `less`, 1: `more`), with the plan of `copies` runs."""
+        corpus = self.neighbours.corpora()[index]
+        passes = LocalPasses(corpus.open())
+        return kind(passes, copies * self.events, charge, noise, adjacency=self.neighbours.adjacency)
 
 
 def noise_of(seed: int | None) -> Noise:

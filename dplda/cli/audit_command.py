@@ -18,6 +18,7 @@ from dplda.errors import InputError
 
 if TYPE_CHECKING:
     from dplda.audit.games import Finding
+    from dplda.audit.replay import Replay
 
 _REFUTED = 5  # exit status
 _DEFAULT_RUNS = 1000
@@ -70,8 +71,12 @@ def audit(
 ) -> int | None:
     """Try to distinguish two neighbouring corpora from released outputs more reliably than the claimed epsilon allows.
 
+    Then record each run on one of the corpora and replay it on the other with the same noisy values: whatever else
+    differs, or changes by more than is charged, is a violation.
+
     The corpora are synthetic and chosen to be easy to distinguish. Nothing private is read, nothing is charged and no
-    file is written. An audit can refute a claim but never prove one. Exits with status 5 if it refutes a claim.
+    file is written. An audit can refute a claim but never prove one. Exits with status 5 if it refutes a claim or finds
+    a violation.
     """
     if context.invoked_subcommand is not None:
         for name in context.params:
@@ -85,24 +90,36 @@ def audit(
     _CONFIDENCE.check("confidence", confidence)
     if seed is not None and not simulate:
         raise InputError("--seed is for simulated noise. Add --simulate, or leave it out.")
-    from dplda.audit.catalogue import SOUND, mechanism_games, placement_game
+    from dplda.audit.catalogue import SOUND, mechanism_games, other_canaries, placement_game
     from dplda.audit.games import noise_of, play
+    from dplda.audit.replay import replay
 
     noise = noise_of((seed or 0) if simulate else None)
-    games = [] if placements else [(one, runs) for one in mechanism_games(settings)]
-    games += [(placement_game(name, settings), runs // _RUNS_PER_PLACEMENT_RUN) for name in placements or SOUND]
+    mechanisms = [] if placements else list(mechanism_games(settings))
+    runs_of = [placement_game(name, settings) for name in placements or SOUND]
+    games = [(game, runs) for game in mechanisms] + [(game, runs // _RUNS_PER_PLACEMENT_RUN) for game in runs_of]
     with following(quiet=as_json or quiet) as progress:
         findings = list(play(games, noise, progress, confidence))
-    refuted = [finding for finding in findings if finding.refuted]
+        progress.start("replay")
+        replayed = [*mechanisms, *runs_of, *(other for game in runs_of for other in other_canaries(game))]
+        replays = [replay(game, seed or 0) for game in replayed]
+    refuted = [finding.name for finding in findings if finding.refuted]
+    violated = [one.name for one in replays if one.violations]
     if as_json:
         record = {"adjacency": adjacency, "confidence": confidence, "exact_noise": noise.private}
-        print_json(record | {"refuted": bool(refuted), "findings": [finding.to_json() for finding in findings]})
+        print_json(
+            record
+            | {"refuted": bool(refuted), "findings": [finding.to_json() for finding in findings]}
+            | {"violated": bool(violated), "replays": [one.to_json() for one in replays]}
+        )
     else:
         _tell(findings, delta, confidence)
+        _tell_replays(replays)
     if refuted:
-        names = ", ".join(finding.name for finding in refuted)
-        say(f"dplda: refuted: {names}. More was shown than is claimed.", error=True, style="bold red")
-    return _REFUTED if refuted else 0
+        say(f"dplda: refuted: {', '.join(refuted)}. More was shown than is claimed.", error=True, style="bold red")
+    if violated:
+        say(f"dplda: violated: {', '.join(violated)}. Two replayed runs differ.", error=True, style="bold red")
+    return _REFUTED if refuted or violated else 0
 
 
 def _tell(findings: list[Finding], delta: float, confidence: float) -> None:
@@ -125,6 +142,15 @@ def _row(finding: Finding) -> tuple[str, ...]:
         f"{max(shown.epsilon, shown.gaussian) / claim.epsilon:.0%}",
         "REFUTED" if finding.refuted else "no",
     )
+
+
+def _tell_replays(replays: list[Replay]) -> None:
+    rows = [(one.name, str(one.queries), f"{one.share:.1%}", str(len(one.violations) or "none")) for one in replays]
+    table(("replayed", "queries", "of the charge", "violations"), rows)
+    for one in replays:
+        for violation in one.violations:
+            say(f"{one.name}: {violation}")
+    say("Of the charge: the largest part of its charged privacy parameter that a query showed on these two corpora.")
 
 
 audit.add_command(attack)

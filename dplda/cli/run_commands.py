@@ -1,12 +1,9 @@
-"""Commands on saved runs: `dplda runs`, `transform` and `report`."""
+"""Commands on saved runs: `dplda runs` and `transform`."""
 
 from __future__ import annotations
 
 import io
 import math
-import os
-from collections.abc import Sequence
-from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +15,6 @@ from dplda.accounting.events import Event, at_least
 from dplda.cli.console import following, print_json, private_notes, say, table, write_file
 from dplda.cli.options import (
     GroupedCommand,
-    find_ledger,
     json_option,
     ledger_option,
     open_ledger,
@@ -27,8 +23,6 @@ from dplda.cli.options import (
     read_like,
     reading_options,
 )
-from dplda.errors import InputError
-from dplda.model import TopicModel
 from dplda.model.exporters import csv_text
 from dplda.model.model_files import refuse_existing
 from dplda.software import described, recorded
@@ -37,8 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dplda.ledger import RunRecord
-    from dplda.report import AllRuns, Wording
-    from dplda.tables import Tables
 
 _NOT_PRIVATE = "NOT PRIVATE: these proportions are computed from each document exactly, without noise."
 _OWNER_ONLY = 0o600
@@ -211,114 +203,3 @@ def _npz(ids: list[str], proportions: NDArray[np.float64]) -> bytes:
     content = io.BytesIO()
     np.savez(content, ids=np.array(ids, dtype=np.str_), proportions=proportions, not_private=np.array(True))
     return content.getvalue()
-
-
-@click.command()
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
-@click.option(
-    "--output",
-    "-o",
-    default="report.html",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Path of the new HTML file.",
-)
-@click.option("--title", metavar="TEXT", help="Title of the page, instead of the dataset's name.")
-@click.option("names", "--name", metavar="NUMBER=TEXT", multiple=True, help="Name of a topic; repeat for more topics.")
-@click.option("--hide", metavar="WORD", multiple=True, help="Leave this word out of the page; repeat for more words.")
-@json_option
-@ledger_option
-def report(
-    runs: tuple[str, ...],
-    output: Path,
-    title: str | None,
-    names: tuple[str, ...],
-    hide: tuple[str, ...],
-    as_json: bool,
-    ledger_path: Path | None,
-) -> None:
-    """Write one HTML report about all the RUNs given, from released numbers only; it opens offline."""
-    from dplda.report import Wording, write_report
-
-    refuse_existing(output)
-    wording = _wording(title, names, hide, len(runs))
-    models = [open_model(_with_model(run, ledger_path), ledger_path) for run in runs]
-    write_report(
-        models,
-        output,
-        guarantees=_guarantees(models, ledger_path),
-        wording=wording,
-        batches=_batches(models, ledger_path),
-        tables=_tables(models, ledger_path),
-    )
-    if as_json:
-        named = [model.parameters.get("run") for model in models]
-        print_json({"runs": named, "report": str(output), "private": all(model.privacy.sound for model in models)})
-    else:
-        say(f"Wrote {output}. Open it in a browser; it needs no network.")
-        if wording == Wording():
-            say("--title, --name and --hide give it a title, name topics and leave words out, for free.")
-
-
-def _wording(title: str | None, names: Sequence[str], hidden: Sequence[str], n_runs: int) -> Wording:
-    """The options on the words of a report. Raises `click.UsageError` for one that fits no run."""
-    from dplda.report import Wording
-
-    if names and n_runs > 1:
-        raise click.UsageError("--name works for a report of one run. Report each run by itself to name its topics.")
-    if title is not None and not title.strip():
-        raise click.UsageError("--title is empty.")
-    named: dict[int, str] = {}
-    for text in names:
-        number, _, name = text.partition("=")
-        if not (number.strip().isdecimal() and number.strip().isascii()) or not name.strip():
-            raise click.UsageError(f"--name {text!r} is not NUMBER=TEXT. Example: --name 3=Heating")
-        if int(number) in named:
-            raise click.UsageError(f"--name names topic {int(number)} twice.")
-        named[int(number)] = name.strip()
-    return Wording(title=(title or "").strip(), names=named, hidden=hidden)
-
-
-def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, TopicModel]:
-    """The batches before that of a single model, as far as the ledger has their private models, and its own."""
-    from dplda.ledger.saved_models import load_run
-    from dplda.series import before
-
-    ledger, parameters = find_ledger(ledger_path), models[0].parameters
-    if len(models) > 1 or ledger is None or "series" not in parameters:
-        return {}
-    found = {}
-    for run in before(ledger, str(parameters["series"]), str(parameters["batch"])):
-        if run.sound:
-            with suppress(InputError):
-                found[str(run.batch)] = load_run(run)
-    return {**found, str(parameters["batch"]): models[0]}
-
-
-def _with_model(run: str, ledger_path: Path | None) -> str:
-    """The run whose topics the tables of `run` are about, if it is a run that made tables; else `run`."""
-    ledger = None if os.sep in run or os.path.isdir(run) else find_ledger(ledger_path)
-    if ledger is None:
-        return run
-    with suppress(InputError):
-        record = ledger.run(run)
-        return str(record.parameters.get("of", run)) if record.result is not None else run
-    return run
-
-
-def _tables(models: Sequence[TopicModel], ledger_path: Path | None) -> list[Tables]:
-    """The tables that the ledger, if it exists, has about the topics of `models`: of each kind the latest."""
-    from dplda.tables.tabulation import latest_tables
-
-    ledger = find_ledger(ledger_path)
-    if ledger is None:
-        return []
-    names = [str(model.parameters.get("run", "")) for model in models]
-    return [tables for name in names for tables in latest_tables(ledger, name)]
-
-
-def _guarantees(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, AllRuns]:
-    """What the ledger, if it exists, has recorded of all runs of each dataset of `models`."""
-    from dplda.report import all_runs
-
-    ledger = find_ledger(ledger_path)
-    return {} if ledger is None else all_runs(ledger.datasets(), models)

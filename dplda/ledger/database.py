@@ -24,8 +24,10 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from dplda.errors import LedgerError
+from dplda.ledger import integrity
 from dplda.ledger.integrity import Chain
 from dplda.ledger.schema import ADDED, ADDED_COLUMNS, APPLICATION_ID, SCHEMA_VERSION, Base, HeadRow
+from dplda.ledger.witness import SETTING, Mark, Witness
 
 _BUSY_SECONDS = 5.0  # how long a transaction waits for a lock of another process
 _KEY_BYTES = 32  # length of the ledger's key
@@ -59,7 +61,7 @@ class Store:
     """An open ledger file: its `key` (32 bytes), and transactions for reading and for writing.
 
     No connection outlives its transaction, so that a store may be used from several threads and after a fork. Every
-    fault of the files raises `LedgerError` with one clear line.
+    fault of the files, and a copy that is older than `witness` knows, raises `LedgerError` with one clear line.
     """
 
     def __init__(self, path: Path) -> None:
@@ -69,11 +71,12 @@ class Store:
         if not os.path.exists(self.path):
             self._check_not_lost(key_exists)
             self._place(self.path, b"")
-        with self.reading() as session:
+        with self._transaction("BEGIN") as session:
             version = self._version(session)
         self.key = self._find_key() if version else self._create()
         self.chain = Chain(self.key)
         self._check_owner()
+        self.witness = Witness(self.chain, os.environ.get(SETTING, ""))
         if 0 < version < SCHEMA_VERSION:
             self._upgrade()
         for file in (self.path, self.key_path):
@@ -93,14 +96,34 @@ class Store:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Session]:
         """A transaction that sees one state of the ledger."""
-        with self._transaction("BEGIN") as session:
+        with self.inspecting() as (session, fault):
+            if fault:
+                raise LedgerError(fault)
             yield session
 
     @contextlib.contextmanager
+    def inspecting(self) -> Iterator[tuple[Session, str]]:
+        """A transaction that sees one state, with the reason why the witness contradicts it; empty if it does not."""
+        mark = self.witness.latest()  # first: what commits between the two only makes the ledger longer
+        with self._transaction("BEGIN") as session:
+            yield session, self._contradiction(session, mark)
+
+    @contextlib.contextmanager
     def writing(self) -> Iterator[Session]:
-        """A transaction that excludes every other writer and is on disk when it ends."""
-        with self._transaction("BEGIN IMMEDIATE") as session:
-            yield session
+        """A transaction that excludes every other writer. When it ends, it is on disk, and a mark of it in the witness.
+
+        If the mark cannot be written after the commit, the change stays and `LedgerError` is raised.
+        """
+        with self.witness.adding(_BUSY_SECONDS) as add:
+            mark = self.witness.latest()
+            with self._transaction("BEGIN IMMEDIATE") as session:
+                if fault := self._contradiction(session, mark):
+                    raise LedgerError(fault)
+                yield session
+                session.flush()
+                end = _end(session)
+            if end.length and end != mark:
+                add(end)
 
     @contextlib.contextmanager
     def lock(self, name: str) -> Iterator[None]:
@@ -129,6 +152,24 @@ class Store:
         except UnicodeDecodeError:  # SQLite quotes what it cannot decode
             raise LedgerError(f"The ledger {self.path} {_EXPLANATIONS['SQLITE_CORRUPT']}.") from None
 
+    def _contradiction(self, session: Session, mark: Mark | None) -> str:
+        """Why `mark` is not of this ledger's past; empty if it is."""
+        if mark is None:
+            return ""
+        query = "SELECT code FROM journal WHERE number = ?"
+        if session.connection().exec_driver_sql(query, (mark.length,)).scalar() == mark.code:
+            return ""
+        if not integrity.verify(session, self.chain).ok:
+            return f"The ledger {self.path} was altered outside dplda. See: dplda budget verify"
+        length, place = _end(session).length, self.witness.place
+        found = f"is an older copy: it has {length} recorded changes, and its witness in {place} knows of {mark.length}"
+        if length >= mark.length:
+            found = f"is another copy than its witness in {place} knows: they differ at change {mark.length} or before"
+        return (
+            f"The ledger {self.path} {found}. What was spent since is missing here. Put back the newest copy, or, if "
+            "it is lost: dplda budget accept-copy"
+        )
+
     def _explain(self, error: DBAPIError) -> str:
         name = str(getattr(error.orig, "sqlite_errorname", "unknown error"))
         texts = (text for code, text in _EXPLANATIONS.items() if name.startswith(code))
@@ -152,7 +193,7 @@ class Store:
 
     def _upgrade(self) -> None:
         """Add what later versions added, in one transaction with the new version number."""
-        with self.writing() as session:
+        with self._transaction("BEGIN IMMEDIATE") as session:
             connection = session.connection()
             for version in range(self._version(session) + 1, SCHEMA_VERSION + 1):
                 tables = [Base.metadata.tables[kind.__tablename__] for kind in ADDED[version]]
@@ -166,7 +207,7 @@ class Store:
 
         The key gets its final name after the tables are on disk. A key without a ledger thus means a lost ledger.
         """
-        with self.writing() as session:
+        with self._transaction("BEGIN IMMEDIATE") as session:
             if not self._version(session):  # otherwise another process has created them
                 self._check_not_lost(os.path.exists(self.key_path))
                 if not os.path.exists(self._new_key_path):
@@ -225,7 +266,7 @@ class Store:
         return key
 
     def _check_owner(self) -> None:
-        with self.reading() as session:
+        with self._transaction("BEGIN") as session:
             head = session.get(HeadRow, 1)
             owner = "" if head is None else str(head.owner)
         if owner and not hmac.compare_digest(owner.encode(), self.chain.owner().encode()):
@@ -233,6 +274,12 @@ class Store:
                 f"The key {self.key_path} does not belong to the ledger {self.path}. Restore both "
                 "files from the same copy."
             )
+
+
+def _end(session: Session) -> Mark:
+    """The end of the journal."""
+    row = session.connection().exec_driver_sql("SELECT number, code FROM journal ORDER BY number DESC LIMIT 1").first()
+    return Mark(0, "") if row is None else Mark(*row)
 
 
 def _engine(path: Path) -> Engine:

@@ -1,9 +1,9 @@
 """The hash chain: a journal of every written row, against which the tables can be verified.
 
 `verify` detects changes by anyone without the key: a row of any table changed, added or removed, anything added to the
-file or damaged in it, and a journal changed, reordered or cut short. It cannot detect an older copy of the ledger (with
-or without its key file) in place of the newer one, a new ledger and key in place of deleted ones, or changes by someone
-who has the key file and recomputes the chain.
+file or damaged in it, and a journal changed, reordered or cut short. It cannot detect a new ledger and key in place of
+deleted ones, or changes by someone who has the key file and recomputes the chain. An older copy in place of the newer
+one is intact: only `dplda.ledger.witness` can tell.
 """
 
 from __future__ import annotations
@@ -56,6 +56,10 @@ class Chain:
     def seal(self, length: int, code: str) -> str:
         """The code of the journal's end, at `length` rows and the last row's `code`."""
         return self._code("head", str(length), code)
+
+    def mark(self, length: int, code: str) -> str:
+        """The code of a witness's mark of the journal's end."""
+        return self._code("mark", str(length), code)
 
     def owner(self) -> str:
         """The code that shows that a ledger was made with this key."""

@@ -10,6 +10,7 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -262,9 +263,13 @@ class Ledger:
             return queries.history(self._known(session, dataset), dataset)
 
     def verify(self) -> Verification:
-        """Check that every row is as this package wrote it; `dplda.ledger.integrity` states the limits."""
-        with self._store.reading() as session:
-            return integrity.verify(session, self._store.chain)
+        """Check that every row is as this package wrote it, and that none known to the witness is missing.
+
+        `dplda.ledger.integrity` and `dplda.ledger.witness` state the limits.
+        """
+        with self._store.inspecting() as (session, contradiction):
+            found = integrity.verify(session, self._store.chain)
+        return replace(found, ok=False, problems=(contradiction,)) if found.ok and contradiction else found
 
     def _trusted(self, session: Session) -> LedgerState:
         """The state of the ledger; raises `LedgerError` if the record was altered."""

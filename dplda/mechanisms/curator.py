@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 
@@ -34,6 +35,8 @@ from dplda.statistics import NONNEGATIVE, Contribution
 from dplda.statistics.clipping_norms import clip_at_quantile, clip_in_range
 from dplda.statistics.exact_moments import ExactMoments
 from dplda.statistics.word_votes import MOST_WORDS
+
+_Integers = TypeVar("_Integers", int, np.ndarray)
 
 
 class Curator:
@@ -125,7 +128,7 @@ class Curator:
         names = self._in_use()
         votes, full = self._passes.count_votes()
         scale = self._scale(event, NONNEGATIVE)
-        noisy = votes + self._noise.gaussian(scale, len(votes))
+        noisy = self._add_noise(votes, self._noise.gaussian(scale, len(votes)))
         vote_total = max(self._noisy(full, self._scale(total_event)), BOUND)
         return WordFrequencies(names, noisy / vote_total, scale / vote_total)
 
@@ -159,7 +162,7 @@ class Curator:
         contribution = self._about_words(contribution)
         entering = np.flatnonzero(self._noise.coins(share, self._passes.n_units()))
         bins, scale = self._passes.clip_histogram(contribution, entering), self._scale(event, NONNEGATIVE)
-        return bins + self._noise.gaussian(scale, len(bins)), scale
+        return self._add_noise(bins, self._noise.gaussian(scale, len(bins))), scale
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
         """The clipped sum with noise; charges the event `stage`. `clip` may depend on earlier releases only."""
@@ -172,7 +175,7 @@ class Curator:
         with ThreadPoolExecutor(1) as executor:  # the noise depends on no data: drawn while the pass runs
             noises = [executor.submit(self._column_noise, contribution, m, sensitivity) for m in multipliers]
             total, mass = self._clipped_sum(contribution, clip)
-            noisy = [total + noise.result() for noise in noises]
+            noisy = [self._add_noise(total, noise.result()) for noise in noises]
         masses = [self._noisy(mass, lattice_scale(m, sensitivity)) / (MASS_SHARE * BOUND) for m in multipliers]
         return [
             Release(values * step, max(noisy_mass, 1.0), multiplier * sensitivity * step)
@@ -205,7 +208,7 @@ class Curator:
         """
         event = self._charge(Stage.SIZE_LOWER_BOUND)
         moments = self._exact_moments(h, r, topics)
-        units = release_values(event, self._noise, np.array([float(moments.units)]), 1.0)
+        units = self._noisy_values(event, np.array([float(moments.units)]), 1.0)
         return propose_test_release.release_topics(
             self._release_values, units, spectral_topics(*moments.corrected(alpha0, h), r, topics), alpha0
         )
@@ -230,8 +233,13 @@ class Curator:
     def _scale(self, event: Event, replace_factor: float = 1.0) -> float:
         return lattice_scale(event.noise_multiplier or 0.0, self._sensitivity(replace_factor))
 
+    def _add_noise(self, values: _Integers, noise: _Integers) -> _Integers:
+        """The noisy values. Exact values meet noise here and in `Noise.above_threshold` only, where audits see both."""
+        noisy: _Integers = values + noise
+        return noisy
+
     def _noisy(self, value: int, scale: float) -> float:
-        return float(value + int(self._noise.gaussian(scale, 1)[0]))
+        return float(self._add_noise(value, int(self._noise.gaussian(scale, 1)[0])))
 
     def _column_noise(self, contribution: Contribution, multiplier: float, sensitivity: float) -> np.ndarray:
         """Independent noise; a coordinate's variance is divided by its column's weight (docs/privacy.md, section 5)."""
@@ -244,7 +252,10 @@ class Curator:
         return noise
 
     def _release_values(self, stage: str, values: np.ndarray, sensitivity: float) -> NoisyValues:
-        return release_values(self._charge(stage), self._noise, values, sensitivity)
+        return self._noisy_values(self._charge(stage), values, sensitivity)
+
+    def _noisy_values(self, event: Event, values: np.ndarray, sensitivity: float) -> NoisyValues:
+        return release_values(event, self._noise, values, sensitivity, self._add_noise)
 
     def _exact_moments(self, h: np.ndarray, r: np.ndarray, topics: int) -> ExactMoments:
         n_words = len(self._in_use())

@@ -162,14 +162,20 @@ class NoisyValues:
 ReleaseValues = Callable[[str, np.ndarray, float], NoisyValues]  # stage, exact values, their l2-sensitivity
 
 
-def release_values(event: Event, noise: Noise, values: np.ndarray, sensitivity: float) -> NoisyValues:
+def release_values(
+    event: Event,
+    noise: Noise,
+    values: np.ndarray,
+    sensitivity: float,
+    add: Callable[[np.ndarray, np.ndarray], np.ndarray] = np.add,
+) -> NoisyValues:
     """Release `values` of any shape and l2-sensitivity `sensitivity` with the noise of `event`.
 
     Values are rounded to multiples of sensitivity / B, B = `BOUND`, which makes their sensitivity B + sqrt(number of
-    values) in lattice units; the noise is scaled to that. NaN counts as 0.
+    values) in lattice units; the noise is scaled to that. NaN counts as 0. `add` adds integers and their noise.
     """
     step = sensitivity / BOUND
     integers = np.nan_to_num(np.clip(np.rint(values / step), -_LARGEST, _LARGEST)).astype(np.int64)
     scale = lattice_scale(event.noise_multiplier or 0.0, BOUND + math.ceil(math.sqrt(integers.size)))
-    noisy = integers + noise.gaussian(scale, integers.size).reshape(integers.shape)
+    noisy = add(integers, noise.gaussian(scale, integers.size).reshape(integers.shape))
     return NoisyValues(noisy * step, step, scale, event.delta)

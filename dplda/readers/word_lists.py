@@ -36,8 +36,11 @@ def read_seed_words(path: Path) -> dict[str, tuple[str, ...]]:
     return {str(name).strip(): _topic_words(path, str(name), words) for name, words in found.items()}
 
 
-def read_mapping(path: Path, hint: str) -> dict[Any, Any]:
-    """What a YAML or JSON file maps to what; raises `InputError` with the `hint` for anything else."""
+def read_mapping(path: Path, hint: str, key: str = "topic") -> dict[Any, Any]:
+    """What a YAML or JSON file maps to what; raises `InputError` with the `hint` for anything else.
+
+    Messages call what it maps a `key`.
+    """
     import yaml  # slow to import
 
     class Loader(yaml.SafeLoader):
@@ -46,7 +49,7 @@ def read_mapping(path: Path, hint: str) -> dict[Any, Any]:
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
             names = [key.value for key, _ in node.value]
             if twice := [name for name in names if names.count(name) > 1]:
-                raise InputError(f"{path} lists topic {str(twice[0])!r} twice. Give each topic once.")
+                raise InputError(f"{path} lists {key} {str(twice[0])!r} twice. Give each {key} once.")
             return super().construct_mapping(node, deep)
 
     try:
@@ -60,7 +63,7 @@ def read_mapping(path: Path, hint: str) -> dict[Any, Any]:
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError):
         raise InputError(f"{path} is not YAML or JSON. {hint}") from None
     if not isinstance(found, dict) or not found:
-        raise InputError(f"{path} does not map topics to what they are given. {hint}")
+        raise InputError(f"{path} does not map {key}s to what they are given. {hint}")
     return found
 
 

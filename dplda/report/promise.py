@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dplda.accounting.events import PrivacyStatement, Stage, at_least
-from dplda.ledger import DatasetRecord
-from dplda.ledger.grants import Guarantee
+from dplda.ledger import DatasetRecord, RunRecord
+from dplda.ledger.grants import Grant, Guarantee
 from dplda.model import TopicModel
 from dplda.planning.forecast import units_needed
 from dplda.report import attack_bounds
@@ -35,13 +36,16 @@ _IRREGULAR = {"company": "companies", "person": "people"}
 class AllRuns:
     """The `runs` that a ledger has recorded for a dataset, and the `guarantee` for all of them, also in words.
 
-    Of the runs shown, `unknown` are not among them.
+    Of the runs shown, `unknown` are not among them. `grant` is the total in force, and `records` are the runs as the
+    ledger shares them (`RunRecord.to_json`), if the ledger's runs were given.
     """
 
     runs: int
     guarantee: Guarantee
     described: str
     unknown: int = 0
+    grant: Grant | None = None
+    records: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,13 @@ class Promise:
         return cls(strength, *odds, epsilon=at_least(epsilon), delta=f"{delta:g}")
 
 
-def all_runs(records: Sequence[DatasetRecord], models: Sequence[TopicModel]) -> dict[str, AllRuns]:
-    """What a ledger's `records` say of all runs on each dataset of `models`, if they know one of its models."""
+def all_runs(
+    records: Sequence[DatasetRecord], models: Sequence[TopicModel], runs: Iterable[RunRecord] = ()
+) -> dict[str, AllRuns]:
+    """What a ledger's `records` say of all `runs` on each dataset of `models`, if they know one of its models."""
+    shared: dict[str, list[Mapping[str, Any]]] = {}
+    for run in runs:
+        shared.setdefault(run.dataset, []).append(run.to_json())
     shown_runs: dict[str, set[str]] = {}
     for model in models:
         shown_runs.setdefault(str(model.parameters.get("dataset", "")), set()).add(str(model.parameters.get("run")))
@@ -87,6 +96,8 @@ def all_runs(records: Sequence[DatasetRecord], models: Sequence[TopicModel]) -> 
             record.guaranteed_alone,
             record.guaranteed_alone.described(record.grant),
             unknown=len(shown_runs[record.name] - set(record.runs)),
+            grant=record.grant,
+            records=tuple(shared.get(record.name, ())),
         )
         for record in records
         if shown_runs.get(record.name, set()) & set(record.runs)
@@ -130,13 +141,13 @@ def of_total(together: AllRuns | None) -> Promise | None:
     """The promise of all runs that a dataset's total allows; None unless it was fixed beforehand and is finite."""
     if together is None or together.unknown or not together.guarantee.holds:
         return None
-    epsilon, delta = _largest_total(together.guarantee)
+    epsilon, delta = largest_total(together.guarantee)
     if math.isinf(epsilon):
         return None
     return Promise.of(attack_bounds.success_under_filter(epsilon, delta), epsilon, delta)
 
 
-def _largest_total(guarantee: Guarantee) -> tuple[float, float]:
+def largest_total(guarantee: Guarantee) -> tuple[float, float]:
     """The (epsilon, delta) of the largest total listed before the first output, which no output can have influenced.
 
     The level reached may depend on the outputs, so that a bound for it alone would not hold for who reads of it.
@@ -150,7 +161,7 @@ def beliefs(privacy: PrivacyStatement, together: AllRuns | None) -> tuple[tuple[
     """Columns and rows of the table of beliefs: after this run, and after all recorded runs if they are several."""
     bounds = [("this run", privacy.epsilon, privacy.delta)]
     if together is not None and of_all(together) is not None:
-        bounds.append((f"all {together.runs} runs", *_largest_total(together.guarantee)))
+        bounds.append((f"all {together.runs} runs", *largest_total(together.guarantee)))
     columns = ("believed before", *(f"can believe after {what}, at most" for what, _, _ in bounds))
     rows = []
     for prior in _PRIORS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +27,7 @@ RAW_FILES = {
     "medical": "Medical abstracts (.jsonl.gz with a `text`).",
 }
 AUDITED = ("mechanisms", "placements", "broken", "published")
+TESTED = ("one-run", "odds")
 
 
 def listed(convert: Callable[[str], T]) -> Callable[[Any, click.Parameter, str | None], list[T] | None]:
@@ -136,6 +138,7 @@ def cli() -> None:
     A SOURCE of counts is a prepared store (a folder), a SciPy matrix (.npz), JSON lines with a `text` (.jsonl.gz)
     or the archive of 20 newsgroups (.tar.gz). A STORE is one that `store` wrote.
     """
+    os.environ.setdefault("DPLDA_WITNESS", "off")  # temporary ledgers need none
 
 
 def store_fit(command: F) -> F:

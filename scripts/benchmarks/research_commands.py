@@ -11,6 +11,7 @@ from benchmarks.options import (
     AUDITED,
     SOUND,
     SPLIT,
+    TESTED,
     choices,
     cli,
     draw_option,
@@ -125,3 +126,22 @@ def audit(results: Path, part: str | None, scale: float, draw: Path | None) -> N
         report.audit(bounds.records(results), draw)
     else:
         bounds.measure(results, part, scale)
+
+
+@cli.command()
+@results_option
+@choices("--part", "parts", TESTED, "Testers to run.")
+@click.option(
+    "--peers", multiple=True, metavar="FOLDER", type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Look for the testers' packages here too. Repeatable.",
+)  # fmt: skip
+def testers(results: Path, parts: tuple[str, ...], peers: tuple[Path, ...]) -> None:
+    """Testers that others published, fed with dplda.
+
+    Runs what is missing and appends it to the results, so it can be interrupted, then prints the table of
+    docs/testers.md. A tester that is not installed is left out, with a line that says how to install it. Takes about
+    an hour.
+    """
+    from benchmarks.testers.measure import measure
+
+    measure(results, parts, peers)

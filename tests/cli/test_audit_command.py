@@ -9,9 +9,11 @@ import pytest
 from benchmarks.audit.broken import noise_halved
 from dplda.audit import catalogue
 from dplda.audit import games as dplda_run
+from dplda.audit import replay as recorded
 from dplda.audit.bounds import Claim, Shown
 from dplda.audit.catalogue import mechanism_games
 from dplda.audit.games import Finding
+from dplda.audit.replay import Check, Replay, Violation
 from dplda.cli import audit_command as audit
 from dplda.config import PrivacySettings
 
@@ -29,6 +31,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         return [Finding(game.name, runs, Claim(8.0, 1e-6, 1.5), Shown(0.0, 0.0, 0.0)) for game, runs in games]
 
     monkeypatch.setattr(dplda_run, "play", play)
+    monkeypatch.setattr(recorded, "replay", lambda game, seed: Replay(game.name, 7, 0.5, ()))
     return noted
 
 
@@ -41,6 +44,10 @@ def test_every_mechanism_and_placement_is_audited(dplda, asked, monkeypatch) -> 
     assert [finding["name"] for finding in record["findings"]] == names + placed
     assert [runs for _, runs in asked[0]["games"]] == [1000] * len(names) + [100] * len(placed)
     assert (record["refuted"], record["exact_noise"], record["confidence"]) == (False, True, 0.95)
+    replayed = [one["name"] for one in record["replays"]]
+    assert replayed[: len(names + placed)] == names + placed
+    assert {name.partition(", ")[0] for name in replayed[len(names + placed) :]} == set(placed)
+    assert (record["violated"], record["replays"][0]["queries"], record["replays"][0]["violations"]) == (False, 7, [])
     assert set(record["findings"][0]) == {"name", "runs", "claimed", "shown", "refuted"}
     assert set(record["findings"][0]["shown"]) == {"epsilon", "mu", "gaussian"}
 
@@ -87,6 +94,8 @@ def test_people_read_claims_and_what_is_shown_beside_them(dplda) -> None:
     assert "2 x 10" in line
     assert line.split()[-1] == "no"
     assert "prove nothing" in answer.out
+    replayed = next(line for line in answer.out.splitlines() if line.startswith("placement config4, every word"))
+    assert replayed.split()[-1] == "none"
 
 
 def test_json_tells_of_a_refuted_claim_as_well(dplda, monkeypatch) -> None:
@@ -98,13 +107,28 @@ def test_json_tells_of_a_refuted_claim_as_well(dplda, monkeypatch) -> None:
     assert answer.json["findings"] == [finding.to_json()]
 
 
+def test_a_violation_in_a_replay_is_named_and_ends_with_the_same_status(dplda, asked, monkeypatch) -> None:
+    violation = Violation(Check.LOSS, "release", "2 times the charged GDP parameter")
+    monkeypatch.setattr(recorded, "replay", lambda game, seed: Replay(game.name, 9, 2.0, (violation,)))
+    answer = dplda("audit", "--placement", "config4")
+    assert answer.status == 5
+    assert "placement config4: release: privacy loss: 2 times the charged GDP parameter" in answer.out
+    assert answer.err.splitlines()[-1].startswith("dplda: violated: placement config4, placement config4, every word")
+    record = dplda("audit", "--placement", "config4", "--json").json
+    assert record["violated"]
+    assert not record["refuted"]
+    assert record["replays"][0]["violations"] == [
+        {"check": "privacy loss", "query": "release", "detail": "2 times the charged GDP parameter"}
+    ]
+
+
 @pytest.mark.full
 def test_a_refuted_claim_ends_with_its_own_status_and_names_it(dplda) -> None:
     with noise_halved():
         answer = dplda(*LONGER)
         assert answer.status == audit._REFUTED == 5
         assert "REFUTED" in answer.out
-        assert answer.err.splitlines()[-1] == "dplda: refuted: placement config2. More was shown than is claimed."
+        assert "dplda: refuted: placement config2. More was shown than is claimed." in answer.err
 
 
 def test_nothing_is_read_charged_or_written(dplda, home: Path) -> None:

@@ -103,7 +103,7 @@ def main(inputs: int, start: int, only: str | None) -> None:
     chosen = {only: TARGETS[only]} if only else TARGETS
     share = -(-inputs // sum(target.weight for target in chosen.values()))
     with tempfile.TemporaryDirectory() as home:
-        for name in ("DPLDA_LEDGER", "DPLDA_CACHE", "HOME", "XDG_DATA_HOME"):
+        for name in ("DPLDA_LEDGER", "DPLDA_CACHE", "HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
             os.environ[name] = str(Path(home) / name.lower())
         tallies = {name: attack(target, share * target.weight, start) for name, target in chosen.items()}
     show(tallies)

@@ -17,7 +17,7 @@ FEW = {"command line": 12, "ledger calls": 10, "prepared stores": 15}
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     """No attack reaches the user's own ledger or cache."""
-    for name in ("DPLDA_LEDGER", "DPLDA_CACHE", "HOME", "XDG_DATA_HOME"):
+    for name in ("DPLDA_LEDGER", "DPLDA_CACHE", "HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
 
 

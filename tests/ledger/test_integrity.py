@@ -89,8 +89,13 @@ def test_nothing_is_asked_or_granted_on_a_journal_cut_short(used):
     run = reserve(used, events=[gaussian(mu_squared=0.01)])
     run.bind(Fingerprint("f"))
     edit(used, "DELETE FROM journal WHERE number > 8")
-    with pytest.raises(LedgerError, match="journal was altered"):
-        run.charge(run.events[0])
+    for change in (lambda: run.charge(run.events[0]), lambda: used.grant("reviews", 20.0, 1e-5)):
+        with pytest.raises(LedgerError, match="altered outside dplda"):
+            change()
+
+
+def test_nothing_is_granted_on_a_journal_whose_head_was_altered(used):
+    edit(used, "UPDATE head SET length = length + 1")
     with pytest.raises(LedgerError, match="journal was altered"):
         used.grant("reviews", 20.0, 1e-5)
 

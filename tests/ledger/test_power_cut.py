@@ -39,8 +39,14 @@ def run(ledger: Ledger, disk: Disk) -> None:
     disk.mark("finished")
 
 
+@pytest.fixture(autouse=True)
+def unwitnessed(monkeypatch):
+    """No witness: these tests try many pasts of one ledger."""
+    monkeypatch.setenv("DPLDA_WITNESS", "off")
+
+
 @pytest.fixture
-def used(tmp_path):
+def used(tmp_path, unwitnessed):
     """A ledger with a run on documents that share some with `DOCUMENTS`; its folder holds nothing else."""
     (tmp_path / "used").mkdir()
     ledger = Ledger(tmp_path / "used" / "ledger.db")

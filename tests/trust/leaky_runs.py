@@ -204,6 +204,7 @@ def _settle(folder: Path) -> None:
     os.umask(0)
     os.environ |= {"TMPDIR": str(folder / "tmp"), "HOME": str(folder / "home")}
     os.environ |= {f"XDG_{kind}_HOME": str(folder / "home" / kind) for kind in ("CACHE", "DATA", "STATE", "CONFIG")}
+    os.environ.pop("DPLDA_WITNESS", None)  # of the tests: by default it is at home, too
     tempfile.tempdir = None
     os.chdir(folder / "work")
 

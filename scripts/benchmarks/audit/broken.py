@@ -69,7 +69,9 @@ def mechanism(name: str, settings: PrivacySettings) -> Game:
 Broken = tuple[str, Callable[[], AbstractContextManager[None]], Callable[[float], Game]]
 
 
-def _of(name: str, adjacency: str = "add-remove") -> Callable[[float], Game]:
+def game_of(name: str, adjacency: str = "add-remove") -> Callable[[float], Game]:
+    """The function that makes the game `name`, of a mechanism or of ``placement NAME``, at an epsilon."""
+
     def game(epsilon: float) -> Game:
         settings = PrivacySettings(epsilon=epsilon, adjacency=adjacency)
         kind, _, which = name.partition(" ")
@@ -79,12 +81,12 @@ def _of(name: str, adjacency: str = "add-remove") -> Callable[[float], Game]:
 
 
 BROKEN: tuple[Broken, ...] = (  # what is broken, how, and the game that shows it at an epsilon
-    ("noise halved", noise_halved, _of("mean")),
-    ("noise halved", noise_halved, _of("size")),
-    ("noise halved", noise_halved, _of("placement default")),
-    ("clip not applied", clip_not_applied, _of("refine")),
-    ("clip not applied", clip_not_applied, _of("placement config2")),
-    ("sensitivity of one edge forgotten", replacement_forgotten, _of("tensor", "replace")),
-    ("sensitivity of one edge forgotten", replacement_forgotten, _of("core", "replace")),
-    ("vocabulary threshold lowered", threshold_lowered, _of("vocabulary, unknown words")),
+    ("noise halved", noise_halved, game_of("mean")),
+    ("noise halved", noise_halved, game_of("size")),
+    ("noise halved", noise_halved, game_of("placement default")),
+    ("clip not applied", clip_not_applied, game_of("refine")),
+    ("clip not applied", clip_not_applied, game_of("placement config2")),
+    ("sensitivity of one edge forgotten", replacement_forgotten, game_of("tensor", "replace")),
+    ("sensitivity of one edge forgotten", replacement_forgotten, game_of("core", "replace")),
+    ("vocabulary threshold lowered", threshold_lowered, game_of("vocabulary, unknown words")),
 )

@@ -1,0 +1,386 @@
+"""Record and replay: a run on one corpus, and the same run on its neighbour with the noisy values of the first.
+
+Only noise hides which of two neighbouring corpora a run had. So a run is recorded on one of them and replayed on the
+other: wherever the curator adds noise to exact values, the replayed run gets the noisy values of the recorded one.
+Everything else of the two runs must then be equal: what is asked, how much noise is drawn, what is charged, and what is
+released. The exact values of both runs show the privacy loss of each query, which its charge must cover. One pair of
+runs finds such a defect with certainty, where an attack needs thousands. It finds nothing that these two corpora do not
+show, and it takes for granted that the noise has the distribution of its scale. The method is that of Cebere et al.
+(2026).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.special import ndtr
+
+from dplda.accounting.events import Event
+from dplda.audit.games import Game, one_core
+from dplda.errors import UnsupportedByData
+from dplda.mechanisms.curator import Curator
+
+_ROUNDING = 1e-5  # relative slack: a standard deviation is rounded to lattice steps, of which it has at least 10^4
+_SAME = 1e-9  # relative difference up to which public numbers of the two runs are the same
+_UNUSED = 0.02  # share of the claimed epsilon that a plan may leave unused
+_TAIL = 12.0  # standard deviations beyond which a normal law is not integrated
+_Integers = TypeVar("_Integers", int, np.ndarray)
+
+
+class Check(StrEnum):
+    """What the two runs are compared for."""
+
+    FLOW = "control flow"  # the same queries with the same arguments
+    CHARGE = "charge"  # every query is charged, in both runs alike, with events of the plan
+    NOISE = "noise"  # the same amounts of integer noise, and as many random numbers as released ones
+    LOSS = "privacy loss"  # the exact values differ by no more than the charge covers
+    SELECTION = "selection"  # what only one corpus holds is released with at most the charged failure probability
+    OUTPUT = "output"  # the same noisy values give the same output
+    PLAN = "plan"  # by the definition, the plan has the epsilon that it claims
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A `check` that failed in `query`, and how."""
+
+    check: Check
+    query: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.query}: {self.check}: {self.detail}"
+
+
+@dataclass
+class _Added:
+    """Exact values, and the noise that was added to them."""
+
+    values: np.ndarray
+    noise: np.ndarray
+
+
+@dataclass
+class _Selected:
+    """Exact values by key, the scale of their noise, the threshold, and the noisy values that reached it."""
+
+    values: Mapping[int, int]
+    scale: float
+    threshold: int
+    kept: dict[int, int]
+
+
+@dataclass
+class _Query:
+    """All that one query of a run charged, drew, computed and released."""
+
+    name: str
+    arguments: Any = ()
+    charged: list[Event] = field(default_factory=list)
+    drawn: list[tuple[float, int]] = field(default_factory=list)  # scale and size
+    added: list[_Added] = field(default_factory=list)
+    selected: list[_Selected] = field(default_factory=list)
+    answer: Any = None
+
+    @property
+    def covered(self) -> float:
+        """The squared GDP parameter that is charged."""
+        return math.fsum(1 / (event.noise_multiplier or 0.0) ** 2 for event in self.charged)
+
+
+class _Diverged(Exception):
+    """The replayed run cannot go on, because it is another run."""
+
+
+class _Recorder:
+    """A source of noise that records every query of a run."""
+
+    private = False
+
+    def __init__(self, seed: int) -> None:
+        self.queries = [_Query("before the first query")]
+        self._noise, self._coins = (np.random.default_rng((seed, stream)) for stream in range(2))
+
+    @property
+    def _now(self) -> _Query:
+        return self.queries[-1]
+
+    def ask(self, name: str, answer: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """The answer of the curator to the query `name`."""
+        self.queries.append(_Query(name, (arguments, named)))
+        self._now.answer = answer(*arguments, **named)
+        return self._now.answer
+
+    def charge(self, event: Event) -> None:
+        """Record a charge."""
+        self._now.charged.append(event)
+
+    def gaussian(self, scale: float, size: int) -> np.ndarray:
+        """See `Noise`."""
+        self._now.drawn.append((scale, size))
+        return np.rint(scale * self._noise.standard_normal(size)).astype(np.int64)
+
+    def above_threshold(self, values: Mapping[int, int], scale: float, threshold: int) -> dict[int, int]:
+        """See `Noise`."""
+        noisy = {key: value + round(scale * self._noise.standard_normal()) for key, value in values.items()}
+        kept = {key: value for key, value in noisy.items() if value >= threshold}
+        self._now.selected.append(_Selected(dict(values), scale, threshold, kept))
+        return kept
+
+    def coins(self, share: float, size: int) -> np.ndarray:
+        """See `Noise`; the units that both corpora hold get the same coins."""
+        return np.random.default_rng(self._coins.integers(2**63)).random(size) < share
+
+    def add(self, values: _Integers, noise: _Integers) -> _Integers:
+        """Noisy values."""
+        self._now.added.append(_Added(np.asarray(values), np.asarray(noise)))
+        noisy: _Integers = values + noise
+        return noisy
+
+
+class _Replayer(_Recorder):
+    """A source of noise that gives the noisy values of a recorded run, and compares the two runs.
+
+    The noise that it draws is one standard deviation each: what is added to a value shows its standard deviation.
+    """
+
+    def __init__(self, recorded: Sequence[_Query], seed: int) -> None:
+        super().__init__(seed)
+        self._recorded = recorded
+        self.violations: list[Violation] = []
+        self.share = 0.0  # the largest GDP parameter of a query, over what is charged for it
+
+    @property
+    def _then(self) -> _Query:
+        return self._recorded[len(self.queries) - 1]
+
+    def found(self, check: Check, detail: str) -> None:
+        """Note a violation in this query."""
+        self.violations.append(Violation(check, self._now.name, detail))
+
+    def ask(self, name: str, answer: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """The recorded answer, after comparing the query and what the curator answers."""
+        if len(self.queries) == len(self._recorded):
+            raise _Diverged(f"only one of the runs goes on, with {name}")
+        expected = self._recorded[len(self.queries)]
+        if name != expected.name:
+            raise _Diverged(f"one run asks for {expected.name}, the other for {name}")
+        mine = super().ask(name, answer, *arguments, **named)
+        if not _same((arguments, named), expected.arguments):
+            self.found(Check.FLOW, "the arguments differ")
+        self.compare()
+        if not _same(mine, expected.answer):
+            self.found(Check.OUTPUT, "the answers differ, although all noisy values are the same")
+        return expected.answer
+
+    def gaussian(self, scale: float, size: int) -> np.ndarray:
+        """One standard deviation."""
+        self._now.drawn.append((scale, size))
+        return np.full(size, round(scale), np.int64)
+
+    def above_threshold(self, values: Mapping[int, int], scale: float, threshold: int) -> dict[int, int]:
+        """What was released in the recorded run."""
+        super().above_threshold(values, scale, threshold)
+        position = len(self._now.selected) - 1
+        if position >= len(self._then.selected):
+            raise _Diverged("only one of the runs selects keys")
+        return dict(self._then.selected[position].kept)
+
+    def add(self, values: _Integers, noise: _Integers) -> _Integers:
+        """The noisy values of the recorded run."""
+        super().add(values, noise)
+        position = len(self._now.added) - 1
+        then = self._then.added[position] if position < len(self._then.added) else None
+        if then is None or then.values.shape != np.shape(values):
+            raise _Diverged("the runs release different numbers of values")
+        noisy: _Integers = (then.values + then.noise)[()] if np.ndim(values) == 0 else then.values + then.noise
+        return noisy
+
+    def compare(self) -> None:
+        """Compare this query with the recorded one."""
+        now, then = self._now, self._then
+        if now.charged != then.charged:
+            self.found(Check.CHARGE, "the charges differ")
+        if (now.added or now.selected) and not now.charged:
+            self.found(Check.CHARGE, "nothing is charged")
+        self._compare_noise(now, then)
+        loss = math.fsum(map(_loss, now.added, then.added)) + math.fsum(map(_shared_loss, now.selected, then.selected))
+        if loss > now.covered * (1 + _ROUNDING):
+            excess = math.sqrt(loss / now.covered) if now.covered else math.inf
+            self.found(Check.LOSS, f"{excess:.3g} times the charged GDP parameter")
+        self.share = max(self.share, math.sqrt(loss / now.covered) if now.covered else 0.0)
+        failing = min(math.fsum(map(_leak, now.selected, then.selected)), 1.0)
+        allowed = math.fsum(event.delta for event in now.charged)
+        if failing > allowed * (1 + _ROUNDING):
+            self.found(
+                Check.SELECTION,
+                f"keys of one corpus alone are released with probability {failing:.2g}, not {allowed:.2g}",
+            )
+
+    def _compare_noise(self, now: _Query, then: _Query) -> None:
+        if not _same(_amounts(now), _amounts(then)):
+            self.found(Check.NOISE, "the scales of the noise, or a threshold, differ")
+        if sum(size for _, size in then.drawn) < sum(one.values.size for one in then.added):
+            self.found(Check.NOISE, "more numbers are released than random numbers drawn")
+        if any(array.dtype.kind not in "iu" for one in then.added for array in (one.values, one.noise)):
+            self.found(Check.NOISE, "values or noise are not integers")
+
+
+def _amounts(query: _Query) -> Any:
+    return query.drawn, [(one.scale, one.threshold) for one in query.selected]
+
+
+def _loss(now: _Added, then: _Added) -> float:
+    """The squared GDP parameter of releasing values with noise; `now.noise` holds its standard deviations."""
+    change = np.abs((now.values - then.values).astype(float))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.square(np.where(change > 0, change / np.abs(now.noise), 0.0)).sum())
+
+
+def _shared_loss(now: _Selected, then: _Selected) -> float:
+    """The same of the keys that both corpora hold."""
+    return math.fsum(((now.values[key] - then.values[key]) / now.scale) ** 2 for key in now.values.keys() & then.values)
+
+
+def _leak(now: _Selected, then: _Selected) -> float:
+    """A bound on the probability that a key which only one of the corpora holds is released."""
+    alone = [(one, key) for one, other in ((now, then), (then, now)) for key in one.values.keys() - other.values]
+    return math.fsum(ndtr((one.values[key] + 1 - one.threshold) / one.scale) for one, key in alone)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two public objects are the same, numbers up to `_SAME`."""
+    if one is other:
+        return True
+    if isinstance(one, float | np.ndarray | np.number) or isinstance(other, np.ndarray):
+        return np.shape(one) == np.shape(other) and _same_numbers(np.asarray(one), np.asarray(other))
+    if is_dataclass(one) and type(one) is type(other):
+        return all(_same(getattr(one, item.name), getattr(other, item.name)) for item in fields(one))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return list(one) == list(other) and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return type(one) is type(other) and bool(one == other)
+
+
+def _same_numbers(one: np.ndarray, other: np.ndarray) -> bool:
+    if one.dtype.kind not in "fiu" or other.dtype.kind not in "fiu":
+        return bool((one == other).all())
+    return np.allclose(one, other, rtol=_SAME, atol=_SAME * float(np.abs(other).max(initial=0.0)), equal_nan=True)
+
+
+class _RecordedCurator(Curator):
+    """A curator whose noise is recorded where it is added."""
+
+    recorder: _Recorder
+
+    def _add_noise(self, values: _Integers, noise: _Integers) -> _Integers:
+        return self.recorder.add(values, noise)
+
+
+class _RecordedGate:
+    """Forwards every query to a curator, through a recorder."""
+
+    def __init__(self, curator: _RecordedCurator) -> None:
+        self._curator = curator
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return partial(self._curator.recorder.ask, name, getattr(self._curator, name))
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The comparison of two runs of the game `name`.
+
+    `share` is the largest GDP parameter that a query showed, over the charged one.
+    """
+
+    name: str
+    queries: int
+    share: float
+    violations: tuple[Violation, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return asdict(self)
+
+
+def replay(game: Game, seed: int = 0) -> Replay:
+    """Record `game` on one of its corpora with simulated noise from `seed`, and replay it on the other."""
+    recorder = _Recorder(seed)
+    with one_core():
+        released = _play(game, 0, recorder)
+        replayer = _Replayer(recorder.queries, seed)
+        try:
+            again = _play(game, 1, replayer)
+        except _Diverged as diverged:
+            replayer.found(Check.FLOW, str(diverged))
+        else:
+            _compare_ends(replayer, recorder, released, again)
+    plan = _plan_violations(game, [event for query in recorder.queries for event in query.charged])
+    return Replay(game.name, len(recorder.queries) - 1, replayer.share, (*replayer.violations, *plan))
+
+
+def _play(game: Game, index: int, recorder: _Recorder) -> Any:
+    """What a run on corpus `index` releases, or the error that ends it."""
+    curator = game.curator(index, recorder, kind=_RecordedCurator, charge=recorder.charge)
+    assert isinstance(curator, _RecordedCurator)
+    curator.recorder = recorder
+    gate = _RecordedGate(curator)
+    try:
+        if game.public:
+            gate.use_words(game.neighbours.words)
+        return game.play(gate)
+    except _Diverged:
+        raise
+    except Exception as error:  # compared below, whatever broken code raises
+        return error
+
+
+def _compare_ends(replayer: _Replayer, recorder: _Recorder, released: Any, again: Any) -> None:
+    if isinstance(released, Exception) and not isinstance(released, UnsupportedByData):
+        replayer.found(Check.FLOW, f"the run fails with {type(released).__name__}: {released}")
+    elif isinstance(again, Exception) or isinstance(released, Exception):
+        if (type(released), str(released)) != (type(again), str(again)):
+            replayer.found(Check.FLOW, "only one of the runs fails")
+    elif len(replayer.queries) != len(recorder.queries):
+        replayer.found(Check.FLOW, "only one of the runs goes on")
+    elif not _same(released, again):
+        replayer.found(Check.OUTPUT, "the results differ, although all answers are the same")
+
+
+def _plan_violations(game: Game, charged: Sequence[Event]) -> list[Violation]:
+    """What is wrong with the plan of `game`, or with what was `charged` for a run."""
+    found = []
+    unplanned = Counter(charged) - Counter(game.events)
+    if unplanned:
+        found.append(Violation(Check.CHARGE, "the run", f"charges {unplanned.total()} events that are not planned"))
+    spent = _delta(game.events, game.epsilon)
+    if spent > game.delta * (1 + _ROUNDING):
+        found.append(Violation(Check.PLAN, "the plan", f"has delta {spent:.3g} at its epsilon, not {game.delta:.3g}"))
+    if _delta(game.events, (1 - _UNUSED) * game.epsilon) < game.delta:
+        found.append(Violation(Check.PLAN, "the plan", "claims a larger epsilon than it has"))
+    return found
+
+
+def _delta(events: Sequence[Event], epsilon: float) -> float:
+    """delta of the composition of `events` at `epsilon`, by integrating over the privacy loss of two normal laws.
+
+    It is the definition, and shares no code with `dplda.accounting`.
+    """
+    mu = math.sqrt(math.fsum(event.count / (event.noise_multiplier or 0.0) ** 2 for event in events))
+    failure = math.fsum(event.count * event.delta for event in events)
+    first = epsilon / mu + mu / 2  # where the loss is epsilon
+
+    def excess(x: float) -> float:
+        return math.exp(-((x - mu) ** 2) / 2) - math.exp(epsilon - x**2 / 2)
+
+    area, _ = quad(excess, first, max(first, mu) + _TAIL, epsabs=0, limit=200)
+    return float(failure + area / math.sqrt(2 * math.pi))

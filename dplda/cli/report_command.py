@@ -1,0 +1,207 @@
+"""`dplda report`: an HTML page about runs, and papers about one run for those who must approve it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dplda.cli.console import print_json, say, write_file
+from dplda.cli.options import find_ledger, json_option, ledger_option, open_model
+from dplda.errors import InputError
+from dplda.model import TopicModel
+from dplda.model.model_files import refuse_existing
+
+if TYPE_CHECKING:
+    from dplda.report import AllRuns, Wording
+    from dplda.tables import Tables
+
+_PAGE = "report.html"
+_FILE_NAME = re.compile(r"[a-z0-9_]+\.yaml")  # that the registry accepts
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Path of the new file [report.html; registry.yaml, checklist.md or assessment.md].",
+)
+@click.option("--registry", is_flag=True, help="Write an entry of OpenDP's deployments registry (YAML) instead.")
+@click.option("--checklist", is_flag=True, help="Write a checklist by NIST SP 800-226 (Markdown) instead.")
+@click.option("--assessment", is_flag=True, help="Write an outline of a data protection impact assessment instead.")
+@click.option(
+    "--answers",
+    "answers_path",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="A YAML or JSON file with what only you know, for a paper; what is missing is listed.",
+)
+@click.option("--title", metavar="TEXT", help="Title of the page or the paper, instead of the dataset's name.")
+@click.option("names", "--name", metavar="NUMBER=TEXT", multiple=True, help="Name of a topic; repeat for more topics.")
+@click.option("--hide", metavar="WORD", multiple=True, help="Leave this word out of the page; repeat for more words.")
+@json_option
+@ledger_option
+def report(
+    runs: tuple[str, ...],
+    output: Path | None,
+    registry: bool,
+    checklist: bool,
+    assessment: bool,
+    answers_path: Path | None,
+    title: str | None,
+    names: tuple[str, ...],
+    hide: tuple[str, ...],
+    as_json: bool,
+    ledger_path: Path | None,
+) -> None:
+    """Write one HTML report about all the RUNs given, or a paper about one RUN, from released numbers only.
+
+    The page opens offline. A paper is for those who must approve a publication: an entry of a public registry, a
+    checklist, or an assessment. It shows no topics.
+    """
+    from dplda.report import Wording, write_report
+
+    wording = _wording(title, names, hide, len(runs))
+    if kind := _kind(registry=registry, checklist=checklist, assessment=assessment):
+        if len(runs) > 1 or names or hide:
+            raise click.UsageError(
+                f"--{kind} is about one run and shows no topics: give one RUN, no --name, no --hide."
+            )
+        _write_paper(kind, runs[0], output, answers_path, wording.title, as_json, ledger_path)
+        return
+    if answers_path is not None:
+        raise click.UsageError("--answers is for a paper: add --registry, --checklist or --assessment.")
+    output = output or Path(_PAGE)
+    refuse_existing(output)
+    models = [open_model(_with_model(run, ledger_path), ledger_path) for run in runs]
+    write_report(
+        models,
+        output,
+        guarantees=_guarantees(models, ledger_path),
+        wording=wording,
+        batches=_batches(models, ledger_path),
+        tables=_tables(models, ledger_path),
+    )
+    if as_json:
+        named = [model.parameters.get("run") for model in models]
+        print_json({"runs": named, "report": str(output), "private": all(model.privacy.sound for model in models)})
+    else:
+        say(f"Wrote {output}. Open it in a browser; it needs no network.")
+        if wording == Wording():
+            say("--title, --name and --hide give it a title, name topics and leave words out, for free.")
+
+
+def _kind(**chosen: bool) -> str:
+    """The only paper `chosen`; empty for the page. Raises `click.UsageError` for several."""
+    kinds = [kind for kind, wanted in chosen.items() if wanted]
+    if len(kinds) > 1:
+        raise click.UsageError(f"{' and '.join(f'--{kind}' for kind in kinds)} are two papers. Ask for one at a time.")
+    return kinds[0] if kinds else ""
+
+
+def _write_paper(
+    kind: str,
+    run: str,
+    output: Path | None,
+    answers_path: Path | None,
+    title: str,
+    as_json: bool,
+    ledger_path: Path | None,
+) -> None:
+    from dplda.report.answers import Answers
+    from dplda.report.papers import PAPERS, write_paper
+
+    file = output or Path(PAPERS[kind].file)
+    refuse_existing(file)
+    answers = Answers() if answers_path is None else Answers.read(answers_path)
+    model = open_model(_with_model(run, ledger_path), ledger_path)
+    together = _guarantees([model], ledger_path).get(str(model.parameters.get("dataset", "")))
+    text, missing = write_paper(kind, model, together, answers, title)
+    write_file(file, text)
+    if as_json:
+        asked = {question.name: question.asks for question in missing}
+        print_json({"run": model.parameters.get("run"), "paper": kind, "file": str(file), "missing": asked})
+        return
+    say(f"Wrote {file}.")
+    if missing:
+        count = f"{len(missing)} answers are" if len(missing) > 1 else "1 answer is"
+        say(f"A draft: {count} missing. Complete these lines in a YAML file, and give it with --answers:", error=True)
+        for question in missing:
+            say(question.line, error=True)
+    if kind == "registry" and not _FILE_NAME.fullmatch(file.name):
+        say(
+            "The registry wants a file name of lower-case letters, digits and underscores, such as topics.yaml.",
+            error=True,
+        )
+
+
+def _wording(title: str | None, names: Sequence[str], hidden: Sequence[str], n_runs: int) -> Wording:
+    """The options on the words of a report. Raises `click.UsageError` for one that fits no run."""
+    from dplda.report import Wording
+
+    if names and n_runs > 1:
+        raise click.UsageError("--name works for a report of one run. Report each run by itself to name its topics.")
+    if title is not None and not title.strip():
+        raise click.UsageError("--title is empty.")
+    named: dict[int, str] = {}
+    for text in names:
+        number, _, name = text.partition("=")
+        if not (number.strip().isdecimal() and number.strip().isascii()) or not name.strip():
+            raise click.UsageError(f"--name {text!r} is not NUMBER=TEXT. Example: --name 3=Heating")
+        if int(number) in named:
+            raise click.UsageError(f"--name names topic {int(number)} twice.")
+        named[int(number)] = name.strip()
+    return Wording(title=(title or "").strip(), names=named, hidden=hidden)
+
+
+def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, TopicModel]:
+    """The batches before that of a single model, as far as the ledger has their private models, and its own."""
+    from dplda.ledger.saved_models import load_run
+    from dplda.series import before
+
+    ledger, parameters = find_ledger(ledger_path), models[0].parameters
+    if len(models) > 1 or ledger is None or "series" not in parameters:
+        return {}
+    found = {}
+    for run in before(ledger, str(parameters["series"]), str(parameters["batch"])):
+        if run.sound:
+            with suppress(InputError):
+                found[str(run.batch)] = load_run(run)
+    return {**found, str(parameters["batch"]): models[0]}
+
+
+def _with_model(run: str, ledger_path: Path | None) -> str:
+    """The run whose topics the tables of `run` are about, if it is a run that made tables; else `run`."""
+    ledger = None if os.sep in run or os.path.isdir(run) else find_ledger(ledger_path)
+    if ledger is None:
+        return run
+    with suppress(InputError):
+        record = ledger.run(run)
+        return str(record.parameters.get("of", run)) if record.result is not None else run
+    return run
+
+
+def _tables(models: Sequence[TopicModel], ledger_path: Path | None) -> list[Tables]:
+    """The tables that the ledger, if it exists, has about the topics of `models`: of each kind the latest."""
+    from dplda.tables.tabulation import latest_tables
+
+    ledger = find_ledger(ledger_path)
+    if ledger is None:
+        return []
+    names = [str(model.parameters.get("run", "")) for model in models]
+    return [tables for name in names for tables in latest_tables(ledger, name)]
+
+
+def _guarantees(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, AllRuns]:
+    """What the ledger, if it exists, has recorded of all runs of each dataset of `models`."""
+    from dplda.report import all_runs
+
+    ledger = find_ledger(ledger_path)
+    return {} if ledger is None else all_runs(ledger.datasets(), models, ledger.runs())

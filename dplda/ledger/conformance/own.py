@@ -1,0 +1,88 @@
+"""The adapter of dplda's own ledger: ``python -m dplda.ledger.conformance dplda.ledger.conformance.own:factory``."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from unittest import mock
+
+from dplda.accounting.events import Event
+from dplda.config import ADJACENCIES
+from dplda.errors import DpldaError, GateError
+from dplda.ledger.conformance.interface import DELTA, EPSILON, Feature, Measure, Request
+from dplda.ledger.ledger import Ledger
+from dplda.ledger.ledger_records import Status
+from dplda.ledger.reservation import Reservation
+from dplda.ledger.witness import SETTING
+from dplda.store.sketches import Fingerprint, Sketch
+
+
+class OwnHandle:
+    """A reserved run whose events are its plan."""
+
+    def __init__(self, reservation: Reservation) -> None:
+        self._reservation = reservation
+
+    def charge(self, position: int) -> None:
+        """Charge the event at `position`."""
+        self._reservation.charge(self._reservation.events[position])
+
+    def finish(self) -> None:
+        """End the run as done."""
+        self._reservation.finish(model=None, seconds={})
+
+    def abandon(self) -> None:
+        """End the run as cancelled."""
+        self._reservation.abandon(Status.CANCELLED, "abandoned")
+
+
+class OwnLedger:
+    """dplda's ledger in one folder."""
+
+    measure = Measure.NOISE_MULTIPLIER
+    features = frozenset(Feature)
+    refusals = (DpldaError, GateError, ValueError)
+
+    def __init__(self, folder: Path, outside: Path) -> None:
+        with mock.patch.dict(os.environ, {SETTING: str(outside)}):  # read when a ledger is opened
+            self._ledger = Ledger(folder / "ledger.db")
+
+    def grant(self, dataset: str, epsilon: float, delta: float) -> None:
+        """Grant without listed levels."""
+        self._ledger.grant(dataset, epsilon, delta)
+
+    def spent(self, dataset: str) -> float:
+        """The sum of squared Gaussian-DP parameters."""
+        return self._ledger.dataset(dataset).spent.mu_squared
+
+    def guaranteed(self, dataset: str) -> tuple[float, float]:
+        """The guarantee of all outputs on the dataset and those linked to it."""
+        guarantee = self._ledger.dataset(dataset).guaranteed
+        return guarantee.epsilon, guarantee.delta
+
+    def reserve(self, request: Request) -> OwnHandle:
+        """Reserve a Gaussian event for each cost, and bind the documents."""
+        reservation = self._ledger.reserve(
+            dataset=request.dataset,
+            unit=request.unit,
+            adjacency=ADJACENCIES[0],
+            epsilon=EPSILON,
+            delta=DELTA,
+            events=[Event(stage=f"release {i}", noise_multiplier=cost) for i, cost in enumerate(request.costs)],
+            parameters={},
+            sound=True,
+            batch=request.batch,
+        )
+        reservation.bind(_fingerprint(request.documents))
+        return OwnHandle(reservation)
+
+
+def factory(folder: Path, outside: Path) -> OwnLedger:
+    """Open or create dplda's ledger in `folder`; its witness is in `outside`."""
+    return OwnLedger(folder, outside)
+
+
+def _fingerprint(documents: range) -> Fingerprint:
+    hashes = [int.from_bytes(hashlib.blake2b(b"%d" % i, digest_size=8).digest(), "big") for i in documents]
+    return Fingerprint(hashlib.sha256(repr(documents).encode()).hexdigest(), Sketch(hashes))

@@ -1,0 +1,277 @@
+"""What auditors ask of a run: who is protected, from whom, how much, for how long, by what, and what is not protected.
+
+The report and the papers (registry entry, checklist, assessment) say each fact in the sentences of this module, whose
+wording is in ``templates/facts.txt.j2``. All of it follows from released numbers, public settings and what the ledger
+shares of its runs. No fact holds a word of a topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+from dplda.accounting.accountant import capacity, zcdp
+from dplda.accounting.events import EXACT, GAUSSIAN, GAUSSIAN_THRESHOLD, PURE, PrivacyStatement, at_least
+from dplda.config import ADJACENCIES, DEFAULTS, MINIMUM_LENGTH
+from dplda.model import TopicModel
+from dplda.report import attack_bounds, promise
+from dplda.report.pictures import number, percent, shown
+from dplda.report.promise import AllRuns, Unit, unit_of
+from dplda.software import described, recorded
+
+TITLES = {  # of the questions, in the order in which the report answers them
+    "protected": "Who is protected",
+    "neighbours": "Neighbouring collections",
+    "domain": "Data domain",
+    "against": "From whom",
+    "strength": "How much",
+    "total": "The grant: the total of all runs",
+    "duration": "For how long",
+    "composition": "Composition",
+    "released": "What this run released",
+    "others": "What else was released",
+    "unprotected": "What is not protected",
+    "trust": "Trust model",
+    "actors": "Actors",
+    "data": "Static or growing data, refresh of the budget",
+    "reading": "Reading the documents",
+    "chosen": "How epsilon, topics and words were chosen",
+    "tuning": "Whether tuning was charged",
+    "mechanisms": "Mechanisms",
+    "implementation": "Implementation",
+    "side_channels": "Side channels",
+    "post_processing": "Post-processing",
+    "rare": "Bias against rare topics",
+    "made_by": "Software and source of noise",
+    "verify": "How to verify",
+}
+_READING = ("language", "tokenizer", "lemmas", "ngrams", "stopwords")  # parameters: how text became words
+_MECHANISMS = {
+    GAUSSIAN: "discrete Gaussian noise",
+    GAUSSIAN_THRESHOLD: "discrete Gaussian noise, and a threshold on the noisy value",
+    PURE: "a pure differentially private choice",
+    EXACT: "exact, without noise",
+}
+_MOST_LISTED = 20  # maximum number of other runs that are listed by name; more are counted
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """Parameters to quote: `epsilon`, `delta`, `rho` (zCDP) and the odds of a guess, and the releases they `cover`."""
+
+    epsilon: float
+    delta: float
+    rho: float
+    odds: str
+    covers: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The facts of a run of `model`, and of all runs `together` that a ledger has recorded, if it knows the run.
+
+    ``facts[key]`` are the sentences that answer the question with that key of `TITLES`.
+    """
+
+    model: TopicModel
+    together: AllRuns | None = None
+
+    def __getitem__(self, key: str) -> tuple[str, ...]:
+        if key not in TITLES:
+            raise KeyError(key)
+        paragraphs = getattr(_wording().module, key)(self).split("\n\n")
+        return tuple(" ".join(each.split()) for each in paragraphs if each.strip())
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The privacy statement of the run."""
+        return self.model.privacy
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Public settings and released facts of the run."""
+        return self.model.parameters
+
+    @property
+    def run(self) -> str:
+        """The id of the run."""
+        return shown(self.parameters.get("run", "without a name"))
+
+    @property
+    def dataset(self) -> str:
+        """The name of the dataset."""
+        return shown(self.parameters.get("dataset", "without a name"))
+
+    @property
+    def unit(self) -> Unit:
+        """The privacy unit in prose; `Unit.defined` is empty if it is the document."""
+        return unit_of(self.privacy)
+
+    @property
+    def replaced(self) -> bool:
+        """Whether neighbouring collections differ by a unit that is replaced."""
+        return self.privacy.adjacency != ADJACENCIES[0]
+
+    @property
+    def topics(self) -> int:
+        """The number of topics."""
+        return len(self.model.topics)
+
+    @property
+    def words(self) -> int:
+        """The number of words of the topics."""
+        return len(self.model.vocabulary)
+
+    @property
+    def documents(self) -> int | None:
+        """The released, noisy number of units; None if there is none."""
+        found = self.parameters.get("documents")
+        return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+    @property
+    def size(self) -> str:
+        """The released number of units in words; may be empty."""
+        return promise.size(self.model)[0]
+
+    @property
+    def rarest(self) -> str:
+        """About how many units must use a word for it to be released; empty if words were not chosen privately."""
+        return promise.rarest(self.privacy)
+
+    @property
+    def series(self) -> str:
+        """The series to which the run belongs; empty if to none."""
+        return shown(self.parameters.get("series") or "")
+
+    @property
+    def batch(self) -> str:
+        """The batch of the series."""
+        return shown(self.parameters.get("batch") or "")
+
+    @property
+    def many_releases(self) -> bool:
+        """Whether the dataset has, or is to have, more releases than this run."""
+        return bool(self.series) or (self.together is not None and self.together.runs > 1)
+
+    @property
+    def public_words(self) -> bool:
+        """Whether the words were given as a public list."""
+        return self.parameters.get("vocabulary") == "public"
+
+    @property
+    def prior(self) -> Mapping[str, Any]:
+        """What the run recorded about its prior topics; empty without any."""
+        found = self.parameters.get("prior")
+        return found if isinstance(found, dict) and "prior_used" in self.parameters else {}
+
+    @property
+    def prior_used(self) -> bool:
+        """Whether the topics are some of the prior topics."""
+        return self.parameters.get("prior_used") is True
+
+    @property
+    def seed_words(self) -> str:
+        """The seed words of guided topics, by topic; empty without any."""
+        given = self.parameters.get("seed_words")
+        if not isinstance(given, dict):
+            return ""
+        return "; ".join(f"{shown(name)} ({', '.join(shown(word) for word in words)})" for name, words in given.items())
+
+    @property
+    def named(self) -> bool:
+        """Whether topics have names."""
+        return bool(self.model.topic_names)
+
+    @property
+    def tokenization(self) -> str:
+        """How text became words, as settings."""
+        found = {name: self.parameters[name] for name in _READING if name in self.parameters}
+        plain = {name: {True: "yes", False: "no"}.get(value, value) for name, value in found.items()}
+        return ", ".join(f"{name} {shown(value)}" for name, value in plain.items())
+
+    @property
+    def usual_budget(self) -> bool:
+        """Whether epsilon and delta are the defaults."""
+        usual = DEFAULTS.privacy
+        return (self.parameters.get("epsilon"), self.privacy.delta) == (usual.epsilon, usual.delta)
+
+    @property
+    def mu(self) -> float:
+        """The Gaussian-DP parameter of the run."""
+        return attack_bounds.noise(self.privacy)[0]
+
+    @property
+    def failures(self) -> float:
+        """The sum of the failure probabilities of the run."""
+        return attack_bounds.noise(self.privacy)[1]
+
+    @cached_property
+    def of_run(self) -> Quoted:
+        """What holds of this run alone."""
+        odds = percent(attack_bounds.success_at_most(self.privacy), upwards=True)
+        return Quoted(self.privacy.epsilon, self.privacy.delta, zcdp(self.privacy.events), odds, "this run alone")
+
+    @cached_property
+    def of_total(self) -> Quoted | None:
+        """What holds of all runs that the total allows; None unless a finite total was fixed before the first run."""
+        kept = promise.of_total(self.together)
+        if self.together is None or kept is None:
+            return None
+        epsilon, delta = promise.largest_total(self.together.guarantee)
+        covers = f"all runs recorded for dataset {self.dataset}, by their total"
+        return Quoted(epsilon, delta, capacity(epsilon, delta).mu_squared / 2, kept.success, covers)
+
+    @property
+    def quoted(self) -> Quoted:
+        """What is to be quoted: the total if several runs are recorded and it holds, else what this run keeps."""
+        several = self.together is not None and self.together.runs > 1
+        return self.of_total if several and self.of_total is not None else self.of_run
+
+    @property
+    def other_runs(self) -> list[str]:
+        """The other recorded runs of the dataset, in words."""
+        records = () if self.together is None else self.together.records
+        others = [record for record in records if record["id"] != self.parameters.get("run")]
+        more = [f"{len(others) - _MOST_LISTED} more, which `dplda runs` lists."] * (len(others) > _MOST_LISTED)
+        return [_run_in_words(record) for record in others[:_MOST_LISTED]] + more
+
+    @property
+    def software(self) -> Mapping[str, Any]:
+        """What made the run; empty if it was not recorded."""
+        return recorded(self.parameters) or {}
+
+    @property
+    def version(self) -> str:
+        """Version and code of dplda."""
+        return described(self.software)
+
+    @property
+    def libraries(self) -> str:
+        """Names and versions of the libraries that decide what the run released."""
+        known = self.software.get("libraries")
+        each = known.items() if isinstance(known, dict) else ()
+        return shown(", ".join(f"{name} {about.get('version')}" for name, about in each if isinstance(about, dict)))
+
+
+def _run_in_words(record: Mapping[str, Any]) -> str:
+    """A run as the ledger shares it, such as ``run notes-abc: topics, epsilon 2, delta 1e-06, done.``."""
+    parameters = record["parameters"]
+    by = " and by ".join(filter(None, parameters.get("by") or ()))
+    kinds = {"table": f"tables by {by}" if by else "shares of topics", "evaluation": "an evaluation of topics"}
+    kind = kinds.get(str(parameters.get("kind")), "topics")
+    guarantee = f"epsilon {record['epsilon']:g}, delta {record['delta']:g}" if record["sound"] else "NOT PRIVATE"
+    return shown(f"Run {record['id']}: {kind}, {guarantee}, {record['status']}.")
+
+
+@cache
+def _wording() -> Template:
+    environment = Environment(  # plain text, which the page escapes
+        loader=PackageLoader("dplda.report"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"shown": shown, "at_least": at_least, "number": number}
+    environment.globals |= {"mechanism_names": _MECHANISMS, "shortest": MINIMUM_LENGTH}
+    return environment.get_template("facts.txt.j2")

@@ -1,0 +1,91 @@
+"""Papers about a run from the command line: what is asked, what is refused, and what is written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from handmade import make_model
+
+from dplda.report.papers import PAPERS
+
+
+@pytest.fixture
+def run(saved: str, home: Path) -> str:
+    """The folder of a model of the recorded run `saved`, which knows its id."""
+    model = make_model()
+    replace(model, parameters={**model.parameters, "run": saved, "dataset": "reviews"}).save(home / "m")
+    return str(home / "m")
+
+
+@pytest.mark.parametrize("kind", PAPERS)
+def test_a_paper_is_written_and_what_is_missing_can_be_completed(dplda, run: str, home: Path, kind: str) -> None:
+    answer = dplda("report", run, f"--{kind}")
+    assert answer.status == 0, answer.err
+    text = (home / PAPERS[kind].file).read_text(encoding="utf-8")
+    assert "the guarantee is the grant's (epsilon 10, delta 1e-05)" in text, "the ledger was asked"
+    lines = [line for line in answer.err.splitlines() if ":  # " in line]
+    assert [line.split(":")[0] for line in lines] == list(PAPERS[kind].asks)
+    (home / "answers.yaml").write_text("\n".join(line.replace(":  #", ": none at all  #") for line in lines))
+    for line in ("sector: Energy", "publication_date: 2026-03-31"):
+        name = line.split(":")[0]
+        content = (home / "answers.yaml").read_text().replace(f"{name}: none at all", line)
+        (home / "answers.yaml").write_text(content)
+    whole = dplda("report", run, f"--{kind}", "--answers", home / "answers.yaml", "-o", home / "whole")
+    assert whole.status == 0, whole.err
+    assert "missing" not in whole.err
+    text = (home / "whole").read_text(encoding="utf-8")
+    assert "TO BE FILLED IN" not in text
+    assert "none at all" in text
+
+
+def test_json_names_what_is_missing(dplda, run: str, home: Path) -> None:
+    (home / "a.json").write_text('{"purpose": "to test"}')
+    record = dplda("report", run, "--registry", "--answers", home / "a.json", "--title", "Toys", "--json").json
+    assert (record["paper"], record["file"]) == ("registry", "registry.yaml")
+    assert "purpose" not in record["missing"]
+    assert record["missing"]["region"].startswith("which region")
+    basic = yaml.safe_load((home / "registry.yaml").read_text())["deployment"]["basic"]
+    assert (basic["name"], basic["intended_use"]) == ("Toys", "to test")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--registry", "--name", "1=a"), "is about one run and shows no topics"),
+        (("--registry", "--answers", "none.yaml"), "cannot read none.yaml"),
+        (("--registry", "--answers", "bad.yaml"), "answers 'purpos', which nobody asks. Did you mean purpose?"),
+        (("--answers", "bad.yaml"), "--answers is for a paper"),
+        (("--registry", "-o", "bad.yaml"), "exists already"),
+    ],
+)
+def test_what_fits_nothing_is_one_line_and_writes_nothing(
+    dplda, run: str, home: Path, options: tuple[str, ...], message: str
+) -> None:
+    (home / "bad.yaml").write_text("purpos: x")
+    answer = dplda("report", run, *options)
+    assert (answer.status, answer.err.count("\n")) == (2, 1)
+    assert message in answer.err
+    assert not (home / "registry.yaml").exists()
+    assert not (home / "report.html").exists()
+
+
+def test_two_runs_have_no_common_paper(dplda, run: str) -> None:
+    assert "is about one run" in dplda("report", run, run, "--registry").err
+
+
+def test_a_run_without_a_guarantee_gets_none(dplda, home: Path) -> None:
+    model = make_model()
+    bad = replace(model.privacy, sound=False, epsilon=float("inf"), reason="NOT PRIVATE: exact")
+    replace(model, privacy=bad).save(home / "bad")
+    answer = dplda("report", home / "bad", "--registry")
+    assert answer.status == 2
+    assert "has no privacy guarantee" in answer.err
+    assert not (home / "registry.yaml").exists()
+
+
+def test_a_name_that_the_registry_refuses_is_told(dplda, run: str, home: Path) -> None:
+    assert "lower-case letters" in dplda("report", run, "--registry", "-o", home / "My-Entry.yml").err
+    assert "lower-case letters" not in dplda("report", run, "--registry").err

@@ -1,0 +1,130 @@
+"""The facts of a run: right in each kind of run, from released numbers alone, and without words of topics."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from report_data import HOSTILE, all_runs, run_model, with_parameters
+
+from dplda.accounting.accountant import capacity, gaussian_epsilon, zcdp
+from dplda.accounting.events import Event
+from dplda.ledger.grants import Basis, Guarantee
+from dplda.report.facts import TITLES, Facts
+
+PRIOR = {"source": "public corpus forum", "declared_public": True}
+
+
+def record(run: str, **changes: Any) -> dict[str, Any]:
+    shared = {"id": run, "epsilon": 0.5, "delta": 1e-6, "sound": True, "status": "done", "parameters": {}}
+    return {**shared, **changes}
+
+
+def said(facts: Facts, key: str) -> str:
+    return " ".join(facts[key])
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        Facts(run_model()),
+        Facts(run_model(), all_runs()),
+        Facts(run_model(unit="customer", adjacency="replace"), all_runs(3)),
+        Facts(with_parameters(run_model(), series="support", batch="week 1"), all_runs(2)),
+        Facts(with_parameters(run_model(), prior=PRIOR, prior_used=True, topics=3), all_runs()),
+        Facts(run_model(words=HOSTILE), all_runs()),
+        Facts(run_model(sound=False, epsilon=math.inf, reason="NOT PRIVATE: exact")),
+    ],
+)
+def test_every_question_is_answered_in_whole_sentences_without_words_of_topics(facts: Facts) -> None:
+    for key in TITLES:
+        sentences = facts[key]
+        assert sentences, key
+        for sentence in sentences:
+            assert sentence[0].isupper() or key in ("mechanisms", "made_by") or sentence[0] in "`3", sentence
+            assert sentence.endswith((".", ":")), sentence
+            assert " ." not in sentence
+            assert " ," not in sentence
+            assert "  " not in sentence
+            assert not any(word in sentence for word in facts.model.vocabulary), sentence
+    with pytest.raises(KeyError):
+        facts["nothing"]
+
+
+def test_rho_is_the_sum_of_the_events_and_not_above_what_epsilon_needs() -> None:
+    events = (Event(stage="a", noise_multiplier=2.0, count=3), Event(stage="b", mechanism="pure", epsilon=0.5))
+    assert zcdp(events) == pytest.approx(3 / 8 + 1 / 8)
+    assert zcdp([Event(stage="x", mechanism="exact")]) == math.inf
+    gaussian = events[:1]
+    mu = math.sqrt(2 * zcdp(gaussian))
+    loose = zcdp(gaussian) + 2 * math.sqrt(zcdp(gaussian) * math.log(1e6))
+    assert gaussian_epsilon(mu, 1e-6) < loose, "the usual conversion of zCDP is looser, not tighter"
+    facts = Facts(run_model())
+    assert facts.of_run.rho == pytest.approx(facts.mu**2 / 2)
+    assert f"rho = {math.ceil(facts.of_run.rho * 1e5) / 1e5:.4g}" in said(facts, "strength")
+
+
+def test_one_run_quotes_itself_and_several_their_total() -> None:
+    one, three = Facts(run_model(), all_runs(1)), Facts(run_model(), all_runs(3))
+    assert (one.quoted.epsilon, one.quoted.delta) == (1.0, 1e-6)
+    assert (three.quoted.epsilon, three.quoted.delta) == (8.0, 1e-5)
+    assert three.quoted.rho == pytest.approx(capacity(8.0, 1e-5).mu_squared / 2)
+    assert "epsilon 8 at delta 1e-05" in said(one, "total")
+    assert Facts(run_model()).quoted.epsilon == 1.0
+
+
+def test_a_total_that_was_raised_after_looking_is_not_quoted() -> None:
+    broken = Guarantee(epsilon=20.0, delta=1e-5, basis=Basis.AFTER_LOOKING)
+    facts = Facts(run_model(), all_runs(3, guarantee=broken))
+    assert facts.quoted == facts.of_run
+    assert "all runs together have at most" not in said(facts, "total")
+
+
+def test_levels_that_were_listed_are_told_and_the_largest_quoted() -> None:
+    listed = Guarantee(epsilon=4.0, delta=1e-6, listed=(4.0, 8.0), level_delta=1e-6)
+    facts = Facts(run_model(), all_runs(2, guarantee=listed))
+    assert "Levels listed before the first output: epsilon 4, 8" in said(facts, "total")
+    assert facts.quoted.epsilon == 8.0
+
+
+def test_other_runs_are_listed_and_counted() -> None:
+    table = record("toys-b", parameters={"kind": "table", "by": ["ward", ""]})
+    bad = record("toys-c", sound=False, status="incomplete")
+    facts = Facts(run_model("toys-a"), all_runs(3, records=(record("toys-a"), table, bad)))
+    listed = facts["others"]
+    assert "Run toys-b: tables by ward, epsilon 0.5, delta 1e-06, done." in listed
+    assert "Run toys-c: topics, NOT PRIVATE, incomplete." in listed
+    assert not any("toys-a" in sentence for sentence in listed)
+    many = tuple(record(f"toys-{number}") for number in range(40))
+    assert "20 more, which `dplda runs` lists." in Facts(run_model(), all_runs(41, records=many))["others"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "key", "sentence"),
+    [
+        ({"topics": "auto"}, "chosen", "The number of topics was chosen from released, noisy eigenvalues"),
+        ({"topics": 8}, "chosen", "The number of topics, 8, was given before the run."),
+        ({"epsilon": 2.0}, "chosen", "Epsilon 2 and delta 1e-06, the defaults of dplda, were given"),
+        ({"epsilon": 3.0}, "chosen", "Epsilon 3 and delta 1e-06 were given"),
+        ({"vocabulary": "public"}, "chosen", "The words were given as a public list."),
+        ({"vocabulary": "public"}, "unprotected", "it was given as public and taken as it is"),
+        ({"merged": [[0, 1]]}, "post_processing", "Some topics were merged by hand."),
+        ({"seed_words": {"a": ["b", "c"]}}, "unprotected", "which were given and not learned: a (b, c)."),
+        ({"series": "s", "batch": "1"}, "data", "Growing: the dataset toys comes in batches"),
+        ({"series": "s", "batch": "1"}, "duration", "each batch of the series may spend the whole total once"),
+        ({"language": "de", "lemmas": True}, "reading", "(language de, lemmas yes)"),
+        ({"software": {"dplda": "9", "libraries": {"opendp": {"version": "0.1"}}}}, "made_by", "opendp 0.1"),
+    ],
+)
+def test_what_a_run_was_given_is_told(parameters: dict[str, Any], key: str, sentence: str) -> None:
+    assert sentence in said(Facts(with_parameters(run_model(), **parameters)), key)
+    assert sentence not in said(Facts(run_model()), key)
+
+
+def test_a_person_and_a_document_are_told_apart() -> None:
+    person = Facts(with_parameters(run_model(unit="customer"), series="s", batch="1"))
+    assert person["protected"][0].startswith("One customer with all documents in the collection")
+    assert "share one total, because customer may be in several" in said(person, "duration")
+    assert "A person with several documents" not in said(person, "unprotected")
+    assert "replaced by another" in said(Facts(run_model(adjacency="replace")), "neighbours")
