@@ -179,17 +179,21 @@ def placement_game(placement: str, settings: PrivacySettings) -> Game:
     return _whole_run(f"placement {placement}", settings, ModelSettings(placement=placement, topics=_N_TOPICS))
 
 
-def other_canaries(game: Game) -> Iterator[Game]:
-    """A game of a whole run with each of some other documents that may upset it, in place of the canary."""
-    everything = np.ones(_N_WORDS, np.int64)
-    canaries = {
-        "every word": everything,
-        "huge counts": np.where(np.arange(_N_WORDS) < _N_WORDS // 2, _HUGE, everything),
-        "too short": _document({0: 1}, _N_WORDS),
-        "a copy": game.neighbours.base[0],
+def other_neighbours(game: Game) -> Iterator[Game]:
+    """A game of a whole run on each of some other pairs of corpora: with other documents in place of the canary, which
+    may upset a run, and with topics so far apart that configuration 4 passes its tests.
+    """
+    everything, (first, second) = np.ones(_N_WORDS, np.int64), _LENGTH * np.eye(2, _N_WORDS, dtype=np.int64)
+    neighbours = game.neighbours
+    pairs = {
+        "every word": replace(neighbours, more=everything),
+        "huge counts": replace(neighbours, more=np.where(np.arange(_N_WORDS) < _N_WORDS // 2, _HUGE, everything)),
+        "too short": replace(neighbours, more=_document({0: 1}, _N_WORDS)),
+        "a copy": replace(neighbours, more=neighbours.base[0]),
+        "separate topics": replace(neighbours, base=np.repeat([first, second], [1800, 1200], axis=0)),
     }
-    for name, canary in canaries.items():
-        yield replace(game, name=f"{game.name}, {name}", neighbours=replace(game.neighbours, more=canary))
+    for name, pair in pairs.items():
+        yield replace(game, name=f"{game.name}, {name}", neighbours=pair)
 
 
 def _prior_game(settings: PrivacySettings) -> Game:

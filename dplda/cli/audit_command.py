@@ -90,7 +90,7 @@ def audit(
     _CONFIDENCE.check("confidence", confidence)
     if seed is not None and not simulate:
         raise InputError("--seed is for simulated noise. Add --simulate, or leave it out.")
-    from dplda.audit.catalogue import SOUND, mechanism_games, other_canaries, placement_game
+    from dplda.audit.catalogue import SOUND, mechanism_games, other_neighbours, placement_game
     from dplda.audit.games import noise_of, play
     from dplda.audit.replay import replay
 
@@ -101,7 +101,7 @@ def audit(
     with following(quiet=as_json or quiet) as progress:
         findings = list(play(games, noise, progress, confidence))
         progress.start("replay")
-        replayed = [*mechanisms, *runs_of, *(other for game in runs_of for other in other_canaries(game))]
+        replayed = [*mechanisms, *runs_of, *(other for game in runs_of for other in other_neighbours(game))]
         replays = [replay(game, seed or 0) for game in replayed]
     refuted = [finding.name for finding in findings if finding.refuted]
     violated = [one.name for one in replays if one.violations]

@@ -20,6 +20,9 @@ SPLIT = ("config1", "config2", "config3", "tensor-power")  # placements whose bu
 CORPORA = ("imdb", "news", "medical", "synthetic")
 SYSTEMS = ("dplda", "variational", "tomotopy", "gensim", "random")
 PEERS = ("dplda", "dplda-exposed", "tomotopy", "tensorly")
+RARE_GIVEN = ("nothing", "seed words", "prior")
+POISONED = ("tomotopy", "dplda, no noise", "dplda, epsilon 8", "dplda, epsilon 4", "dplda, epsilon 1")
+POISON_QUESTIONS = ("attribute", "presence")
 PRIOR_CASES = ("few-posts", "medical", "posts", "reviews")
 RAW_FILES = {
     "imdb": "Film reviews (.jsonl.gz with a `text`).",
@@ -27,7 +30,7 @@ RAW_FILES = {
     "medical": "Medical abstracts (.jsonl.gz with a `text`).",
 }
 AUDITED = ("mechanisms", "placements", "broken", "published")
-TESTED = ("one-run", "odds")
+TESTED = ("one-run", "odds", "divergences")
 
 
 def listed(convert: Callable[[str], T]) -> Callable[[Any, click.Parameter, str | None], list[T] | None]:

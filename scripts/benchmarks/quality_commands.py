@@ -10,6 +10,7 @@ import click
 from benchmarks.options import (
     CORPORA,
     PRIOR_CASES,
+    RARE_GIVEN,
     SYSTEMS,
     choices,
     cli,
@@ -97,6 +98,27 @@ def small(news: Path, medical: Path, epsilons: list[float], seeds: int) -> None:
     from benchmarks.small import measure
 
     measure(news, medical, epsilons, seeds)
+
+
+@cli.command()
+@results_option
+@choices("--given", "given", RARE_GIVEN, "What a fit is given beside the documents.")
+@list_option("--documents", "2000,10000,100000", int, "Sizes of the planted corpora.")
+@list_option("--shares", "0.001,0.002,0.005,0.01,0.02,0.05,0.1", float, "Shares of documents about the rare topic.")
+@list_option("--epsilons", "0.5,1,2,4,8,none", epsilon_or_none, "Budgets; 'none' is no noise.")
+@option("--seeds", 5, "Corpora of each, with a fit of each budget.")
+def rare(results: Path, **options: Any) -> None:
+    """From which share of documents on a planted topic is found.
+
+    Appends each fit to the results and prints the least share at which the topic is found in half of the fits. Skips
+    what is there, so it can be interrupted. Noise is simulated. Takes about two hours, and five minutes for
+    `--documents 2000,10000 --given nothing`.
+    """
+    from benchmarks import rare as module
+    from benchmarks.results import read
+
+    module.measure(results, **options)
+    print(module.table(read(results)))
 
 
 @cli.command()

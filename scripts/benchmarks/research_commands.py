@@ -9,6 +9,8 @@ import click
 
 from benchmarks.options import (
     AUDITED,
+    POISON_QUESTIONS,
+    POISONED,
     SOUND,
     SPLIT,
     TESTED,
@@ -111,6 +113,25 @@ def compared(results: tuple[Path, ...], draw: Path | None) -> None:
 
 @cli.command()
 @results_option
+@choices("--part", "parts", TESTED, "Testers to run.")
+@click.option(
+    "--peers", multiple=True, metavar="FOLDER", type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Look for the testers' packages here too. Repeatable.",
+)  # fmt: skip
+def testers(results: Path, parts: tuple[str, ...], peers: tuple[Path, ...]) -> None:
+    """Testers that others published, fed with dplda.
+
+    Runs what is missing and appends it to the results, so it can be interrupted, then prints the table of
+    docs/testers.md. A tester that is not installed is left out, with a line that says how to install it. Takes about
+    an hour.
+    """
+    from benchmarks.testers.measure import measure
+
+    measure(results, parts, peers)
+
+
+@cli.command()
+@results_option
 @click.option("--part", type=click.Choice(AUDITED), help="Only this part.")
 @option("--scale", 1.0, "Multiplies the number of runs.")
 @draw_option
@@ -130,18 +151,17 @@ def audit(results: Path, part: str | None, scale: float, draw: Path | None) -> N
 
 @cli.command()
 @results_option
-@choices("--part", "parts", TESTED, "Testers to run.")
-@click.option(
-    "--peers", multiple=True, metavar="FOLDER", type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Look for the testers' packages here too. Repeatable.",
-)  # fmt: skip
-def testers(results: Path, parts: tuple[str, ...], peers: tuple[Path, ...]) -> None:
-    """Testers that others published, fed with dplda.
+@choices("--system", "systems", POISONED, "Systems to attack.")
+@choices("--question", "questions", POISON_QUESTIONS, "What the attacker wants to know.")
+@option("--models", 100, "Models of each system, poison and world.")
+def poisoning(results: Path, systems: tuple[str, ...], questions: tuple[str, ...], models: int) -> None:
+    """What an attacker learns who adds documents of their own.
 
-    Runs what is missing and appends it to the results, so it can be interrupted, then prints the table of
-    docs/testers.md. A tester that is not installed is left out, with a line that says how to install it. Takes about
-    an hour.
+    Fits the models that are missing, appends what their topics show to the results, and prints how often the attacker
+    guesses right, with intervals and the limit. Noise is simulated. Takes about an hour.
     """
-    from benchmarks.testers.measure import measure
+    from benchmarks.audit import poisoning as module
+    from benchmarks.results import read
 
-    measure(results, parts, peers)
+    module.measure(results, systems, questions, models)
+    print(module.table(read(results)))

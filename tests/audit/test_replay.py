@@ -15,7 +15,7 @@ from dplda import statistics
 from dplda.accounting.accountant import gaussian_delta
 from dplda.accounting.events import Event
 from dplda.audit import catalogue
-from dplda.audit.catalogue import mechanism_games, other_canaries, placement_game
+from dplda.audit.catalogue import mechanism_games, other_neighbours, placement_game
 from dplda.audit.replay import Check, Violation, replay
 from dplda.audit.replay import _delta as composed_delta
 from dplda.config import ADJACENCIES, PrivacySettings
@@ -60,11 +60,21 @@ def test_runs_of_placements_differ_in_nothing_but_noise(placement, adjacency):
     ("placement", "adjacency"),
     full_after(1, [(name, adjacency) for name in catalogue.SOUND for adjacency in ADJACENCIES]),
 )
-def test_no_other_document_upsets_a_run(placement, adjacency):
-    """Neither does one of every word, with counts that no text has, too short to count, or that is there already."""
-    others = list(other_canaries(whole_run(placement, adjacency)))
-    assert len(others) == 4
+def test_no_other_corpora_upset_a_run(placement, adjacency):
+    """Neither a document of every word, of counts that no text has, too short or there already, nor other topics."""
+    others = list(other_neighbours(whole_run(placement, adjacency)))
+    assert len(others) == 5
     assert not [one.violations for one in map(replay, others) if one.violations]
+
+
+def test_the_replay_of_configuration_4_reaches_its_topics():
+    """The other corpora end at a test of stability."""
+    (game,) = (game for game in other_neighbours(whole_run("config4")) if game.name.endswith("separate topics"))
+    released = []
+    found = replay(altered(game, play=lambda gate: released.append(game.play(gate))))
+    assert not found.violations
+    assert all(one is not None for one in released)
+    assert len(released) == 2
 
 
 @pytest.mark.parametrize("seed", full_after(1, range(1, 20)))

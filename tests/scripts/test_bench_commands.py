@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 from full_helpers import full_after
 
-from benchmarks import commands, options, recovery, systems, utility, variational
+from benchmarks import commands, options, rare, recovery, systems, utility, variational
+from benchmarks.audit import poisoning
 from dplda.placements import registry
 from reproduce.commands import cli as reproductions
 
@@ -47,6 +48,8 @@ def test_help_imports_nothing_heavy() -> None:
 def test_choices_are_those_that_the_modules_know() -> None:
     assert tuple(utility.SYSTEMS) == options.SYSTEMS
     assert tuple(recovery.SYSTEMS) == options.PEERS
+    assert rare.GIVEN == options.RARE_GIVEN
+    assert (tuple(poisoning.SYSTEMS), tuple(poisoning.ADJACENCY)) == (options.POISONED, options.POISON_QUESTIONS)
     assert all(registry.find(name).split for name in options.SPLIT)
 
 

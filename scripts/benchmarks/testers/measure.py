@@ -13,10 +13,14 @@ from pathlib import Path
 from benchmarks import results
 from benchmarks.results import Record
 from benchmarks.tables import markdown
-from benchmarks.testers import odds, one_run_cells, peers
+from benchmarks.testers import divergences, odds, one_run_cells, peers
 from benchmarks.testers.cells import Cell
 
-PARTS: dict[str, Callable[[], Iterator[Cell]]] = {"one-run": one_run_cells.cells, "odds": odds.cells}
+PARTS: dict[str, Callable[[], Iterator[Cell]]] = {
+    "one-run": one_run_cells.cells,
+    "odds": odds.cells,
+    "divergences": divergences.cells,
+}
 
 
 def measure(path: Path, parts: Sequence[str], folders: Sequence[Path]) -> None:
@@ -29,9 +33,14 @@ def measure(path: Path, parts: Sequence[str], folders: Sequence[Path]) -> None:
                 if cell.key not in done:
                     results.append(path, cell.key | cell.find())
         except peers.PeerMissing as error:
-            print(f"{part} is left out: {error}", file=sys.stderr)
-    print(markdown(("tester", "version", "fed with", "claim", "found", "verdict"), map(_row, results.read(path))))
+            print(f"{part}: {error}", file=sys.stderr)
+    show(results.read(path))
 
 
-def _row(record: Record) -> tuple[str, ...]:
-    return tuple(record[name] for name in ("tester", "version", "fed", "claim", "found", "verdict"))
+def show(records: Sequence[Record]) -> None:
+    """Print a table for each tester and version."""
+    for heading in dict.fromkeys((record["tester"], record["version"]) for record in records):
+        rows = [record for record in records if (record["tester"], record["version"]) == heading]
+        print("\n**{}** ({})\n".format(*heading))
+        columns = ("fed", "claim", "found", "verdict")
+        print(markdown(("fed with", *columns[1:]), [[row[column] for column in columns] for row in rows]), end="")

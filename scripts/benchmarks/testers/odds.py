@@ -15,7 +15,6 @@ import numpy as np
 from dp_accounting import get_sigma_gaussian
 from dp_accounting.pld import privacy_loss_distribution
 
-from benchmarks.audit import membership
 from benchmarks.results import Record
 from benchmarks.testers import peers
 from benchmarks.testers.cells import Cell
@@ -181,16 +180,6 @@ def audit_mu(riskcal: Any) -> Compared:
     return [negatives[shown]], [back]
 
 
-def allowed(riskcal: Any) -> Compared:
-    """`allowed` of the membership attack; mu by dp_accounting"""
-    ours, theirs = [], []
-    for epsilon in (1.0, 8.0):
-        mu = 1 / get_sigma_gaussian(epsilon, (1 - FAILURE_SHARE) * membership.DELTA)
-        ours.append(membership.allowed(epsilon, RATES))
-        theirs.append(1 - riskcal.get_beta_from_gdp(mu, RATES) + FAILURE_SHARE * membership.DELTA)
-    return ours, theirs
-
-
 # Their docstrings are what the table calls them. The numbers are the largest differences that rounding explains.
 COMPARISONS: dict[Callable[[Any], Compared], float] = {
     epsilon_curve: SAME,
@@ -203,5 +192,4 @@ COMPARISONS: dict[Callable[[Any], Compared], float] = {
     belief_at_most: SAME,
     audit_epsilon: SAME,
     audit_mu: SAME,
-    allowed: SAME,
 }

@@ -22,9 +22,9 @@ TESTER = "audit in one run"
 EPSILONS = (8.0, 4.0, 1.0)
 AT_EACH = ("mean", "refine")  # sums that are audited at each epsilon; the others at the first
 REPEATED_RUNS = 2000  # runs with one canary each
-WHOLE_RUNS = 4
+WHOLE_RUNS = {8.0: 24, 4.0: 4, 1.0: 4}
 TOPIC_RUNS = 8
-BROKEN_RUNS = 4  # with so many canaries, half of the noise is refuted
+BROKEN_RUNS = 4  # of a sum with half of the noise
 TOPICS_ALONE = "default placement, topics alone"
 LEFT_OUT = ("prior",)  # a whole run, 30 times as long as a single sum
 
@@ -55,7 +55,7 @@ def _described(trial: Trial) -> str:
 
 def _whole(settings: PrivacySettings) -> Iterator[Cell]:
     run = WholeRun()
-    trial = run.trial(settings, WHOLE_RUNS)
+    trial = run.trial(settings, WHOLE_RUNS[settings.epsilon])
     yield _cell(_described(trial), settings, partial(trial.scores, ExactNoise()))
     yield _cell(_topics_alone(run), settings, partial(run.topic_scores, settings, TOPIC_RUNS))
 
@@ -95,7 +95,7 @@ def _broken() -> Iterator[Cell]:
         (trial,) = one_run.sums(settings, {name: (one_run.SIZES[name][0], runs)})
         yield _cell(f"{what}, {_described(trial)}", settings, partial(trial.scores, SimulatedNoise(0)), broken)
     settings = PrivacySettings(epsilon=8.0)
-    trial = WholeRun().trial(settings, BROKEN_RUNS)
+    trial = WholeRun().trial(settings, WHOLE_RUNS[settings.epsilon])
     yield _cell(f"noise halved, {_described(trial)}", settings, partial(trial.scores, SimulatedNoise(0)), noise_halved)
     game = mechanism("vocabulary, unknown words", settings)
     what = f"vocabulary threshold lowered, {_each_run(game)}"
