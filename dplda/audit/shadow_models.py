@@ -145,7 +145,7 @@ def dplda_system(targets: Targets, *, topics: int, placement: str, epsilon: floa
         answer[:, [column[word] for word in model.vocabulary]] = model.topics
         return answer
 
-    prior = "" if chosen["prior"] is None else ", with the prior"
+    prior = "" if chosen["prior"] is None else ", prior"
     if placement == NO_NOISE:
         return System(f"no noise{prior}", learn)
     return System(f"{placement}, epsilon {epsilon:g}{prior}", learn, statement(plan))

@@ -216,12 +216,13 @@ def _systems(targets: Targets, options: Mapping[str, Any], prior: PriorTopics | 
 def _show(facts: Mapping[str, Any], found: Sequence[Outcome]) -> None:
     columns = ["system", "targets", "ratio"]
     for one in found[0].detections:
-        columns += [f"found at {_PERCENT * one.false_alarms:g} %", "at most"]
+        columns += [f"found at {_PERCENT * one.false_alarms:g} %", "limit"]
     table(columns, [_row(outcome) for outcome in found])
     say(
-        "Found: members among 100, at these rates of false alarms, with 95 % intervals; at most: what the guarantee "
-        f"allows any attack. {facts['models']} shadow models with {facts['topics']} topics over {facts['words']:,} "
-        f"words, each from a random half of {facts['documents']:,} documents; delta {facts['delta']:g}."
+        "Found: members among 100, at these rates of false alarms, with 95 % intervals; limit: the most that the "
+        f"guarantee allows any attack. {facts['models']} shadow models with {facts['topics']} topics over "
+        f"{facts['words']:,} words, each from a random half of {facts['documents']:,} documents; "
+        f"delta {facts['delta']:g}."
     )
 
 
