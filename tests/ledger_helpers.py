@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import multiprocessing
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from dplda.accounting.events import Event
@@ -29,6 +31,34 @@ def reserve(ledger: Ledger, dataset: str = "reviews", **changes: Any) -> Reserva
         "sound": True,
     }
     return ledger.reserve(dataset=dataset, **{**given, **changes})
+
+
+def grant(ledger: Ledger, dataset: str = "reviews") -> None:
+    """The smallest change of a ledger."""
+    ledger.grant(dataset, 9.0, 1e-5)
+
+
+def contents(ledger: Ledger) -> dict[Path, bytes]:
+    """The files in the folder of `ledger`, which holds nothing else."""
+    return {file: file.read_bytes() for file in ledger.path.parent.iterdir()}
+
+
+def put_back(files: dict[Path, bytes]) -> None:
+    """Write `contents` again."""
+    for file, content in files.items():
+        file.write_bytes(content)
+
+
+def in_processes(target: Callable[..., None], arguments: Iterable[tuple[Any, ...]]) -> list[int | None]:
+    """Run `target` once for each tuple of arguments, all at once; returns the exit codes."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["dplda.ledger"])
+    processes = [context.Process(target=target, args=given) for given in arguments]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    return [process.exitcode for process in processes]
 
 
 def sample(documents: Iterable[int]) -> Sketch:

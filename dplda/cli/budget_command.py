@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dplda.cli.console import print_json, say, table
+from dplda.cli.console import confirm, print_json, say, table
 from dplda.cli.options import json_option, ledger_option, open_ledger
 from dplda.errors import LedgerError
 
@@ -125,12 +125,51 @@ def verify(as_json: bool, ledger_path: Path | None) -> None:
     """Check that the ledger holds exactly what dplda wrote; exits with status 2 if it does not."""
     ledger = open_ledger(ledger_path)
     result = ledger.verify()
+    place, known = ledger.witness()
     if as_json:
-        print_json({"ok": result.ok, "length": result.length, "problems": list(result.problems)})
+        found = {"ok": result.ok, "length": result.length, "problems": list(result.problems)}
+        print_json({**found, "witness": {"place": place, "length": known}})
     elif result.ok:
         say(f"The ledger is intact: {result.length} recorded changes, all as dplda wrote them.")
-    else:
+        say(_witness_told(place, known))
+    elif not result.outdated:
         for problem in result.problems:
             say(f"  {problem}")
+    if result.outdated:
+        raise LedgerError(result.problems[0])
     if not result.ok:
         raise LedgerError(f"the ledger {ledger.path} was altered outside dplda. Restore it from a copy.")
+
+
+def _witness_told(place: str | None, known: int) -> str:
+    if place is None:
+        return "Its witness is off: an older copy in its place would not be noticed."
+    if not known:
+        return f"Its witness in {place} does not know it yet: it is trusted as it is at its next change."
+    return f"Its witness in {place} knows of {known} of them."
+
+
+@budget.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@ledger_option
+def accept_copy(yes: bool, as_json: bool, ledger_path: Path | None) -> None:
+    """Go on from an older copy of the ledger, when the newest one is lost.
+
+    What was spent since is not known. So every grant lapses, unfinished runs count as wholly spent, and no guarantee
+    is stated from then on.
+    """
+    ledger = open_ledger(ledger_path)
+    result = ledger.verify()
+    if result.outdated:
+        say(result.problems[0], error=True)
+        if not yes:
+            question = "Accept it? Every grant lapses, and the ledger states no guarantee any more."
+            confirm(question, otherwise="add --yes to accept the copy. Nothing was changed.")
+    ledger.accept_copy()
+    place, known = ledger.witness()
+    if as_json:
+        print_json({"accepted": result.length, "witness": {"place": place, "length": known}})
+    else:
+        say(f"The copy with {result.length} recorded changes is accepted. Grant again what each dataset may spend:")
+        say("  dplda budget grant NAME --epsilon E --delta D")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dplda.cli.console import following, following_grid, print_json, private_notes, say, table
+from dplda.cli.console import confirm, following, following_grid, print_json, private_notes, say, table
 from dplda.cli.options import (
     MODELS,
     READING_NAMES,
@@ -208,7 +207,7 @@ def _compared(grid: Grid, ledger: Ledger, options: dict[str, Any], *, quiet: boo
     if left:
         _tell_cost(grid, quote, len(left))
         if quote is not None and not options["yes"]:
-            _confirm()
+            confirm("Spend it?", otherwise="add --yes to spend this. Nothing was spent.")
     log = log or grid.begin(ledger)
     _run(grid, ledger, log, options["models"], quiet=quiet)
     return grid.comparison(log), quote
@@ -246,12 +245,6 @@ def _tell_cost(grid: Grid, quote: Quote | None, runs: int) -> None:
             f"{dataset.remaining:.1%} of it, is left.",
             error=True,
         )
-
-
-def _confirm() -> None:
-    if not sys.stdin.isatty():
-        raise InputError("cannot ask for confirmation without a terminal: add --yes to spend this. Nothing was spent.")
-    click.confirm("Spend it?", abort=True, err=True)
 
 
 def _run(grid: Grid, ledger: Ledger, log: ComparisonLog, models: Path, *, quiet: bool) -> None:

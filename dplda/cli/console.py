@@ -62,6 +62,13 @@ def print_json(record: Mapping[str, Any]) -> None:
     click.echo(json.dumps(record, allow_nan=False))
 
 
+def confirm(question: str, *, otherwise: str) -> None:
+    """Ask `question` on standard error and abort unless the answer is yes; without a terminal, advise `otherwise`."""
+    if not sys.stdin.isatty():
+        raise InputError(f"cannot ask for confirmation without a terminal: {otherwise}")
+    click.confirm(question, abort=True, err=True)
+
+
 def private_notes(lines: Sequence[str]) -> None:
     """Print local diagnostics on standard error: exact facts about the documents, not for publication."""
     if not lines:

@@ -106,22 +106,23 @@ class Store:
         """A transaction that sees one state, with the reason why the witness contradicts it; empty if it does not."""
         mark = self.witness.latest()  # first: what commits between the two only makes the ledger longer
         with self._transaction("BEGIN") as session:
-            yield session, self._contradiction(session, mark)
+            yield session, self.contradiction(session, mark)
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Session]:
+    def writing(self, *, accepting: bool = False) -> Iterator[Session]:
         """A transaction that excludes every other writer. When it ends, it is on disk, and a mark of it in the witness.
 
-        If the mark cannot be written after the commit, the change stays and `LedgerError` is raised.
+        If the mark cannot be written after the commit, the change stays and `LedgerError` is raised. With `accepting`,
+        the witness may contradict the ledger before, and no more afterwards.
         """
         with self.witness.adding(_BUSY_SECONDS) as add:
             mark = self.witness.latest()
             with self._transaction("BEGIN IMMEDIATE") as session:
-                if fault := self._contradiction(session, mark):
+                if (fault := self.contradiction(session, mark)) and not accepting:
                     raise LedgerError(fault)
                 yield session
                 session.flush()
-                end = _end(session)
+                end = Mark(*integrity.end(session))
             if end.length and end != mark:
                 add(end)
 
@@ -152,7 +153,7 @@ class Store:
         except UnicodeDecodeError:  # SQLite quotes what it cannot decode
             raise LedgerError(f"The ledger {self.path} {_EXPLANATIONS['SQLITE_CORRUPT']}.") from None
 
-    def _contradiction(self, session: Session, mark: Mark | None) -> str:
+    def contradiction(self, session: Session, mark: Mark | None) -> str:
         """Why `mark` is not of this ledger's past; empty if it is."""
         if mark is None:
             return ""
@@ -161,7 +162,7 @@ class Store:
             return ""
         if not integrity.verify(session, self.chain).ok:
             return f"The ledger {self.path} was altered outside dplda. See: dplda budget verify"
-        length, place = _end(session).length, self.witness.place
+        (length, _), place = integrity.end(session), self.witness.place
         found = f"is an older copy: it has {length} recorded changes, and its witness in {place} knows of {mark.length}"
         if length >= mark.length:
             found = f"is another copy than its witness in {place} knows: they differ at change {mark.length} or before"
@@ -274,12 +275,6 @@ class Store:
                 f"The key {self.key_path} does not belong to the ledger {self.path}. Restore both "
                 "files from the same copy."
             )
-
-
-def _end(session: Session) -> Mark:
-    """The end of the journal."""
-    row = session.connection().exec_driver_sql("SELECT number, code FROM journal ORDER BY number DESC LIMIT 1").first()
-    return Mark(0, "") if row is None else Mark(*row)
 
 
 def _engine(path: Path) -> Engine:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from dplda.accounting import accountant
-from dplda.accounting.accountant import Cost
+from dplda.accounting.accountant import NOTHING, Cost
 from dplda.config import DEFAULT_GRANT
 
 _capacity = lru_cache(maxsize=256)(accountant.capacity)
@@ -22,13 +22,15 @@ class Basis(StrEnum):
 
     `FIXED`: spending stays within the grant in force before the first output. `LISTED`: it stays within a level listed
     with that grant. `AFTER_LOOKING`: more was spent than any of these allows. `NO_LIMIT`: that grant was unbounded,
-    what was spent is infinite, or a later run was admitted without a limit.
+    what was spent is infinite, or a later run was admitted without a limit. `LOST`: an older copy of the ledger was
+    accepted, so that what was spent is not known.
     """
 
     FIXED = "fixed beforehand"
     LISTED = "listed beforehand"
     AFTER_LOOKING = "chosen after looking"
     NO_LIMIT = "no limit"
+    LOST = "changes lost"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +39,7 @@ class Grant:
 
     `listed` are rising epsilons to which it may be raised later, each at the same delta. `after_run` is the number of
     the ledger's latest run when the grant was made, `created` its time; the initial grant of every dataset has 0 and
-    None.
+    None. `lapsed` says why nothing may be spent any more; it is empty while the grant is in force.
     """
 
     epsilon: float = DEFAULT_GRANT[0]
@@ -45,6 +47,7 @@ class Grant:
     after_run: int = 0
     created: datetime | None = None
     listed: tuple[float, ...] = ()
+    lapsed: str = ""
 
     @property
     def levels(self) -> tuple[Grant, ...]:
@@ -59,9 +62,13 @@ class Grant:
     @property
     def capacity(self) -> Cost:
         """The capacity of the filter."""
+        if self.lapsed:
+            return NOTHING
         return Cost(math.inf, math.inf) if self.unbounded else _capacity(self.epsilon, self.delta)
 
     def __str__(self) -> str:
+        if self.lapsed:
+            return "lapsed"
         return "unbounded" if self.unbounded else f"epsilon {self.epsilon:g}, delta {self.delta:g}"
 
 
@@ -77,9 +84,9 @@ class Guarantee:
 
     If `basis` is `LISTED`, `delta` is the sum of the deltas of all levels up to the one reached. With `AFTER_LOOKING`
     no guarantee fixed beforehand holds, and `epsilon` is the largest of the grant in force before the first output, its
-    listed levels, and all later grants; with `NO_LIMIT`, no number holds. `allows_more` says that the grant in force,
-    made after outputs had been seen, exceeds all levels listed before them. `listed` are the rising epsilons of the
-    grant in force before the dataset's first output and of the levels listed with it, each at `level_delta`.
+    listed levels, and all later grants; with `NO_LIMIT` and `LOST`, no number holds. `allows_more` says that the grant
+    in force, made after outputs had been seen, exceeds all levels listed before them. `listed` are the rising epsilons
+    of the grant in force before the dataset's first output and of the levels listed with it, each at `level_delta`.
     """
 
     epsilon: float
@@ -99,6 +106,8 @@ class Guarantee:
 
     def described(self, grant: Grant) -> str:
         """The guarantee in words, given the `grant` in force."""
+        if self.basis == Basis.LOST:
+            return "no guarantee: an older copy of the ledger was accepted, and what its lost changes spent is unknown"
         if self.basis == Basis.NO_LIMIT:
             return "no guarantee: no limit is or was in force"
         if self.basis == Basis.AFTER_LOOKING:

@@ -27,11 +27,15 @@ _State = dict[tuple[str, str], dict[str, Any]]  # (table, primary key) -> row
 
 @dataclass(frozen=True)
 class Verification:
-    """A verification: whether the record is intact, the number of its changes, and its faults, one line each."""
+    """A verification: whether the record is intact, the number of its changes, and its faults, one line each.
+
+    `outdated` says that the record is intact and that its only fault is that the witness knows a newer or another one.
+    """
 
     ok: bool
     length: int
     problems: tuple[str, ...]
+    outdated: bool = False
 
 
 def canonical(value: Any) -> str:
@@ -90,14 +94,18 @@ def record(session: Session, chain: Chain, *rows: Base) -> None:
     session.flush()
 
 
+def end(session: Session) -> tuple[int, str]:
+    """The number and the code of the journal's last row; 0 and an empty text before the first."""
+    last = session.connection().exec_driver_sql("SELECT number, code FROM journal ORDER BY number DESC LIMIT 1").first()
+    return (0, "") if last is None else (last.number, last.code)
+
+
 def _head_problems(session: Session, chain: Chain, head: HeadRow) -> list[str]:
     """Faults at the journal's end, found without reading all of it."""
     if not hmac.compare_digest(str(head.seal).encode(), chain.seal(head.length, head.code).encode()):
         return ["the journal's head was altered"]
-    last = session.connection().exec_driver_sql("SELECT number, code FROM journal ORDER BY number DESC LIMIT 1").first()
-    end = (0, "") if last is None else tuple(last)
-    if end != (head.length, head.code):
-        return [f"the journal ends at row {end[0]}, its head says {head.length}"]
+    if (last := end(session)) != (head.length, head.code):
+        return [f"the journal ends at row {last[0]}, its head says {head.length}"]
     return []
 
 

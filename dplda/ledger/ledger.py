@@ -30,7 +30,7 @@ from dplda.ledger.integrity import Verification, canonical
 from dplda.ledger.ledger_records import DatasetRecord, HistoryRecord, PlannedEvent, Quote, RunRecord, Status
 from dplda.ledger.privacy_filter import LedgerState, admit, admit_public
 from dplda.ledger.reservation import Reservation
-from dplda.ledger.schema import Base, ComparisonRow, DatasetRow, EventRow, GrantRow, RunRow
+from dplda.ledger.schema import AcceptedCopyRow, Base, ComparisonRow, DatasetRow, EventRow, GrantRow, RunRow
 from dplda.store.sketches import Fingerprint
 
 _GRANT_RANGES = {
@@ -269,7 +269,38 @@ class Ledger:
         """
         with self._store.inspecting() as (session, contradiction):
             found = integrity.verify(session, self._store.chain)
-        return replace(found, ok=False, problems=(contradiction,)) if found.ok and contradiction else found
+        if found.ok and contradiction:
+            return replace(found, ok=False, problems=(contradiction,), outdated=True)
+        return found
+
+    def witness(self) -> tuple[str | None, int]:
+        """Where the witness is, in words, None if it is off; and the number of recorded changes that it knows of."""
+        mark = self._store.witness.latest()
+        return self._store.witness.place, 0 if mark is None else mark.length
+
+    def accept_copy(self) -> None:
+        """Go on from this copy of the ledger, although its witness knows a newer or another one.
+
+        What was spent in the changes that it lacks is not known. Every grant lapses, also the one that a dataset has
+        before its first; every open run ends, counted as wholly spent; and no guarantee is stated from now on. Raises
+        `InputError` if the witness does not contradict the ledger.
+        """
+        known = self._store.witness.latest()
+        with self._store.writing(accepting=True) as session:
+            self._trusted(session)
+            if known is None or not self._store.contradiction(session, known):
+                raise InputError(
+                    f"The witness knows no newer copy of the ledger {self.path}: there is nothing to accept."
+                )
+            row = AcceptedCopyRow(
+                number=queries.latest_number(session, AcceptedCopyRow) + 1,
+                changes=integrity.end(session)[0],
+                witnessed=known.length,
+                after_grant=queries.latest_number(session, GrantRow),
+                after_run=queries.latest_number(session, RunRow),
+                created=_now(),
+            )
+            integrity.record(session, self._store.chain, row)
 
     def _trusted(self, session: Session) -> LedgerState:
         """The state of the ledger; raises `LedgerError` if the record was altered."""

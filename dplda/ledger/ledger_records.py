@@ -14,7 +14,7 @@ from dplda.accounting import accountant
 from dplda.accounting.accountant import NOTHING, Cost
 from dplda.accounting.events import Event, at_least
 from dplda.config import ADJACENCIES, DEFAULTS
-from dplda.ledger.grants import Grant, Guarantee
+from dplda.ledger.grants import Basis, Grant, Guarantee
 from dplda.readers.records import DOCUMENT
 
 _INCOMPLETE = "incomplete"  # status that is shared for a run whose ending may depend on its documents
@@ -151,7 +151,9 @@ class RunRecord:
 
 
 def _share(cost: Cost, capacity: Cost) -> float:
-    """The share of `capacity` that `cost` takes; 0 if it is infinite."""
+    """The share of `capacity` that `cost` takes; 0 if it is infinite, 1 if there is none."""
+    if capacity == NOTHING:
+        return 1.0
     return 0.0 if math.isinf(capacity.mu_squared) else cost.share_of(capacity)
 
 
@@ -206,6 +208,8 @@ class DatasetRecord:
         """What was spent of the grant, and how many more runs like the latest one fit, in plain words."""
         if self.grant.unbounded:
             return "spending has no limit"
+        if self.grant.lapsed:
+            return f"nothing may be spent before it is granted again: {self.grant.lapsed}"
         granted = f"epsilon {self.grant.epsilon:g} (at delta {self.grant.delta:g})"
         if self.spent == NOTHING:
             return f"nothing spent of {granted}"
@@ -230,6 +234,8 @@ class DatasetRecord:
         """The largest run that the grant still admits, in words; its epsilon is rounded down."""
         if math.isinf(self.capacity.mu_squared):
             return "spending has no limit"
+        if self.capacity == NOTHING:
+            return "no run is admitted"
         delta, left = DEFAULTS.privacy.delta, max(0.0, self.capacity.mu_squared - self.counted.mu_squared)
         epsilon = accountant.gaussian_epsilon(math.sqrt(left), delta * (1 - accountant.FAILURE_SHARE))
         failure = max(0.0, self.capacity.delta - self.counted.delta)
@@ -245,6 +251,8 @@ class DatasetRecord:
     @property
     def raises(self) -> str:
         """To what the grant may be raised with a guarantee, in words; empty if no larger level was listed."""
+        if self.guaranteed_alone.basis == Basis.LOST:
+            return ""
         larger = [f"{level:g}" for level in self.guaranteed_alone.listed if level > self.grant.epsilon]
         return f"the grant may be raised later to epsilon {' or '.join(larger)}, as listed" if larger else ""
 
@@ -300,7 +308,7 @@ class DatasetRecord:
         grant = {"epsilon": _finite(self.grant.epsilon), "delta": self.grant.delta}
         return {
             **{name: getattr(self, name) for name in ("name", "unit", "adjacency", "guarantee", "spent_so_far")},
-            "grant": {**grant, "unbounded": self.grant.unbounded},
+            "grant": {**grant, "unbounded": self.grant.unbounded, "lapsed": bool(self.grant.lapsed)},
             "listed": list(self.grant.listed),
             "guaranteed": self.guaranteed.to_json(),
             "spent": {"epsilon": _finite(self.spent_epsilon), "delta": self.grant.delta},

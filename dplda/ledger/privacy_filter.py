@@ -27,15 +27,21 @@ class LedgerState:
     """All runs and grants of a ledger at one moment.
 
     `grants` lists each dataset's grants, oldest first; `overlaps` are pairs of fingerprints that share documents.
+    `lapses` are the ends of all grants, one for each older copy of the ledger that was accepted; they are also among
+    the grants of each dataset that has any.
     """
 
     runs: Sequence[RunRecord]
     grants: Mapping[str, Sequence[Grant]]
     overlaps: frozenset[tuple[str, str]] = frozenset()
+    lapses: Sequence[Grant] = ()
 
     def grant(self, dataset: str) -> Grant:
-        """The grant in force."""
-        return (_FIRST_GRANT, *self.grants.get(dataset, ()))[-1]
+        """The grant in force, or what says that it lapsed."""
+        return self._grants(dataset)[-1]
+
+    def _grants(self, dataset: str) -> list[Grant]:
+        return [_FIRST_GRANT, *self.grants.get(dataset, self.lapses)]
 
     def linked(self, dataset: str) -> tuple[str, ...]:
         """`dataset` and all datasets linked to it by shared documents, directly or through other datasets, sorted.
@@ -80,7 +86,7 @@ class LedgerState:
         return Guarantee(
             epsilon=max(limit.epsilon for limit in limits),
             delta=max(limit.delta for limit in limits),
-            basis=Basis.NO_LIMIT if self._admitted_unchecked(runs) else basis,
+            basis=Basis.LOST if self.lapses else Basis.NO_LIMIT if self._admitted_unchecked(runs) else basis,
             allows_more=not self.grant(dataset).capacity.fits(levels[-1].capacity),
             listed=tuple(level.epsilon for level in levels),
             level_delta=levels[0].delta,
@@ -89,7 +95,7 @@ class LedgerState:
     def _admitted_unchecked(self, runs: Sequence[RunRecord]) -> bool:
         """Whether, of `runs`, a later one was admitted without a limit: its units may be others than those before."""
         return any(
-            [_FIRST_GRANT, *(g for g in self.grants.get(run.dataset, ()) if g.after_run < run.number)][-1].unbounded
+            [grant for grant in self._grants(run.dataset) if grant.after_run < run.number][-1].unbounded
             for run in runs[1:]
         )
 
@@ -99,7 +105,9 @@ class LedgerState:
         levels = [level.capacity for level in self.levels(dataset)]
         remarks = [(grant, "") for grant in before]
         for grant in since:
-            if grant.capacity.fits(levels[0]):
+            if grant.lapsed:
+                remark = ""
+            elif grant.capacity.fits(levels[0]):
                 remark = ", not raised after outputs were released: the guarantee stays"
             elif grant.capacity.fits(levels[-1]):
                 remark = ", raised after outputs were released, within levels listed before the first"
@@ -128,7 +136,7 @@ class LedgerState:
 
     def _before_and_since(self, dataset: str) -> tuple[list[Grant], list[Grant]]:
         """The grants before the first run of `dataset`, and the later ones."""
-        grants = [_FIRST_GRANT, *self.grants.get(dataset, ())]
+        grants = self._grants(dataset)
         n_before = sum(grant.after_run < self._first_run(dataset) for grant in grants)
         return grants[:n_before], grants[n_before:]
 
@@ -244,6 +252,11 @@ def _check_budget(name: str, grant: Grant, levels: Sequence[Grant], spent: Cost,
     if (spent + run.cost).fits(grant.capacity):
         return
     command = f"dplda budget grant {shlex.quote(name)}"
+    if grant.lapsed:
+        raise BudgetRefused(
+            f"Dataset {_described(name, run.dataset)} has no grant: {grant.lapsed}. Decide what it may spend from now "
+            f"on: {command} --epsilon E --delta D"
+        )
     if math.isinf(run.cost.mu_squared):
         raise BudgetRefused(
             "A run that is not private, or not proven private, needs an unbounded grant, and dataset "

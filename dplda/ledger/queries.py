@@ -22,6 +22,7 @@ from dplda.ledger.ledger_records import (
 )
 from dplda.ledger.privacy_filter import LedgerState, total
 from dplda.ledger.schema import (
+    AcceptedCopyRow,
     ComparisonRow,
     DatasetRow,
     EventRow,
@@ -42,12 +43,18 @@ def load(session: Session) -> LedgerState:
     for row in session.scalars(select(EventRow).order_by(EventRow.run, EventRow.position)):
         plans[row.run].append(PlannedEvent(event=Event.from_json(json.loads(row.event)), charged=row.asked))
     runs = session.scalars(select(RunRow).order_by(RunRow.number))
-    grants: dict[str, list[Grant]] = defaultdict(list)
-    for grant in session.scalars(select(GrantRow).order_by(GrantRow.number)):
-        grants[grant.dataset].append(_grant(grant))
+    lapses = [(row.after_grant + 0.5, _lapse(row)) for row in session.scalars(select(AcceptedCopyRow))]
+    grants: dict[str, list[tuple[float, Grant]]] = defaultdict(lambda: list(lapses))
+    for grant in session.scalars(select(GrantRow)):
+        grants[grant.dataset].append((grant.number, _grant(grant)))
     overlaps = frozenset((overlap.earlier, overlap.later) for overlap in session.scalars(select(OverlapRow)))
     records = [run_record(run, tuple(plans[run.id])) for run in runs]
-    return LedgerState(runs=records, grants=dict(grants), overlaps=overlaps)
+    return LedgerState(
+        runs=records,
+        grants={name: _in_order(numbered) for name, numbered in grants.items()},
+        overlaps=overlaps,
+        lapses=_in_order(lapses),
+    )
 
 
 def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
@@ -107,14 +114,34 @@ def _grant(row: GrantRow) -> Grant:
     )
 
 
+def _lapse(row: AcceptedCopyRow) -> Grant:
+    return Grant(
+        epsilon=0.0,
+        after_run=row.after_run,
+        created=datetime.fromisoformat(row.created),
+        lapsed=f"every grant lapsed when an older copy of the ledger was accepted, of {row.changes} recorded changes, "
+        f"since its witness knew of {row.witnessed}",
+    )
+
+
+def _in_order(numbered: list[tuple[float, Grant]]) -> list[Grant]:
+    return [grant for _, grant in sorted(numbered, key=lambda pair: pair[0])]
+
+
 def names(session: Session) -> list[str]:
     """The declared datasets, sorted."""
     return list(session.scalars(select(DatasetRow.name).order_by(DatasetRow.name)))
 
 
-def latest_number(session: Session, rows: type[RunRow | GrantRow | ComparisonRow]) -> int:
+def latest_number(session: Session, rows: type[RunRow | GrantRow | ComparisonRow | AcceptedCopyRow]) -> int:
     """The largest `number` in the table `rows`; 0 if it is empty."""
     return session.scalar(select(func.max(rows.number))) or 0
+
+
+def ended_by_accepted_copy(session: Session, run: RunRow) -> bool:
+    """Whether `run` had begun when an older copy of the ledger was accepted."""
+    latest = session.scalar(select(func.max(AcceptedCopyRow.after_run)))
+    return latest is not None and run.number <= latest
 
 
 def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> DatasetRecord:
@@ -160,7 +187,7 @@ def history(state: LedgerState, name: str) -> list[HistoryRecord]:
     lines = []
     for i, (grant, remark) in enumerate(state.granted(name)):
         listed = f", may be raised to {', '.join(f'{e:g}' for e in grant.listed)}" if grant.listed else ""
-        text = f"grant {grant}{listed}{remark}" if i else f"grant {grant} (every dataset's)"
+        text = grant.lapsed or (f"grant {grant}{listed}{remark}" if i else f"grant {grant} (every dataset's)")
         lines.append((grant.after_run, min(i, 1), HistoryRecord(created=grant.created, text=text)))
     for run in state.runs:
         if run.dataset == name:

@@ -127,6 +127,11 @@ class Reservation:
         row = session.get(RunRow, self.run)
         if row is None:
             raise LedgerError(f"Run {self.run} was removed from the ledger. See: dplda budget verify")
+        if queries.ended_by_accepted_copy(session, row):
+            raise LedgerError(
+                f"Run {self.run} began before an older copy of the ledger was accepted: what it charged since is not "
+                "known, so it cannot go on, and counts as wholly spent."
+            )
         return row
 
 

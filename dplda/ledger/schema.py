@@ -12,7 +12,7 @@ from __future__ import annotations
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 APPLICATION_ID = 0x64706C64  # "dpld": distinguishes a ledger from other SQLite databases
 
 
@@ -141,6 +141,19 @@ class GroupingRow(Base):
     units: Mapped[str]  # `Sketch.members_to_text`, in the order of the sketch's documents
 
 
+class AcceptedCopyRow(Base):
+    """An older copy of the ledger that was accepted, by which every earlier grant lapsed and every open run ended."""
+
+    __tablename__ = "accepted_copies"
+
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    changes: Mapped[int]  # recorded in the copy
+    witnessed: Mapped[int]  # of which the witness knew
+    after_grant: Mapped[int]  # number of the latest grant of the copy
+    after_run: Mapped[int]  # number of its latest run
+    created: Mapped[str]
+
+
 class JournalRow(Base):
     """A change of a state row, chained to the previous change; never updated."""
 
@@ -165,6 +178,7 @@ class HeadRow(Base):
 
 STATE: tuple[type[Base], ...] = (
     DatasetRow, GrantRow, RunRow, EventRow, ComparisonRow, CellRow, SketchRow, OverlapRow, GroupingRow,
+    AcceptedCopyRow,
 )  # fmt: skip
 ADDED: dict[int, tuple[type[Base], ...]] = {  # the tables that each version added
     2: (ComparisonRow, CellRow),
@@ -172,6 +186,7 @@ ADDED: dict[int, tuple[type[Base], ...]] = {  # the tables that each version add
     4: (GroupingRow,),
     5: (),
     6: (),
+    7: (AcceptedCopyRow,),
 }
 ADDED_COLUMNS = {  # the nullable text columns that each version added
     4: (("grants", "listed"), ("runs", "grouping")),

@@ -19,6 +19,7 @@ from dplda.config import NO_NOISE, SOUND
 from dplda.errors import InputError
 from dplda.lda.estimates import Estimates
 from dplda.ledger.comparisons import Cell, Comparison
+from dplda.ledger.grants import Basis
 from dplda.model import TopicModel
 from dplda.model.model_files import write_atomically
 from dplda.model.topic_groups import GROUP_LABELS
@@ -235,6 +236,7 @@ def _promises(models: Sequence[TopicModel], guarantees: Mapping[str, AllRuns]) -
     promises = []
     for (dataset, _, adjacency), statements in groups.items():
         together = guarantees.get(dataset)
+        lost = together is not None and together.guarantee.basis == Basis.LOST
         promises.append(
             {
                 "dataset": shown(dataset),
@@ -245,9 +247,9 @@ def _promises(models: Sequence[TopicModel], guarantees: Mapping[str, AllRuns]) -
                 "all": promise.of_all(together),
                 "later": promise.of_total(together) if together and together.runs == 1 else None,
                 "unknown": together.unknown if together else 0,
-                "broken": together is not None
-                and together.runs + together.unknown > 1
-                and not together.guarantee.holds,
+                "lost": lost,
+                "broken": lost
+                or (together is not None and together.runs + together.unknown > 1 and not together.guarantee.holds),
                 "one": promise.of_each(statements),
                 "spent": promise.spent(statements) if dataset else None,
             }

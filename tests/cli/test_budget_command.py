@@ -57,7 +57,7 @@ def test_an_unknown_dataset_is_bad_input(dplda) -> None:
 def test_a_grant_replaces_the_one_before_and_is_in_the_history(dplda, saved: str) -> None:
     assert dplda("budget", "grant", "reviews", "--epsilon", 20, "--delta", "1e-6").status == 0
     record = dplda("budget", "show", "reviews", "--json").json
-    assert record["grant"] == {"epsilon": 20.0, "delta": 1e-6, "unbounded": False}
+    assert record["grant"] == {"epsilon": 20.0, "delta": 1e-6, "unbounded": False, "lapsed": False}
     texts = [line["text"] for line in dplda("budget", "history", "reviews", "--json").json["history"]]
     assert len(texts) == 3
     assert "epsilon 20" in texts[-1]
@@ -124,3 +124,52 @@ def test_verify_ends_with_2_for_an_altered_ledger(dplda, saved: str, home: Path)
     assert saved in answer.out
     assert answer.err.count("\n") == 1
     assert dplda("budget", "verify", "--json").json["ok"] is False
+
+
+@pytest.fixture
+def older(dplda, saved: str, home: Path) -> Path:
+    """A folder in which an older copy of the ledger was put back."""
+    content = (home / "ledger.db").read_bytes()
+    assert dplda("budget", "grant", "reviews", "--epsilon", "9", "--delta", "1e-6").status == 0
+    (home / "ledger.db").write_bytes(content)
+    return home
+
+
+def test_every_command_ends_with_2_and_one_line_for_an_older_copy(dplda, older: Path) -> None:
+    for command in (["budget", "show"], ["budget", "verify"], ["runs"], ["budget", "grant", "reviews", "--unbounded"]):
+        answer = dplda(*command)
+        assert (answer.status, answer.out) == (2, "")
+        assert answer.err.startswith("dplda: The ledger ")
+        assert "is an older copy: it has " in answer.err
+        assert answer.err.endswith("or, if it is lost: dplda budget accept-copy\n")
+        assert answer.err.count("\n") == 1
+
+
+def test_verify_tells_what_the_witness_knows(dplda, saved: str, witness: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = dplda("budget", "verify", "--json").json
+    assert record["witness"] == {"place": str(witness), "length": record["length"]}
+    assert f"Its witness in {witness} knows of {record['length']} of them." in dplda("budget", "verify").out
+    monkeypatch.setenv("DPLDA_WITNESS", "off")
+    assert "Its witness is off" in dplda("budget", "verify").out
+    monkeypatch.setenv("DPLDA_WITNESS", str(saved and witness.parent))
+    assert "does not know it yet" in dplda("budget", "verify").out
+
+
+def test_an_older_copy_is_accepted_only_when_asked_for(dplda, older: Path) -> None:
+    answer = dplda("budget", "accept-copy")
+    assert answer.status == 2
+    assert "cannot ask for confirmation without a terminal: add --yes" in answer.err
+    assert dplda("budget", "show").status == 2
+    answer = dplda("budget", "accept-copy", "--yes")
+    assert answer.status == 0
+    assert "is accepted" in answer.out
+    assert "every grant lapsed" in dplda("budget", "show").out
+    assert "every grant lapsed" in dplda("budget", "history", "reviews").out
+    assert dplda("budget", "grant", "reviews", "--epsilon", "9", "--delta", "1e-6").status == 0
+    assert "No guarantee: an older copy" in dplda("budget", "grant", "reviews", "--unbounded").out
+    assert dplda("budget", "accept-copy", "--yes").status == 2
+
+
+def test_accepting_tells_programs_what_was_accepted(dplda, older: Path) -> None:
+    record = dplda("budget", "accept-copy", "--yes", "--json").json
+    assert record["witness"]["length"] == record["accepted"] + 1

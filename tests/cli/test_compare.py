@@ -189,9 +189,7 @@ def test_nothing_is_spent_without_consent(dplda, notes, counted, monkeypatch) ->
     nobody = dplda("compare", *PRIVATE)
     assert nobody.status == 2
     assert "add --yes" in nobody.err
-    monkeypatch.setattr(
-        "dplda.cli.compare_command.sys.stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: "")
-    )
+    monkeypatch.setattr("dplda.cli.console.sys.stdin", SimpleNamespace(isatty=lambda: True, readline=lambda: ""))
     monkeypatch.setattr("click.termui.visible_prompt_func", lambda _: "n")
     assert dplda("compare", *PRIVATE).status == 130
     assert (Ledger().verify().length, counted) == (0, [])

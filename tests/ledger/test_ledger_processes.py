@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from pathlib import Path
 
 import pytest
 from full_helpers import full_after
-from ledger_helpers import gaussian, reserve
+from ledger_helpers import gaussian, in_processes, reserve
 
 from dplda.accounting.accountant import capacity
 from dplda.errors import BudgetRefused
@@ -19,18 +18,6 @@ from dplda.store.sketches import Fingerprint
 WHOLE = capacity(10.0, 1e-5).mu_squared
 SHARE = WHOLE / 5.5  # five fit
 PLAN = [gaussian("count", 0.5), gaussian("core", 1.0), gaussian("tensor", 0.25)]
-
-
-def in_processes(target, arguments):
-    """Run `target` once for each tuple of arguments, all at once; returns the exit codes."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["dplda.ledger"])
-    processes = [context.Process(target=target, args=given) for given in arguments]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(60)
-    return [process.exitcode for process in processes]
 
 
 def reserve_until_refused(path: Path, dataset: str, fingerprint: str | None) -> None:

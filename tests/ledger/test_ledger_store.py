@@ -98,8 +98,8 @@ def test_another_programs_database_is_refused_and_left_alone(tmp_path):
 
 def test_a_newer_schema_asks_for_an_upgrade(ledger):
     with ledger._store.writing() as session:
-        session.connection().exec_driver_sql("PRAGMA user_version = 7")
-    with pytest.raises(LedgerError, match="has schema 7, newer than this program's 6: upgrade dplda"):
+        session.connection().exec_driver_sql("PRAGMA user_version = 8")
+    with pytest.raises(LedgerError, match="has schema 8, newer than this program's 7: upgrade dplda"):
         Ledger(ledger.path)
 
 

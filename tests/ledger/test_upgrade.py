@@ -18,8 +18,8 @@ from dplda.ledger.schema import SCHEMA_VERSION
 from dplda.store.fingerprint import fingerprint
 from dplda.store.sketches import Fingerprint
 
-TABLES = ("cells", "comparisons", "overlaps", "groupings", "sketches")
-ADDED = {1: TABLES, 2: TABLES[2:], 3: ("groupings",), 4: (), 5: ()}
+TABLES = ("cells", "comparisons", "overlaps", "groupings", "sketches", "accepted_copies")
+ADDED = {1: TABLES, 2: TABLES[2:], 3: ("groupings", TABLES[-1]), **dict.fromkeys((4, 5, 6), TABLES[-1:])}
 COLUMNS = {  # and the version that added them
     ("runs", "grouping"): 4,
     ("grants", "listed"): 4,
@@ -57,7 +57,7 @@ def version(path: Path) -> int:
 def test_an_old_ledger_is_brought_up_to_date_and_keeps_its_record(old):
     runs, dataset = Ledger(old.path).runs(), Ledger(old.path).dataset("reviews")
     new = Ledger(old.path)
-    assert version(new.path) == SCHEMA_VERSION == 6
+    assert version(new.path) == SCHEMA_VERSION == 7
     assert (new.verify().ok, new.verify().length) == (True, 7)
     assert (new.runs(), new.dataset("reviews")) == (runs, dataset)
     begun = new.begin_comparison(key="k", corpus="reviews", kind="private", parameters={})

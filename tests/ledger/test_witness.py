@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
 import signal
@@ -15,7 +14,8 @@ from types import ModuleType
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_helpers import gaussian, reserve
+from ledger_helpers import contents, gaussian, grant, in_processes, put_back, reserve
+from sqlalchemy import event
 
 from dplda.errors import LedgerError
 from dplda.ledger import Ledger, witness
@@ -29,20 +29,6 @@ def ledger(tmp_path: Path) -> Ledger:
     """A ledger in a folder of its own."""
     (tmp_path / "used").mkdir()
     return Ledger(tmp_path / "used" / "ledger.db")
-
-
-def contents(ledger: Ledger) -> dict[Path, bytes]:
-    return {file: file.read_bytes() for file in ledger.path.parent.iterdir()}
-
-
-def put_back(files: dict[Path, bytes]) -> None:
-    for file, content in files.items():
-        file.write_bytes(content)
-
-
-def grant(ledger: Ledger, name: str = "reviews") -> None:
-    """The smallest change."""
-    ledger.grant(name, 9.0, 1e-5)
 
 
 def marks(folder: Path) -> list[int]:
@@ -272,18 +258,19 @@ def test_of_a_long_file_of_marks_the_last_one_counts(ledger, witness):
     assert ledger._store.witness.latest().length == ledger.verify().length == 41
 
 
+def test_a_change_that_is_not_committed_leaves_no_mark(ledger, witness):
+    grant(ledger)
+
+    @event.listens_for(ledger._store._engine, "commit")
+    def refuse(_connection):
+        raise LedgerError("power cut")
+
+    with pytest.raises(LedgerError, match="power cut"):
+        grant(ledger)
+    assert marks(witness) == [2] == [Ledger(ledger.path).verify().length]
+
+
 # Several processes, and processes that die.
-
-
-def in_processes(target, arguments):
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["dplda.ledger"])
-    processes = [context.Process(target=target, args=given) for given in arguments]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(60)
-    return [process.exitcode for process in processes]
 
 
 def die_before_the_mark(path: Path, setting: str) -> None:

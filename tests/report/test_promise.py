@@ -218,3 +218,13 @@ def test_runs_on_one_dataset_are_added_up_and_the_guarantee_is_left_to_the_grant
     assert settings < told.index("add up to"), "what was spent is for specialists where a guarantee is known"
     assert told.count("This holds for the 2 runs recorded for toys together, not only for the runs on this page") == 1
     assert "add up to" not in Page(_render([run_model("a"), run_model("b", seed=1, unit="customer")])).text
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_where_the_ledger_lost_changes_nothing_is_promised_of_all_runs_together(runs: int) -> None:
+    first = promised(Page(_render([run_model()], None, of_all(runs, basis=Basis.LOST))))
+    assert first.index("What all runs on this text released together is not known") < first.index("%")
+    assert "An older copy of the ledger was accepted" in first
+    assert "guesses from what this run released" in first
+    assert "only run" not in first
+    assert "further runs" not in first
