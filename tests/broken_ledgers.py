@@ -251,6 +251,7 @@ class ChecksThenWrites(JsonLedger):
 
     def reserve(self, request: Request) -> Run:
         self.seen = self.read()
+        time.sleep(0.05)  # as when the disk is slow
         return super().reserve(request)
 
     def admit(self, changes: list[Change], run: Change) -> None:
