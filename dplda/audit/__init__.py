@@ -1,1 +1,1 @@
-"""Audits of the mechanisms on synthetic corpora: attacks that bound epsilon from below."""
+"""Audits: attacks on the mechanisms, which bound epsilon from below, and the membership attack on released topics."""

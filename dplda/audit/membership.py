@@ -16,6 +16,7 @@ from scipy.stats import norm
 
 from dplda.accounting.events import PrivacyStatement
 from dplda.audit.bounds import upper_limit
+from dplda.errors import InputError
 from dplda.numerics.fold_in import largest_likelihood
 from dplda.numerics.threads import chunks, run_ranges
 from dplda.report.attack_bounds import epsilon_curve, gaussian_curve
@@ -129,8 +130,13 @@ class Detection:
 
 
 def detection(scores: np.ndarray, inside: np.ndarray, allowed: float, statement: PrivacyStatement | None) -> Detection:
-    """What `scores` find at the rate `allowed` of false alarms, beside the limits of `statement` (None: no privacy)."""
+    """What `scores` find at the rate `allowed` of false alarms, beside the limits of `statement` (None: no privacy).
+
+    Raises `InputError` if all pairs of a model and a target are members, or none is.
+    """
     members = int(inside.sum())
+    if not 0 < members < inside.size:
+        raise InputError("these targets are members in all models, or in none. Use more models or more canaries.")
     found, accused = (int(counted[0]) for counted in detected(scores, inside, np.array([allowed])))
     low, high = interval(found, members)
     gaussian, definition = (None, None) if statement is None else limits(np.array(allowed), statement)

@@ -14,6 +14,7 @@ from dplda.accounting.events import Event, PrivacyStatement
 from dplda.audit import membership
 from dplda.audit.attack_picture import attack_chart
 from dplda.audit.membership import OFFLINE, ONLINE, detected, detection, interval, log_likelihoods, outcomes, scores
+from dplda.errors import InputError
 
 
 def gaussian(mu: float, epsilon: float = 8.0) -> PrivacyStatement:
@@ -146,6 +147,12 @@ def test_more_than_is_claimed_is_told():
     assert one.exceeded
     assert one.low > one.limit
     assert not detection(scores(said, inside)[OFFLINE], inside, 0.01, None).exceeded
+
+
+@pytest.mark.parametrize("everyone", [True, False])
+def test_targets_that_are_all_members_or_none_are_refused(everyone):
+    with pytest.raises(InputError, match="members in all models, or in none"):
+        detection(np.zeros((8, 1)), np.full((8, 1), everyone), 0.01, None)
 
 
 def test_the_definition_limits_too():
