@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import yaml
 
-from dplda.report.registry import OPEN_DATE
+from dplda.report.deployments_registry import OPEN_DATE
 
 SCHEMA = Path(__file__).parent / "report" / "registry_schema" / "deployments-schema.yaml"
 

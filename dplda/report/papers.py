@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from dplda.characters import without_markup
 from dplda.errors import InputError
 from dplda.model import TopicModel
-from dplda.report import checklist, registry
+from dplda.report import checklist, deployments_registry
 from dplda.report.answers import QUESTIONS, Answers, Question
 from dplda.report.facts import Facts
 from dplda.report.pictures import shown
@@ -84,7 +84,7 @@ def _markdown(template: str, facts: Facts, answers: Answers, title: str, asks: S
 
 
 PAPERS = {
-    "registry": Paper("registry.yaml", registry.ASKED, registry.registry_entry),
+    "registry": Paper("registry.yaml", deployments_registry.ASKED, deployments_registry.registry_entry),
     "checklist": Paper("checklist.md", checklist.ASKED, _checklist),
     "assessment": Paper("assessment.md", _ASSESSED, _assessment),
 }

@@ -104,7 +104,7 @@ def small(news: Path, medical: Path, epsilons: list[float], seeds: int) -> None:
 @results_option
 @choices("--given", "given", RARE_GIVEN, "What a fit is given beside the documents.")
 @list_option("--documents", "2000,10000,100000", int, "Sizes of the planted corpora.")
-@list_option("--shares", "0.001,0.002,0.005,0.01,0.02,0.05,0.1", float, "Shares of documents about the rare topic.")
+@list_option("--shares", "0.001,0.002,0.005,0.01,0.02,0.03,0.05,0.1", float, "Shares of documents about the topic.")
 @list_option("--epsilons", "0.5,1,2,4,8,none", epsilon_or_none, "Budgets; 'none' is no noise.")
 @option("--seeds", 5, "Corpora of each, with a fit of each budget.")
 def rare(results: Path, **options: Any) -> None:

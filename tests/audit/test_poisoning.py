@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.audit import poisoning
-from benchmarks.audit.poisoning import ALL_WORDS, FIRST, NAME, SECOND
+from benchmarks.audit.poisoning import ALL_WORDS, FIRST, NAME, SECOND, Released
 from dplda.accounting.accountant import gaussian_budget
 
 
@@ -40,7 +40,7 @@ def test_every_score_is_larger_if_the_attribute_stands_beside_the_name():
     topics[2, [NAME, *poisoning.KNOWN]] = 50
     with_it = topics.copy()
     with_it[2, FIRST] = 40
-    plain, more = (each / each.sum(axis=1, keepdims=True) for each in (topics, with_it))
+    plain, more = (Released(each / each.sum(axis=1, keepdims=True), each[2:]) for each in (topics, with_it))
     assert np.allclose(poisoning.scores("attribute", plain), 0)
     assert (np.array(poisoning.scores("attribute", more)) > 0).all()
     assert (np.array(poisoning.scores("presence", more)) > poisoning.scores("presence", plain)).all()
@@ -81,7 +81,7 @@ def test_a_model_is_fitted_once_and_its_guesses_stand_in_the_table(tmp_path, mon
 
     def topics(counts, seed, adjacency):
         fits.append((seed, adjacency))
-        return np.full((2, ALL_WORDS), 1 / ALL_WORDS)
+        return Released(np.full((2, ALL_WORDS), 1 / ALL_WORDS), np.zeros((0, ALL_WORDS)))
 
     monkeypatch.setattr(poisoning, "SYSTEMS", {"dplda, epsilon 8": topics})
     arguments = (tmp_path / "results", ["dplda, epsilon 8"], ["presence"], 8)

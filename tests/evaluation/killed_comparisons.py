@@ -7,6 +7,7 @@ comparison survived it, and how many cells had ended.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from functools import partial
@@ -32,15 +33,24 @@ STEPS = (
 def main(folder: Path) -> None:
     """Fork a comparison for every step until one survives; another process continues each."""
     ExactNoise.gaussian = SimulatedNoise(0).gaussian  # type: ignore[assignment]  # fast: noise is tested elsewhere
+    witness_in(folder / "first")
     run(folder / "first", epsilons=[0.5])  # the first cell, before forking
     number, survived = 0, False
     while not survived:
         place = shutil.copytree(folder / "first", folder / str(number))
+        witness_in(place)
         step, survived = killed_at(number, STEPS, partial(run, place))
         ended = len(Ledger(place / "ledger.db").comparison(key(place)).outcomes())
         killed_at(0, (), partial(run, place))
         print(json.dumps({"number": number, "step": step, "survived": survived, "ended": ended}), flush=True)
         number += 1
+
+
+def witness_in(folder: Path) -> None:
+    """Keep the marks of the ledger in `folder` beside it: copies of a ledger share a key, and would share marks."""
+    marks = folder / "witness"
+    marks.mkdir(parents=True, exist_ok=True)
+    os.environ["DPLDA_WITNESS"] = str(marks)
 
 
 def key(folder: Path) -> str:

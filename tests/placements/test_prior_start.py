@@ -110,7 +110,7 @@ def test_the_exact_gate_chooses_without_noise():
         ({"topics": 21}, "a prior of 20 topics needs a number of topics up to 20, got topics=21"),
         ({"topics": "auto"}, "needs a number of topics, such as --topics 12"),
         ({"device": "cuda"}, "use --device cpu"),
-        ({"seed_words": {"a": ("w1", "x", "y")}}, "knows 1 of the 3 seed words of topic 'a'.*unknown: x, y"),
+        ({"seed_words": {"a": ("w1", "x", "y")}}, "contains 1 of the 3 seed words of topic 'a'.*unknown: x, y"),
     ],
 )
 def test_settings_that_a_prior_does_not_go_with_are_refused(settings, message):

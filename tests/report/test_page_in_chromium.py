@@ -89,7 +89,7 @@ def judged(model: TopicModel, verdicts: list[str]) -> TopicModel:
 NAMES = ("one", "three", "comparison", "once", "noise", "open")
 
 
-@pytest.mark.parametrize(("width", "theme"), full_after(2, SIZES))
+@pytest.mark.parametrize(("width", "theme"), full_after(1, SIZES))
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_is_accessible_and_asks_for_nothing(
     show: Open, files: dict[str, Path], name: str, width: int, theme: str

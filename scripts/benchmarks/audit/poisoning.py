@@ -2,9 +2,10 @@
 
 The target's document holds a name, words that the attacker knows, and an attribute. In the question ``attribute`` the
 attacker decides between two candidates for it (one document replaced), in ``presence`` whether the document is there
-at all (one document added). The attacker adds `POISON` documents, knows all others, and sees the topics. Shadow models
-of both worlds tell which statistic of the topics separates the worlds best, and where; both are judged on other models.
-The attacker's documents are the same in both worlds, so the bound is that of one document.
+at all (one document added). The attacker adds `POISON` documents, knows all others, and sees the topics, and of dplda
+also the released counts and frequencies of words. Shadow models of both worlds tell which statistic separates the
+worlds best, and where; both are judged on other models. The attacker's documents are the same in both worlds, so the
+bound is that of one document.
 """
 
 from __future__ import annotations
@@ -14,20 +15,22 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.stats import beta, norm
 
 from benchmarks import results
+from benchmarks.corpora import names
 from benchmarks.results import Record
-from benchmarks.systems import dplda_topics, tomotopy_topics
+from benchmarks.systems import dplda_model, tomotopy_topics
 from benchmarks.tables import markdown
 from dplda.accounting.accountant import gaussian_budget
 from dplda.audit.membership import log_likelihoods
 from dplda.datasets.synthetic import SHORTEST, draw_counts, synthetic
 from dplda.errors import NoisyTopicsWarning
+from dplda.evaluation.topic_quality import on_words
 
 DOCUMENTS, WORDS, PLANTED, TOPICS, LENGTH = 1000, 500, 8, 10, 40
 NAME, FIRST, SECOND = WORDS, WORDS + 1, WORDS + 2  # columns of the target's name and of both attributes
@@ -46,23 +49,35 @@ ADJACENCY = {"attribute": "replace", "presence": "add-remove"}
 EPSILONS = {"dplda, epsilon 8": 8.0, "dplda, epsilon 4": 4.0, "dplda, epsilon 1": 1.0}
 KEY = ("question", "system", "poison", "world", "seed")
 
-Topics = Callable[[sparse.csr_matrix, int, str], np.ndarray]
+Fit = Callable[[sparse.csr_matrix, int, str], "Released"]
 
 
-def _fit(counts: sparse.csr_matrix, seed: int, adjacency: str, placement: str, epsilon: float) -> np.ndarray:
+class Released(NamedTuple):
+    """What the attacker sees: `topics` (k, ALL_WORDS), and other released numbers for each word, (n, ALL_WORDS)."""
+
+    topics: np.ndarray
+    numbers: np.ndarray
+
+
+def _fit(counts: sparse.csr_matrix, seed: int, adjacency: str, placement: str, epsilon: float) -> Released:
+    """Topics by dplda with simulated noise, the sums of the released counts over topics, and the word frequencies."""
     settings: dict[str, Any] = {"placement": placement, "epsilon": epsilon, "delta": DELTA, "adjacency": adjacency}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoisyTopicsWarning)
-        return dplda_topics(counts, TOPICS, simulate_seed=seed, **settings)
+        model = dplda_model(counts, TOPICS, simulate_seed=seed, **settings)
+    words, found = names(ALL_WORDS), model.counts
+    numbers = [] if found is None else [found.sums.counts.sum(axis=1), found.frequencies]
+    of_words = np.array(numbers).reshape(-1, len(model.vocabulary))
+    return Released(on_words(model.topics, model.vocabulary, words), on_words(of_words, model.vocabulary, words))
 
 
-def _gibbs(counts: sparse.csr_matrix, seed: int, _: str) -> np.ndarray:
+def _gibbs(counts: sparse.csr_matrix, seed: int, _: str) -> Released:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # that two workers make it differ from run to run
-        return tomotopy_topics(counts, TOPICS, seed, SWEEPS)
+        return Released(tomotopy_topics(counts, TOPICS, seed, SWEEPS), np.zeros((0, ALL_WORDS)))
 
 
-SYSTEMS: dict[str, Topics] = {
+SYSTEMS: dict[str, Fit] = {
     "tomotopy": _gibbs,
     "dplda, no noise": partial(_fit, placement="none", epsilon=8.0),
     **{system: partial(_fit, placement="default", epsilon=epsilon) for system, epsilon in EPSILONS.items()},
@@ -75,8 +90,8 @@ def measure(path: Path, systems: Sequence[str], questions: Sequence[str], models
     for seed, question, system, poison, world in itertools.product(range(models), questions, systems, POISONS, (0, 1)):
         key = question, system, poison, world, seed
         if key not in done:
-            topics = SYSTEMS[system](corpus(question, poison, world), 2 * seed + world, ADJACENCY[question])
-            shown = [round(value, 4) for value in scores(question, topics)]
+            released = SYSTEMS[system](corpus(question, poison, world), 2 * seed + world, ADJACENCY[question])
+            shown = [round(value, 4) for value in scores(question, released)]
             results.append(path, dict(zip(KEY, key, strict=True)) | {"scores": shown})
 
 
@@ -117,24 +132,25 @@ def corpus(question: str, poison: str, world: int) -> sparse.csr_matrix:
     return sparse.csr_matrix(sparse.vstack([sparse.csr_matrix(chosen), others()], format="csr", dtype=np.int32))
 
 
-def scores(question: str, topics: np.ndarray) -> list[float]:
-    """What `topics` (k, ALL_WORDS) say for world 1: six statistics, larger ones for it."""
-    shown = _statistics(topics, FIRST)
-    return list(shown - _statistics(topics, SECOND) if question == "attribute" else shown)
+def scores(question: str, released: Released) -> list[float]:
+    """Statistics of what is `released`, larger ones for world 1: six of the topics, and one of each other number."""
+    shown = _statistics(released, FIRST)
+    return list(shown - _statistics(released, SECOND) if question == "attribute" else shown)
 
 
-def _statistics(topics: np.ndarray, attribute: int) -> np.ndarray:
+def _statistics(released: Released, attribute: int) -> np.ndarray:
     """How well the topics fit the target's document with an attribute, and how close the attribute is to the target.
 
     The log-likelihood of the document, and logarithms of the attribute's probability: in the topic of the name, in that
     of the known words, its mean with the topics' parts of the name as weights, in all topics and in the topic where it
-    is largest.
+    is largest. Then the other numbers of the attribute.
     """
+    topics, numbers = released
     likely = log_likelihoods(sparse.csr_matrix(target(attribute)[None]), topics)[0]
     held = np.log(np.maximum(topics[:, attribute], LEAST))
-    names = np.maximum(topics[:, NAME], LEAST)
-    near = held[names.argmax()], held[topics[:, KNOWN].sum(axis=1).argmax()], held @ names / names.sum()
-    return np.array([likely, *near, np.log(np.exp(held).sum()), held.max()])
+    weights = np.maximum(topics[:, NAME], LEAST)
+    near = held[weights.argmax()], held[topics[:, KNOWN].sum(axis=1).argmax()], held @ weights / weights.sum()
+    return np.array([likely, *near, np.log(np.exp(held).sum()), held.max(), *numbers[:, attribute]])
 
 
 def successes(found: np.ndarray) -> tuple[int, int]:

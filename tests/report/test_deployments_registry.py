@@ -13,9 +13,9 @@ from report_data import all_runs, run_model, with_parameters
 
 from dplda.errors import InputError
 from dplda.report.answers import QUESTIONS, Answers
+from dplda.report.deployments_registry import ASKED, registry_entry
 from dplda.report.facts import TITLES, Facts
 from dplda.report.papers import write_paper
-from dplda.report.registry import ASKED, registry_entry
 
 SPECIAL: dict[str, Any] = {
     "sector": "Healthcare",
