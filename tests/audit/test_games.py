@@ -33,7 +33,7 @@ def test_gaussian_sums_show_most_of_their_claim_and_no_more(name):
     assert finding.shown.gaussian > 0.65 * finding.claim.epsilon
 
 
-@pytest.mark.parametrize("name", full_after(2, OTHERS))
+@pytest.mark.parametrize("name", full_after(1, OTHERS))
 def test_other_mechanisms_keep_their_claim(name):
     assert not found(mechanism(name, PrivacySettings(epsilon=8.0)), 300).refuted
 

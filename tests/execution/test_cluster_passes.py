@@ -84,6 +84,7 @@ def test_sums_on_a_cluster_are_those_of_one_process(store, cluster_address, monk
             np.testing.assert_array_equal(here, there)
 
 
+@pytest.mark.full
 def test_tables_on_a_cluster_are_those_of_one_process(tmp_path, cluster_address):
     people = [f"p{row % 9}" for row in range(COUNTS.shape[0])]
     days = [f"2024-0{row % 3 + 1}-05T23:30:00+00:00" for row in range(COUNTS.shape[0])]
