@@ -140,7 +140,7 @@ DEFINED_IN = {
     "read_sample": "dplda.readers.sampling",
 }
 ASKING = {
-    *("choose_words", "use_words", "word_frequencies", "size", "clip", "release", "release_repeatedly"),
+    *("choose_words", "use_words", "word_frequencies", "size", "clip", "release", "release_jointly"),
     *("decompose", "final_topics", "choose_groups", "clip_within"),
 }
 
@@ -292,7 +292,7 @@ def test_every_public_method_of_a_gate_charges_before_it_computes(module):
         if module == "dplda.mechanisms.exact_gate" and name in {"clip", "clip_within"}:
             assert [ast.unparse(node) for node in body] == ["return math.inf"]
         elif name == "release":
-            assert [ast.unparse(n) for n in body] == ["return self.release_repeatedly([stage], contribution, clip)[0]"]
+            assert [ast.unparse(n) for n in body] == ["return self.release_jointly([stage], contribution, clip)"]
         else:
             assert calls(body[0], "_charge"), name
     answer = methods_of("dplda.mechanisms.curator")["use_words"]

@@ -18,7 +18,8 @@ from dplda.config import PLACEMENTS, FitSettings, ModelSettings, PrivacySettings
 from dplda.datasets.synthetic import synthetic
 from dplda.errors import InputError, UnsupportedByData
 from dplda.lda.recovery import Learned
-from dplda.placements import registry
+from dplda.placements import default, registry
+from dplda.placements.registry import Learn
 from dplda.placements.stages import word_shares
 from dplda.prior_topics import PriorTopics
 from dplda.request import Request
@@ -46,6 +47,7 @@ def mechanism_games(settings: PrivacySettings) -> Iterator[Game]:
     for name, (statistic, canary, other) in _statistics().items():
         yield _sum(name, statistic, canary, other, settings)
     yield _prior_game(settings)
+    yield _pairs_game(settings)
 
 
 def _statistics() -> dict[str, tuple[Contribution, dict[int, int], dict[int, int]]]:
@@ -176,7 +178,8 @@ def placement_game(placement: str, settings: PrivacySettings) -> Game:
     """A game of a whole run of `placement` with `settings`; raises `InputError` if it is not private."""
     if placement not in SOUND:
         raise InputError(f"placement must be one of {', '.join(SOUND)}, which are private, got {placement!r}.")
-    return _whole_run(f"placement {placement}", settings, ModelSettings(placement=placement, topics=_N_TOPICS))
+    learn = default.learn_from_moments if placement == "default" else registry.find(placement).learn
+    return _whole_run(f"placement {placement}", settings, ModelSettings(placement=placement, topics=_N_TOPICS), learn)
 
 
 def other_neighbours(game: Game) -> Iterator[Game]:
@@ -200,16 +203,22 @@ def _prior_game(settings: PrivacySettings) -> Game:
     """A game of a whole run of the default placement from a prior, whether or not it explains the documents."""
     topics = np.random.default_rng(0).dirichlet(np.full(_N_WORDS, 0.5), size=4)
     prior = PriorTopics(np.vstack([topics, np.eye(_N_WORDS)]), _PLANTED_WORDS, "audit", True)
-    return _whole_run("prior", settings, ModelSettings(topics=_N_TOPICS), prior)
+    return _whole_run("prior", settings, ModelSettings(topics=_N_TOPICS), default.learn_from_prior, prior)
 
 
-def _whole_run(name: str, settings: PrivacySettings, model: ModelSettings, prior: PriorTopics | None = None) -> Game:
-    """A game of all queries of a run over public words, from `prior` if there is one."""
+def _pairs_game(settings: PrivacySettings) -> Game:
+    """A game of a whole run of the default placement that learns its topics from pairs of words."""
+    return _whole_run("pairs of words", settings, ModelSettings(topics=_N_TOPICS), default.learn_from_pairs)
+
+
+def _whole_run(
+    name: str, settings: PrivacySettings, model: ModelSettings, learn: Learn, prior: PriorTopics | None = None
+) -> Game:
+    """A game of all queries of a run over public words by `learn`, from `prior` if there is one."""
     neighbours = _planted_neighbours(settings.adjacency)
     vocabulary = VocabularySettings(words=neighbours.words)
     fit_settings = FitSettings(privacy=settings, vocabulary=vocabulary, model=model, prior=prior)
     request = Request(neighbours.corpora()[0], fit_settings, "audit")
-    learn = request.placement.learn if prior is None else request.placement.learn_from_prior
 
     def play(attacker: Attacker) -> Learned | None:
         with contextlib.suppress(UnsupportedByData):  # a test failed: only the earlier releases count

@@ -68,7 +68,7 @@ class Attacker:
         self._gate, self._less, self._more = gate, less, more
         self._multipliers = {event.stage: event.noise_multiplier or 0.0 for event in events}
         self._votes = NONNEGATIVE if adjacency == "replace" else 1.0
-        self._sums: dict[str, tuple[Contribution, float, Release, Release]] = {}
+        self._sums: dict[tuple[str, ...], tuple[Contribution, float, Release, Release]] = {}
         self._known: dict[str, tuple[Any, Any]] = {}  # exact results, which are equal in every run
 
     def choose_words(self) -> WordFrequencies:
@@ -96,16 +96,15 @@ class Attacker:
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
         """See `OutputGate`."""
-        return self.release_repeatedly([stage], contribution, clip)[0]
+        return self.release_jointly([stage], contribution, clip)
 
-    def release_repeatedly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> list[Release]:
+    def release_jointly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> Release:
         """See `OutputGate`."""
-        releases = self._gate.release_repeatedly(stages, contribution, clip)
+        seen = self._gate.release_jointly(stages, contribution, clip)
+        less, more = self._exact(stages, contribution, clip)
         root = np.sqrt(contribution.weights)  # scales all coordinates to the same standard deviation
-        for stage, seen in zip(stages, releases, strict=True):
-            less, more = self._exact(stage, contribution, clip)
-            self._weigh(root * seen.total, root * less.total, root * more.total, seen.std)
-        return releases
+        self._weigh(root * seen.total, root * less.total, root * more.total, seen.std)
+        return seen
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
         """See `OutputGate`.
@@ -130,12 +129,12 @@ class Attacker:
             self._known[query] = getattr(self._less, query)(), getattr(self._more, query)()
         return self._known[query]
 
-    def _exact(self, stage: str, contribution: Contribution, clip: float) -> tuple[Release, Release]:
-        """Both exact releases, cached in case the next query of `stage` is equal."""
-        known = self._sums.get(stage)
+    def _exact(self, stages: Sequence[str], contribution: Contribution, clip: float) -> tuple[Release, Release]:
+        """Both exact releases, cached in case the next query that spends `stages` is equal."""
+        known = self._sums.get(tuple(stages))
         if known is None or known[0] is not contribution or known[1] != clip:
-            less, more = (gate.release(stage, contribution, clip) for gate in (self._less, self._more))
-            known = self._sums[stage] = (contribution, clip, less, more)
+            less, more = (gate.release_jointly(stages, contribution, clip) for gate in (self._less, self._more))
+            known = self._sums[tuple(stages)] = (contribution, clip, less, more)
         return known[2:]
 
     def _weigh_words(self, seen: WordFrequencies, less: WordFrequencies, more: WordFrequencies) -> WordFrequencies:

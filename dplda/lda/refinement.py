@@ -64,7 +64,7 @@ def variational_rounds(
     sums = earlier or CountSums(np.zeros_like(start), np.zeros(len(start)), 0.0)
     for number in range(1, rounds + 1):
         sums = sums.with_round(*expected_counts(topics), memory)
-        mean, median = _posterior(sums.counts, sums.std, frequencies)
+        mean, median = posterior(sums.counts, sums.std, frequencies)
         if number < rounds:
             previous, topics = topics, smoothed_topics(mean, smoothing)
     return Refined(median + smoothing, sums, cosines(previous, topics), _signal(median, sums.counts, sums.std))
@@ -72,7 +72,7 @@ def variational_rounds(
 
 def estimated_topics(sums: CountSums, frequencies: np.ndarray) -> np.ndarray:
     """Topics (n_words, k) by the posterior mean of the counts; `frequencies` (n_words,) sum to one."""
-    return smoothed_topics(_posterior(sums.counts, sums.std, frequencies)[0], SMOOTHING)
+    return smoothed_topics(posterior(sums.counts, sums.std, frequencies)[0], SMOOTHING)
 
 
 def smoothed_topics(counts: np.ndarray, smoothing: float) -> np.ndarray:
@@ -121,7 +121,7 @@ def top_word_probabilities(sums: CountSums, frequencies: np.ndarray) -> tuple[np
     return top, probabilities
 
 
-def _posterior(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def posterior(counts: np.ndarray, std: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return posterior mean and median of the true counts (n_words, k), both nonnegative, given noisy `counts`.
 
     The noise is Gaussian with standard deviation `std` (n_words,); `frequencies` (n_words,) sum to one. If `std` is

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, ndtr
@@ -116,6 +116,23 @@ def of_refinement(
 def named(probabilities: np.ndarray) -> list[str]:
     """The verdicts on topics that are real with these `probabilities` (k,)."""
     return [CLEAR if p >= _CLEAR_FROM else NOISE if p <= _NOISE_UNTIL else WEAK for p in probabilities]
+
+
+class PairCertainty(NamedTuple):
+    """The probability that each topic is real, `topics` (k,), and that its words are among its first ten, (k, n)."""
+
+    topics: np.ndarray
+    words: np.ndarray
+
+
+def of_pairs(topics: np.ndarray, cosines: np.ndarray, common: np.ndarray, budget: float) -> PairCertainty:
+    """How certain the `topics` (n_words, k) of a mixture of pairs are, and their n first words.
+
+    `cosines` (2, k) and `common` (k, n) are those of `pair_mixture.agreement`; `budget` is documents * mu for the run's
+    GDP parameter mu.
+    """
+    lower, upper = np.sort(cosines, axis=0)
+    return PairCertainty((lower + upper) / 2, common / 2)
 
 
 def of_spectrum(topics: np.ndarray, supported: int) -> list[str]:

@@ -22,6 +22,8 @@ _USUAL_LIMIT = 0.1  # words in a larger share of the documents are left out, unl
 _FEW_WORDS, _RAISED_LIMIT = 250, 0.2  # with fewer words, the subjects themselves are often in more than a tenth
 _WORDS_PER_TOPIC = 8  # with fewer words for each topic, words of any frequency are kept
 _LEAST_PER_TOPIC, _WORDS_PER_SIGNAL = 10, 2.0  # words that are learned for each topic, and for each unit of signal
+_PAIRED_PER_SIGNAL = 0.1  # words whose pairs are counted, for documents * mu
+_LEAST_PAIRED, _MOST_PAIRED = 50, 500
 
 
 def frequency_limit(frequencies: np.ndarray, settings: FitSettings) -> float:
@@ -73,17 +75,37 @@ def most_words(documents: float, settings: FitSettings) -> int:
     A word in few documents adds noise and no topic: the quality of topics is best with a number of words proportional
     to documents * mu / topics, for the parameter mu of the run (Gaussian DP; docs/design-log.md).
     """
-    topics = int(DEFAULTS.model.topics if settings.model.topics == "auto" else settings.model.topics)
+    topics = number_of_topics(settings)
     return math.ceil(max(_LEAST_PER_TOPIC * topics, _WORDS_PER_SIGNAL * signal_per_topic(documents, topics, settings)))
+
+
+def most_paired_words(documents: float, settings: FitSettings) -> int:
+    """The number of words whose pairs stand out from the noise of `placements.from_pairs`.
+
+    The number of noisy pairs grows with the square of that of the words, and hardly with that of the topics, so it is
+    proportional to documents * mu alone (docs/design-log.md).
+    """
+    paired = math.ceil(_PAIRED_PER_SIGNAL * documents * run_mu(settings))
+    return max(_LEAST_PER_TOPIC * number_of_topics(settings), _LEAST_PAIRED, min(paired, _MOST_PAIRED))
+
+
+def number_of_topics(settings: FitSettings) -> int:
+    """The number of topics requested; the default number for ``auto``, whose number is not known yet."""
+    return int(DEFAULTS.model.topics if settings.model.topics == "auto" else settings.model.topics)
+
+
+def run_mu(settings: FitSettings) -> float:
+    """The parameter mu of the run under Gaussian DP."""
+    return gaussian_budget(settings.privacy.epsilon, settings.privacy.delta)
 
 
 def signal_per_topic(documents: float, topics: int, settings: FitSettings) -> float:
     """documents * mu / topics, where mu is the parameter of the run under Gaussian DP."""
-    return documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta) / topics
+    return documents * run_mu(settings) / topics
 
 
-def supported_words(words: WordFrequencies, documents: float, settings: FitSettings) -> WordFrequencies:
-    """The most frequent of `words`, at most `most_words`, and the seed words, in the order of `words`.
+def supported_words(words: WordFrequencies, most: int, settings: FitSettings) -> WordFrequencies:
+    """The `most` frequent of `words`, such as `most_words`, and the seed words, in the order of `words`.
 
     The placement ``none`` keeps all words.
     """
@@ -91,6 +113,6 @@ def supported_words(words: WordFrequencies, documents: float, settings: FitSetti
         return words
     guiding = set(settings.model.guiding_words)
     always = [index for index, word in enumerate(words.words) if word in guiding]
-    frequent = np.argsort(-words.frequencies, kind="stable")[: most_words(documents, settings)]
+    frequent = np.argsort(-words.frequencies, kind="stable")[:most]
     kept = np.union1d(frequent, always).astype(np.int64)
     return WordFrequencies(tuple(words.words[i] for i in kept), words.frequencies[kept], words.std)

@@ -26,7 +26,7 @@ from dplda.mechanisms.gate import Gate as Gate
 from dplda.mechanisms.gate import Release as Release
 from dplda.mechanisms.gate import WordFrequencies as WordFrequencies
 from dplda.mechanisms.local_sensitivity import PtrResult
-from dplda.mechanisms.noise import Noise, NoisyValues, lattice_scale, release_values
+from dplda.mechanisms.noise import Noise, NoisyValues, joint_multiplier, lattice_scale, release_values
 from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.mechanisms.propose_test_release import spectral_topics
 from dplda.numerics.lattice import BOUND, MASS_SHARE
@@ -167,21 +167,21 @@ class Curator:
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
         """The clipped sum with noise; charges the event `stage`. `clip` may depend on earlier releases only."""
-        return self.release_repeatedly([stage], contribution, clip)[0]
+        return self.release_jointly([stage], contribution, clip)
 
-    def release_repeatedly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> list[Release]:
-        """The clipped sum with independent noise for each event in `stages`, which are all charged first; one pass."""
-        multipliers = [self._charge(stage).noise_multiplier or 0.0 for stage in stages]
+    def release_jointly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> Release:
+        """The clipped sum with noise that spends all events in `stages` at once; they are charged first.
+
+        Its multiplier sigma is `joint_multiplier` of theirs (docs/privacy.md, section 4.1).
+        """
+        multiplier = joint_multiplier([self._charge(stage).noise_multiplier or 0.0 for stage in stages])
         sensitivity, step = self._sensitivity(contribution.statistic.replace_factor), clip / BOUND
         with ThreadPoolExecutor(1) as executor:  # the noise depends on no data: drawn while the pass runs
-            noises = [executor.submit(self._column_noise, contribution, m, sensitivity) for m in multipliers]
+            noise = executor.submit(self._column_noise, contribution, multiplier, sensitivity)
             total, mass = self._clipped_sum(contribution, clip)
-            noisy = [self._add_noise(total, noise.result()) for noise in noises]
-        masses = [self._noisy(mass, lattice_scale(m, sensitivity)) / (MASS_SHARE * BOUND) for m in multipliers]
-        return [
-            Release(values * step, max(noisy_mass, 1.0), multiplier * sensitivity * step)
-            for values, noisy_mass, multiplier in zip(noisy, masses, multipliers, strict=True)
-        ]
+            noisy = self._add_noise(total, noise.result())
+        noisy_mass = self._noisy(mass, lattice_scale(multiplier, sensitivity)) / (MASS_SHARE * BOUND)
+        return Release(noisy * step, max(noisy_mass, 1.0), multiplier * sensitivity * step)
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
         """Noisy columns T(v_i, v_i, .), (k, k), by descending eigenvalue; T = clipped mean of E3(W, W, W) + K (T5).

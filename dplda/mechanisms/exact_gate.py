@@ -67,13 +67,13 @@ class ExactGate(Curator):
 
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
         """The sum of unclipped contributions and their number; ignores `clip`."""
-        return self.release_repeatedly([stage], contribution, clip)[0]
+        return self.release_jointly([stage], contribution, clip)
 
-    def release_repeatedly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> list[Release]:
-        """The exact sum, once for each of `stages`; ignores `clip`."""
+    def release_jointly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> Release:
+        """The exact sum, for which all `stages` are charged; ignores `clip`."""
         for stage in stages:
             self._charge(stage, EXACT)
-        return [self._unclipped(contribution)] * len(stages)
+        return self._unclipped(contribution)
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
         """`Curator.decompose` of the unclipped mean, without tests."""

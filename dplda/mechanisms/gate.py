@@ -69,8 +69,8 @@ class Gate(Protocol):
     def release(self, stage: str, contribution: Contribution, clip: float) -> Release:
         """The noisy sum of contributions, each unit clipped to norm `clip`."""
 
-    def release_repeatedly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> list[Release]:
-        """One clipped sum, released once for each event in `stages` with independent noise."""
+    def release_jointly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> Release:
+        """The noisy clipped sum that spends all events in `stages` at once: as precise as one release for each."""
 
     def size(self) -> float:
         """The noisy number of eligible units: those with a document of at least `config.MINIMUM_LENGTH` tokens.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Protocol
@@ -128,6 +128,16 @@ def lattice_scale(multiplier: float, sensitivity: float, weight: int = 1) -> flo
     if scale < 1e4:
         raise ValueError("noise below 10^4 lattice steps is outside the use of T8")
     return math.ceil(64 * scale * (1 + 1e-7)) / 64
+
+
+def joint_multiplier(multipliers: Sequence[float]) -> float:
+    """The multiplier sigma of one release that is worth one release with each of `multipliers` sigma_j.
+
+    sigma^-2 = sum sigma_j^-2, rounded up; a single multiplier is returned as it is (docs/privacy.md, section 4.1).
+    """
+    if len(multipliers) == 1:
+        return multipliers[0]
+    return (1 + 1e-12) / math.sqrt(math.fsum(1 / multiplier**2 for multiplier in multipliers))
 
 
 @dataclass(frozen=True)

@@ -43,10 +43,10 @@ from dplda.lda.recovery import (
 )
 from dplda.lda.refinement import Refined, variational_rounds
 from dplda.lda.topic_count import most_topics, noise_level, spectrum_facts, topic_count
-from dplda.lda.vocabulary_size import signal_per_topic, supported_words
+from dplda.lda.vocabulary_size import most_words, signal_per_topic, supported_words
 from dplda.mechanisms.curator import Gate, Release, WordFrequencies
 from dplda.numerics.threads import one_blas_thread
-from dplda.placements import prior_start
+from dplda.placements import from_pairs, prior_start
 from dplda.placements.stages import LOW_QUANTILE, StageReleaser, clip_quantile, first_shares
 from dplda.released_counts import ReleasedCounts
 from dplda.spectral.power_method import noisy_power_method
@@ -54,6 +54,7 @@ from dplda.statistics.coordinates import unpack, unpack_matrix
 
 POWER_ROUNDS = 3
 REFINE_ROUNDS = 4
+_FREQUENCY_ROUNDS = 1  # of REFINE_ROUNDS, whose budget goes to the words' frequencies if pairs of words are counted
 # Without noise, rounds cost only time, and a small corpus needs many. Counts are then smoothed, and not averaged.
 EXACT_ROUNDS, _EXACT_SMOOTHING = 50, 0.1
 _FEW_DOCUMENTS = 40  # times the squared number of topics
@@ -109,9 +110,33 @@ def shares(
 def learn(
     gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
 ) -> Learned:
-    """Run every stage after the size (`documents`) and the vocabulary; `rng` draws public starting points only."""
+    """Run every stage after the size (`documents`) and the vocabulary; `rng` draws public starting points only.
+
+    Few documents, or short ones, go to `from_pairs`, which spends the events of these stages on one release.
+    """
+    if from_pairs.suits(documents, words, settings):
+        return learn_from_pairs(gate, documents, words, settings, rng)
+    return learn_from_moments(gate, documents, words, settings, rng)
+
+
+def learn_from_pairs(
+    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
+) -> Learned:
+    """`from_pairs.learn` with the events of `learn_from_moments`; nothing is drawn from `rng`."""
+    subspace, core, tensor = _spectral_stages(settings.prior is not None)
+    refine = [Stage.REFINE] * REFINE_ROUNDS
+    frequencies, pairs = refine[:_FREQUENCY_ROUNDS], refine[_FREQUENCY_ROUNDS:]
+    clips = [clip_of(stage) for stage in (core, tensor, Stage.REFINE)]
+    stages = [subspace] * POWER_ROUNDS + [core, tensor, *pairs, *clips]
+    return from_pairs.learn(gate, documents, words, settings, [Stage.MEAN, *frequencies], stages)
+
+
+def learn_from_moments(
+    gate: Gate, documents: float, words: WordFrequencies, settings: FitSettings, rng: np.random.Generator
+) -> Learned:
+    """Run every stage of the list above after the words."""
     stages = _spectral_stages(settings.prior is not None)
-    words = supported_words(words, documents, settings)
+    words = supported_words(words, most_words(documents, settings), settings)
     gate.use_words(words.words)
     alpha0, s, d = settings.model.alpha0, word_scale(words), len(words.words)
     most = most_topics(settings)

@@ -24,7 +24,7 @@ from dplda.lda import verdicts
 from dplda.lda.guided import guide
 from dplda.lda.recovery import Learned
 from dplda.lda.refinement import cosines, estimated_topics, smoothed_topics, variational_rounds
-from dplda.lda.vocabulary_size import signal_per_topic, supported_words
+from dplda.lda.vocabulary_size import most_words, signal_per_topic, supported_words
 from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.model.topic_groups import SAME
 from dplda.numerics.threads import one_blas_thread
@@ -149,7 +149,8 @@ def _words_of_batch(words: WordFrequencies, prior: PriorTopics, documents: float
     frequencies = np.where(measured, averaged, _FREQUENCY_MEMORY * earlier.frequencies)
     std = np.where(measured, (fresh + old) ** -0.5, earlier.frequency_std)
     place = {word: index for index, word in enumerate(names)}
-    limited = supported_words(WordFrequencies(names, frequencies, words.std), _KNOWN_WORDS * documents, settings)
+    most = most_words(_KNOWN_WORDS * documents, settings)
+    limited = supported_words(WordFrequencies(names, frequencies, words.std), most, settings)
     kept = np.array([place[word] for word in limited.words])
     frequent = np.isin(limited.words, prior.too_frequent)
     return _BatchWords(limited.words, frequencies[kept], std[kept], now[kept], known[kept], frequent)

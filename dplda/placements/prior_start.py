@@ -1,7 +1,7 @@
 """Topics from a prior: whether the prior explains the documents, and which of its topics they contain.
 
 gain           noisy sum of the documents' log-likelihood gains of the prior topics over the corpus's word frequencies
-start, refine  noisy sums of the documents' proportions of all prior topics; those with the largest sums are chosen
+start, refine  noisy sum of the documents' proportions of all prior topics; those with the largest sums are chosen
 
 A prior *explains* the documents if their mean gain exceeds a public threshold by more than its noise (`explains`).
 The gain is released first. If it is too small, the prior is about something else: then the default placement spends the
@@ -72,20 +72,18 @@ def choose_topics(
     settings: FitSettings,
     stages: tuple[Stage, ...],
 ) -> Learned:
-    """The prior topics that the documents contain most, over `words`, by a noisy sum for each event in `stages`.
+    """The prior topics that the documents contain most, over `words`, by one noisy sum that spends the `stages`.
 
-    Every sum is of the documents' proportions of all prior topics, so that text about another topic does not count for
-    those that are chosen. The sums are averaged with the weights of their precision.
+    The sum is of the documents' proportions of all prior topics, so that text about another topic does not count for
+    those that are chosen.
     """
     prior, seed_words = settings.prior, settings.model.seed_words or {}
     assert prior is not None
     gate.use_words(words)
     topics = _with_guided(prior.over(words), seed_words, words)
     contribution = statistics.topic_proportions(topics, settings.model.alpha0 / topics.shape[1])
-    answers = gate.release_repeatedly(stages, contribution, _SHARE_NORM)
-    weights = np.array([1 / answer.std**2 if answer.std else 1.0 for answer in answers])
-    held = np.average([answer.total[0] for answer in answers], axis=0, weights=weights)
-    std = float(weights.sum() ** -0.5) if answers[0].std else 0.0
+    answer = gate.release_jointly(stages, contribution, _SHARE_NORM)
+    held, std = answer.total[0], answer.std
 
     guided, wanted = len(seed_words), int(settings.model.topics)
     order = np.argsort(np.where(np.arange(len(held)) < guided, -np.inf, -held), kind="stable")

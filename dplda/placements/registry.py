@@ -129,7 +129,7 @@ def _default(reason: str = "") -> Placement:
     return Placement(
         shares=shares,
         learn=default.learn,
-        statistics=_DEFAULT_STATISTICS,
+        statistics=_DEFAULT_STATISTICS if reason else (*_DEFAULT_STATISTICS, SECOND_MOMENT),
         reason=reason,
     )
 

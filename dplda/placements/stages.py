@@ -14,7 +14,7 @@ M2, k and W are post-processing of the releases m and E2, so they cost no budget
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,6 +99,10 @@ class StageReleaser:
 
     def __call__(self, stage: str, contribution: Contribution, quantile: float) -> Release:
         return self.gate.release(stage, contribution, self.clip(stage, contribution, quantile))
+
+    def jointly(self, stages: Sequence[str], contribution: Contribution, quantile: float) -> Release:
+        """One release that spends `stages`, of which the first has an event for the clipping norm."""
+        return self.gate.release_jointly(stages, contribution, self.clip(stages[0], contribution, quantile))
 
     def clip(self, stage: str, contribution: Contribution, quantile: float) -> float:
         """The clipping norm of `stage`, near the `quantile` of the units' norms."""

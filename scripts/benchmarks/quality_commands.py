@@ -101,6 +101,20 @@ def small(news: Path, medical: Path, epsilons: list[float], seeds: int) -> None:
 
 
 @cli.command()
+@corpora_files("news")
+@list_option("--epsilons", "1,2,4,8,none", epsilon_or_none, "Budgets; 'none' is no noise.")
+@option("--seeds", 5, "Fits of each.")
+def short(news: Path, epsilons: list[float | None], seeds: int) -> None:
+    """Topics of short documents: the titles of posts.
+
+    Noise is simulated. Takes about two minutes.
+    """
+    from benchmarks.short import measure
+
+    measure(news, epsilons, seeds)
+
+
+@cli.command()
 @results_option
 @choices("--given", "given", RARE_GIVEN, "What a fit is given beside the documents.")
 @list_option("--documents", "2000,10000,100000", int, "Sizes of the planted corpora.")

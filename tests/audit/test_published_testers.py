@@ -40,7 +40,7 @@ def test_contributions_of_single_canaries_add_up_to_those_of_all(name):
     attacker = found._attacker(np.ones(12, bool), NoNoise())
     attacker.use_words(found.words)
     contribution = one_run._contribution(name, 13)
-    less, more = attacker._exact(one_run._SUM, contribution, one_run.CLIP)
+    less, more = attacker._exact([one_run._SUM], contribution, one_run.CLIP)
     alone = []
     for unit in range(12):
         attacker._passes.unit = unit

@@ -52,17 +52,18 @@ def test_a_placement_states_the_statistics_that_it_releases(corpus, name, calibr
     monkeypatch.setattr(
         passes, "_sums_of", lambda contribution, *gpu: used.add(contribution.statistic) or prepare(contribution, *gpu)
     )
-    with suppress(UnsupportedByData):  # a stability test of config4, after all of its statistics
-        dplda.fit(
-            corpus,
-            n_topics=2,
-            epsilon=50,
-            placement=name,
-            calibration=calibration,
-            vocabulary=WORDS,
-            simulate_seed=1,
-            ledger=False,
-        )
+    for epsilon in (50, 1):  # the default placement learns from moments or pairs
+        with suppress(UnsupportedByData):  # a stability test of config4, after all of its statistics
+            dplda.fit(
+                corpus,
+                n_topics=2,
+                epsilon=epsilon,
+                placement=name,
+                calibration=calibration,
+                vocabulary=WORDS,
+                simulate_seed=1,
+                ledger=False,
+            )
     assert used == set(registry.find(name, calibration).statistics)
 
 

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
 from dplda.lda.recovery import project_to_simplex
-from dplda.lda.refinement import SMOOTHING, _posterior, variational_rounds
+from dplda.lda.refinement import SMOOTHING, posterior, variational_rounds
 
 columns = arrays(np.float64, st.tuples(st.integers(1, 12), st.integers(1, 3)), elements=st.floats(-1e3, 1e3))
 far_columns = arrays(np.float64, (5, 2), elements=st.floats(-1e300, 1e300))
@@ -85,7 +85,7 @@ def test_memory_averages_the_counts_and_the_noise_of_all_rounds(memory):
     weight = np.array([memory**2, memory, 1.0])
     weight /= weight.sum()
     average, left = np.einsum("t,tij->ij", weight, counts), np.sqrt((weight[:, None] ** 2 * stds**2).sum(axis=0))
-    np.testing.assert_allclose(found, _posterior(average, left, SHARES)[1] + SMOOTHING)
+    np.testing.assert_allclose(found, posterior(average, left, SHARES)[1] + SMOOTHING)
 
 
 @settings(deadline=None, max_examples=20)

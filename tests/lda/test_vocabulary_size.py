@@ -11,7 +11,7 @@ from dplda.accounting.accountant import gaussian_budget
 from dplda.config import FitSettings
 from dplda.errors import UnsupportedByData
 from dplda.lda.recovery import word_scale
-from dplda.lda.vocabulary_size import frequency_limit, modelled_words, supported_words
+from dplda.lda.vocabulary_size import frequency_limit, modelled_words, most_words, supported_words
 from dplda.mechanisms.curator import WordFrequencies
 
 
@@ -63,11 +63,16 @@ def test_scaling_flattens_frequencies_but_not_noise():
 
 def test_as_many_words_are_supported_as_the_noise_allows_in_their_order():
     words = found(*np.tile([0.01, 0.03, 0.02], 1000))
-    few = supported_words(words, 10.0, FitSettings.of(topics=20))
+
+    def supported(documents, **settings):
+        fit_settings = FitSettings.of(**settings)
+        return supported_words(words, most_words(documents, fit_settings), fit_settings)
+
+    few = supported(10.0, topics=20)
     assert few.words == tuple(f"w{i}" for i in range(1, 600, 3)), "ten for each topic"
     assert few.frequencies.tolist() == [0.03] * 200
     mu = gaussian_budget(1.0, 1e-6)
-    more = supported_words(words, 20_000.0, FitSettings.of(topics=20, epsilon=1.0))
+    more = supported(20_000.0, topics=20, epsilon=1.0)
     assert len(more.words) == math.ceil(2 * 20_000 * mu / 20)
-    assert supported_words(words, 20_000.0, FitSettings.of(topics="auto", epsilon=1.0)) is not words
-    assert supported_words(words, 10.0, FitSettings.of(topics=20, placement="none")) is words
+    assert supported(20_000.0, topics="auto", epsilon=1.0) is not words
+    assert supported(10.0, topics=20, placement="none") is words

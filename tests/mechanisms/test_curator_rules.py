@@ -211,13 +211,15 @@ def test_rule_13_the_whole_default_placement_runs_on_nobody_at_all(documents):
 
 def test_the_default_placement_asks_exactly_what_it_planned_and_the_baseline_too():
     documents = [(f"u{i}", {f"w{i % 8}": 3, f"w{(i + 1) % 8}": 2}) for i in range(30)]
-    for made, plan in (
-        (Curator, calibrate(default.shares(True, 20), 2.0, 1e-6)),
-        (ExactGate, exact_events(default.shares(True, 20))),
+    private, exact = calibrate(default.shares(True, 20), 2.0, 1e-6), exact_events(default.shares(True, 20))
+    for made, plan, learn in (
+        (Curator, private, default.learn_from_moments),
+        (Curator, private, default.learn_from_pairs),
+        (ExactGate, exact, default.learn_from_moments),
     ):
         asked = []
         gate = curator(documents, plan, SimulatedNoise(0), charge=asked.append, gate=made)
-        default.learn(gate, gate.size(), gate.word_frequencies(), FitSettings.of(topics=3), np.random.default_rng(0))
+        learn(gate, gate.size(), gate.word_frequencies(), FitSettings.of(topics=3), np.random.default_rng(0))
         assert sorted(asked, key=repr) == sorted(plan, key=repr)
 
 

@@ -6,11 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from dp_accounting import dp_event
+from dp_accounting.pld import pld_privacy_accountant as pld
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare, kstest, norm
 
-from dplda.mechanisms.noise import _CHUNK, ExactNoise, SimulatedNoise, lattice_scale
+from dplda.mechanisms.noise import _CHUNK, ExactNoise, SimulatedNoise, joint_multiplier, lattice_scale
 from dplda.numerics.lattice import BOUND
 
 UNLIKELY = 1e-6  # a true claim fails one run in a million
@@ -169,3 +171,23 @@ def test_simulated_noise_has_the_asked_scale_and_threshold():
     assert samples.std() == pytest.approx(1e5, rel=0.03)
     kept = SimulatedNoise(1).above_threshold({1: 0, 2: 10**6, 3: 2 * 10**6}, 1.0, 10**6 - 100)
     assert sorted(kept) == [2, 3]
+
+
+@given(st.lists(st.floats(0.5, 500.0), min_size=1, max_size=12))
+def test_a_joint_release_is_worth_what_its_events_are_worth_by_dp_accounting(multipliers):
+    joint = joint_multiplier(multipliers)
+    accountant = pld.PLDAccountant().compose(dp_event.GaussianDpEvent(joint))
+    each = pld.PLDAccountant()
+    for multiplier in multipliers:
+        each.compose(dp_event.GaussianDpEvent(multiplier))
+    for delta in (1e-9, 1e-5, 1e-2):
+        # the accountant rounds losses up once for each event
+        assert accountant.get_epsilon(delta) == pytest.approx(each.get_epsilon(delta), rel=1e-3, abs=3e-4)
+
+
+@given(st.lists(st.fractions(Fraction(1, 2), Fraction(500)), min_size=2, max_size=12))
+def test_a_joint_multiplier_is_rounded_up_and_hardly_larger(multipliers):
+    exact = sum(1 / multiplier**2 for multiplier in multipliers)  # sigma^-2
+    joint = Fraction(joint_multiplier([float(multiplier) for multiplier in multipliers]))
+    assert (1 - Fraction(3, 10**12)) * exact < 1 / joint**2 <= exact
+    assert joint_multiplier([0.3]) == 0.3

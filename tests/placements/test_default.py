@@ -34,7 +34,10 @@ class Listening:
         return 1.0
 
     def release(self, stage, contribution, clip):
-        self.asked[stage] += 1
+        return self.release_jointly([stage], contribution, clip)
+
+    def release_jointly(self, stages, contribution, clip):
+        self.asked.update(stages)
         return Release(self.draw(contribution.shape), 100.0, 1.0)
 
 
@@ -48,15 +51,16 @@ ANSWERS = {
 
 @pytest.mark.parametrize("answers", ANSWERS)
 @pytest.mark.parametrize("topics", [1, 5, 12, "auto"])
-def test_any_answer_gives_topics_and_the_planned_questions(answers, topics):
+@pytest.mark.parametrize("learn", [default.learn_from_moments, default.learn_from_pairs])
+def test_any_answer_gives_topics_and_the_planned_questions(answers, topics, learn):
     gate = Listening(ANSWERS[answers])
     words = WordFrequencies(tuple(f"w{i}" for i in range(12)), np.linspace(-0.01, 0.1, 12), 0.01)
     settings, generator = FitSettings.of(topics=topics), np.random.default_rng(0)
     if topics == "auto" and answers in ("zeros", "constants"):
         with pytest.raises(UnsupportedByData, match="supports no topic at all"):
-            default.learn(gate, gate.size(), words, settings, generator)
+            learn(gate, gate.size(), words, settings, generator)
         return
-    learned = default.learn(gate, gate.size(), words, settings, generator)
+    learned = learn(gate, gate.size(), words, settings, generator)
     planned = Counter(
         {s.stage: s.count for s in default.shares(True, 20) if s.stage not in ("frequency", "vote total")}
     )
@@ -109,6 +113,7 @@ def test_topics_are_of_the_words_that_noise_supports():
     gate, n_words = Listening(np.zeros), 400
     gate.use_words = lambda words: None
     words = WordFrequencies(tuple(f"w{i}" for i in range(n_words)), np.linspace(0.01, 0.1, n_words), 0.01)
-    learned = default.learn(gate, 10.0, words, FitSettings.of(topics=2, epsilon=1.0), np.random.default_rng(0))
-    assert learned.words == words.words[-20:]
-    assert learned.topics.shape == (2, 20)
+    for learn, most in ((default.learn_from_moments, 20), (default.learn_from_pairs, 50)):
+        learned = learn(gate, 10.0, words, FitSettings.of(topics=2, epsilon=1.0), np.random.default_rng(0))
+        assert learned.words == words.words[-most:]
+        assert learned.topics.shape == (2, most)

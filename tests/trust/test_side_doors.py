@@ -127,7 +127,7 @@ def test_failures_are_told_in_one_line_without_a_traceback(ran) -> None:
 
 # What is shown depends on nothing but the answers of the gate.
 
-QUESTIONS = ("choose_words", "word_frequencies", "size", "clip", "release")
+QUESTIONS = ("choose_words", "word_frequencies", "size", "clip", "release_jointly")
 
 
 def taping(tape: list[Any], *, play: bool) -> type[Curator]:

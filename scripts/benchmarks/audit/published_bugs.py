@@ -73,13 +73,12 @@ def _unguarded(multiplier: float, sensitivity: float, weight: int = 1) -> float:
 @contextmanager
 def exact_number_as_divisor() -> Iterator[None]:
     """Means are sums over the exact number of units."""
-    whole = Curator.release_repeatedly
+    whole = Curator.release_jointly
 
-    def divided(self: Curator, stages: Sequence[str], contribution: Contribution, clip: float) -> list[Release]:
-        n_units = float(self._passes.count_units())
-        return [replace(release, mass=n_units) for release in whole(self, stages, contribution, clip)]
+    def divided(self: Curator, stages: Sequence[str], contribution: Contribution, clip: float) -> Release:
+        return replace(whole(self, stages, contribution, clip), mass=float(self._passes.count_units()))
 
-    with patch.object(Curator, "release_repeatedly", divided):
+    with patch.object(Curator, "release_jointly", divided):
         yield
 
 

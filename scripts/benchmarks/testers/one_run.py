@@ -82,14 +82,13 @@ class CanaryScores(Attacker):
         self._correlate(_votes(seen) - (_votes(less) + _votes(more)) / 2, self._alone.word_frequencies)
         return seen
 
-    def release_repeatedly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> list[Release]:
+    def release_jointly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> Release:
         """See `OutputGate`."""
-        releases = self._gate.release_repeatedly(stages, contribution, clip)
-        for stage, seen in zip(stages, releases, strict=True):
-            less, more = self._exact(stage, contribution, clip)
-            noise = contribution.weights * (seen.total - (less.total + more.total) / 2)
-            self._correlate(noise / seen.std**2, partial(self._alone.release, stage, contribution, clip))
-        return releases
+        seen = self._gate.release_jointly(stages, contribution, clip)
+        less, more = self._exact(stages, contribution, clip)
+        noise = contribution.weights * (seen.total - (less.total + more.total) / 2)
+        self._correlate(noise / seen.std**2, partial(self._alone.release_jointly, stages, contribution, clip))
+        return seen
 
     def _correlate(self, noise: np.ndarray, alone: Callable[[], Release | WordFrequencies]) -> None:
         """Add the inner product of each canary's contribution with `noise`, which is divided by its variance."""

@@ -1,0 +1,148 @@
+"""Topics from how often two words occur together: a mixture of pairs of words, fitted to a noisy second moment.
+
+In LDA two tokens of a document are a pair of words (i, j) with probability
+
+    E2_ij = a m_i m_j + (1 - a) sum_z p_z mu_zi mu_zj,    a = alpha0 / (alpha0 + 1),
+
+for word proportions m, topics mu_z and their prevalence p_z: the second moment is a mixture of pairs, in which m is one
+more component. Expectation maximisation fits it to the counts of pairs, as in the biterm topic model (Yan et al. 2013;
+its background topic is m), which is nonnegative factorisation of E2 with the Kullback-Leibler divergence. It begins at
+LDA's weight a of the background, and fits that, too: documents of a few words are about fewer topics than alpha0 says.
+One release is enough: all steps after it are post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from dplda.lda.guided import Guide
+from dplda.lda.refinement import cosines, posterior
+from dplda.statistics.lda_moments import coefficients
+
+_STARTS, _FIRST_STEPS, _STEPS = 10, 30, 70  # random starts, steps of each, and further steps of the likeliest
+_SMOOTHING = 1e-3  # share of a topic that is uniform over the words
+_CONCENTRATION = 0.5  # of the Dirichlet law of random starts, half of which is the words' frequencies
+_TOP = 10
+_PUBLIC_SEED = 2013
+
+
+@dataclass(frozen=True)
+class PairMixture:
+    """`topics` (n_words, k), columns on the simplex, and their `prevalence` (k,), which sums to one.
+
+    `background` is the weight of pairs of independent words.
+    """
+
+    topics: np.ndarray
+    prevalence: np.ndarray
+    background: float
+
+    @property
+    def weighted(self) -> np.ndarray:
+        """The topics with their weights in the mixture, (n_words, k)."""
+        return np.asarray((1 - self.background) * self.topics * self.prevalence)
+
+    def expected(self, independent: np.ndarray) -> np.ndarray:
+        """The probability of each pair (n_words, n_words), given that of `independent` words."""
+        return np.asarray(self.weighted @ self.topics.T + self.background * independent)
+
+
+@dataclass(frozen=True)
+class NoisyPairs:
+    """Noisy symmetric counts of pairs of words (n_words, n_words) with noise of `std` off the diagonal.
+
+    `frequencies` (n_words,) are positive and sum to one. The diagonal is not used.
+    """
+
+    counts: np.ndarray
+    std: float
+    frequencies: np.ndarray
+
+    def estimated(self) -> np.ndarray:
+        """The posterior mean of the counts without noise, nonnegative; see `refinement`. The diagonal is zero."""
+        mean = posterior(self.counts, np.full(len(self.counts), self.std), self.frequencies)[0]
+        symmetric = np.asarray((mean + mean.T) / 2)
+        np.fill_diagonal(symmetric, 0.0)
+        return symmetric
+
+    def halves(self) -> tuple[NoisyPairs, NoisyPairs]:
+        """Two counts of the same pairs whose noises are independent, each of sqrt(2) times the standard deviation.
+
+        Z' of the law of the noise Z, but public, is added to the counts and subtracted from them: Z + Z' and Z - Z' are
+        independent.
+        """
+        upper = np.triu(np.random.default_rng(_PUBLIC_SEED).normal(0.0, self.std, self.counts.shape), 1)
+        more, root = upper + upper.T, np.sqrt(2.0) * self.std
+        return replace(self, counts=self.counts + more, std=root), replace(self, counts=self.counts - more, std=root)
+
+
+def fit_mixture(pairs: NoisyPairs, k: int, alpha0: float, guided: Guide, stream: int = 0) -> PairMixture:
+    """The likeliest mixture of `k` topics, of which some may be `guided` in every step.
+
+    Starts are drawn from the random `stream` with that public number, so that the mixture is a function of the released
+    `pairs`.
+    """
+    counts, frequencies, rng = pairs.estimated(), pairs.frequencies, np.random.default_rng([_PUBLIC_SEED, stream])
+    independent = np.outer(frequencies, frequencies)
+
+    def fitted(start: PairMixture, steps: int) -> PairMixture:
+        return _improved(start, counts, independent, guided, steps)
+
+    def likelihood(mixture: PairMixture) -> float:
+        return float((counts * np.log(np.maximum(mixture.expected(independent), 1e-300))).sum())
+
+    starts = []
+    for _ in range(_STARTS):
+        drawn = rng.dirichlet(np.full(len(frequencies), _CONCENTRATION), k).T
+        topics = guided.started((drawn + frequencies[:, None]) / 2)
+        starts.append(PairMixture(topics, np.full(k, 1 / k), coefficients(alpha0)[0]))
+    return fitted(max((fitted(start, _FIRST_STEPS) for start in starts), key=likelihood), _STEPS)
+
+
+def _improved(
+    mixture: PairMixture, counts: np.ndarray, independent: np.ndarray, guided: Guide, steps: int
+) -> PairMixture:
+    """The `mixture` after `steps` of expectation maximisation; `independent` are probabilities of pairs."""
+    for _ in range(steps):
+        expected = np.maximum(mixture.expected(independent), 1e-300)
+        ratios = counts / expected
+        np.fill_diagonal(ratios, counts.sum() / max(1.0 - float(np.trace(expected)), 0.1))  # unknown: as expected
+        held = mixture.topics * (ratios @ mixture.weighted)  # expected counts of words in topics
+        sizes = held.sum(axis=0) + 1e-300
+        apart = mixture.background * float((ratios * independent).sum())  # expected pairs of independent words
+        topics = guided.counts(held + _SMOOTHING * sizes.sum() / held.size)
+        background = apart / (apart + float(sizes.sum()))
+        mixture = PairMixture(topics / topics.sum(axis=0), sizes / sizes.sum(), background)
+    return mixture
+
+
+def agreement(mixture: PairMixture, halves: Sequence[PairMixture]) -> tuple[np.ndarray, np.ndarray]:
+    """How well topics agree that were fitted with noise of their own: cosines (n_halves, k), and common words (k, 10).
+
+    The topics of each half are matched one to one with those of the `mixture`. For each of a topic's first ten words,
+    the second array has the number of halves in which the word is among the first ten of the match.
+    """
+    k = mixture.topics.shape[1]
+    top = first_words(mixture.topics)
+    found, common = np.zeros((len(halves), k)), np.zeros(top.shape)
+    for index, half in enumerate(halves):
+        matched = half.topics[:, matching(mixture.topics, half.topics)]
+        found[index] = cosines(mixture.topics, matched)
+        theirs = first_words(matched)
+        common += [[word in row for word in words] for words, row in zip(top, theirs, strict=True)]
+    return found, common
+
+
+def first_words(topics: np.ndarray) -> np.ndarray:
+    """The ten most probable words of each topic (n_words, k), or all if there are fewer, (k, 10)."""
+    return np.argsort(-topics, axis=0, kind="stable")[:_TOP].T
+
+
+def matching(topics: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """For each of `topics` (n_words, k) the column of `others` (n_words, k) that is its one-to-one match, (k,)."""
+    norms = np.linalg.norm(topics, axis=0)[:, None] * np.linalg.norm(others, axis=0)
+    return np.asarray(linear_sum_assignment(topics.T @ others / np.maximum(norms, 1e-300), maximize=True)[1])

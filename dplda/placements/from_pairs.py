@@ -1,0 +1,120 @@
+"""Topics from pairs of words: one noisy second moment, for few documents, above all short ones.
+
+size     noisy number of units
+m        noisy mean word proportions, by which the frequencies of words are known better
+words    the most frequent ones, as many as have pairs that stand out from the noise
+E2       noisy second moment of the words, all pairs of words in one release
+k        the number of topics requested, or the number of eigenvalues of M2 above the noise level
+topics   the mixture of pairs of words that is likeliest given E2 (`dplda.lda.pair_mixture`)
+
+The default placement takes this way where its own stages would learn little (`suits`): each of nine would get a part of
+the budget, and a document of three words has no more to say than its pairs. The one release spends the events of all
+these stages. What a run releases may be chosen from earlier releases, and no noise depends on the choice, so both ways
+have the run's guarantee (docs/privacy.md, sections 4.1 and 9.9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dplda import statistics
+from dplda.config import NO_NOISE, FitSettings
+from dplda.lda import verdicts
+from dplda.lda.guided import Guide, seed_distributions
+from dplda.lda.pair_mixture import NoisyPairs, agreement, first_words, fit_mixture
+from dplda.lda.recovery import Learned, by_prevalence, corrected_second_moment, leading_eigenvalues
+from dplda.lda.topic_count import most_topics, noise_level, spectrum_facts, topic_count
+from dplda.lda.vocabulary_size import most_paired_words, run_mu, supported_words
+from dplda.mechanisms.curator import Gate, Release, WordFrequencies
+from dplda.placements.stages import LOW_QUANTILE, StageReleaser
+from dplda.statistics.coordinates import unpack_offsets
+
+_FEW, _FEW_SHORT = 1e3, 3e4  # documents * mu, below which a run has few documents, or few short ones
+_SHORT = 10.0  # words of a short document, on average ...
+_SPARSE = 0.1  # ... if that is less than this part of all words
+_LEAST_FREQUENCY = 1e-4  # of a word, relative to the sum of all
+
+
+def suits(documents: float, words: WordFrequencies, settings: FitSettings) -> bool:
+    """Whether a run over `documents` units of these `words` learns its topics from pairs; all numbers are released.
+
+    A batch of a series does not, because later batches continue the counts of words in topics.
+    """
+    if settings.model.placement == NO_NOISE or settings.series is not None:
+        return False
+    held = float(words.frequencies.sum())  # words of a document, on average
+    short = held < min(_SHORT, _SPARSE * len(words.words))
+    return documents * run_mu(settings) < (_FEW_SHORT if short else _FEW)
+
+
+def learn(
+    gate: Gate,
+    documents: float,
+    words: WordFrequencies,
+    settings: FitSettings,
+    frequency_stages: Sequence[str],
+    pair_stages: Sequence[str],
+) -> Learned:
+    """Topics of `words`.
+
+    One release spends the events of `frequency_stages`, and another those of `pair_stages`. The first stage of either
+    has an event for a clipping norm.
+    """
+    release = StageReleaser(gate, documents)
+    words = _better_known(release, words, frequency_stages)
+    words = supported_words(words, most_paired_words(documents, settings), settings)
+    gate.use_words(words.words)
+    contribution = statistics.second_moment(np.ones(len(words.words)))
+    moment = release.jointly(pair_stages, contribution, LOW_QUANTILE)
+
+    share = np.maximum(words.frequencies / max(float(words.frequencies.sum()), 1e-12), _LEAST_FREQUENCY)
+    frequencies = share / share.sum()
+    facts = _spectrum(moment, frequencies, settings)
+    k = topic_count(settings, facts["supported_topics"], len(frequencies))
+    seed_words = settings.model.seed_words or {}
+    guided = Guide(seed_distributions(seed_words, words.words, frequencies), np.arange(len(seed_words)))
+    pairs = NoisyPairs(unpack_offsets(moment.total), moment.std / np.sqrt(2), frequencies)
+    alpha0 = settings.model.alpha0
+    found = fit_mixture(pairs, k, alpha0, guided)
+    halves = [fit_mixture(half, k, alpha0, guided, stream) for stream, half in enumerate(pairs.halves(), start=1)]
+    cosines, common = agreement(found, halves)
+    sure = verdicts.of_pairs(found.topics, cosines, common, documents * run_mu(settings))
+    top = first_words(found.topics)
+    named = [
+        {words.words[word]: round(float(p), 4) for word, p in zip(row, chances, strict=True)}
+        for row, chances in zip(top, sure.words, strict=True)
+    ]
+    learned = by_prevalence(
+        found.topics,
+        found.prevalence,
+        documents,
+        facts,
+        verdicts=verdicts.named(sure.topics),
+        topic_probabilities=[round(float(p), 4) for p in sure.topics],
+        word_probabilities=named,
+        topic_names=guided.names(tuple(seed_words), k),
+    )
+    return replace(learned, words=words.words)
+
+
+def _better_known(release: StageReleaser, words: WordFrequencies, stages: Sequence[str]) -> WordFrequencies:
+    """The `words` with frequencies averaged with their noisy mean proportions, scaled to the same sum."""
+    release.gate.use_words(words.words)
+    mean = release.jointly(stages, statistics.first_moment(np.ones(len(words.words))), LOW_QUANTILE)
+    scale = float(words.frequencies.sum()) / max(float(mean.total.sum()), mean.std)
+    precisions = words.std**-2, (scale * mean.std) ** -2
+    averaged = np.average([words.frequencies, scale * mean.total[:, 0]], axis=0, weights=precisions)
+    return WordFrequencies(words.words, averaged, sum(precisions) ** -0.5)
+
+
+def _spectrum(moment: Release, frequencies: np.ndarray, settings: FitSettings) -> dict[str, Any]:
+    """The `spectrum_facts` of M2 of unscaled words, for E2 normalised to sum to one."""
+    d = len(frequencies)
+    E2 = unpack_offsets(moment.total)
+    total = max(float(E2.sum()), d * moment.std, 1e-12)
+    values, _ = leading_eigenvalues(corrected_second_moment(E2 / total, frequencies, settings.model.alpha0))
+    return spectrum_facts(values[: min(d, most_topics(settings) + 5)], noise_level(moment.std / total, d))
