@@ -161,6 +161,8 @@ def _tell(
     for kind, expected in forecasts:
         about = f"If the texts are about {kind.name}, as {kind.example}"
         say(f"{about}: {_topics(inputs, expected)}; {_enough(inputs, kind)}.")
+    if any(expected.from_pairs for _, expected in forecasts):
+        say("So few documents are learned from pairs of words, for which the forecast of topics is a cautious one.")
     if prior is not None:
         say(_with_prior(inputs, forecasts, prior))
     say(

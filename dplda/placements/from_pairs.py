@@ -47,7 +47,7 @@ def suits(documents: float, words: WordFrequencies, settings: FitSettings) -> bo
     if settings.model.placement == NO_NOISE or settings.series is not None:
         return False
     held = float(words.frequencies.sum())  # words of a document, on average
-    short = held < min(_SHORT, _SPARSE * len(words.words))
+    short = held < min(_SHORT, _SPARSE * len(words.frequencies))
     return documents * run_mu(settings) < (_FEW_SHORT if short else _FEW)
 
 

@@ -35,11 +35,11 @@ from dplda.config import MINIMUM_LENGTH, RANGES, FitSettings, Range
 from dplda.errors import UnsupportedByData
 from dplda.lda.recovery import word_scale
 from dplda.lda.topic_count import most_topics, noise_level
-from dplda.lda.vocabulary_size import chosen_words_needed, frequency_limit, most_words
+from dplda.lda.vocabulary_size import chosen_words_needed, frequency_limit, most_paired_words, most_words
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.numerics.lattice import BOUND
-from dplda.placements import default
+from dplda.placements import default, from_pairs
 from dplda.placements.stages import LOW_QUANTILE, clip_quantile
 from dplda.planning import reference_corpora
 from dplda.planning.reference_corpora import ReferenceCorpus
@@ -79,6 +79,7 @@ class Forecast:
     stages: tuple[StageForecast, ...]
     eigenvalues: tuple[float, ...] = ()
     word_power: float = 0.0  # the refinement scales words by their frequency to the power -word_power
+    from_pairs: bool = False  # a fit learns from pairs of words; topics are foreseen as if it learned from moments
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ def _forecast(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequence[Ev
     settings = inputs.settings
     multipliers = _multipliers(events)
     noise = _Noise(inputs.documents, multipliers, settings.privacy.adjacency == "replace")
-    words, vocabulary = _words(noise, inputs, sum(event.delta for event in events))
+    words, vocabulary, pairs = _words(noise, inputs, sum(event.delta for event in events))
     size = StageForecast(Stage.SIZE, multipliers[Stage.SIZE], noise.deviation(Stage.SIZE, 1.0), float(inputs.documents))
     d = len(words.frequencies)
     if d < (settings.model.least_words if inputs.public_vocabulary else chosen_words_needed(settings)):
@@ -215,11 +216,11 @@ def _forecast(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequence[Ev
         Stage.REFINE: _refinement(noise, text, k, power),
     }
     stages = (StageForecast(name, multipliers[name], *pair) for name, pair in compared.items())
-    return Forecast(d, supported, (size, vocabulary, *stages), tuple(float(value) for value in values), power)
+    return Forecast(d, supported, (size, vocabulary, *stages), tuple(float(value) for value in values), power, pairs)
 
 
-def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordFrequencies, StageForecast]:
-    """Return the modelled words and the forecast of the stage that selects them or measures their frequencies.
+def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordFrequencies, StageForecast, bool]:
+    """Return the modelled words, the forecast of the stage that finds them, and whether their pairs are counted.
 
     Its noise is the number of documents that must contain a word for it to be selected, and its signal the number that
     contain the rarest word. With a public vocabulary there is no selection, and the noise is that of a count.
@@ -234,10 +235,12 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
         picked, needed = reference_corpora.PICKED, _threshold(noise, failure)
         least = needed / (reference_corpora.VOTE * noise.documents)
         kept = _limited(reference_corpora.word_frequencies(most + _FREQUENT, least), inputs.settings)
-    kept = kept[: most_words(noise.documents, inputs.settings)]
-    words = WordFrequencies((), kept, std * math.sqrt(picked) / noise.documents)
+    found = WordFrequencies((), kept, std * math.sqrt(picked) / noise.documents)
+    pairs = from_pairs.suits(noise.documents, found, inputs.settings)
+    limit = (most_paired_words if pairs else most_words)(noise.documents, inputs.settings)
+    words = replace(found, frequencies=kept[:limit])
     signal = float(wanted[-1] if len(wanted) else 0.0) * noise.documents
-    return words, StageForecast(stage, noise.multipliers[stage], needed / reference_corpora.VOTE, signal)
+    return words, StageForecast(stage, noise.multipliers[stage], needed / reference_corpora.VOTE, signal), pairs
 
 
 def _threshold(noise: _Noise, failure: float) -> float:
@@ -392,7 +395,7 @@ def rounded_up(value: float) -> str:
 def _enough_words(settings: FitSettings, events: Sequence[Event], documents: int) -> bool:
     """Whether a typical corpus of `documents` is expected to give the words that the topics need."""
     noise = _Noise(documents, _multipliers(events), settings.privacy.adjacency == "replace")
-    words, _ = _words(noise, ForecastInputs(settings, documents), sum(event.delta for event in events))
+    words, *_ = _words(noise, ForecastInputs(settings, documents), sum(event.delta for event in events))
     return len(words.frequencies) >= settings.model.least_words
 
 
