@@ -75,7 +75,7 @@ def mu_shown(positives: np.ndarray, negatives: np.ndarray, failure: float) -> np
     return np.asarray(np.nan_to_num(np.maximum(shown, 0.0), nan=0.0))
 
 
-def lower_bound(less: np.ndarray, more: np.ndarray, shown: _Bound, level: float) -> float:
+def _lower_bound(less: np.ndarray, more: np.ndarray, shown: _Bound, level: float) -> float:
     """The lower bound from one threshold test of the evidence; fails with probability at most `level`.
 
     `less` and `more`, (runs,) each, are the log likelihood ratios of runs on the two corpora; `shown` maps limits of
@@ -102,6 +102,6 @@ def show(less: np.ndarray, more: np.ndarray, claim: Claim, level: float) -> Show
     The bound on mu uses the threshold 0, which suits a Gaussian. The bound on epsilon needs a threshold in a tail,
     chosen from the runs.
     """
-    epsilon = lower_bound(less, more, lambda p, n: epsilon_shown(p, n, claim.delta), level / 2)
+    epsilon = _lower_bound(less, more, lambda p, n: epsilon_shown(p, n, claim.delta), level / 2)
     mu = float(mu_shown(*_limits(less, more, np.array([_MIDDLE]), level / 2), claim.failure)[0])
     return Shown(epsilon, mu, gaussian_epsilon(mu, claim.delta - claim.failure))

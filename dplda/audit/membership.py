@@ -23,8 +23,8 @@ from dplda.report.attack_bounds import epsilon_curve, gaussian_curve
 
 OFFLINE, ONLINE = "offline", "online"
 DOCUMENTS, CANARIES = "documents", "canaries"
-FALSE_ALARMS = (0.001, 0.01)  # rates at which a table states what is found
-CONFIDENCE = 0.95  # of each interval
+_FALSE_ALARMS = (0.001, 0.01)  # rates at which a table states what is found
+_CONFIDENCE = 0.95  # of each interval
 # The least probability of a word in a topic, as a part of an equal share: a word that a model leaves out is unlikely,
 # but possible, or it would drown what the other words say. Of parts from 0.01 to 1, this one finds most at epsilon 8.
 _LEAST_PART = 0.1
@@ -92,7 +92,7 @@ def detected(scores: np.ndarray, inside: np.ndarray, allowed: np.ndarray) -> tup
     return found, accused
 
 
-def interval(successes: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+def interval(successes: int, trials: int, confidence: float = _CONFIDENCE) -> tuple[float, float]:
     """The interval of Clopper and Pearson (1934) for a probability."""
     level = (1 - confidence) / 2
     counted = np.array([trials - successes, successes])
@@ -190,7 +190,7 @@ def outcomes(
     for ratio, score in scores(said, inside).items():
         for kind, part in kinds.items():
             chosen, members = score[:, part], inside[:, part]
-            detections = tuple(detection(chosen, members, allowed, statement) for allowed in FALSE_ALARMS)
+            detections = tuple(detection(chosen, members, allowed, statement) for allowed in _FALSE_ALARMS)
             found.append(Outcome(system, kind, ratio, chosen, members, statement, detections))
     return found
 

@@ -32,10 +32,10 @@ from dplda.recording import statement
 from dplda.request import requested
 from dplda.software import version
 
-STAGE = "train shadow models"
-ORDINARY = "ordinary LDA"
-SWEEPS = 200  # of Gibbs sampling, by ordinary LDA
-REPEATED = 12  # times that a canary repeats its word
+_STAGE = "train shadow models"
+_ORDINARY = "ordinary LDA"
+_SWEEPS = 200  # of Gibbs sampling, by ordinary LDA
+_REPEATED = 12  # times that a canary repeats its word
 _SETTINGS = "settings.json"
 _Learn = Callable[[sparse.csr_matrix, int], np.ndarray]
 
@@ -86,7 +86,7 @@ def find_targets(
     counts = counts[np.asarray(counts.sum(axis=1)).ravel() > 0]
     if counts.shape[0] < 2:
         raise InputError("fewer than two documents of CORPUS have a word to attack. Give more text, or other words.")
-    own = sparse.csr_matrix(REPEATED * np.eye(canaries, dtype=np.int64))
+    own = sparse.csr_matrix(_REPEATED * np.eye(canaries, dtype=np.int64))
     whole = sparse.csr_matrix(sparse.block_diag([counts, own], format="csr"))
     whole.sort_indices()
     return Targets(whole, (*chosen, *(f"<canary {number}>" for number in range(canaries))), canaries)
@@ -121,12 +121,12 @@ def ordinary_system(topics: int) -> System:
             words = np.repeat(counts.indices[entries], counts.data[entries].astype(np.int64))
             if len(words):
                 model.add_doc([str(word) for word in words])
-        model.train(SWEEPS, workers=1)
+        model.train(_SWEEPS, workers=1)
         answer = np.zeros((topics, counts.shape[1]))
         answer[:, [int(word) for word in model.used_vocabs]] = [model.get_topic_word_dist(k) for k in range(topics)]
         return answer
 
-    return System(ORDINARY, learn)
+    return System(_ORDINARY, learn)
 
 
 def dplda_system(targets: Targets, *, topics: int, placement: str, epsilon: float, **settings: Any) -> System:
@@ -240,7 +240,7 @@ def train(
 
     A model that released no topics says NaN. Raises `InputError` if no model of a system released topics.
     """
-    progress.start(STAGE, models * len(systems))
+    progress.start(_STAGE, models * len(systems))
     reasons: dict[str, str] = {}
     for number in range(models):
         for system in systems:

@@ -50,7 +50,7 @@ class Mark(NamedTuple):
         return cls(int(length), code) if valid else None
 
 
-class Keeper(Protocol):
+class _Keeper(Protocol):
     """Keeps the marks of one ledger at `place`, as lines of ASCII text; raises `LedgerError` if it cannot."""
 
     place: str
@@ -96,7 +96,7 @@ class Witness:
                 yield lambda mark: add(mark.to_line(self._chain))
 
 
-def _keeper(setting: str, ledger: str) -> Keeper | None:
+def _keeper(setting: str, ledger: str) -> _Keeper | None:
     if setting == "off":
         return None
     if setting == "keyring":

@@ -35,17 +35,17 @@ _Fields = Sequence[bytes]  # raw fields of a record, with their quotation marks
 
 
 def csv_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """The CSV files as one table, as `delimited_source`.
+    """The CSV files as one table, as `_delimited_source`.
 
     The delimiter is that of the options. Without one it is a comma, except if the first header has no comma outside
     quotation marks, but semicolons, tabs or vertical bars. The header is public; the choice does not depend on records.
     """
-    return delimited_source(files, options, _delimiter(files, options, "csv"))
+    return _delimited_source(files, options, _delimiter(files, options, "csv"))
 
 
 def tsv_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """The TSV files as one table, as `delimited_source`; the options may name another delimiter than a tab."""
-    return delimited_source(files, options, _delimiter(files, options, "tsv"))
+    """The TSV files as one table, as `_delimited_source`; the options may name another delimiter than a tab."""
+    return _delimited_source(files, options, _delimiter(files, options, "tsv"))
 
 
 def table_records(
@@ -100,7 +100,7 @@ def _has_columns(start: bytes, delimiter: bytes) -> bool:
     return False
 
 
-def delimited_source(files: Sequence[Path], options: ReadOptions, delimiter: bytes) -> TextSource:
+def _delimited_source(files: Sequence[Path], options: ReadOptions, delimiter: bytes) -> TextSource:
     """The tables `files`, each with a header, as one table. Skips empty files.
 
     Raises `InputError` if a header is missing or lacks a column, or if all files are empty.

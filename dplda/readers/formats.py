@@ -64,7 +64,7 @@ _ENDINGS = {
 }
 _PLAIN = (".txt", ".text")
 _DELTA_LOG = "_delta_log"
-UNREADABLE = (
+_UNREADABLE = (
     *(".doc", ".xls", ".xlsx", ".ppt", ".pptx", ".msg", ".pst", ".epub", ".pages", ".mdb", ".sqlite", ".db"),
     *(".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".mp3", ".mp4", ".wav", ".exe"),
 )
@@ -212,7 +212,7 @@ def _locate_folder(folder: Path, options: ReadOptions, format: str | None) -> Lo
 
 def _refuse_unreadable(folder: Path, files: Sequence[Path]) -> None:
     """Raise `InputError` if files have endings of programs whose files are not text, or have no reader."""
-    unreadable = [file for file in files if file.suffix.lower() in UNREADABLE]
+    unreadable = [file for file in files if file.suffix.lower() in _UNREADABLE]
     if unreadable:
         endings = Counter(file.suffix.lower() for file in unreadable)
         listed = ", ".join(f"{n:,} {ending}" for ending, n in endings.most_common())

@@ -26,7 +26,7 @@ _SLOW_RECORDS = 200  # and of one whose text must be extracted
 _EXAMPLES, _EXAMPLE_CHARACTERS = 2, 24
 
 
-class Raw(NamedTuple):
+class _Sampled(NamedTuple):
     """A record as values by column, and the number of bytes it takes in its file."""
 
     values: dict[str, Any]
@@ -96,12 +96,12 @@ _COUNTED = ("uci", "mtx", "lda-c", "svmlight", "npz")
 
 def _open(
     located: Located, options: ReadOptions
-) -> tuple[tuple[str, ...], dict[str, str], int | None, Iterator[Raw | Defect]]:
+) -> tuple[tuple[str, ...], dict[str, str], int | None, Iterator[_Sampled | Defect]]:
     """Names and types of the columns, the number of records if known, and the records."""
     kind, files = located.kind, located.files
     if kind == "parquet":
         types, n_rows = table_schema(files)
-        return tuple(types), types, n_rows, (Raw(row, 0) for row in first_rows(files, _RECORDS))
+        return tuple(types), types, n_rows, (_Sampled(row, 0) for row in first_rows(files, _RECORDS))
     if kind in ("csv", "tsv"):
         names, records = table_records(files, options, kind)
         return names, {}, None, (_raw(record) for record in records)
@@ -111,22 +111,22 @@ def _open(
     if not isinstance(source, TextSource):
         return (), {}, source.total, iter(())
     texts = (
-        record if isinstance(record, Defect) else Raw({DOCUMENT_TEXT: record.text}, len(record.text.encode()) + 1)
+        record if isinstance(record, Defect) else _Sampled({DOCUMENT_TEXT: record.text}, len(record.text.encode()) + 1)
         for record in islice(source.records(), _SLOW_RECORDS if source.slow else None)
     )
     return (DOCUMENT_TEXT,), {}, source.total, texts
 
 
-def _raw(record: dict[str, str | Defect] | Defect) -> Raw | Defect:
+def _raw(record: dict[str, str | Defect] | Defect) -> _Sampled | Defect:
     if isinstance(record, Defect):
         return record
     values = {name: None if isinstance(value, Defect) or value == "" else value for name, value in record.items()}
     n_bytes = sum(len(value.encode("utf-8", "surrogatepass")) for value in values.values() if value) + len(values)
-    return Raw(values, n_bytes)
+    return _Sampled(values, n_bytes)
 
 
-def _object(record: tuple[dict[str, Any], int] | Defect) -> Raw | Defect:
-    return record if isinstance(record, Defect) else Raw(*record)
+def _object(record: tuple[dict[str, Any], int] | Defect) -> _Sampled | Defect:
+    return record if isinstance(record, Defect) else _Sampled(*record)
 
 
 def _extrapolate(located: Located, n_rows: int, n_bytes: int) -> int | None:

@@ -33,7 +33,7 @@ from dplda.statistics.third_moment import THIRD_MOMENT, third_moment
 from dplda.statistics.unit_sums import UnitSums, length_of, read_only
 from dplda.store.units import UnitCounts
 
-LEAST_TOPICS = 40  # for fewer, the tensors of units are as fast
+_LEAST_TOPICS = 40  # for fewer, the tensors of units are as fast
 # Scales of the integers, in bits: of y, of g, of q, of pair products of a row and of a row. Those of y and g together,
 # and those of q and a row, are the scale of H.
 _Y, _G, _Q, _PAIRS, _ROW = 8, 10, 4, 16, 14
@@ -307,7 +307,7 @@ def sums_of(contribution: Contribution, gpu: Gpu | None = None) -> UnitSums | Pr
 
 def has_products(contribution: Contribution) -> bool:
     """Whether `contribution` is summed by matrix products."""
-    expected = contribution.statistic is THIRD_MOMENT and contribution.matrix.shape[1] >= LEAST_TOPICS
+    expected = contribution.statistic is THIRD_MOMENT and contribution.matrix.shape[1] >= _LEAST_TOPICS
     return expected and np.array_equal(contribution.weights, third_moment(contribution.matrix).weights)
 
 

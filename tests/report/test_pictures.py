@@ -127,7 +127,7 @@ def test_a_chart_is_drawn_in_silence_where_matplotlib_can_keep_no_list_of_fonts(
 def test_labels_can_be_encoded_and_hold_no_marks_that_hide_text(text: str) -> None:
     label = pictures.shortened(text)
     label.encode()
-    assert len(label) <= pictures.LONGEST
+    assert len(label) <= pictures._LONGEST
     assert pictures.shown(label) == label
 
 

@@ -14,7 +14,7 @@ _NUMBER = re.compile(rb"\d[\d.]*")
 _EACH = 10  # edits of one kind for each file
 _HEADER = b"SQLite format 3\0"
 
-Edit = tuple[str, Callable[[], None]]  # what is changed, and the change
+_Edit = tuple[str, Callable[[], None]]  # what is changed, and the change
 
 
 def is_database(file: Path) -> bool:
@@ -23,7 +23,7 @@ def is_database(file: Path) -> bool:
         return opened.read(len(_HEADER)) == _HEADER
 
 
-def edits_of(folder: Path) -> Iterator[Edit]:
+def edits_of(folder: Path) -> Iterator[_Edit]:
     """Edits of each file in `folder`, each of them to be made on the original files.
 
     Numbers in text become zero, lines and rows are removed, columns of numbers are emptied, bytes are changed, and the
@@ -58,14 +58,14 @@ def _some(values: list[re.Match[bytes]]) -> list[re.Match[bytes]]:
     return [values[i] for i in spread(len(values), _EACH)]
 
 
-def _written(what: str, file: Path, content: bytes) -> Edit:
+def _written(what: str, file: Path, content: bytes) -> _Edit:
     def write() -> None:
         file.write_bytes(content)
 
     return what, write
 
 
-def _database_edits(file: Path) -> Iterator[Edit]:
+def _database_edits(file: Path) -> Iterator[_Edit]:
     """Columns of numbers emptied and tables emptied; a copy of an old file knows nothing of these tables."""
     with closing(sqlite3.connect(file)) as connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
@@ -80,7 +80,7 @@ def _database_edits(file: Path) -> Iterator[Edit]:
                     yield _executed(what, file, f'UPDATE OR REPLACE "{table}" SET "{column}" = 0')
 
 
-def _executed(what: str, file: Path, statement: str) -> Edit:
+def _executed(what: str, file: Path, statement: str) -> _Edit:
     def execute() -> None:
         with closing(sqlite3.connect(file, isolation_level=None)) as connection:
             connection.execute(statement)

@@ -30,7 +30,7 @@ from dplda.ledger.conformance.interface import (
     share_of_budget,
 )
 
-SIZES = (
+_SIZES = (
     8.2,
     4.8,
     2.8,
@@ -134,11 +134,11 @@ class Harness:
 
         Raises `Broken` if it admits nothing that could be tested with.
         """
-        for share in SIZES:
+        for share in _SIZES:
             with self.open(self.new_place()) as ledger:
                 if admits(ledger, self.request(share)):
                     return share
-        raise Broken(f"a new ledger refused a release that costs {SIZES[-1]:.0%} of its grant, and every larger one")
+        raise Broken(f"a new ledger refused a release that costs {_SIZES[-1]:.0%} of its grant, and every larger one")
 
     def request(self, *shares: float, **changes: Any) -> Request:
         """A request with releases that cost these shares of the budget."""
