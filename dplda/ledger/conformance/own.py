@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 from dplda.accounting.events import Event
-from dplda.config import ADJACENCIES
+from dplda.config import ADJACENCIES, PrivacySettings
 from dplda.errors import DpldaError, GateError
 from dplda.ledger.conformance.interface import DELTA, EPSILON, Feature, Measure, Request
 from dplda.ledger.ledger import Ledger
@@ -66,9 +66,7 @@ class _OwnLedger:
         reservation = self._ledger.reserve(
             dataset=request.dataset,
             unit=request.unit,
-            adjacency=ADJACENCIES[0],
-            epsilon=EPSILON,
-            delta=DELTA,
+            privacy=PrivacySettings(epsilon=EPSILON, delta=DELTA, adjacency=ADJACENCIES[0]),
             events=[Event(stage=f"release {i}", noise_multiplier=cost) for i, cost in enumerate(request.costs)],
             parameters={},
             sound=True,
