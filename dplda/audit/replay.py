@@ -229,7 +229,7 @@ class _Replayer(_Recorder):
             self.found(Check.NOISE, "the scales of the noise, or a threshold, differ")
         if sum(size for _, size in then.drawn) < sum(one.values.size for one in then.added):
             self.found(Check.NOISE, "more numbers are released than random numbers drawn")
-        if any(array.dtype.kind not in "iu" for one in then.added for array in (one.values, one.noise)):
+        if not all(np.isdtype(array.dtype, "integral") for one in then.added for array in (one.values, one.noise)):
             self.found(Check.NOISE, "values or noise are not integers")
 
 
@@ -271,7 +271,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _same_numbers(one: np.ndarray, other: np.ndarray) -> bool:
-    if one.dtype.kind not in "fiu" or other.dtype.kind not in "fiu":
+    if not all(np.isdtype(array.dtype, ("integral", "real floating")) for array in (one, other)):
         return bool((one == other).all())
     return np.allclose(one, other, rtol=_SAME, atol=_SAME * float(np.abs(other).max(initial=0.0)), equal_nan=True)
 

@@ -187,7 +187,7 @@ def _repeated(option: str, value: Any) -> list[str]:
 def _look_at_text(chosen: dict[str, Any], report: _Report) -> None:
     sample = report.sample
     assert sample is not None
-    if sample.located.kind not in ("folder", "lines") and not sample.names:
+    if sample.located.format not in ("folder", "lines") and not sample.names:
         if not sample.rows and sample.defects:
             report.problems.append("None of the first records can be read. Check --format and the file.")
         return
@@ -348,7 +348,7 @@ def _tell(report: _Report) -> None:
     sample = report.sample
     if sample is not None:
         n_files = len(sample.located.files)
-        say(f"{_records_text(sample)}; format {sample.located.kind}; {n_files:,} file{'s' * (n_files != 1)}.")
+        say(f"{_records_text(sample)}; format {sample.located.format}; {n_files:,} file{'s' * (n_files != 1)}.")
     if report.columns:
         visible = _is_screen()
         note = "with shortened PRIVATE values" if visible else "without their values, which only a terminal shows"
@@ -369,7 +369,7 @@ def _tell(report: _Report) -> None:
             "documents of one are protected together; without it, each document by itself. The first run fixes this "
             "choice."
         )
-    elif sample is not None and sample.located.kind == "folder":
+    elif sample is not None and sample.located.is_folder:
         say(
             "In a folder, each file is protected by itself. To protect people with several files, write a table with "
             "a column of texts and one of people."
@@ -411,7 +411,7 @@ def _record(report: _Report) -> dict[str, Any]:
     sample = report.sample
     return {
         "local": True,
-        "format": None if sample is None else sample.located.kind,
+        "format": None if sample is None else sample.located.format,
         "files": None if sample is None else len(sample.located.files),
         "records": None if sample is None else sample.total,
         "estimated_records": None if sample is None or sample.total is not None else sample.estimate,
