@@ -253,10 +253,9 @@ def _longest(indptr, unit_ptr, units):
 def _fill(arrays, of_units, begin, of_words, clip, margin, Y, sums, slow):
     """Write the integers of units to the rows of `Y`, from the unit `begin` on, and to the `sums` (G, q).
 
-    `of_units` are the norms and documents of `_unit_norms`; `of_words` are the rows w, bounds on their norms, and the
-    m. Ends before a unit for which `Y` has no row, or with which its
-    products might not be exact. Sets `slow` for units that must take the other way. Returns the next unit, the number
-    of rows, the sum of mass coordinates, and the bound on the products.
+    `of_units` are the results of `_unit_norms`; `of_words` are the rows w, bounds on their norms, and the m. Ends
+    before a unit for which `Y` has no row, or with which its products might not be exact. Sets `slow` for units that
+    must take the other way. Returns the next unit, the number of rows, the sum of masses, and a bound on the products.
     """
     indptr, words, counts, _ = arrays
     (norms, documents), (W, lengths, peaks), (G, q) = of_units, of_words, sums
@@ -281,17 +280,14 @@ def _fill(arrays, of_units, begin, of_words, clip, margin, Y, sums, slow):
             square += y[z] * y[z]
             peak = max(peak, abs(y[z]))
         largest = (peak * rho * 2.0**_Y + 1.0) ** 3
-        if not _fits(document, peaks, k, rho, y):
-            slow[i] = True
-            continue
-        if not _slack(document, lengths, peaks, k, rho, rho * np.sqrt(square)) <= _SLACK:
+        y_norm = rho * np.sqrt(square)
+        if not (_fits(document, peaks, k, rho, y) and _slack(document, lengths, peaks, k, rho, y_norm) <= _SLACK):
             slow[i] = True
             continue
         if bound + largest > _EXACT:
             return i, rows, mass, bound
-        bound += largest
         _write(document, peaks, k, rho, y, G, q)
-        rows += 1
+        rows, bound = rows + 1, bound + largest
         mass += np.int64(np.rint(extra * factor))
     return len(norms), rows, mass, bound
 
