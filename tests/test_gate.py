@@ -54,7 +54,6 @@ PRIVATE_MODULES = {
     },
     "dplda.preparation": {"dplda.corpus", "dplda.priors"},
     "dplda.store.count_store": {*PASSES, "dplda.model.inference", "dplda.cli.options"},
-    "dplda.store.groups": set(),
     "dplda.store.units": {*PASSES, *LOOPS},
     "dplda.store.fingerprint": {*("dplda.recording", "dplda.priors", "dplda.evaluation.public_corpora")},
     "dplda.store.from_matrix": set(),
