@@ -37,11 +37,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Shown:
-    """Lower bounds from runs; `epsilon` and `mu` are each too large with probability at most `show`'s `level` / 2.
+    """Lower bounds shown by runs; `epsilon` and `mu` each fail with probability at most half of `show`'s `level`.
 
-    `epsilon` is at the claim's delta and uses only the definition of (epsilon, delta)-privacy. `gaussian` is the
-    epsilon at which a `mu`-GDP mechanism has the claim's delta minus its failure: a lower bound if the mechanism is
-    Gaussian.
+    `epsilon` is the bound at the claim's delta; it uses only the definition of (epsilon, delta)-privacy. `gaussian` is
+    the epsilon of a `mu`-GDP mechanism at the claim's delta minus its failure probability. It is a lower bound if the
+    mechanism is Gaussian.
     """
 
     epsilon: float
@@ -54,13 +54,13 @@ class Shown:
 
 
 def upper_limit(errors: np.ndarray, runs: int, level: float) -> np.ndarray:
-    """The limit that an error rate exceeds with probability at most `level`, given `errors` in `runs`."""
+    """The upper confidence limit of an error rate after `errors` in `runs`; fails with probability `level`."""
     errors = np.asarray(errors)
     return np.asarray(np.where(errors < runs, beta.ppf(1 - level, errors + 1, np.maximum(runs - errors, 1)), 1.0))
 
 
 def epsilon_shown(positives: np.ndarray, negatives: np.ndarray, delta: float) -> np.ndarray:
-    """The least epsilon that allows rates of false `positives` and `negatives` at `delta`; at least 0."""
+    """The least epsilon at `delta` that allows these rates of false `positives` and `negatives`; at least 0."""
     with np.errstate(divide="ignore"):
         forward = np.log(np.maximum(1 - delta - negatives, 0)) - np.log(positives)
         backward = np.log(np.maximum(1 - delta - positives, 0)) - np.log(negatives)
@@ -68,7 +68,7 @@ def epsilon_shown(positives: np.ndarray, negatives: np.ndarray, delta: float) ->
 
 
 def mu_shown(positives: np.ndarray, negatives: np.ndarray, failure: float) -> np.ndarray:
-    """The least mu of a Gaussian mechanism, private up to `failure`, that allows these rates; at least 0."""
+    """The least mu of a GDP mechanism, up to `failure`, for which these error rates are possible; at least 0."""
     first, second = (np.minimum(rate + failure, 1.0) for rate in (positives, negatives))
     with np.errstate(invalid="ignore"):
         shown = norm.isf(first) - norm.ppf(second)
@@ -90,7 +90,7 @@ def _lower_bound(less: np.ndarray, more: np.ndarray, shown: _Bound, level: float
 
 
 def _limits(less: np.ndarray, more: np.ndarray, thresholds: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Upper limits of false positive and false negative rates at each threshold, at half of `level` each."""
+    """Upper limits of both error rates at each threshold. Each fails with probability at most `level` / 2."""
     positives = len(less) - np.searchsorted(np.sort(less), thresholds, side="right")
     negatives = np.searchsorted(np.sort(more), thresholds, side="right")
     return upper_limit(positives, len(less), level / 2), upper_limit(negatives, len(more), level / 2)

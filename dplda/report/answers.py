@@ -1,4 +1,4 @@
-"""What only the deployer of a run knows: the questions that papers ask by name, and the file that answers them."""
+"""Questions that only the deployer of a run can answer, and the file with the answers. Papers ask them by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HINT = "Write one line for each answer, such as: purpose: to plan the opening h
 
 @dataclass(frozen=True)
 class Question:
-    """A question by `name`, and what to write. Its answer is a text, one of `choices` if there are any."""
+    """A question, and what to write as the answer: a text, or one of `choices` if there are any."""
 
     name: str
     asks: str
@@ -29,11 +29,11 @@ class Question:
 
     @property
     def line(self) -> str:
-        """A line of a file of answers, to complete."""
+        """A line that the deployer completes in the file of answers."""
         return f"{self.name}:  # {self.asks}"
 
     def answer(self, given: Any) -> Any:
-        """`given` as the answer: text, or a list of texts, without HTML. Raises `InputError` if it is none."""
+        """The answer that `given` stands for, without HTML. Raises `InputError` if it cannot be one."""
         return self._text(given, "a text")
 
     def _text(self, given: Any, wanted: str) -> str:
@@ -134,11 +134,11 @@ class Answers:
         return cls(answers)
 
     def missing(self, names: Iterable[str]) -> list[Question]:
-        """Those of the questions `names` that have no answer."""
+        """Those of the named questions that have no answer yet."""
         return [QUESTIONS[name] for name in names if name not in self.given]
 
     def text(self, name: str) -> str:
-        """The answer to the question `name`, or what is to be written there."""
+        """The answer to the question `name`, or a placeholder that says what to write."""
         given = self.given.get(name, f"TO BE FILLED IN ({name}): {QUESTIONS[name].asks}.")
         return ", ".join(given) if isinstance(given, list) else str(given)
 

@@ -161,7 +161,7 @@ def _list(sentences: Iterable[str]) -> str:
 
 
 def _slug(basic: dict[str, Any]) -> str:
-    """The address in the registry, made as its script update_slug.py makes it."""
+    """The identifier of the entry in the registry, computed as by the registry's script update_slug.py."""
     parts = (basic["name"], "-".join(basic["data_curators"]), basic["publication_date"].split("-")[0])
     return "-".join(re.sub(r"\W+", "_", part.lower()) for part in parts).replace("_", "-")
 

@@ -35,8 +35,8 @@ def edits_are_noticed(harness: Harness) -> None:
     """Edits of the stored files give nothing back.
 
     Numbers set to zero, lines and rows removed, bytes changed, the end cut off: the ledger refuses, or the change does
-    not concern what is spent. Otherwise, a text editor or a faulty disk lifts the limit, and no audit of the file means
-    anything. (Edits by someone who has the ledger's key, if it has one, are another matter.)
+    not concern what is spent. If a ledger breaks this rule, a text editor or a faulty disk lifts the limit, and no
+    audit of the file means anything. (Edits by someone who has the ledger's key, if it has one, are another matter.)
     """
     place = harness.new_place()
     plan, open_run = harness.plan(), harness.request(0.01 * harness.size)
@@ -58,7 +58,7 @@ def edits_are_noticed(harness: Harness) -> None:
 def full_disk_releases_nothing(harness: Harness) -> None:
     """If a disk takes no more data, `charge` raises.
 
-    The caller releases as soon as `charge` returns. Otherwise, a full disk gives answers for free.
+    The caller releases as soon as `charge` returns. If a ledger breaks this rule, a full disk gives answers for free.
     """
     if os.name != "posix":
         raise NotApplicable("the size of files is limited by POSIX")
@@ -71,7 +71,7 @@ def full_disk_releases_nothing(harness: Harness) -> None:
 
 
 def _run_on_full_disk(connection: Connection, factory: Factory, place: Place, request: Request, planned: bool) -> None:
-    """Reserve before or while no file may be written, then charge; sends whether that returned."""
+    """Reserve before or after writing becomes impossible, then charge. Sends whether the charge returned."""
     import resource
 
     ledger = factory(place.folder, place.outside)
@@ -88,7 +88,8 @@ def _run_on_full_disk(connection: Connection, factory: Factory, place: Place, re
 def missing_folder_releases_nothing(harness: Harness) -> None:
     """If the ledger's folder is gone, `charge` raises, and no new ledger takes its place.
 
-    Disks are unmounted, and folders renamed. Otherwise, a run that cannot find its ledger releases without one.
+    Disks are unmounted, and folders renamed. If a ledger breaks this rule, a run that cannot find its ledger releases
+    without one.
     """
     place, plan = harness.new_place(), harness.plan()
     with harness.open(place) as ledger:
@@ -112,7 +113,7 @@ def _moved_away(folder: Path) -> Iterator[None]:
 def locked_file_releases_nothing(harness: Harness) -> None:
     """If another program holds the ledger's locks, `charge` waits or raises.
 
-    Otherwise, a backup program or a second process that is at work makes answers free.
+    If a ledger breaks this rule, a backup program or a second process that is at work makes answers free.
     """
     if os.name != "posix":
         raise NotApplicable("files are locked by POSIX")
