@@ -32,7 +32,7 @@ PERIODS: dict[str, Callable[[date], str]] = {  # names of periods, in which alph
     "year": lambda day: f"{day.year:04}",
 }
 BOOLEAN = "bool"
-TRUTH = {"true": "true", "false": "false", "1": "true", "0": "false", "yes": "true", "no": "false"}
+_TRUTH = {"true": "true", "false": "false", "1": "true", "0": "false", "yes": "true", "no": "false"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Attribute:
         if self.period is None:
             return None if value == OTHER else value  # which is the name of a row
         if self.period == BOOLEAN:
-            return TRUTH.get(value.casefold())
+            return _TRUTH.get(value.casefold())
         zone = time_zone(self.zone)
         try:
             moment = datetime.fromisoformat(value)

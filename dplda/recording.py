@@ -74,7 +74,7 @@ def statement(plan: Planned) -> PrivacyStatement:
     )
 
 
-class Recorder(Protocol):
+class _Recorder(Protocol):
     """Receives a run's events (its noisy releases): a ledger's reservation, or an object that ignores them."""
 
     run: str
@@ -95,7 +95,7 @@ class Recorder(Protocol):
 
 
 @dataclass
-class Unrecorded:
+class _Unrecorded:
     """A recorder that writes nothing."""
 
     run: str
@@ -116,7 +116,7 @@ class Unrecorded:
 
 
 @dataclass
-class Stopwatch:
+class _Stopwatch:
     """Measures the time of each stage, and forwards progress reports."""
 
     progress: Progress
@@ -156,8 +156,8 @@ class ChargedRun:
     id: str
     software: Mapping[str, Any]
     gate: Curator
-    watch: Stopwatch
-    _recorder: Recorder
+    watch: _Stopwatch
+    _recorder: _Recorder
 
     def finish(self, *, model: str | None = None, result: Mapping[str, Any] | None = None) -> None:
         """End the run, as `Reservation.finish` says."""
@@ -186,7 +186,7 @@ def charged_run(
     the ledger does not allow the run.
     """
     charged = list[Event]()
-    watch = Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
+    watch = _Stopwatch(progress or NoProgress(), seconds if seconds is not None else {})
     seed = plan.privacy.simulate_seed
     noise: ExactNoise | SimulatedNoise = ExactNoise() if seed is None else SimulatedNoise(seed)
     made_by = software("none" if exact else noise.source)
@@ -215,19 +215,17 @@ def charged_run(
                 raise UnsupportedByData(f"{error} {_spent(plan, recorder, charged)}") from None
 
 
-def _reserved(plan: Planned, ledger: Ledger | Literal[False], run: str, made_by: Mapping[str, Any]) -> Recorder:
+def _reserved(plan: Planned, ledger: Ledger | Literal[False], run: str, made_by: Mapping[str, Any]) -> _Recorder:
     """The reservation of the run, on disk before anything private is read."""
     if ledger is False:
         if not plan.reason:
             raise InputError("ledger=False is for runs that are not private: give simulate_seed, or use a ledger.")
-        return Unrecorded(run)
+        return _Unrecorded(run)
     return ledger.reserve(
         run=run,
         dataset=plan.dataset,
         unit=plan.corpus.unit,
-        adjacency=plan.privacy.adjacency,
-        epsilon=plan.privacy.epsilon,
-        delta=plan.privacy.delta,
+        privacy=plan.privacy,
         events=plan.events,
         parameters=plan.parameters() | {"software": made_by},
         sound=not plan.reason,
@@ -235,12 +233,12 @@ def _reserved(plan: Planned, ledger: Ledger | Literal[False], run: str, made_by:
     )
 
 
-def _spent(plan: Planned, recorder: Recorder, charged: Sequence[Event]) -> str:
+def _spent(plan: Planned, recorder: _Recorder, charged: Sequence[Event]) -> str:
     """A sentence on what a run without a model spent.
 
     The guarantee of such a run is that of its plan (docs/privacy.md, rule 7).
     """
-    recorded = "" if isinstance(recorder, Unrecorded) else f"recorded as run {recorder.run}"
+    recorded = "" if isinstance(recorder, _Unrecorded) else f"recorded as run {recorder.run}"
     if plan.reason:
         return f"{plan.reason}{recorded and f'; {recorded}'}."
     share, promise = _share_and_promise(plan, cost(charged))
@@ -255,7 +253,7 @@ def _share_and_promise(plan: Planned, spent: Cost) -> tuple[str, str]:
 
 
 @contextmanager
-def _abandoned_on_failure(plan: Planned, recorder: Recorder, ledger: Ledger | Literal[False]) -> Iterator[None]:
+def _abandoned_on_failure(plan: Planned, recorder: _Recorder, ledger: Ledger | Literal[False]) -> Iterator[None]:
     """End a failed run in the ledger, which refunds what was never charged. Reasons contain no private text.
 
     An interrupt propagates with a note on what was spent, which `dplda fit` prints.

@@ -80,7 +80,7 @@ def find_place(
     name = batch or corpus.name
     if name is None:
         raise InputError("a batch of a series needs a name, such as its week. Give one: --batch NAME.")
-    earlier = None if ledger is False else last_batch(ledger, series, name)
+    earlier = None if ledger is False else _last_batch(ledger, series, name)
     if earlier is not None and private and not earlier.privacy.sound:
         raise InputError(
             f"the batch before {name!r} was fitted without privacy, and a private batch may not continue from it. "
@@ -182,7 +182,7 @@ def before(ledger: Ledger, series: str, batch: str) -> list[RunRecord]:
     return list(takewhile(lambda run: run.batch != batch, batches(ledger, series)))
 
 
-def last_batch(ledger: Ledger, series: str, batch: str) -> TopicModel | None:
+def _last_batch(ledger: Ledger, series: str, batch: str) -> TopicModel | None:
     """The model from which `batch` of `series` continues: that of the previous batch; None if it is the first.
 
     Raises `InputError` if the model is no longer there.

@@ -38,7 +38,7 @@ _SHORT = 16  # digits of a digest that people read
 def digest(files: Iterable[Path], root: Path) -> str:
     """SHA-256 (64 hexadecimal digits) of the names of `files` below `root`, and of their contents, in any order.
 
-    It is the digest of the lines that ``sha256sum`` prints for the sorted names.
+    It is the digest of the lines that ``sha256sum`` prints for the files, sorted by name.
     """
     named = sorted((file.relative_to(root).as_posix(), file) for file in files)
     lines = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {name}\n" for name, file in named)
@@ -69,9 +69,9 @@ def _libraries() -> dict[str, dict[str, str | None]]:
 
 
 def software(noise: str) -> dict[str, Any]:
-    """What makes a run in this process, plain JSON: `noise` describes the source of its noise.
+    """The software of this process, as plain JSON; `noise` names the source of its noise.
 
-    It depends on the installation only, and names no folder, machine or user.
+    It depends on the installation only, and contains no names of folders, machines or users.
     """
     return {
         "dplda": version(),
@@ -84,13 +84,13 @@ def software(noise: str) -> dict[str, Any]:
 
 
 def recorded(parameters: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The software of a run with these `parameters`; None for runs that did not record it yet."""
+    """The software that made a run, by its recorded `parameters`; None if its version did not record it."""
     found = parameters.get("software")
     return found if isinstance(found, dict) else None
 
 
 def described(made_by: Mapping[str, Any]) -> str:
-    """Version and beginning of the digest of the code, in words."""
+    """Version and first digits of the digest of the code, as text for people."""
     return f"dplda {made_by.get('dplda')}, code {_short(made_by.get('code'))}"
 
 

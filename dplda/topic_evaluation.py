@@ -28,7 +28,7 @@ from dplda.statistics.word_pairs import (
     word_pairs,
 )
 
-EVALUATION = "evaluation"  # the kind of such a run, in its parameters
+_EVALUATION = "evaluation"  # the kind of such a run, in its parameters
 # Shares of the budget: counts of pairs, numbers of each topic's and of words, their clips, and how words are predicted.
 _SHARES = (
     Share(clip_of(Stage.PAIRS), 0.03),
@@ -119,5 +119,5 @@ def evaluate(
         prediction = halves.prediction(curator.release(Stage.PREDICTION, halves.contribution, COMPLETION_CLIP))
         return Evaluation(topics=topics, coherence=estimated(model, topics, counts), prediction=prediction, **about)
 
-    plan = QuestionPlan(EVALUATION, _SHARES, [WORD_PAIRS, PAIR_TOTALS, DOCUMENT_COMPLETION], answer)
+    plan = QuestionPlan(_EVALUATION, _SHARES, [WORD_PAIRS, PAIR_TOTALS, DOCUMENT_COMPLETION], answer)
     return ask(plan, model, corpus, epsilon, delta, **asked)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dplda.accounting.events import Event
+from dplda.config import PrivacySettings
 from dplda.ledger import Ledger, PlannedEvent, Reservation, RunRecord
 from dplda.store.sketches import Fingerprint, Sketch
 
@@ -21,16 +22,9 @@ def gaussian(stage: str = "core", mu_squared: float = 1.0, **changes: Any) -> Ev
 
 def reserve(ledger: Ledger, dataset: str = "reviews", **changes: Any) -> Reservation:
     """Reserve one event of cost 1, unless told otherwise."""
-    given = {
-        "unit": "document",
-        "adjacency": "add-remove",
-        "epsilon": 2.0,
-        "delta": 1e-6,
-        "events": [gaussian()],
-        "parameters": {"topics": 20},
-        "sound": True,
-    }
-    return ledger.reserve(dataset=dataset, **{**given, **changes})
+    privacy = {name: changes.pop(name) for name in ("adjacency", "epsilon", "delta") if name in changes}
+    given = {"unit": "document", "events": [gaussian()], "parameters": {"topics": 20}, "sound": True}
+    return ledger.reserve(dataset=dataset, privacy=PrivacySettings(**privacy), **{**given, **changes})
 
 
 def grant(ledger: Ledger, dataset: str = "reviews") -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import yaml
 
-from dplda.report.deployments_registry import OPEN_DATE
+from dplda.report.deployments_registry import _OPEN_DATE
 
 SCHEMA = Path(__file__).parent / "report" / "registry_schema" / "deployments-schema.yaml"
 
@@ -33,4 +33,4 @@ def fields(entry: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 def filled(text: str) -> list[str]:
     """The fields that are complete without any answer."""
     found = fields(yaml.safe_load(text))
-    return [path for path, value in found if "TO BE FILLED IN" not in str(value) and value != OPEN_DATE]
+    return [path for path, value in found if "TO BE FILLED IN" not in str(value) and value != _OPEN_DATE]

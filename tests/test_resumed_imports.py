@@ -324,6 +324,7 @@ def test_killed_at_any_step_an_import_goes_on(killed: tuple[Path, list[dict[str,
     assert len({*behind}) == len(intact_shards(folder / "whole")) + 1
 
 
+@pytest.mark.full
 def test_an_import_killed_once_its_store_is_there_leaves_no_more_than_the_next_removes(
     killed: tuple[Path, list[dict[str, Any]]],
 ) -> None:

@@ -1,4 +1,4 @@
-"""The picture of an attack: how many members it finds at each rate of false alarms, and how many it may find."""
+"""Chart of the membership attack: the share of members found by the rate of false alarms, and the allowed maximum."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _HEIGHT = 400  # CSS pixels
 
 
 def attack_chart(outcomes: Sequence[Outcome]) -> Chart:
-    """A chart with a panel for each kind of target: a line for each system, and its limit dotted in the same colour.
+    """A chart with a panel for each group of targets: a curve for each system, and its limit as a dotted line.
 
-    A system is drawn by the ratio that finds more at the largest of the rates in the table.
+    Of the two scores, offline and online, a system's curve is that of the one that finds more members at the largest
+    rate of false alarms in the table.
     """
     best: dict[str, dict[str, Outcome]] = {}
     for outcome in outcomes:

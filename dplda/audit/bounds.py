@@ -37,11 +37,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class Shown:
-    """Lower bounds from runs; `epsilon` and `mu` are each too large with probability at most `show`'s `level` / 2.
+    """Lower bounds shown by runs; `epsilon` and `mu` each fail with probability at most half of `show`'s `level`.
 
-    `epsilon` is at the claim's delta and uses only the definition of (epsilon, delta)-privacy. `gaussian` is the
-    epsilon at which a `mu`-GDP mechanism has the claim's delta minus its failure: a lower bound if the mechanism is
-    Gaussian.
+    `epsilon` is the bound at the claim's delta; it uses only the definition of (epsilon, delta)-privacy. `gaussian` is
+    the epsilon of a `mu`-GDP mechanism at the claim's delta minus its failure probability. It is a lower bound if the
+    mechanism is Gaussian.
     """
 
     epsilon: float
@@ -54,13 +54,13 @@ class Shown:
 
 
 def upper_limit(errors: np.ndarray, runs: int, level: float) -> np.ndarray:
-    """The limit that an error rate exceeds with probability at most `level`, given `errors` in `runs`."""
+    """The upper confidence limit of an error rate after `errors` in `runs`; fails with probability `level`."""
     errors = np.asarray(errors)
     return np.asarray(np.where(errors < runs, beta.ppf(1 - level, errors + 1, np.maximum(runs - errors, 1)), 1.0))
 
 
 def epsilon_shown(positives: np.ndarray, negatives: np.ndarray, delta: float) -> np.ndarray:
-    """The least epsilon that allows rates of false `positives` and `negatives` at `delta`; at least 0."""
+    """The least epsilon at `delta` that allows these rates of false `positives` and `negatives`; at least 0."""
     with np.errstate(divide="ignore"):
         forward = np.log(np.maximum(1 - delta - negatives, 0)) - np.log(positives)
         backward = np.log(np.maximum(1 - delta - positives, 0)) - np.log(negatives)
@@ -68,14 +68,14 @@ def epsilon_shown(positives: np.ndarray, negatives: np.ndarray, delta: float) ->
 
 
 def mu_shown(positives: np.ndarray, negatives: np.ndarray, failure: float) -> np.ndarray:
-    """The least mu of a Gaussian mechanism, private up to `failure`, that allows these rates; at least 0."""
+    """The least mu of a GDP mechanism, up to `failure`, for which these error rates are possible; at least 0."""
     first, second = (np.minimum(rate + failure, 1.0) for rate in (positives, negatives))
     with np.errstate(invalid="ignore"):
         shown = norm.isf(first) - norm.ppf(second)
     return np.asarray(np.nan_to_num(np.maximum(shown, 0.0), nan=0.0))
 
 
-def lower_bound(less: np.ndarray, more: np.ndarray, shown: _Bound, level: float) -> float:
+def _lower_bound(less: np.ndarray, more: np.ndarray, shown: _Bound, level: float) -> float:
     """The lower bound from one threshold test of the evidence; fails with probability at most `level`.
 
     `less` and `more`, (runs,) each, are the log likelihood ratios of runs on the two corpora; `shown` maps limits of
@@ -90,7 +90,7 @@ def lower_bound(less: np.ndarray, more: np.ndarray, shown: _Bound, level: float)
 
 
 def _limits(less: np.ndarray, more: np.ndarray, thresholds: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Upper limits of false positive and false negative rates at each threshold, at half of `level` each."""
+    """Upper limits of both error rates at each threshold. Each fails with probability at most `level` / 2."""
     positives = len(less) - np.searchsorted(np.sort(less), thresholds, side="right")
     negatives = np.searchsorted(np.sort(more), thresholds, side="right")
     return upper_limit(positives, len(less), level / 2), upper_limit(negatives, len(more), level / 2)
@@ -102,6 +102,6 @@ def show(less: np.ndarray, more: np.ndarray, claim: Claim, level: float) -> Show
     The bound on mu uses the threshold 0, which suits a Gaussian. The bound on epsilon needs a threshold in a tail,
     chosen from the runs.
     """
-    epsilon = lower_bound(less, more, lambda p, n: epsilon_shown(p, n, claim.delta), level / 2)
+    epsilon = _lower_bound(less, more, lambda p, n: epsilon_shown(p, n, claim.delta), level / 2)
     mu = float(mu_shown(*_limits(less, more, np.array([_MIDDLE]), level / 2), claim.failure)[0])
     return Shown(epsilon, mu, gaussian_epsilon(mu, claim.delta - claim.failure))

@@ -1,4 +1,4 @@
-"""The catalogue of games: one for each query of the curator, and one for each placement."""
+"""The catalogue of audits: a game for each query of the curator, and one for each placement."""
 
 from __future__ import annotations
 
@@ -51,11 +51,10 @@ def mechanism_games(settings: PrivacySettings) -> Iterator[Game]:
 
 
 def _statistics() -> dict[str, tuple[Contribution, dict[int, int], dict[int, int]]]:
-    """The sums of docs/privacy.md, section 2, each with a canary and the document that the canary replaces.
+    """The sums of docs/privacy.md, section 2, each with a canary and the document that replaces the canary.
 
-    The canary is the document by which the two corpora differ.
-
-    The contributions of canary and replaced document are opposite where that is possible, else orthogonal.
+    The canary is the document by which the two corpora differ. Its contribution is the opposite of that of the document
+    in its place where a statistic allows it; otherwise the two are orthogonal.
     """
     ones, topics = np.ones(len(_WORDS)), np.full((len(_WORDS), 2), 1 / len(_WORDS))
     separate = np.array([[1e-6, 1e-6], [1, 1e-6], [1e-6, 1]] + 3 * [[1e-6, 1e-6]])
@@ -109,7 +108,7 @@ def _game(
 def _alone(
     name: str, stage: str, settings: PrivacySettings, neighbours: Neighbours, play: Callable[[Any], object]
 ) -> Game:
-    """A game of one query, which has the whole budget."""
+    """A game of a single query, to which the whole budget is given."""
     game = _game(name, (Share(_SUM, 1.0),), settings, neighbours, play)
     return replace(game, events=(replace(game.events[0], stage=stage),))
 
@@ -142,9 +141,9 @@ def _known_word(settings: PrivacySettings) -> Game:
 
 
 def _unknown_words(settings: PrivacySettings) -> Game:
-    """A game whose canary has as many words as a unit may vote for, none of them in another document.
+    """A game whose canary contains as many words as a unit may vote for, all of them in no other document.
 
-    Each may be released by chance.
+    The attacker wins if one of these words is released, which noise makes happen with a small probability.
     """
     words = (*_WORDS, *(f"own{i}" for i in range(MOST_WORDS)))
     canary = dict.fromkeys(range(len(_WORDS), len(words)), 1)
@@ -183,8 +182,10 @@ def placement_game(placement: str, settings: PrivacySettings) -> Game:
 
 
 def other_neighbours(game: Game) -> Iterator[Game]:
-    """A game of a whole run on each of some other pairs of corpora: with other documents in place of the canary, which
-    may upset a run, and with topics so far apart that configuration 4 passes its tests.
+    """Games of the same run on further pairs of neighbouring corpora.
+
+    In some pairs an unusual document, which may upset a run, takes the place of the canary. In another, topics are so
+    far apart that configuration 4 passes its stability tests.
     """
     everything, (first, second) = np.ones(_N_WORDS, np.int64), _LENGTH * np.eye(2, _N_WORDS, dtype=np.int64)
     neighbours = game.neighbours
@@ -200,7 +201,7 @@ def other_neighbours(game: Game) -> Iterator[Game]:
 
 
 def _prior_game(settings: PrivacySettings) -> Game:
-    """A game of a whole run of the default placement from a prior, whether or not it explains the documents."""
+    """A game of a whole run of the default placement from prior topics: random ones, and one for each word."""
     topics = np.random.default_rng(0).dirichlet(np.full(_N_WORDS, 0.5), size=4)
     prior = PriorTopics(np.vstack([topics, np.eye(_N_WORDS)]), _PLANTED_WORDS, "audit", True)
     return _whole_run("prior", settings, ModelSettings(topics=_N_TOPICS), default.learn_from_prior, prior)
@@ -230,9 +231,9 @@ def _whole_run(
 
 
 def _planted_neighbours(adjacency: str) -> Neighbours:
-    """Neighbouring corpora drawn from planted topics, which never use the last word, of which the canary consists.
+    """Neighbouring corpora drawn from planted topics. The canary repeats the last word, which no topic contains.
 
-    The rarest word has the largest word scale.
+    The rarest word has the largest word scale, so that the canary contributes most.
     """
     planted, *_ = synthetic(_N_DOCUMENTS, _N_WORDS - 1, _N_TOPICS, mean_length=_LENGTH, concentration=0.5, zipf=0.0)
     base = np.column_stack([planted.toarray(), np.zeros(_N_DOCUMENTS, np.int64)])

@@ -1,7 +1,8 @@
-"""The attacker in the definition of differential privacy, and its games on two neighbouring corpora.
+"""Games on two neighbouring corpora, played by the attacker in the definition of differential privacy.
 
-The attacker knows all other documents and sees every release. A game records its log likelihood ratios in many runs.
-The corpora are synthetic (docs/privacy.md, rule 14), so that nothing is charged and no ledger is opened.
+The attacker knows all other documents and sees every release. A game is played many times; its log likelihood ratios
+give the bounds of `dplda.audit.bounds`. The corpora are synthetic (docs/privacy.md, rule 14), so that nothing is
+charged and no ledger is opened.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _GROWTH = 1.001  # factor on W that has the effect of dividing the normaliser by
 
 
 class NoNoise:
-    """A noise source that returns zeros, for the exact results that the attacker computes."""
+    """A noise source that returns zeros. It gives the attacker the exact results of both corpora."""
 
     private = False
 
@@ -52,13 +53,13 @@ class NoNoise:
 
 
 class Attacker:
-    """A gate that forwards every query to `gate` and sums log likelihood ratios of the corpora of `more` and `less`.
+    """A gate that forwards every query to `gate` and sums the log likelihood ratios of its answers.
 
-    `less` and `more` release for the two neighbouring corpora without noise. With Gaussian noise of the claimed scale,
-    `evidence` is the log likelihood ratio of all releases that count, also for adaptive queries: by the lemma of
-    Neyman and Pearson no test of these releases has more power. Not counted are clipping norms, the
-    noisy masses of sums (`Release.mass`), and the tests of configurations 3 and 4, except the lower bound on the number
-    of units.
+    The gates `less` and `more` answer the same queries about the two neighbouring corpora without noise. With Gaussian
+    noise of the claimed scale, `evidence` is the log likelihood ratio of all releases that count, also if later queries
+    depend on earlier answers; by the lemma of Neyman and Pearson, no test of these releases has more power. Three kinds
+    of release are not counted: clipping norms, the noisy masses of sums (`Release.mass`), and the stability tests of
+    configurations 3 and 4 except for their lower bound on the number of units.
     """
 
     def __init__(
@@ -124,13 +125,13 @@ class Attacker:
         return self._weigh_value(seen, less, more)
 
     def _once(self, query: str) -> tuple[Any, Any]:
-        """Both exact results of a query without parameters."""
+        """The exact results of both corpora for a query without parameters, computed once."""
         if query not in self._known:
             self._known[query] = getattr(self._less, query)(), getattr(self._more, query)()
         return self._known[query]
 
     def _exact(self, stages: Sequence[str], contribution: Contribution, clip: float) -> tuple[Release, Release]:
-        """Both exact releases, cached in case the next query that spends `stages` is equal."""
+        """The exact releases of both corpora, cached in case the next query that spends `stages` is the same."""
         known = self._sums.get(tuple(stages))
         if known is None or known[0] is not contribution or known[1] != clip:
             less, more = (gate.release_jointly(stages, contribution, clip) for gate in (self._less, self._more))
@@ -203,7 +204,7 @@ class Neighbours:
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Keep this thread on one core: for so few documents threads cost more than the sums."""
+    """Context manager that keeps this thread on one core, because for so few documents several threads are slower."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -294,7 +295,7 @@ def noise_of(seed: int | None) -> Noise:
 
 @dataclass(frozen=True)
 class Finding:
-    """The claim of the game `name`, and the bounds that `runs` runs on each corpus show."""
+    """The claim of the game `name`, and the lower bounds found by `runs` runs on each corpus."""
 
     name: str
     runs: int

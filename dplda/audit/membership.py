@@ -1,8 +1,9 @@
-"""The membership attack on released topics: was this document among those from which they were learned?
+"""The membership attack on released topics: was a given document among those that the topics were learned from?
 
-The statistic is that of Manzonelli, Zhang and Vadhan (2024): the log-likelihood of the document under the topics,
-maximised over its mixture. The scores are the likelihood ratios of Carlini et al. (2022): of each document, what shadow
-models with it (`inside`) and without it say is compared with what the attacked model says.
+The test statistic is that of Manzonelli, Zhang and Vadhan (2024): the log-likelihood of the document under the topics,
+maximised over its topic mixture. The scores are the likelihood ratios of Carlini et al. (2022). For each document, the
+statistic under the attacked model is compared with the statistics under shadow models that were trained with the
+document (`inside`) and without it.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from dplda.report.attack_bounds import epsilon_curve, gaussian_curve
 
 OFFLINE, ONLINE = "offline", "online"
 DOCUMENTS, CANARIES = "documents", "canaries"
-FALSE_ALARMS = (0.001, 0.01)  # rates at which a table states what is found
-CONFIDENCE = 0.95  # of each interval
+_FALSE_ALARMS = (0.001, 0.01)  # rates at which a table states what is found
+_CONFIDENCE = 0.95  # of each interval
 # The least probability of a word in a topic, as a part of an equal share: a word that a model leaves out is unlikely,
 # but possible, or it would drown what the other words say. Of parts from 0.01 to 1, this one finds most at epsilon 8.
 _LEAST_PART = 0.1
@@ -52,10 +53,11 @@ def log_likelihoods(counts: sparse.csr_matrix, topics: np.ndarray) -> np.ndarray
 def scores(said: np.ndarray, inside: np.ndarray) -> dict[str, np.ndarray]:
     """The offline and online scores of each model and target, larger for members; all arrays are (models, targets).
 
-    `said` is the statistic and `inside` tells members. A model is judged by the others: of each target, a normal
-    distribution is fitted to what those without it say (offline, the number of standard deviations above their mean),
-    and another to what those with it say (online, the logarithm of the ratio of both densities). Where a model said
-    nothing (NaN), or fewer than two others did, the attacker does not accuse: the score is minus infinity.
+    `said` is the statistic, and `inside` says which targets each model was trained on. The score of a model uses the
+    other models as shadow models. A normal distribution is fitted to the statistics of a target under those trained
+    without it, and another to those trained with it. The offline score is the number of standard deviations above the
+    mean of the first; the online score is the logarithm of the ratio of the two densities. If the statistic is missing
+    (NaN), or fewer than two shadow models have it, the attacker does not accuse: the score is minus infinity.
     """
     usable = np.isfinite(said)
     centred = np.where(usable, said - np.nanmean(said, axis=0, where=usable), 0.0)
@@ -67,7 +69,7 @@ def scores(said: np.ndarray, inside: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _of_other_models(said: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of `said` over the `chosen` models except the one of the row; NaN where few are."""
+    """Mean and standard deviation of `said` over the `chosen` other models, for each model; NaN if too few are left."""
     kept = said * chosen
     count = chosen.sum(axis=0) - chosen.astype(np.float64)
     count[count < _LEAST_MODELS] = np.nan
@@ -81,9 +83,10 @@ def _known(usable: np.ndarray, score: np.ndarray) -> np.ndarray:
 
 
 def detected(scores: np.ndarray, inside: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How many members are found, and how many others falsely accused, at each rate `allowed` of false alarms, (n,).
+    """Numbers of members found and of others falsely accused, at each rate `allowed` of false alarms, (n,) each.
 
-    The threshold is the lowest that accuses at most this share of the others. Equal scores are on the same side of it.
+    The threshold is the lowest that accuses at most this share of the others. Targets with equal scores are accused
+    together or not at all.
     """
     members, others = np.sort(scores[inside]), np.sort(scores[~inside])
     spared = len(others) - 1 - (np.asarray(allowed) * len(others)).astype(np.int64)
@@ -92,7 +95,7 @@ def detected(scores: np.ndarray, inside: np.ndarray, allowed: np.ndarray) -> tup
     return found, accused
 
 
-def interval(successes: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+def interval(successes: int, trials: int, confidence: float = _CONFIDENCE) -> tuple[float, float]:
     """The interval of Clopper and Pearson (1934) for a probability."""
     level = (1 - confidence) / 2
     counted = np.array([trials - successes, successes])
@@ -102,12 +105,13 @@ def interval(successes: int, trials: int, confidence: float = CONFIDENCE) -> tup
 
 @dataclass(frozen=True)
 class Detection:
-    """What an attack found at one rate of false alarms.
+    """Result of an attack at one rate of false alarms.
 
-    `found` is the share of members found at a rate of at most `false_alarms`, `low` and `high` its interval of Clopper
-    and Pearson over `members` pairs of a model and a document. No attack may find more than `gaussian`, by the noise
-    of the plan, nor than `definition`, by epsilon and delta alone; both are None without privacy. `exceeded` tells
-    whether `low` is above the limit at the upper end of the interval of the false alarms.
+    `found` is the share of the `members` (pairs of a model and a document that it was trained on) that are found at a
+    rate of at most `false_alarms`; `low` and `high` are its interval of Clopper and Pearson. No attack can find a
+    larger share than `gaussian`, by the noise of the plan, nor than `definition`, by epsilon and delta alone; both are
+    None if the system is not private. `exceeded` says whether `low` is above this limit, evaluated at the upper end of
+    the interval of the rate of false alarms.
     """
 
     false_alarms: float
@@ -130,9 +134,10 @@ class Detection:
 
 
 def detection(scores: np.ndarray, inside: np.ndarray, allowed: float, statement: PrivacyStatement | None) -> Detection:
-    """What `scores` find at the rate `allowed` of false alarms, beside the limits of `statement` (None: no privacy).
+    """What `scores` find at the rate `allowed` of false alarms, with the limits that `statement` implies.
 
-    Raises `InputError` if all pairs of a model and a target are members, or none is.
+    `statement` is None without privacy. Raises `InputError` if all pairs of a model and a target are members, or none
+    is.
     """
     members = int(inside.sum())
     if not 0 < members < inside.size:
@@ -156,9 +161,10 @@ def detection(scores: np.ndarray, inside: np.ndarray, allowed: float, statement:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What one `ratio` finds among one kind of `targets` in a system, from its `scores` (models, targets).
+    """What the `ratio` (offline or online) finds in one system among `targets`, documents or canaries.
 
-    `inside` tells members, and `statement` is the guarantee of the system, None without privacy.
+    `scores` and `inside`, which says which targets are members, are (models, targets). `statement` is the guarantee of
+    the system, None without privacy.
     """
 
     system: str
@@ -183,14 +189,14 @@ class Outcome:
 def outcomes(
     system: str, said: np.ndarray, inside: np.ndarray, canaries: int, statement: PrivacyStatement | None
 ) -> list[Outcome]:
-    """What both ratios find among the documents and the last `canaries` targets; the arrays are (models, targets)."""
+    """Outcomes of both scores, for documents and for the last `canaries` targets; arrays are (models, targets)."""
     first = said.shape[1] - canaries
     kinds = {DOCUMENTS: slice(first)} | ({CANARIES: slice(first, None)} if canaries else {})
     found = []
     for ratio, score in scores(said, inside).items():
         for kind, part in kinds.items():
             chosen, members = score[:, part], inside[:, part]
-            detections = tuple(detection(chosen, members, allowed, statement) for allowed in FALSE_ALARMS)
+            detections = tuple(detection(chosen, members, allowed, statement) for allowed in _FALSE_ALARMS)
             found.append(Outcome(system, kind, ratio, chosen, members, statement, detections))
     return found
 

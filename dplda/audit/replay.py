@@ -1,12 +1,11 @@
-"""Record and replay: a run on one corpus, and the same run on its neighbour with the noisy values of the first.
+"""Record and replay: run on one corpus, then on its neighbour with the noisy values of the first run.
 
-Only noise hides which of two neighbouring corpora a run had. So a run is recorded on one of them and replayed on the
-other: wherever the curator adds noise to exact values, the replayed run gets the noisy values of the recorded one.
-Everything else of the two runs must then be equal: what is asked, how much noise is drawn, what is charged, and what is
-released. The exact values of both runs show the privacy loss of each query, which its charge must cover. One pair of
-runs finds such a defect with certainty, where an attack needs thousands. It finds nothing that these two corpora do not
-show, and it takes for granted that the noise has the distribution of its scale. The method is that of Cebere et al.
-(2026).
+Only noise hides which of two neighbouring corpora was used. A run is recorded on one of them and replayed on the other:
+wherever the curator adds noise to exact values, the replayed run gets the noisy values of the recorded run. Everything
+else in the two runs must then be equal: the queries, the amount of noise, the charges, and the releases. The exact
+values of both runs show the privacy loss of each query, which must not exceed its charge. One pair of runs finds such a
+defect with certainty, where a statistical attack needs thousands. The method finds only defects that these two corpora
+reveal, and it assumes that the noise has the stated distribution. It is that of Cebere et al. (2026).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _Integers = TypeVar("_Integers", int, np.ndarray)
 
 
 class Check(StrEnum):
-    """What the two runs are compared for."""
+    """A property that the two runs must share, or that a charge must satisfy."""
 
     FLOW = "control flow"  # the same queries with the same arguments
     CHARGE = "charge"  # every query is charged, in both runs alike, with events of the plan
@@ -49,7 +48,7 @@ class Check(StrEnum):
 
 @dataclass(frozen=True)
 class Violation:
-    """A `check` that failed in `query`, and how."""
+    """A `check` that failed in the query named `query`, with the reason."""
 
     check: Check
     query: str
@@ -79,7 +78,7 @@ class _Selected:
 
 @dataclass
 class _Query:
-    """All that one query of a run charged, drew, computed and released."""
+    """Everything that one query of a run charged, drew, computed and released."""
 
     name: str
     arguments: Any = ()
@@ -96,11 +95,11 @@ class _Query:
 
 
 class _Diverged(Exception):
-    """The replayed run cannot go on, because it is another run."""
+    """Raised when the replayed run makes other queries than the recorded one, so that it cannot continue."""
 
 
 class _Recorder:
-    """A source of noise that records every query of a run."""
+    """A noise source that records every query of a run."""
 
     private = False
 
@@ -146,9 +145,10 @@ class _Recorder:
 
 
 class _Replayer(_Recorder):
-    """A source of noise that gives the noisy values of a recorded run, and compares the two runs.
+    """A noise source that returns the noisy values of a recorded run, and compares the two runs.
 
-    The noise that it draws is one standard deviation each: what is added to a value shows its standard deviation.
+    Where the curator draws noise, it gets the standard deviation of that noise, so that the noise added to a value
+    tells the scale.
     """
 
     def __init__(self, recorded: Sequence[_Query], seed: int) -> None:
@@ -229,7 +229,7 @@ class _Replayer(_Recorder):
             self.found(Check.NOISE, "the scales of the noise, or a threshold, differ")
         if sum(size for _, size in then.drawn) < sum(one.values.size for one in then.added):
             self.found(Check.NOISE, "more numbers are released than random numbers drawn")
-        if any(array.dtype.kind not in "iu" for one in then.added for array in (one.values, one.noise)):
+        if not all(np.isdtype(array.dtype, "integral") for one in then.added for array in (one.values, one.noise)):
             self.found(Check.NOISE, "values or noise are not integers")
 
 
@@ -238,14 +238,14 @@ def _amounts(query: _Query) -> Any:
 
 
 def _loss(now: _Added, then: _Added) -> float:
-    """The squared GDP parameter of releasing values with noise; `now.noise` holds its standard deviations."""
+    """The squared GDP parameter of releasing these values; `now.noise` holds the standard deviations."""
     change = np.abs((now.values - then.values).astype(float))
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.square(np.where(change > 0, change / np.abs(now.noise), 0.0)).sum())
 
 
 def _shared_loss(now: _Selected, then: _Selected) -> float:
-    """The same of the keys that both corpora hold."""
+    """The squared GDP parameter of releasing the values of the keys that both corpora contain."""
     return math.fsum(((now.values[key] - then.values[key]) / now.scale) ** 2 for key in now.values.keys() & then.values)
 
 
@@ -256,7 +256,7 @@ def _leak(now: _Selected, then: _Selected) -> float:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two public objects are the same, numbers up to `_SAME`."""
+    """Whether two public objects are equal; numbers may differ by a relative `_SAME`."""
     if one is other:
         return True
     if isinstance(one, float | np.ndarray | np.number) or isinstance(other, np.ndarray):
@@ -271,13 +271,13 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _same_numbers(one: np.ndarray, other: np.ndarray) -> bool:
-    if one.dtype.kind not in "fiu" or other.dtype.kind not in "fiu":
+    if not all(np.isdtype(array.dtype, ("integral", "real floating")) for array in (one, other)):
         return bool((one == other).all())
     return np.allclose(one, other, rtol=_SAME, atol=_SAME * float(np.abs(other).max(initial=0.0)), equal_nan=True)
 
 
 class _RecordedCurator(Curator):
-    """A curator whose noise is recorded where it is added."""
+    """A curator that reports the exact values and the noise wherever it adds noise."""
 
     recorder: _Recorder
 
@@ -286,7 +286,7 @@ class _RecordedCurator(Curator):
 
 
 class _RecordedGate:
-    """Forwards every query to a curator, through a recorder."""
+    """A gate that forwards every query to a curator and reports it to a recorder."""
 
     def __init__(self, curator: _RecordedCurator) -> None:
         self._curator = curator
@@ -297,9 +297,9 @@ class _RecordedGate:
 
 @dataclass(frozen=True)
 class Replay:
-    """The comparison of two runs of the game `name`.
+    """The result of replaying the game `name`.
 
-    `share` is the largest GDP parameter that a query showed, over the charged one.
+    `share` is the largest ratio, over all queries, of the GDP parameter that a query showed to the one that it charged.
     """
 
     name: str
@@ -329,7 +329,7 @@ def replay(game: Game, seed: int = 0) -> Replay:
 
 
 def _play(game: Game, index: int, recorder: _Recorder) -> Any:
-    """What a run on corpus `index` releases, or the error that ends it."""
+    """The releases of a run on corpus `index`, or the error that ended it."""
     curator = game.curator(index, recorder, kind=_RecordedCurator, charge=recorder.charge)
     assert isinstance(curator, _RecordedCurator)
     curator.recorder = recorder
@@ -371,9 +371,9 @@ def _plan_violations(game: Game, charged: Sequence[Event]) -> list[Violation]:
 
 
 def _delta(events: Sequence[Event], epsilon: float) -> float:
-    """delta of the composition of `events` at `epsilon`, by integrating over the privacy loss of two normal laws.
+    """The delta of the composition of Gaussian `events` at `epsilon`, by numerical integration over the privacy loss.
 
-    It is the definition, and shares no code with `dplda.accounting`.
+    It follows the definition and shares no code with `dplda.accounting`.
     """
     mu = math.sqrt(math.fsum(event.count / (event.noise_multiplier or 0.0) ** 2 for event in events))
     failure = math.fsum(event.count * event.delta for event in events)

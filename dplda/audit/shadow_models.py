@@ -1,7 +1,8 @@
-"""Shadow models for the membership attack: topics of random halves of public documents, by each attacked system.
+"""Shadow models for the membership attack: topics that each attacked system learns from random halves of documents.
 
-Each document is in a model by a coin of its own, so that the documents of two models that differ in it are neighbours
-in the sense of add-remove. Noise is simulated, with the law of the exact noise; no ledger is opened.
+For each model, an independent coin decides about each document, so that two models whose documents differ in one are
+neighbours in the sense of add-remove. The noise is simulated and has the distribution of the exact noise; no ledger is
+opened.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from dplda.recording import statement
 from dplda.request import requested
 from dplda.software import version
 
-STAGE = "train shadow models"
-ORDINARY = "ordinary LDA"
-SWEEPS = 200  # of Gibbs sampling, by ordinary LDA
-REPEATED = 12  # times that a canary repeats its word
+_STAGE = "train shadow models"
+_ORDINARY = "ordinary LDA"
+_SWEEPS = 200  # of Gibbs sampling, by ordinary LDA
+_REPEATED = 12  # times that a canary repeats its word
 _SETTINGS = "settings.json"
 _Learn = Callable[[sparse.csr_matrix, int], np.ndarray]
 
@@ -70,10 +71,11 @@ class Targets:
 def find_targets(
     corpus: Corpus, words: Sequence[str] | None, max_vocabulary: int, canaries: int, progress: Progress
 ) -> Targets:
-    """The documents of `corpus`, which its owner declared public, and canaries that repeat a word of their own.
+    """The documents of `corpus`, which its owner declared public, and canaries, which repeat a word of their own.
 
-    `words` is a public list; None takes those of the corpus, or of its words those in most documents, at most
-    `max_vocabulary`. Documents without a word of them are left out. Raises `InputError` if fewer than two are left.
+    `words` is a public list. If it is None, the words are those of the corpus, at most the `max_vocabulary` that occur
+    in most documents. Documents that contain none of the words are left out. Raises `InputError` if fewer than two
+    documents are left.
     """
     store = corpus.open(progress)
     chosen = list(words if words is not None else corpus.public_vocabulary or store.dictionary)
@@ -86,7 +88,7 @@ def find_targets(
     counts = counts[np.asarray(counts.sum(axis=1)).ravel() > 0]
     if counts.shape[0] < 2:
         raise InputError("fewer than two documents of CORPUS have a word to attack. Give more text, or other words.")
-    own = sparse.csr_matrix(REPEATED * np.eye(canaries, dtype=np.int64))
+    own = sparse.csr_matrix(_REPEATED * np.eye(canaries, dtype=np.int64))
     whole = sparse.csr_matrix(sparse.block_diag([counts, own], format="csr"))
     whole.sort_indices()
     return Targets(whole, (*chosen, *(f"<canary {number}>" for number in range(canaries))), canaries)
@@ -121,12 +123,12 @@ def ordinary_system(topics: int) -> System:
             words = np.repeat(counts.indices[entries], counts.data[entries].astype(np.int64))
             if len(words):
                 model.add_doc([str(word) for word in words])
-        model.train(SWEEPS, workers=1)
+        model.train(_SWEEPS, workers=1)
         answer = np.zeros((topics, counts.shape[1]))
         answer[:, [int(word) for word in model.used_vocabs]] = [model.get_topic_word_dist(k) for k in range(topics)]
         return answer
 
-    return System(ORDINARY, learn)
+    return System(_ORDINARY, learn)
 
 
 def dplda_system(targets: Targets, *, topics: int, placement: str, epsilon: float, **settings: Any) -> System:
@@ -156,10 +158,10 @@ def _corpus(counts: sparse.csr_matrix, words: tuple[str, ...]) -> Corpus:
 
 
 class Results:
-    """What shadow models say of the targets: one file for each finished model in `folder`, or (None) in memory.
+    """The statistics of the targets under each finished shadow model: a file for each in `folder`, or (None) in memory.
 
-    `settings` decide what the models say. Raises `InputError` if `folder` holds results with other settings, or cannot
-    be written.
+    `settings` are everything that decides these statistics. Raises `InputError` if `folder` holds results with other
+    settings, or cannot be written.
     """
 
     def __init__(self, folder: Path | None, settings: Mapping[str, Any]) -> None:
@@ -179,7 +181,7 @@ class Results:
             raise InputError(f"cannot use --results {folder}: {error.strerror}. Choose another folder.") from None
 
     def get(self, system: str, number: int, targets: int) -> np.ndarray | None:
-        """What model `number` of `system` says of each target, (targets,); None if it is not finished."""
+        """The statistics of the targets under model `number` of `system`, (n_targets,); None if it is not finished."""
         if self._folder is None:
             return self._kept.get((system, number))
         path = self._path(system, number)
@@ -194,7 +196,7 @@ class Results:
         return said
 
     def keep(self, system: str, number: int, said: np.ndarray) -> None:
-        """Keep what model `number` of `system` says: whole or not at all."""
+        """Save the statistics under model `number` of `system`, atomically."""
         if self._folder is None:
             self._kept[system, number] = said
             return
@@ -227,7 +229,7 @@ def _check_settings(folder: Path, settings: Mapping[str, Any]) -> None:
 
 
 def settings_of(targets: Targets, seed: int, prior: PriorTopics | None, **chosen: Any) -> dict[str, Any]:
-    """What decides the results of shadow models, as plain JSON: documents, words, seed, prior, and what is `chosen`."""
+    """Everything that decides results of shadow models, as JSON: documents, words, seed, prior and `chosen`."""
     learned = None if prior is None else prior.to_json()["digest"]
     facts = {"dplda": version(), "corpus": targets.digest, "canaries": targets.canaries, "seed": seed}
     return {**facts, "prior": learned, **chosen}
@@ -236,11 +238,12 @@ def settings_of(targets: Targets, seed: int, prior: PriorTopics | None, **chosen
 def train(
     systems: Sequence[System], targets: Targets, models: int, seed: int, results: Results, progress: Progress
 ) -> dict[str, np.ndarray]:
-    """What `models` shadow models of each system say of the targets, (models, n_targets); trains those not kept yet.
+    """The statistics of the targets under `models` shadow models of each system, (models, n_targets).
 
-    A model that released no topics says NaN. Raises `InputError` if no model of a system released topics.
+    Trains the models whose statistics are not saved yet. A model that released no topics has NaN. Raises `InputError`
+    if no model of a system released topics.
     """
-    progress.start(STAGE, models * len(systems))
+    progress.start(_STAGE, models * len(systems))
     reasons: dict[str, str] = {}
     for number in range(models):
         for system in systems:
@@ -270,7 +273,7 @@ def _collected(results: Results, system: str, models: int, targets: int) -> Iter
 
 
 def _said(system: System, targets: Targets, seed: int, number: int) -> tuple[np.ndarray, str]:
-    """What the topics of one shadow model say of each target; NaN and the reason if it released none."""
+    """The statistics of the targets under one shadow model; NaN, and the reason, if it released no topics."""
     noise = int(np.random.default_rng([seed, number, 1]).integers(2**31))
     half = targets.counts[targets.members(seed, number)]
     with warnings.catch_warnings():

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -58,16 +58,15 @@ _CONFIDENCE = Range(low=0.5, high=1.0, unit="probability", open_high=True)
 @click.pass_context
 def audit(
     context: click.Context,
+    /,
     placements: tuple[str, ...],
-    epsilon: float,
-    delta: float,
-    adjacency: str,
     runs: int,
     confidence: float,
     simulate: bool,
     seed: int | None,
     as_json: bool,
     quiet: bool,
+    **claim: Any,
 ) -> int | None:
     """Try to distinguish two neighbouring corpora from released outputs better than the claimed epsilon allows.
 
@@ -85,7 +84,7 @@ def audit(
                     f"give options of the attack behind its name: audit {context.invoked_subcommand}."
                 )
         return None
-    settings = PrivacySettings(epsilon=epsilon, delta=delta, adjacency=adjacency)
+    settings = PrivacySettings(**claim)
     _RUNS.check("runs", runs)
     _CONFIDENCE.check("confidence", confidence)
     if seed is not None and not simulate:
@@ -106,14 +105,14 @@ def audit(
     refuted = [finding.name for finding in findings if finding.refuted]
     violated = [one.name for one in replays if one.violations]
     if as_json:
-        record = {"adjacency": adjacency, "confidence": confidence, "exact_noise": noise.private}
+        record = {"adjacency": settings.adjacency, "confidence": confidence, "exact_noise": noise.private}
         print_json(
             record
             | {"refuted": bool(refuted), "findings": [finding.to_json() for finding in findings]}
             | {"violated": bool(violated), "replays": [one.to_json() for one in replays]}
         )
     else:
-        _tell(findings, delta, confidence)
+        _tell(findings, settings.delta, confidence)
         _tell_replays(replays)
     if refuted:
         say(f"dplda: refuted: {', '.join(refuted)}. More was shown than is claimed.", error=True, style="bold red")

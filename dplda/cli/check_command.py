@@ -25,7 +25,7 @@ from dplda.tokenize.language_guess import UNSPACED, guess_language
 if TYPE_CHECKING:
     from dplda.readers.sampling import ColumnFacts, Sample
 
-LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
+_LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
 _FEW = 300  # documents from which topics can hardly be learned under any usual budget
 _SMALL = 10_000  # units below which the default settings are seldom a good choice
 _SETTINGS_FOR_FEW = ("--topics", "8", "--epsilon", "4")
@@ -47,7 +47,7 @@ _TITLE_NAME = re.compile(
 
 
 @dataclass
-class Report:
+class _Report:
     """What `dplda check` found. `problems` would make a fit fail; `remarks` would not.
 
     `text_fields` are the columns of the text. `people` is the column, if there is one, that seems to name people with
@@ -81,7 +81,7 @@ def check(corpus: tuple[str, ...], as_json: bool, **options: Any) -> None:
     show(examine(corpus, options), as_json=as_json)
 
 
-def show(report: Report, *, as_json: bool) -> None:
+def show(report: _Report, *, as_json: bool) -> None:
     """Print `report`, and end the command with status 2 if there are problems."""
     names = [column.name for column in report.columns if column.name != DOCUMENT_TEXT]
     if (as_json or not _is_screen()) and not plainly_named(names):
@@ -94,18 +94,18 @@ def show(report: Report, *, as_json: bool) -> None:
         click.get_current_context().exit(2)
 
 
-def _without_names(report: Report) -> Report:
+def _without_names(report: _Report) -> _Report:
     """`report` without column names, since a first line that was taken for a header may be a document."""
     told = (
         f"{len(report.columns)} columns have no plain names, which only a terminal shows: does the file have a header?"
     )
     kept = {name: getattr(report, name) for name in ("sample", "language", "problems", "price")}
-    return Report(**kept, remarks=[told])
+    return _Report(**kept, remarks=[told])
 
 
 def examine(
     corpus: Sequence[str], options: dict[str, Any], extra: Sequence[str] | None = None, *, any_unit: bool = True
-) -> Report:
+) -> _Report:
     """Look at the files named `corpus` with the reading `options`.
 
     The command that is shown ends with `extra`; if None, with settings for a small collection if it seems to be one.
@@ -115,7 +115,7 @@ def examine(
         raise InputError("check looks at files. Write standard input to a file first.")
     chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
     paths = find_paths(list(corpus))
-    report = Report()
+    report = _Report()
     few: Sequence[str] = ()
     if len(paths) == 1 and os.path.isfile(paths[0] / _STORE):
         report.remarks.append("This is a prepared store: its documents were read when it was imported.")
@@ -136,7 +136,7 @@ def examine(
     return report
 
 
-def _look(paths: Sequence[Path], chosen: dict[str, Any], report: Report, *, any_unit: bool) -> None:
+def _look(paths: Sequence[Path], chosen: dict[str, Any], report: _Report, *, any_unit: bool) -> None:
     from dplda.readers.sampling import column_facts, read_sample
 
     names = ("text_field", "id_field", "unit_field", "encoding", "pattern", "one_line", "delimiter")
@@ -153,7 +153,7 @@ def _look(paths: Sequence[Path], chosen: dict[str, Any], report: Report, *, any_
     _look_at_size(report)
 
 
-def _is_small(report: Report, chosen: dict[str, Any]) -> bool:
+def _is_small(report: _Report, chosen: dict[str, Any]) -> bool:
     """Whether the corpus seems to have too few units for the default settings."""
     sample = report.sample
     records = None if sample is None else sample.estimate if sample.total is None else sample.total
@@ -162,7 +162,7 @@ def _is_small(report: Report, chosen: dict[str, Any]) -> bool:
     return records is not None and records * distinct < _SMALL
 
 
-def _suggest(chosen: dict[str, Any], report: Report) -> dict[str, Any]:
+def _suggest(chosen: dict[str, Any], report: _Report) -> dict[str, Any]:
     """The options to give: those that were given, and the column and language that the sample shows."""
     suggested = dict(chosen)
     if report.text_fields and report.text_fields not in (("text",), (DOCUMENT_TEXT,)):
@@ -184,10 +184,10 @@ def _repeated(option: str, value: Any) -> list[str]:
     return [word for item in (value if isinstance(value, tuple) else (value,)) for word in (option, str(item))]
 
 
-def _look_at_text(chosen: dict[str, Any], report: Report) -> None:
+def _look_at_text(chosen: dict[str, Any], report: _Report) -> None:
     sample = report.sample
     assert sample is not None
-    if sample.located.kind not in ("folder", "lines") and not sample.names:
+    if sample.located.format not in ("folder", "lines") and not sample.names:
         if not sample.rows and sample.defects:
             report.problems.append("None of the first records can be read. Check --format and the file.")
         return
@@ -218,7 +218,7 @@ def _is_title(column: ColumnFacts) -> bool:
     return bool(told) and column.text_share >= 0.5 and column.mean_words >= 2 and column.distinct_share >= 0.5
 
 
-def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
+def _judge_text(columns: Sequence[ColumnFacts], report: _Report) -> None:
     sample = report.sample
     assert sample is not None
     if not sample.rows:
@@ -261,7 +261,7 @@ def _number(share: float, sample: Sample) -> str:
     return f"{round(share * len(sample.rows)):,} of the first {len(sample.rows):,} records"
 
 
-def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: Report) -> None:
+def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: _Report) -> None:
     report.language = guess_language(texts)
     given = chosen.get("language", "en")
     if report.language is not None and report.language != given:
@@ -274,7 +274,7 @@ def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: Report
         )
 
 
-def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
+def _look_at_units(chosen: dict[str, Any], report: _Report) -> None:
     facts = {column.name: column for column in report.columns}
     unit = chosen.get("unit_field")
     if unit is None:
@@ -296,7 +296,7 @@ def _names_people(column: ColumnFacts) -> bool:
     return bool(_UNIT_NAME.search(column.name)) and column.distinct_share < 1
 
 
-def _unit_candidates(report: Report) -> Iterator[str]:
+def _unit_candidates(report: _Report) -> Iterator[str]:
     """Columns that may name people, those with a telling name first."""
     usable = [
         column
@@ -313,7 +313,7 @@ def _unit_candidates(report: Report) -> Iterator[str]:
             yield column.name
 
 
-def _look_at_size(report: Report) -> None:
+def _look_at_size(report: _Report) -> None:
     sample = report.sample
     assert sample is not None
     if sample.total == 0:
@@ -343,12 +343,12 @@ def _is_screen() -> bool:
     return sys.stdout.isatty()
 
 
-def _tell(report: Report) -> None:
-    say(LOCAL, style="yellow")
+def _tell(report: _Report) -> None:
+    say(_LOCAL, style="yellow")
     sample = report.sample
     if sample is not None:
         n_files = len(sample.located.files)
-        say(f"{_records_text(sample)}; format {sample.located.kind}; {n_files:,} file{'s' * (n_files != 1)}.")
+        say(f"{_records_text(sample)}; format {sample.located.format}; {n_files:,} file{'s' * (n_files != 1)}.")
     if report.columns:
         visible = _is_screen()
         note = "with shortened PRIVATE values" if visible else "without their values, which only a terminal shows"
@@ -369,7 +369,7 @@ def _tell(report: Report) -> None:
             "documents of one are protected together; without it, each document by itself. The first run fixes this "
             "choice."
         )
-    elif sample is not None and sample.located.kind == "folder":
+    elif sample is not None and sample.located.is_folder:
         say(
             "In a folder, each file is protected by itself. To protect people with several files, write a table with "
             "a column of texts and one of people."
@@ -392,7 +392,7 @@ def _tell(report: Report) -> None:
         say(f"  {report.command}")
 
 
-def _distinct(report: Report) -> str:
+def _distinct(report: _Report) -> str:
     share = next(column.distinct_share for column in report.columns if column.name == report.people)
     n = 0 if report.sample is None else len(report.sample.rows)
     return f" ({round(share * n):,} different values in the first {n:,} records)"
@@ -406,12 +406,12 @@ def _words(column: ColumnFacts) -> str:
     return "" if not column.text_share else f"{column.mean_words:.1f}"
 
 
-def _record(report: Report) -> dict[str, Any]:
+def _record(report: _Report) -> dict[str, Any]:
     """The JSON output, without values of documents. `local` marks it as not for sharing."""
     sample = report.sample
     return {
         "local": True,
-        "format": None if sample is None else sample.located.kind,
+        "format": None if sample is None else sample.located.format,
         "files": None if sample is None else len(sample.located.files),
         "records": None if sample is None else sample.total,
         "estimated_records": None if sample is None or sample.total is not None else sample.estimate,

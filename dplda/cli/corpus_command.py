@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -118,12 +119,13 @@ def sample(directory: Path, kind: str, documents: int | None, seed: int, as_json
     from dplda.datasets.notes import write_notes
     from dplda.datasets.sample import write_sample
 
-    if kind == "notes":
-        documents = documents or 8_000
-        path = write_notes(directory, documents, seed)
-    else:
-        documents = documents or 20_000
-        path = write_sample(directory, documents, seed=seed)
+    samples: dict[str, tuple[Callable[..., Path], int]] = {
+        "reviews": (write_sample, 20_000),
+        "notes": (write_notes, 8_000),
+    }
+    write, usual = samples[kind]
+    documents = documents or usual
+    path = write(directory, documents, seed=seed)
     if as_json:
         print_json({"directory": str(directory), "documents": documents, "seed": seed})
     else:

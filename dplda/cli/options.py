@@ -70,13 +70,13 @@ _GROUP_OF = {
 }
 
 
-def group_of(option: str) -> str:
+def _group_of(option: str) -> str:
     """The group under which --help shows the parameter `option`."""
     return _DATA if option in READING_NAMES else _GROUP_OF.get(option, _OTHER)
 
 
 class GroupedCommand(click.Command):
-    """A command whose --help shows its options in the groups of `group_of`."""
+    """A command whose --help shows its options in the groups of `_group_of`."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each group that has options."""
@@ -85,7 +85,7 @@ class GroupedCommand(click.Command):
             is_help = parameter is self.get_help_option(ctx)
             record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if record is not None:
-                groups["Output" if is_help else group_of(str(parameter.name))].append(record)
+                groups["Output" if is_help else _group_of(str(parameter.name))].append(record)
         for name, rows in groups.items():
             if rows:
                 with formatter.section(name):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,15 +51,13 @@ _FILE_NAME = re.compile(r"[a-z0-9_]+\.yaml")  # that the registry accepts
 def report(
     runs: tuple[str, ...],
     output: Path | None,
-    registry: bool,
-    checklist: bool,
-    assessment: bool,
     answers_path: Path | None,
     title: str | None,
     names: tuple[str, ...],
     hide: tuple[str, ...],
     as_json: bool,
     ledger_path: Path | None,
+    **papers: bool,
 ) -> None:
     """Write one HTML report about all the RUNs given, or a paper about one RUN, from released numbers only.
 
@@ -69,12 +67,12 @@ def report(
     from dplda.report import Wording, write_report
 
     wording = _wording(title, names, hide, len(runs))
-    if kind := _kind(registry=registry, checklist=checklist, assessment=assessment):
+    if paper := _paper(papers):
         if len(runs) > 1 or names or hide:
             raise click.UsageError(
-                f"--{kind} is about one run and shows no topics: give one RUN, no --name, no --hide."
+                f"--{paper} is about one run and shows no topics: give one RUN, no --name, no --hide."
             )
-        _write_paper(kind, runs[0], output, answers_path, wording.title, as_json, ledger_path)
+        _write_paper(paper, runs[0], output, answers_path, wording.title, as_json, ledger_path)
         return
     if answers_path is not None:
         raise click.UsageError("--answers is for a paper: add --registry, --checklist or --assessment.")
@@ -98,16 +96,17 @@ def report(
             say("--title, --name and --hide give it a title, name topics and leave words out, for free.")
 
 
-def _kind(**chosen: bool) -> str:
-    """The only paper `chosen`; empty for the page. Raises `click.UsageError` for several."""
-    kinds = [kind for kind, wanted in chosen.items() if wanted]
-    if len(kinds) > 1:
-        raise click.UsageError(f"{' and '.join(f'--{kind}' for kind in kinds)} are two papers. Ask for one at a time.")
-    return kinds[0] if kinds else ""
+def _paper(options: Mapping[str, bool]) -> str:
+    """The paper that the `options` ask for; empty for the page. Raises `click.UsageError` for several."""
+    papers = [paper for paper, wanted in options.items() if wanted]
+    if len(papers) > 1:
+        asked = " and ".join(f"--{paper}" for paper in papers)
+        raise click.UsageError(f"{asked} are {len(papers)} papers. Ask for one at a time.")
+    return papers[0] if papers else ""
 
 
 def _write_paper(
-    kind: str,
+    paper: str,
     run: str,
     output: Path | None,
     answers_path: Path | None,
@@ -118,16 +117,16 @@ def _write_paper(
     from dplda.report.answers import Answers
     from dplda.report.papers import PAPERS, write_paper
 
-    file = output or Path(PAPERS[kind].file)
+    file = output or Path(PAPERS[paper].file)
     refuse_existing(file)
     answers = Answers() if answers_path is None else Answers.read(answers_path)
     model = open_model(_with_model(run, ledger_path), ledger_path)
     together = _guarantees([model], ledger_path).get(str(model.parameters.get("dataset", "")))
-    text, missing = write_paper(kind, model, together, answers, title)
+    text, missing = write_paper(paper, model, together, answers, title)
     write_file(file, text)
     if as_json:
         asked = {question.name: question.asks for question in missing}
-        print_json({"run": model.parameters.get("run"), "paper": kind, "file": str(file), "missing": asked})
+        print_json({"run": model.parameters.get("run"), "paper": paper, "file": str(file), "missing": asked})
         return
     say(f"Wrote {file}.")
     if missing:
@@ -135,7 +134,7 @@ def _write_paper(
         say(f"A draft: {count} missing. Complete these lines in a YAML file, and give it with --answers:", error=True)
         for question in missing:
             say(question.line, error=True)
-    if kind == "registry" and not _FILE_NAME.fullmatch(file.name):
+    if paper == "registry" and not _FILE_NAME.fullmatch(file.name):
         say(
             "The registry wants a file name of lower-case letters, digits and underscores, such as topics.yaml.",
             error=True,

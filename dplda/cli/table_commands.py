@@ -41,15 +41,15 @@ _SHOWN_CHANGES = 12
 _SUFFIXES = (".csv", ".parquet", ".json")
 _GROUPS_HINT = "Write for example: product: [phone, tablet]"
 
-sampling_option = click.option(
+_sampling_option = click.option(
     "--sampling",
     is_flag=True,
     help="Widen the intervals by the error of taking the documents for a sample of a larger population.",
 )
-out_option = click.option(
+_out_option = click.option(
     "--out", "-o", type=click.Path(path_type=Path), help="Write all shares to this new .csv, .parquet or .json file."
 )
-csv_option = click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="The same as --out, for CSV.")
+_csv_option = click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="The same as --out, for CSV.")
 
 
 @click.command(cls=GroupedCommand)
@@ -71,10 +71,10 @@ csv_option = click.option("--csv", "csv_file", type=click.Path(path_type=Path), 
 @click.option("--from", "first", metavar="DAY", help="The first day of the periods, which makes their list public.")
 @click.option("--to", "last", metavar="DAY", help="The last day of the periods.")
 @click.option("--zone", default="UTC", help="The time zone of the calendar, for dates that have an offset.")
-@sampling_option
+@_sampling_option
 @question_options
-@out_option
-@csv_option
+@_out_option
+@_csv_option
 @reading_options
 @json_option
 @quiet_option
@@ -116,9 +116,9 @@ def tabulate(
 
 @click.command()
 @click.argument("run")
-@sampling_option
-@out_option
-@csv_option
+@_sampling_option
+@_out_option
+@_csv_option
 @json_option
 @ledger_option
 def tables(run: str, as_json: bool, ledger_path: Path | None, **options: Any) -> None:

@@ -252,22 +252,22 @@ def _write_csv(model: TopicModel, top: int, path: Path) -> None:
 
 @click.command()
 @click.argument("run")
-@click.option("--to", "kind", required=True, type=click.Choice(list(EXPORTERS)), help="Tool or format to export to.")
+@click.option("--to", "target", required=True, type=click.Choice(list(EXPORTERS)), help="Tool or format to export to.")
 @click.option(
     "--out", "-o", required=True, type=click.Path(path_type=Path), help="Path to write; it must not exist yet."
 )
 @json_option
 @ledger_option
-def export(run: str, kind: str, out: Path, as_json: bool, ledger_path: Path | None) -> None:
+def export(run: str, target: str, out: Path, as_json: bool, ledger_path: Path | None) -> None:
     """Write the model of RUN for another tool."""
     model = open_model(run, ledger_path)
-    files = [str(path) for path in export_model(model, kind, out)]
+    files = [str(path) for path in export_model(model, target, out)]
     if as_json:
-        print_json({"run": model.parameters.get("run"), "to": kind, "files": files})
+        print_json({"run": model.parameters.get("run"), "to": target, "files": files})
     else:
         say(f"Wrote {', '.join(files)}.")
-        if kind == "pyldavis":
+        if target == "pyldavis":
             arguments, page = f'**json.load(open({str(out)!r}))["prepare"]', str(out.with_suffix(".html"))
             say(f"Open it with: import json, pyLDAvis; pyLDAvis.save_html(pyLDAvis.prepare({arguments}), {page!r})")
-        if kind == "gensim":
+        if target == "gensim":
             say(f'Open it with: gensim.models.LdaModel.load("{out}")')

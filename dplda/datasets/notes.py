@@ -119,7 +119,7 @@ _OWN, _SECOND, _REMARK, _STRAY = 0.7, 0.25, 0.5, 0.1  # shares: patient's own ar
 _WINTER = 0.5  # share of the notes on breathing that are of January or February
 _NOTES = Range(low=1, high=1_000_000, unit="notes", integer=True)
 _SEED = Range(low=0, high=2**63 - 1, unit="seed", integer=True)
-FILE = "notes.csv"
+_FILE = "notes.csv"
 
 
 def write_notes(directory: str | Path, n_notes: int = 8_000, seed: int = 0) -> Path:
@@ -130,7 +130,7 @@ def write_notes(directory: str | Path, n_notes: int = 8_000, seed: int = 0) -> P
     """
     _NOTES.check("n_notes", n_notes)
     _SEED.check("seed", seed)
-    path = Path(directory) / FILE
+    path = Path(directory) / _FILE
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8", newline="") as file:

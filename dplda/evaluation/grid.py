@@ -118,7 +118,7 @@ class Grid:
         )
 
     def _check_public(self, ledger: Ledger) -> None:
-        if self.judge is not None and self.kind is ComparisonKind.PUBLIC:
+        if self.judge is not None and self.judge.kind.declared_public:
             ledger.check_public(self.dataset, self.judge.identity(ledger.key))
 
     def parameters(self) -> dict[str, Any]:

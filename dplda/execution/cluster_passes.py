@@ -132,7 +132,7 @@ class ClusterPasses(Passes):
     def _group_votes(self, attribute: Attribute, most: int) -> Iterable[tuple[list[str], np.ndarray, int]]:
         ranges = [UnitRange(index, self._n_ranges) for index in range(self._n_ranges)]
         with _one_line():
-            tasks = [self._submit(_vote, _kind(), self._where, attribute, most, units) for units in ranges]
+            tasks = [self._submit(_vote, _arithmetic(), self._where, attribute, most, units) for units in ranges]
             return [part.value for part in self._client.gather(tasks)]
 
     def _map_ranges(self, work: Callable[..., Any], *shared: Any, per_range: Sequence[Any] | None = None) -> list[Any]:
@@ -152,12 +152,12 @@ class ClusterPasses(Passes):
             words = self._submit(_same, self._words)
             ranges = [UnitRange(index, self._n_ranges) for index in range(self._n_ranges)]
             table = self._rows
-            self._counts = [self._submit(_load, _kind(), self._where, words, units, table) for units in ranges]
+            self._counts = [self._submit(_load, _arithmetic(), self._where, words, units, table) for units in ranges]
         arguments = self._submit(_same, tuple(shared))  # a task, so that it outlives the worker that holds it
         more: Sequence[tuple[Any, ...]]
         more = [()] * self._n_ranges if per_range is None else [(value,) for value in per_range]
         return [
-            self._submit(_work, _kind(), work, counts, arguments, last)
+            self._submit(_work, _arithmetic(), work, counts, arguments, last)
             for counts, last in zip(self._counts, more, strict=True)
         ]
 
@@ -177,7 +177,7 @@ class ClusterPasses(Passes):
             raise InputError(f"The workers cannot import dplda. {_SAME_SOFTWARE}") from None
         if not workers:
             raise InputError("The cluster has lost its last worker. Start some: dask worker ADDRESS")
-        if {kind for kind, _ in workers} != {_kind()}:
+        if {arithmetic for arithmetic, _ in workers} != {_arithmetic()}:
             raise InputError(_SAME_SOFTWARE)
         if any(seen is None for _, seen in workers):
             raise InputError(
@@ -213,14 +213,14 @@ def _task(function: Callable[..., Any]) -> Callable[..., _Hidden]:
         except ClusterError:
             raise
         except Exception as error:
-            kind = type(error).__name__
-        raise ClusterError(f"A worker failed ({kind}) in a pass over the documents. {SPENT}")
+            name = type(error).__name__
+        raise ClusterError(f"A worker failed ({name}) in a pass over the documents. {SPENT}")
 
     return task
 
 
 @cache
-def _kind() -> str:
+def _arithmetic() -> str:
     """Everything that this process's arithmetic depends on: code, compiler, processor and the calendar of tables."""
     compiler = [numba.__version__, version("llvmlite"), version("numpy"), version("scipy")]
     options = [numba.config.DISABLE_JIT, numba.config.OPT, numba.config.LOOP_VECTORIZE, numba.config.SLP_VECTORIZE]
@@ -230,11 +230,11 @@ def _kind() -> str:
 
 
 def _inspect(path: str) -> tuple[str, str | None]:
-    """On a worker: its kind, and the identity of the store that it sees at `path`, None if it can read none."""
+    """On a worker: its `_arithmetic`, and the identity of the store at `path`, None if it cannot read one."""
     try:
-        return _kind(), CountStore.open(Path(path)).identity
+        return _arithmetic(), CountStore.open(Path(path)).identity
     except InputError:
-        return _kind(), None
+        return _arithmetic(), None
 
 
 @_task
@@ -244,20 +244,24 @@ def _same(value: _T) -> _T:
 
 @_task
 def _load(
-    kind: str, where: tuple[str, str], words: Sequence[str] | None, units: UnitRange, rows: TableRows | None = None
+    arithmetic: str,
+    where: tuple[str, str],
+    words: Sequence[str] | None,
+    units: UnitRange,
+    rows: TableRows | None = None,
 ) -> UnitCounts:
-    return read_range(_open(kind, where), words, units, rows)
+    return read_range(_open(arithmetic, where), words, units, rows)
 
 
 @_task
 def _vote(
-    kind: str, where: tuple[str, str], attribute: Attribute, most: int, units: UnitRange
+    arithmetic: str, where: tuple[str, str], attribute: Attribute, most: int, units: UnitRange
 ) -> tuple[list[str], np.ndarray, int]:
-    return group_votes(_open(kind, where), attribute, most, units)
+    return group_votes(_open(arithmetic, where), attribute, most, units)
 
 
-def _open(kind: str, where: tuple[str, str]) -> CountStore:
-    _require(kind)
+def _open(arithmetic: str, where: tuple[str, str]) -> CountStore:
+    _require(arithmetic)
     path, identity = where
     store = CountStore.open(path)
     if store.identity != identity:
@@ -266,8 +270,10 @@ def _open(kind: str, where: tuple[str, str]) -> CountStore:
 
 
 @_task
-def _work(kind: str, work: Callable[..., _T], counts: UnitCounts, shared: tuple[Any, ...], more: tuple[Any, ...]) -> _T:
-    _require(kind)
+def _work(
+    arithmetic: str, work: Callable[..., _T], counts: UnitCounts, shared: tuple[Any, ...], more: tuple[Any, ...]
+) -> _T:
+    _require(arithmetic)
     return work(counts, 1, *shared, *more)
 
 
@@ -277,9 +283,9 @@ def _sum(*parts: Sums) -> Sums:
     return add([tuple(value.copy() if hasattr(value, "copy") else value for value in first), *others])
 
 
-def _require(kind: str) -> None:
-    """Raise `ClusterError` on a worker that joined after the check and is of another kind."""
-    if kind != _kind():
+def _require(arithmetic: str) -> None:
+    """Raise `ClusterError` on a worker that joined after the check and computes differently."""
+    if arithmetic != _arithmetic():
         raise ClusterError(f"A worker of another version or kind of processor has joined the cluster. {SPENT}")
 
 

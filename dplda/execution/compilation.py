@@ -21,13 +21,12 @@ from dplda.numerics.threads import thread_count
 from dplda.progress import Progress
 from dplda.statistics import Statistic
 
-STAGE = "compile kernels, once"
+_STAGE = "compile kernels, once"
 _MAX_PROCESSES = 4
-Wait = Callable[[Progress], None]
 
 
 @contextmanager
-def compiling(statistics: Sequence[Statistic], *, here: bool = True) -> Iterator[Wait]:
+def compiling(statistics: Sequence[Statistic], *, here: bool = True) -> Iterator[Callable[[Progress], None]]:
     """Compile in other processes those kernels of `statistics` that the cache on disk lacks.
 
     Yields a function that waits until they are compiled and reports that as a stage. If the cache is not writable, this
@@ -52,7 +51,7 @@ def compiling(statistics: Sequence[Statistic], *, here: bool = True) -> Iterator
 
 
 def _wait(futures: Sequence[Future[None]], progress: Progress) -> None:
-    progress.start(STAGE, len(futures))
+    progress.start(_STAGE, len(futures))
     for future in as_completed(futures):
         with suppress(Exception):  # such as a killed process: the kernel is compiled here when it is first used
             future.result()
@@ -60,7 +59,7 @@ def _wait(futures: Sequence[Future[None]], progress: Progress) -> None:
 
 
 def _compile_here(kernels: Sequence[Statistic | None], progress: Progress) -> None:
-    progress.start(STAGE, len(kernels))
+    progress.start(_STAGE, len(kernels))
     for kernel in kernels:
         _compile(kernel)
         progress.advance()

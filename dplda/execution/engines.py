@@ -15,11 +15,11 @@ from dplda.numerics.arrays import Gpu, computing_with, find_gpu
 from dplda.statistics.gpu_sums import require_working
 from dplda.store.count_store import CountStore
 
-Engine = Callable[[CountStore], Passes]
+_Engine = Callable[[CountStore], Passes]
 
 
 @contextmanager
-def running_engine(settings: ExecutionSettings, *, passes: int | None = None) -> Iterator[Engine]:
+def running_engine(settings: ExecutionSettings, *, passes: int | None = None) -> Iterator[_Engine]:
     """Context manager that yields the function which makes the `Passes` of a store.
 
     They run in threads, on a GPU or on a cluster. If `passes`, the number of passes of the run, is 1, local passes on
@@ -39,7 +39,7 @@ def running_engine(settings: ExecutionSettings, *, passes: int | None = None) ->
         yield lambda store: ClusterPasses(store, client)
 
 
-def is_local(engine: Engine) -> bool:
+def is_local(engine: _Engine) -> bool:
     """Whether `engine` computes on this machine's cores."""
     return engine in (LocalPasses, in_parts)
 

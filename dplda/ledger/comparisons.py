@@ -33,6 +33,11 @@ class ComparisonKind(StrEnum):
         return self is ComparisonKind.PRIVATE
 
     @property
+    def declared_public(self) -> bool:
+        """Whether the owner declared the corpus public, so that the ledger must not hold a budget for its documents."""
+        return self is ComparisonKind.PUBLIC
+
+    @property
     def why_free(self) -> str:
         """Why nothing is charged; empty if runs are charged."""
         reasons = {ComparisonKind.PLANTED: "it is synthetic", ComparisonKind.PUBLIC: "its owner declared it public"}

@@ -124,10 +124,10 @@ def _file_problems(session: Session) -> list[str]:
     connection = session.connection()
     lines = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
     problems = [] if lines == ["ok"] else [f"the file is damaged: {' '.join(str(line).split())}" for line in lines]
-    for kind, name, text in connection.exec_driver_sql("SELECT type, name, sql FROM sqlite_master"):
+    for entity, name, text in connection.exec_driver_sql("SELECT type, name, sql FROM sqlite_master"):
         ours = name in Base.metadata.tables and str(text).split()[:2] == ["CREATE", "TABLE"]
-        if not ours and not (kind == "index" and str(name).startswith("sqlite_autoindex_")):
-            problems.append(f"{kind} {name!r} was added to the file")
+        if not ours and not (entity == "index" and str(name).startswith("sqlite_autoindex_")):
+            problems.append(f"{entity} {name!r} was added to the file")
     return problems
 
 

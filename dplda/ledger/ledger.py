@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 from dplda.accounting.accountant import NOTHING
 from dplda.accounting.events import Event
 from dplda.characters import is_name
-from dplda.config import ADJACENCIES, DEFAULT_GRANT, RANGES, Range, check_choice
+from dplda.config import DEFAULT_GRANT, PrivacySettings, Range
 from dplda.errors import InputError, LedgerError
 from dplda.ledger import comparisons, integrity, queries
 from dplda.ledger.comparisons import ComparisonLog
@@ -61,9 +61,7 @@ class Ledger:
         *,
         dataset: str,
         unit: str,
-        adjacency: str,
-        epsilon: float,
-        delta: float,
+        privacy: PrivacySettings,
         events: Sequence[Event],
         parameters: Mapping[str, Any],
         sound: bool,
@@ -72,16 +70,14 @@ class Ledger:
     ) -> Reservation:
         """Reserve the cost of `events`, the run's whole plan; on disk when this returns.
 
-        The arguments are the fields of the run's record. `epsilon` (nats) and `delta` are those requested, `parameters`
-        plain JSON. `sound` is False for a run that is not private or not proven private. `run` is its id, by default a
-        `new_name`; `batch` the batch of the series `dataset` to which the documents belong. Raises `BudgetRefused`, and
-        writes nothing, if the budget does not allow the run, and `InputError` for values out of range.
+        `privacy` is the guarantee that was requested. The other arguments are the fields of the run's record:
+        `parameters` are plain JSON; `sound` is False for a run that is not private or not proven private; `run` is its
+        id, by default a `new_name`; `batch` is the batch of the series `dataset` to which the documents belong. Raises
+        `BudgetRefused`, and writes nothing, if the budget does not allow the run, and `InputError` for values out of
+        range.
         """
         _check_name("dataset", dataset)
         _check_name("unit", unit)
-        check_choice("adjacency", adjacency, ADJACENCIES)
-        RANGES["epsilon"].check("epsilon", epsilon)
-        RANGES["delta"].check("delta", delta)
         run = new_name(dataset) if run is None else run
         _check_name("run", run)
         if batch is not None:
@@ -95,9 +91,9 @@ class Ledger:
                 number=queries.latest_number(session, RunRow) + 1,
                 dataset=dataset,
                 unit=unit,
-                adjacency=adjacency,
-                epsilon=float(epsilon),
-                delta=float(delta),
+                adjacency=privacy.adjacency,
+                epsilon=float(privacy.epsilon),
+                delta=float(privacy.delta),
                 sound=sound,
                 status=Status.RESERVED,
                 reason="",

@@ -1,8 +1,9 @@
-"""The witness of a ledger: marks kept outside its file, by which an older copy put in its place is noticed.
+"""The witness of a ledger: marks outside the ledger's file that reveal when an older copy of it was put back.
 
-A mark is the journal's length and last code. It is written after each change, before the call that made the change
-returns: whatever is released afterwards is covered by a mark. A ledger that does not contain its latest mark is an
-older or another copy. A ledger that goes on from it is not: a process may have died between its change and the mark.
+A mark is the length of the journal and the code of its last row. It is written after each change, before the call that
+made the change returns, so that a mark covers everything that is released afterwards. A ledger without its latest mark
+in its journal is an older copy or another ledger. A ledger that has further rows after its latest mark is accepted,
+because a process may have died between writing a change and its mark.
 """
 
 from __future__ import annotations
@@ -50,24 +51,24 @@ class Mark(NamedTuple):
         return cls(int(length), code) if valid else None
 
 
-class Keeper(Protocol):
-    """Keeps the marks of one ledger at `place`, as lines of ASCII text; raises `LedgerError` if it cannot."""
+class _Keeper(Protocol):
+    """Storage for the marks of one ledger, lines of ASCII text at `place`. Raises `LedgerError` if it fails."""
 
     place: str
 
     def lines(self) -> list[str]:
-        """The latest complete lines, oldest first; empty before the first."""
+        """The latest complete lines, oldest first; empty if there is none yet."""
 
     def adding(self, seconds: float) -> AbstractContextManager[Callable[[str], None]]:
-        """Exclude other writers, waiting at most `seconds`; gives a function that adds a line and syncs it to disk."""
+        """Lock out other writers, waiting at most `seconds`. Yields a function that durably adds a line."""
 
 
 class Witness:
-    """The marks of the ledger that `chain` belongs to, where `setting` says.
+    """The marks of the ledger that has the key of `chain`, kept where `setting` says.
 
-    `setting` is ``off``, ``keyring`` or an existing folder; if empty, the folder ``dplda`` in the user's state folder.
-    `place` is where the marks are, in words; None if off. All methods raise `LedgerError` if the marks cannot be read
-    or written.
+    `setting` is ``off``, ``keyring`` or an existing folder; if it is empty, marks are kept in the folder ``dplda`` in
+    the user's state folder. `place` describes that location for messages; it is None if the witness is off. All methods
+    raise `LedgerError` if the marks cannot be read or written.
     """
 
     def __init__(self, chain: Chain, setting: str) -> None:
@@ -88,7 +89,7 @@ class Witness:
 
     @contextlib.contextmanager
     def adding(self, seconds: float) -> Iterator[Callable[[Mark], None]]:
-        """Exclude other writers, waiting at most `seconds`; gives a function that adds a mark and syncs it to disk."""
+        """Lock out other writers, waiting at most `seconds`. Yields a function that durably adds a mark."""
         if self._keeper is None:
             yield lambda _: None
         else:
@@ -96,7 +97,7 @@ class Witness:
                 yield lambda mark: add(mark.to_line(self._chain))
 
 
-def _keeper(setting: str, ledger: str) -> Keeper | None:
+def _keeper(setting: str, ledger: str) -> _Keeper | None:
     if setting == "off":
         return None
     if setting == "keyring":
@@ -111,9 +112,9 @@ def _state_folder() -> Path:
 
 
 class _Folder:
-    """A file in `folder` to which lines are only added, so that the system can protect it from all other changes.
+    """An append-only file in `folder`, which the system can protect from every other change.
 
-    With `create` the folder is made if needed. Otherwise it must exist: a disk that is not mounted is an error.
+    With `create` the folder is made if needed. Otherwise it must exist: if a disk is not mounted, that is an error.
     """
 
     def __init__(self, folder: Path, ledger: str, *, create: bool = False) -> None:

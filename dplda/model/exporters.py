@@ -21,21 +21,21 @@ _FORMULA_STARTS = ("=", "+", "-", "@")
 _GENSIM_PARTS = ("", ".state", ".id2word", ".expElogbeta.npy", ".state.sstats.npy")
 
 
-def export(model: TopicModel, kind: str, destination: str | Path) -> list[Path]:
-    """Write `model` as `kind`, a key of `EXPORTERS`, to `destination`; returns the files written.
+def export(model: TopicModel, target: str, destination: str | Path) -> list[Path]:
+    """Write `model` for `target`, a key of `EXPORTERS`, to `destination`; returns the files written.
 
     ``csv`` writes a folder with ``topics.csv`` and ``prevalence.csv``; if `destination` ends in ``.csv``, it writes
     that file and one that ends in ``.prevalence.csv``. ``json`` and ``pyldavis`` write one file. ``gensim`` writes
     the file for ``gensim.models.LdaModel.load`` and gensim's companion files. JSON files hold the privacy statement;
-    the others have it in a file that ends in ``privacy.json``. Raises `InputError` for an unknown kind, and for a
+    the others have it in a file that ends in ``privacy.json``. Raises `InputError` for an unknown target, and for a
     destination that exists or cannot be written.
     """
-    if kind not in EXPORTERS:
-        raise InputError(f"export kind must be one of {', '.join(EXPORTERS)}, got {kind!r}.")
+    if target not in EXPORTERS:
+        raise InputError(f"export kind must be one of {', '.join(EXPORTERS)}, got {target!r}.")
     path = Path(destination)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return EXPORTERS[kind](model, path)
+        return EXPORTERS[target](model, path)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}.") from None
 

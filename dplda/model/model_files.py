@@ -252,8 +252,8 @@ def _statement(record: dict[str, Any]) -> PrivacyStatement:
     return statement
 
 
-def _expect(value: Any, kind: type | tuple[type, ...]) -> Any:
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+def _expect(value: Any, expected: type | tuple[type, ...]) -> Any:
+    if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
         raise TypeError("wrong type")
     return value
 

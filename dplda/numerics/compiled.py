@@ -87,7 +87,7 @@ def cache_folder() -> str | None:
     base = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else user_cache_path("dplda") / "compiled"
     processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
     compiler = hashlib.sha256(repr((numba.__version__, sys.version, *processor)).encode()).hexdigest()[:16]
-    folder = base / sources_digest() / compiler
+    folder = base / _sources_digest() / compiler
     try:
         for place in (*reversed(folder.parents), folder):
             place.mkdir(mode=0o700, exist_ok=True)  # `parents=True` would give only the last one this mode
@@ -96,6 +96,6 @@ def cache_folder() -> str | None:
     return str(folder) if os.access(folder, os.W_OK | os.X_OK) else None
 
 
-def sources_digest() -> str:
+def _sources_digest() -> str:
     """A digest of all source that can be compiled in, 16 hexadecimal digits."""
     return digest((path for pattern in _SOURCES for path in PACKAGE.glob(pattern)), PACKAGE)[:16]

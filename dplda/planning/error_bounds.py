@@ -42,12 +42,12 @@ def bound(
         edge: edge_noise(edge, q, *budget) for edge, budget in edge_budgets(placement, epsilon, delta, split).items()
     }
     if placement == "config4":
-        return gaussian_vector_norm(noise["e9"].std, q.words)
+        return _gaussian_vector_norm(noise["e9"].std, q.words)
     gap, roots = max(q.gamma_s, gap_floor(q.alpha0)), 2 * math.sqrt(q.topics)
     if placement == "config3":
         std = noise["e7"].std
-        return _unwhitened(q, gaussian_vector_norm(std, q.topics), gaussian_norm(std), noise["e8"])
-    tensor = _whitened_noise(q, noise) if placement == "config1" else gaussian_tensor_norm(noise["e6"].std, q.topics)
+        return _unwhitened(q, _gaussian_vector_norm(std, q.topics), _gaussian_norm(std), noise["e8"])
+    tensor = _whitened_noise(q, noise) if placement == "config1" else _gaussian_tensor_norm(noise["e6"].std, q.topics)
     return _unwhitened(q, roots * tensor / gap, roots * tensor / gap, noise["e8"])
 
 
@@ -100,18 +100,18 @@ def planted(
     )
 
 
-def gaussian_norm(std: float) -> float:
+def _gaussian_norm(std: float) -> float:
     """Bound on |n| for one number (Theorem 40, whose two tails need log(2 / failure))."""
     return std * math.sqrt(2 * math.log(2 / _FAILURE))
 
 
-def gaussian_vector_norm(std: float, k: int) -> float:
+def _gaussian_vector_norm(std: float, k: int) -> float:
     """Bound on ||Y|| for a vector (k,) (Theorem 41)."""
     t = math.log(1 / _FAILURE)
     return std * math.sqrt(k + 2 * math.sqrt(k * t) + 2 * t)
 
 
-def gaussian_matrix_norm(std: float, d: int) -> float:
+def _gaussian_matrix_norm(std: float, d: int) -> float:
     """Bound on ||E|| for a symmetric noise matrix E (d, d) with `std` off the diagonal.
 
     Theorem 42, with the constant 2 of the semicircle law for its O().
@@ -119,7 +119,7 @@ def gaussian_matrix_norm(std: float, d: int) -> float:
     return 2 * math.sqrt(d) * std
 
 
-def gaussian_tensor_norm(std: float, d: int) -> float:
+def _gaussian_tensor_norm(std: float, d: int) -> float:
     """Bound on ||E|| for a tensor (d, d, d) of independent entries (Theorem 43; the variance multiplies both terms)."""
     covered, missed = 3 * d * math.log(6 / math.log(1.5)), math.log(2 / _FAILURE)
     return std * math.sqrt(8 * (covered + missed))
@@ -131,8 +131,8 @@ def _whitened_noise(q: Quantities, noise: Mapping[str, EdgeNoise]) -> float:
     The last norm of W is cubed, as the theorem needs but does not print.
     """
     half = math.sqrt(q.sigma_k / 2)
-    whitener = gaussian_matrix_norm(noise["e4"].std, q.words) / (q.sigma_k * half)
-    return m3_norm(q.documents, q.alpha0) * whitener**3 + gaussian_tensor_norm(noise["e3"].std, q.words) / half**3
+    whitener = _gaussian_matrix_norm(noise["e4"].std, q.words) / (q.sigma_k * half)
+    return m3_norm(q.documents, q.alpha0) * whitener**3 + _gaussian_tensor_norm(noise["e3"].std, q.words) / half**3
 
 
 def _unwhitened(q: Quantities, vectors: float, values: float, e8: EdgeNoise) -> float:
@@ -141,7 +141,7 @@ def _unwhitened(q: Quantities, vectors: float, values: float, e8: EdgeNoise) -> 
     `vectors` and `values` bound the errors of eigenvectors and eigenvalues, and `e8` is the noise of M2. The parts of
     (124) are bounded by (134), or by (140) if the noise is on the eigenpairs themselves.
     """
-    matrix = gaussian_matrix_norm(e8.std, q.words)
+    matrix = _gaussian_matrix_norm(e8.std, q.words)
     return topic_scale(q.alpha0) * (
         q.tensor_1 * math.sqrt(q.sigma_1) * (vectors + matrix / q.sigma_k) + math.sqrt(q.sigma_1 + matrix) * values
     )

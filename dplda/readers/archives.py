@@ -152,8 +152,8 @@ def _is_zip(archive: Path) -> bool:
 
 
 def _is_regular(member: zipfile.ZipInfo) -> bool:
-    kind = stat.S_IFMT(member.external_attr >> 16)
-    return not member.is_dir() and kind in (0, stat.S_IFREG)
+    file_type = stat.S_IFMT(member.external_attr >> 16)
+    return not member.is_dir() and file_type in (0, stat.S_IFREG)
 
 
 def _check_readable(archive: Path, member: zipfile.ZipInfo) -> None:

@@ -357,7 +357,7 @@ def whole_counts(values: NDArray[Any]) -> NDArray[np.int64]:
     """`values` (nnz,) of any real type as int64; -1 for NaN, fractions, negatives and values above int32."""
     with np.errstate(invalid="ignore"):
         fine = (values >= 0) & (values <= MAX_COUNT)
-        if values.dtype.kind == "f":
+        if np.isdtype(values.dtype, "real floating"):
             fine &= values == np.floor(values)
     counts = np.full(values.shape, -1, np.int64)  # created as int64, because -1 would wrap around in an unsigned type
     counts[fine] = values[fine]
@@ -378,7 +378,7 @@ def _load(path: Path) -> Any:
             raise
         except (ValueError, KeyError, EOFError, MemoryError, NotImplementedError, zipfile.BadZipFile):
             raise InputError(f"{path} is not a matrix saved by scipy.sparse.save_npz.") from None
-    if matrix.dtype.kind not in "buif":
+    if not np.isdtype(matrix.dtype, ("bool", "integral", "real floating")):
         raise InputError(f"{path} holds {matrix.dtype} entries, not counts.")
     return matrix
 

@@ -35,24 +35,24 @@ _Fields = Sequence[bytes]  # raw fields of a record, with their quotation marks
 
 
 def csv_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """The CSV files as one table, as `delimited_source`.
+    """The CSV files as one table, as `_delimited_source`.
 
     The delimiter is that of the options. Without one it is a comma, except if the first header has no comma outside
     quotation marks, but semicolons, tabs or vertical bars. The header is public; the choice does not depend on records.
     """
-    return delimited_source(files, options, _delimiter(files, options, "csv"))
+    return _delimited_source(files, options, _delimiter(files, options, tabs=False))
 
 
 def tsv_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """The TSV files as one table, as `delimited_source`; the options may name another delimiter than a tab."""
-    return delimited_source(files, options, _delimiter(files, options, "tsv"))
+    """The TSV files as one table, as `_delimited_source`; the options may name another delimiter than a tab."""
+    return _delimited_source(files, options, _delimiter(files, options, tabs=True))
 
 
 def table_records(
-    files: Sequence[Path], options: ReadOptions, kind: str
+    files: Sequence[Path], options: ReadOptions, *, tabs: bool
 ) -> tuple[tuple[str, ...], Iterator[dict[str, str | Defect] | Defect]]:
     """The columns of the first of `files`, and all records with the values of all columns. Raises `InputError`."""
-    delimiter = _delimiter(files, options, kind)
+    delimiter = _delimiter(files, options, tabs=tabs)
     check_encoding(options.encoding, records=True, marks=delimiter.decode())
     tables = [table for file in files if (table := _table(file, options, delimiter)) is not None]
     if not tables:
@@ -60,9 +60,9 @@ def table_records(
     return tuple(tables[0].names), (record for table in tables for record in table.all_fields())
 
 
-def _delimiter(files: Sequence[Path], options: ReadOptions, kind: str) -> bytes:
-    """The delimiter of the options, else that of the format `kind`. Raises `InputError`."""
-    return _declared_delimiter(options) or (b"\t" if kind == "tsv" else _guess_delimiter(files, options))
+def _delimiter(files: Sequence[Path], options: ReadOptions, *, tabs: bool) -> bytes:
+    """The delimiter of the options, else a tab if the format has `tabs`, else a guess. Raises `InputError`."""
+    return _declared_delimiter(options) or (b"\t" if tabs else _guess_delimiter(files, options))
 
 
 def _declared_delimiter(options: ReadOptions) -> bytes | None:
@@ -100,7 +100,7 @@ def _has_columns(start: bytes, delimiter: bytes) -> bool:
     return False
 
 
-def delimited_source(files: Sequence[Path], options: ReadOptions, delimiter: bytes) -> TextSource:
+def _delimited_source(files: Sequence[Path], options: ReadOptions, delimiter: bytes) -> TextSource:
     """The tables `files`, each with a header, as one table. Skips empty files.
 
     Raises `InputError` if a header is missing or lacks a column, or if all files are empty.

@@ -281,22 +281,22 @@ def _body(part: MIMEPart) -> str | Defect:
     """Text of a part: its plain version if there is one, else its HTML; "" for attachments and pictures."""
     if part.is_attachment() or part.get_filename() is not None:
         return ""
-    kind = part.get_content_type()
+    content_type = part.get_content_type()
     if part.is_multipart():
-        if kind == "message/rfc822":
+        if content_type == "message/rfc822":
             return ""
         bodies = [(inner.get_content_type() != "text/plain", _body(inner)) for inner in part.iter_parts()]
-        if kind == "multipart/alternative":
+        if content_type == "multipart/alternative":
             plain_first = sorted((body for body in bodies if body[1]), key=lambda body: body[0])
             return plain_first[0][1] if plain_first else ""
         defect = next((body for _, body in bodies if isinstance(body, Defect)), None)
         return defect or "\n".join(str(body) for _, body in bodies)
-    if kind not in ("text/plain", "text/html"):
+    if content_type not in ("text/plain", "text/html"):
         return ""
     content = part.get_payload(decode=True)
     assert isinstance(content, bytes)
     text = _decoded_as(content, part.get_content_charset())
-    return text if kind == "text/plain" or isinstance(text, Defect) else _without_tags(text)
+    return text if content_type == "text/plain" or isinstance(text, Defect) else _without_tags(text)
 
 
 _Extract = Callable[[bytes, str | None], str | Defect]

@@ -44,7 +44,9 @@ _FILES: dict[str, Callable[[Path, ReadOptions], Source]] = {
     "npz": npz_source,
     "document": document_source,
 }
-FORMATS = ("folder", *_TABLES, *_FILES)
+_FOLDER = "folder"  # each file is a document
+_DELIMITED = ("csv", "tsv")
+FORMATS = (_FOLDER, *_TABLES, *_FILES)
 _ENDINGS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -64,7 +66,7 @@ _ENDINGS = {
 }
 _PLAIN = (".txt", ".text")
 _DELTA_LOG = "_delta_log"
-UNREADABLE = (
+_UNREADABLE = (
     *(".doc", ".xls", ".xlsx", ".ppt", ".pptx", ".msg", ".pst", ".epub", ".pages", ".mdb", ".sqlite", ".db"),
     *(".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".mp3", ".mp4", ".wav", ".exe"),
 )
@@ -73,15 +75,20 @@ _ABOUT = ("readme", "license", "licence")  # files that describe a table in part
 
 
 class Located(NamedTuple):
-    """The `kind` (format) of a corpus and its `files`; `root` is the folder of the kind ``"folder"``.
+    """The `format` of a corpus and its `files`; `root` is the folder of the format ``"folder"``.
 
     `archive` is the archive that the files are in, if there is one.
     """
 
-    kind: str
+    format: str
     files: list[Path]
     root: Path
     archive: Path | None = None
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether each file is a document."""
+        return self.format == _FOLDER
 
 
 def open_source(paths: Path | Sequence[Path], options: ReadOptions, format: str | None = None) -> Source:
@@ -94,15 +101,15 @@ def open_source(paths: Path | Sequence[Path], options: ReadOptions, format: str 
 
 def open_located(located: Located, options: ReadOptions) -> Source:
     """The source of files whose format is known. Raises `InputError` if a check of the reader fails."""
-    kind, files, root, archive = located
-    if options.delimiter is not None and kind not in ("csv", "tsv"):
-        raise InputError(f"delimiter is for CSV and TSV files, and {files[0]} is read as {kind}. Leave it out.")
-    if kind == "folder":
+    format, files, root, archive = located
+    if options.delimiter is not None and format not in _DELIMITED:
+        raise InputError(f"delimiter is for CSV and TSV files, and {files[0]} is read as {format}. Leave it out.")
+    if located.is_folder:
         return folder_source(root, files, options) if archive is None else archive_source(archive, files, options)
     if archive is not None:  # whose size and time stand for those of the files in it
         check_parts(archive, len(files))
-        return replace(_TABLES[kind](files, options), files=(archive,))
-    return _TABLES[kind](files, options) if kind in _TABLES else _FILES[kind](files[0], options)
+        return replace(_TABLES[format](files, options), files=(archive,))
+    return _TABLES[format](files, options) if format in _TABLES else _FILES[format](files[0], options)
 
 
 def locate(paths: Path | Sequence[Path], options: ReadOptions, format: str | None = None) -> Located:
@@ -120,34 +127,34 @@ def locate(paths: Path | Sequence[Path], options: ReadOptions, format: str | Non
         raise InputError(f"pattern chooses files of a folder, and {path} is a file. Leave it out.")
     if len(files) > 1:
         return _locate_several(files, format)
-    kind = format or _guess_format(path)
-    if kind == "folder":
+    format = format or _guess_format(path)
+    if format == _FOLDER:
         raise InputError(
             f"format 'folder' reads a folder, and {path} is a file. Name the folder, or leave --format out."
         )
-    return Located(kind, files, path.parent)
+    return Located(format, files, path.parent)
 
 
 def _locate_several(files: list[Path], format: str | None) -> Located:
     """Several files as one table, or as one document each with the format ``"folder"``."""
     folder = next((file for file in files if os.path.isdir(file) or is_archive(file)), None)
     if folder is not None:
-        kind = "an archive" if is_archive(folder) else "a folder"
-        raise InputError(f"{folder} is {kind}, and other paths are named with it. Name it alone, or files alone.")
-    if format == "folder":
+        what = "an archive" if is_archive(folder) else "a folder"
+        raise InputError(f"{folder} is {what}, and other paths are named with it. Name it alone, or files alone.")
+    if format == _FOLDER:
         files = [Path(os.path.abspath(file)) for file in files]
-        return Located("folder", files, Path(os.path.commonpath([file.parent for file in files])))
-    kinds = {format or _guess_format(file) for file in files}
-    if len(kinds) > 1:
+        return Located(_FOLDER, files, Path(os.path.commonpath([file.parent for file in files])))
+    formats = {format or _guess_format(file) for file in files}
+    if len(formats) > 1:
         raise InputError(
-            f"The files are of several kinds ({', '.join(sorted(kinds))}). Name files of one kind, or give --format "
+            f"The files are of several kinds ({', '.join(sorted(formats))}). Name files of one kind, or give --format "
             "folder to read each file as one document."
         )
-    kind = kinds.pop()
-    if kind not in _TABLES:
-        way = "Name their folder, with --pattern to choose files" if kind == "document" else "Name one of them"
-        raise InputError(f"format {kind!r} reads a single file, and {len(files)} are named. {way}.")
-    return Located(kind, files, files[0].parent)
+    format = formats.pop()
+    if format not in _TABLES:
+        way = "Name their folder, with --pattern to choose files" if format == "document" else "Name one of them"
+        raise InputError(f"format {format!r} reads a single file, and {len(files)} are named. {way}.")
+    return Located(format, files, files[0].parent)
 
 
 def _guess_format(path: Path) -> str:
@@ -189,13 +196,13 @@ def _locate_folder(folder: Path, options: ReadOptions, format: str | None) -> Lo
         files = list_files(folder, options.pattern)
     else:
         files = choose_files(archive, list_members(archive), options.pattern)
-    kind = format or _kind(folder, files)
-    if kind == "folder":
+    format = format or _common_format(folder, files)
+    if format == _FOLDER:
         packed = next((file for file in files if archive is not None and is_document(file)), None)
         if packed is not None:
             raise InputError(f"{packed} is a document in an archive. Unpack the archive and name the folder.")
         _refuse_unreadable(folder, files)
-        return Located(kind, files, folder, archive)
+        return Located(format, files, folder, archive)
     if os.path.isdir(folder / _DELTA_LOG):
         raise InputError(
             f"{folder} is a Delta Lake table, whose folder also holds rows that were deleted. Write its current rows "
@@ -207,12 +214,12 @@ def _locate_folder(folder: Path, options: ReadOptions, format: str | None) -> Lo
             f"{folder} holds only files that describe data (README, LICENSE, names that begin with _), "
             "and no table. Name the table's file or folder."
         )
-    return Located(kind, parts, folder, archive)
+    return Located(format, parts, folder, archive)
 
 
 def _refuse_unreadable(folder: Path, files: Sequence[Path]) -> None:
     """Raise `InputError` if files have endings of programs whose files are not text, or have no reader."""
-    unreadable = [file for file in files if file.suffix.lower() in UNREADABLE]
+    unreadable = [file for file in files if file.suffix.lower() in _UNREADABLE]
     if unreadable:
         endings = Counter(file.suffix.lower() for file in unreadable)
         listed = ", ".join(f"{n:,} {ending}" for ending, n in endings.most_common())
@@ -227,16 +234,16 @@ def _refuse_unreadable(folder: Path, files: Sequence[Path]) -> None:
         )
 
 
-def _kind(folder: Path, files: Sequence[Path]) -> str:
+def _common_format(folder: Path, files: Sequence[Path]) -> str:
     """The format of all `files`; ``"folder"`` if they are documents. Raises `InputError` if they are mixed."""
     if not any(map(_named_format, files)):
-        return "folder"
+        return _FOLDER
     parts = {_named_format(file) for file in files if not _is_about(file, folder)}
-    kind = parts.pop() if len(parts) == 1 else None
-    if kind in _TABLES:
-        return kind
-    kinds = Counter(map(_named_format, files))
-    listed = ", ".join(f"{n:,} {kind or 'other'}" for kind, n in sorted(kinds.items(), key=str))
+    format = parts.pop() if len(parts) == 1 else None
+    if format in _TABLES:
+        return format
+    formats = Counter(map(_named_format, files))
+    listed = ", ".join(f"{n:,} {format or 'other'}" for format, n in sorted(formats.items(), key=str))
     tables = [f"'*{_ending(file)}'" for file in files if _named_format(file) in _TABLES]
     choose = f", choose some with --pattern {tables[0]}" if tables else ""
     raise InputError(

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ _SLOW_RECORDS = 200  # and of one whose text must be extracted
 _EXAMPLES, _EXAMPLE_CHARACTERS = 2, 24
 
 
-class Raw(NamedTuple):
+class _Sampled(NamedTuple):
     """A record as values by column, and the number of bytes it takes in its file."""
 
     values: dict[str, Any]
@@ -85,48 +86,63 @@ def read_sample(paths: Path | Sequence[Path], options: ReadOptions, format: str 
     fields = Counter(name for row in rows for name in row)
     usual = tuple(name for name, number in fields.items() if 2 * number > len(rows) and number >= min(2, len(rows)))
     n_rare = 0 if names else len(fields) - len(usual)
-    total = len(rows) + defects if total is None and whole and located.kind not in _COUNTED else total
+    total = len(rows) + defects if total is None and whole and located.format not in _COUNTED else total
     return Sample(
         located, names or usual, n_rare, types, rows, defects, total, _extrapolate(located, len(rows), n_bytes)
     )
 
 
 _COUNTED = ("uci", "mtx", "lda-c", "svmlight", "npz")
+# Names and types of the columns, the number of records if known, and the records.
+_Opened = tuple[tuple[str, ...], dict[str, str], int | None, Iterator[_Sampled | Defect]]
 
 
-def _open(
-    located: Located, options: ReadOptions
-) -> tuple[tuple[str, ...], dict[str, str], int | None, Iterator[Raw | Defect]]:
-    """Names and types of the columns, the number of records if known, and the records."""
-    kind, files = located.kind, located.files
-    if kind == "parquet":
-        types, n_rows = table_schema(files)
-        return tuple(types), types, n_rows, (Raw(row, 0) for row in first_rows(files, _RECORDS))
-    if kind in ("csv", "tsv"):
-        names, records = table_records(files, options, kind)
-        return names, {}, None, (_raw(record) for record in records)
-    if kind in ("json", "jsonl"):
-        return (), {}, None, (_object(record) for record in json_records(files, options, kind))
+def _open(located: Located, options: ReadOptions) -> _Opened:
+    if located.format in _TABLES:
+        return _TABLES[located.format](located.files, options)
     source = open_located(located, options)
     if not isinstance(source, TextSource):
         return (), {}, source.total, iter(())
     texts = (
-        record if isinstance(record, Defect) else Raw({DOCUMENT_TEXT: record.text}, len(record.text.encode()) + 1)
+        record if isinstance(record, Defect) else _Sampled({DOCUMENT_TEXT: record.text}, len(record.text.encode()) + 1)
         for record in islice(source.records(), _SLOW_RECORDS if source.slow else None)
     )
     return (DOCUMENT_TEXT,), {}, source.total, texts
 
 
-def _raw(record: dict[str, str | Defect] | Defect) -> Raw | Defect:
+def _open_parquet(files: Sequence[Path], options: ReadOptions) -> _Opened:
+    types, n_rows = table_schema(files)
+    return tuple(types), types, n_rows, (_Sampled(row, 0) for row in first_rows(files, _RECORDS))
+
+
+def _open_delimited(files: Sequence[Path], options: ReadOptions, *, tabs: bool) -> _Opened:
+    names, records = table_records(files, options, tabs=tabs)
+    return names, {}, None, (_raw(record) for record in records)
+
+
+def _open_json(files: Sequence[Path], options: ReadOptions, *, arrays: bool) -> _Opened:
+    return (), {}, None, (_object(record) for record in json_records(files, options, arrays=arrays))
+
+
+_TABLES: Mapping[str, Callable[[Sequence[Path], ReadOptions], _Opened]] = {
+    "parquet": _open_parquet,
+    "csv": partial(_open_delimited, tabs=False),
+    "tsv": partial(_open_delimited, tabs=True),
+    "json": partial(_open_json, arrays=True),
+    "jsonl": partial(_open_json, arrays=False),
+}
+
+
+def _raw(record: dict[str, str | Defect] | Defect) -> _Sampled | Defect:
     if isinstance(record, Defect):
         return record
     values = {name: None if isinstance(value, Defect) or value == "" else value for name, value in record.items()}
     n_bytes = sum(len(value.encode("utf-8", "surrogatepass")) for value in values.values() if value) + len(values)
-    return Raw(values, n_bytes)
+    return _Sampled(values, n_bytes)
 
 
-def _object(record: tuple[dict[str, Any], int] | Defect) -> Raw | Defect:
-    return record if isinstance(record, Defect) else Raw(*record)
+def _object(record: tuple[dict[str, Any], int] | Defect) -> _Sampled | Defect:
+    return record if isinstance(record, Defect) else _Sampled(*record)
 
 
 def _extrapolate(located: Located, n_rows: int, n_bytes: int) -> int | None:

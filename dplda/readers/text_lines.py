@@ -84,12 +84,11 @@ def lines_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
 
 
 def json_records(
-    files: Sequence[Path], options: ReadOptions, kind: str
+    files: Sequence[Path], options: ReadOptions, *, arrays: bool
 ) -> Iterator[tuple[dict[str, Any], int] | Defect]:
-    """The objects in `files` with all their keys, and the number of bytes of each."""
+    """The objects in `files` with all their keys, and the number of bytes of each; a file may be one of `arrays`."""
     check_encoding(options.encoding, records=True)
-    arrays = frozenset(file for file in files if kind == "json" and is_array(file))
-    for raw in _raw_objects(files, arrays):
+    for raw in _raw_objects(files, frozenset(filter(is_array, files)) if arrays else frozenset()):
         fields = _parsed(raw, options.encoding)
         yield fields if isinstance(fields, Defect) else (fields, len(raw) + 1)
 

@@ -1,4 +1,4 @@
-"""What only the deployer of a run knows: the questions that papers ask by name, and the file that answers them."""
+"""Questions that only the deployer of a run can answer, and the file with the answers. Papers ask them by name."""
 
 from __future__ import annotations
 
@@ -21,50 +21,62 @@ _HINT = "Write one line for each answer, such as: purpose: to plan the opening h
 
 @dataclass(frozen=True)
 class Question:
-    """A question by `name`, and what to write. Its answer is a text, a list, a date or one of `choices`."""
+    """A question, and what to write as the answer: a text, or one of `choices` if there are any."""
 
     name: str
     asks: str
-    kind: str = "text"
     choices: Sequence[str] = ()
 
     @property
     def line(self) -> str:
-        """A line of a file of answers, to complete."""
+        """A line that the deployer completes in the file of answers."""
         return f"{self.name}:  # {self.asks}"
 
     def answer(self, given: Any) -> Any:
-        """`given` as the answer: text, or a list of texts, without HTML. Raises `InputError` if it is none."""
-        if isinstance(given, datetime.date) and self.kind == "date":
-            given = given.isoformat()
-        if self.kind == "list":
-            listed = [given] if isinstance(given, str) else given
-            if not isinstance(listed, list) or not all(isinstance(each, str) and each.strip() for each in listed):
-                raise InputError(f"the answer {self.name} must be a text or a list of texts: {self.asks}.")
-            return [without_markup(shown(each.strip())) for each in listed]
+        """The answer that `given` stands for, without HTML. Raises `InputError` if it cannot be one."""
+        return self._text(given, "a text")
+
+    def _text(self, given: Any, wanted: str) -> str:
         if not isinstance(given, str):
-            raise InputError(f"the answer {self.name} must be {self._wanted}, not {type(given).__name__}: {self.asks}.")
+            raise InputError(f"the answer {self.name} must be {wanted}, not {type(given).__name__}: {self.asks}.")
         given = given.strip()
-        if self.kind == "date" and not _is_date(given):
-            raise InputError(f"the answer {self.name} must be a date such as 2026-03-31.")
         if self.choices and given not in self.choices:
             raise InputError(f"the answer {self.name} must be one of: {', '.join(self.choices)}.")
         return "\n".join(without_markup(shown(line)) for line in given.splitlines())
 
-    @property
-    def _wanted(self) -> str:
-        return "a date such as 2026-03-31" if self.kind == "date" else "a text"
+
+class _ListQuestion(Question):
+    """A question whose answer is one text or several."""
+
+    def answer(self, given: Any) -> list[str]:
+        """The texts `given`, without HTML. Raises `InputError` for anything else."""
+        listed = [given] if isinstance(given, str) else given
+        if not isinstance(listed, list) or not all(isinstance(each, str) and each.strip() for each in listed):
+            raise InputError(f"the answer {self.name} must be a text or a list of texts: {self.asks}.")
+        return [without_markup(shown(each.strip())) for each in listed]
+
+
+class _DateQuestion(Question):
+    """A question whose answer is a date."""
+
+    def answer(self, given: Any) -> str:
+        """The date `given`, as in 2026-03-31. Raises `InputError` for anything else."""
+        example = "a date such as 2026-03-31"
+        date = self._text(given.isoformat() if isinstance(given, datetime.date) else given, example)
+        if not _is_date(date):
+            raise InputError(f"the answer {self.name} must be {example}.")
+        return date
 
 
 QUESTIONS = {
     question.name: question
     for question in (
-        Question("curators", "the organisations that publish the topics", "list"),
-        Question("authors", "who fills in and answers for this paper", "list"),
+        _ListQuestion("curators", "the organisations that publish the topics"),
+        _ListQuestion("authors", "who fills in and answers for this paper"),
         Question("contact", "name, office and e-mail of somebody who answers questions"),
         Question("purpose", "what the topics are used for"),
         Question("region", "which region the text is about, and whose law applies"),
-        Question("publication_date", "when the topics are first published, as YYYY-MM-DD", "date"),
+        _DateQuestion("publication_date", "when the topics are first published, as YYYY-MM-DD"),
         Question(
             "sector",
             "the sector, one of Technology, Healthcare, Education, Government, Energy, Finance",
@@ -122,11 +134,11 @@ class Answers:
         return cls(answers)
 
     def missing(self, names: Iterable[str]) -> list[Question]:
-        """Those of the questions `names` that have no answer."""
+        """Those of the named questions that have no answer yet."""
         return [QUESTIONS[name] for name in names if name not in self.given]
 
     def text(self, name: str) -> str:
-        """The answer to the question `name`, or what is to be written there."""
+        """The answer to the question `name`, or a placeholder that says what to write."""
         given = self.given.get(name, f"TO BE FILLED IN ({name}): {QUESTIONS[name].asks}.")
         return ", ".join(given) if isinstance(given, list) else str(given)
 

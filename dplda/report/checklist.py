@@ -19,7 +19,7 @@ _SUSPICIOUS = 1e-5  # delta from which on it calls a guarantee suspicious
 
 
 class State(StrEnum):
-    """Whether a point is met: by the run, in part, not at all, or only by what the deployer says."""
+    """The state of a point: met by the run, partly met, not met, or for the deployer to answer."""
 
     MET = "met"
     PARTLY = "partly met"
@@ -30,9 +30,11 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the guideline: what it `wants`, the `facts` about it, where they are `shown`, and what it `asks`.
+    """A point of the guideline.
 
-    `judge` says whether the run meets it; without one, only the deployer can say.
+    It says what the guideline `wants`, which `facts` of a run are about it, where dplda shows them (`shown`), and which
+    questions it `asks` the deployer. `judge` decides whether the run meets the point; without it, only the deployer can
+    say.
     """
 
     section: int
@@ -327,11 +329,11 @@ ASKED = tuple(dict.fromkeys(name for point in POINTS for name in point.asks))
 
 
 def judged(facts: Facts, answers: Answers) -> list[tuple[Point, State, str]]:
-    """Every point with its state and the reason for it."""
+    """Each point with its state and the reason for this state."""
     return [(point, *point.state(facts, answers)) for point in POINTS]
 
 
 def counts(points: Sequence[tuple[Point, State, str]]) -> dict[str, int]:
-    """How many points are in each state that occurs."""
+    """The number of points in each state that occurs."""
     states = [state for _, state, _ in points]
     return {str(state): states.count(state) for state in State if state in states}

@@ -1,8 +1,8 @@
-"""Pictures that compare the topics of several runs, and the distances behind them."""
+"""Pictures that compare the topics of several runs, or their shares in the batches of a series."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +12,11 @@ from scipy.optimize import linear_sum_assignment
 from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.model.topic_groups import hellinger
-from dplda.report.pictures import Bar, Bars, Cell, Heat, Picture, Table, shown
+from dplda.report.pictures import Bar, Bars, Cell, Heat, Picture, Table, percent, shortened, shown
 from dplda.report.wording import ShownTopics
+from dplda.series import share_of
 
+_BATCH_NAME = 12  # characters of a batch's name on the axis
 _SCALE = "The same topic has similarity 1, topics without a word in common have 0."
 _DEFINITION = (
     "Similarity is 1 minus the Hellinger distance. A word that only one of two runs has lowers it. Topics are matched "
@@ -205,3 +207,43 @@ def _agreements(models: Sequence[TopicModel]) -> NDArray[np.float64]:
 def _columns(model: TopicModel, words: Sequence[str]) -> NDArray[np.float64]:
     place = {word: column for column, word in enumerate(model.vocabulary)}
     return model.topics[:, [place[word] for word in words]]
+
+
+def batch_pictures(batches: Mapping[str, TopicModel], topics: Sequence[ShownTopics]) -> list[Picture]:
+    """A heat map of each topic's share in each of `batches`; none for fewer than two.
+
+    `topics` are those of the last batch's model.
+    """
+    if len(batches) < 2:
+        return []
+    last = list(batches.values())[-1]
+    listed = last.listed_topics
+    names = [f"{topic} {topics[0].title(topic)}" for topic in listed]
+    values = np.full((len(listed), len(batches)), np.nan)
+    for column, model in enumerate(batches.values()):
+        known = [row for row, topic in enumerate(listed) if topic < len(model.topics)]
+        values[known, column] = [model.prevalence[listed[row]] for row in known]
+    most = float(np.nanmax(values)) or 1.0
+    told = [[share_of(model, topic) for model in batches.values()] for topic in listed]
+    cells = [
+        [
+            Cell(None if np.isnan(value) else float(value) / most, share, shown(f"{name}, {batch}: {share}"))
+            for value, share, batch in zip(line, shares, batches, strict=True)
+        ]
+        for line, shares, name in zip(values, told, names, strict=True)
+    ]
+    rows = [(shown(name), *shares) for name, shares in zip(names, told, strict=True)]
+    stds = [float(model.parameters.get("share_std") or 0.0) for model in batches.values()]
+    return [
+        Picture(
+            name="shares-over-batches",
+            title="How much of each batch is about each topic",
+            alt=f"A heat map: a row for each of {len(listed)} topics, a column for each of {len(batches)} batches.",
+            note=f"From none (pale) to {percent(most)} (strong) of a batch. A topic keeps its "
+            "number and its row. It is new in the batch in which its words first stood out, and has faded in a batch "
+            "that does not contain it.",
+            drawing=Heat([shown(name) for name in names], [shortened(batch, _BATCH_NAME) for batch in batches], cells),
+            table=Table(("topic", *map(shown, batches)), rows),
+            definition=f"The noise has a standard deviation of {percent(max(stds), upwards=True)} of a share or less.",
+        )
+    ]

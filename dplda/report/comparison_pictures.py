@@ -88,7 +88,7 @@ def measures(comparison: Comparison) -> list[Measure]:
 
 def introduction(comparison: Comparison) -> str:
     """The first paragraph on a comparison."""
-    once = "" if repeated(comparison) else " Each combination ran once, so that small differences may be chance."
+    once = "" if _repeated(comparison) else " Each combination ran once, so that small differences may be chance."
     return _INTRODUCTIONS[comparison.kind] + once
 
 
@@ -104,7 +104,7 @@ def pictures(comparison: Comparison) -> list[Picture]:
 
 def winners(comparison: Comparison) -> list[tuple[Measure, Table]]:
     """For each measure, a table of the best placement at each epsilon."""
-    several = repeated(comparison)
+    several = _repeated(comparison)
     tables = []
     for measure in measures(comparison):
         rows = []
@@ -152,7 +152,7 @@ def _utility(comparison: Comparison, measure: Measure) -> Picture:
     """`measure` against epsilon for every method: means over the repeats, with bars for their range."""
     styled = [(method, _points(comparison, method, measure.field)) for method in methods(comparison)]
     epsilons = sorted({p.epsilon for method, ps in styled if method.placement != NO_NOISE for p in ps})
-    looks, several = _Looks(comparison), repeated(comparison)
+    looks, several = _Looks(comparison), _repeated(comparison)
 
     def draw(axes: Sequence[Axes]) -> None:
         for method, points in styled:
@@ -312,7 +312,7 @@ def _label(axes: Axes, epsilons: list[float], what: str) -> None:
     axes.set(xlabel="epsilon", ylabel=what)
 
 
-def repeated(comparison: Comparison) -> bool:
+def _repeated(comparison: Comparison) -> bool:
     """Whether any combination of the grid was tried more than once."""
     return any(outcome.cell.repeat > 0 for outcome in comparison.outcomes)
 

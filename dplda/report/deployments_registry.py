@@ -17,7 +17,7 @@ ASKED = (  # in the order in which the entry needs them
     *("collection", "preparation", "epsilon_choice", "settings_choice", "audience", "raw_data", "trust"),
     *("other_releases", "later_runs"),
 )
-OPEN_DATE = "1900-01-01"  # where the registry requires a date and none was given
+_OPEN_DATE = "1900-01-01"  # where the registry requires a date and none was given
 _HEAD = """\
 Entry of dplda's run {run} for the registry of differential privacy deployments, registry.opendp.org.
 Check it with scripts/check.py of the repository opendp/deployments-registry-data, and send it there as a pull request.
@@ -67,7 +67,7 @@ def _basic(facts: Facts, answers: Answers, name: str) -> dict[str, Any]:
             "A topic model: groups of words that tend to occur together in documents, and how common each group is.",
             *facts["released"],
         ),
-        "publication_date": answers.given.get("publication_date", OPEN_DATE),
+        "publication_date": answers.given.get("publication_date", _OPEN_DATE),
     }
     if sector := answers.given.get("sector"):
         basic["data_product_sector"] = sector
@@ -161,7 +161,7 @@ def _list(sentences: Iterable[str]) -> str:
 
 
 def _slug(basic: dict[str, Any]) -> str:
-    """The address in the registry, made as its script update_slug.py makes it."""
+    """The identifier of the entry in the registry, computed as by the registry's script update_slug.py."""
     parts = (basic["name"], "-".join(basic["data_curators"]), basic["publication_date"].split("-")[0])
     return "-".join(re.sub(r"\W+", "_", part.lower()) for part in parts).replace("_", "-")
 

@@ -61,7 +61,7 @@ _MOST_LISTED = 20  # maximum number of other runs that are listed by name; more 
 
 @dataclass(frozen=True)
 class Quoted:
-    """Parameters to quote: `epsilon`, `delta`, `rho` (zCDP) and the odds of a guess, and the releases they `cover`."""
+    """The guarantee to quote: `epsilon`, `delta`, `rho` (zCDP), the odds of a guess, and which runs it `covers`."""
 
     epsilon: float
     delta: float
@@ -128,18 +128,18 @@ class Facts:
 
     @property
     def documents(self) -> int | None:
-        """The released, noisy number of units; None if there is none."""
+        """The released, noisy number of units; None if it was not released."""
         found = self.parameters.get("documents")
         return found if isinstance(found, int) and not isinstance(found, bool) else None
 
     @property
     def size(self) -> str:
-        """The released number of units in words; may be empty."""
+        """The released number of units in words; empty if it was not released."""
         return promise.size(self.model)[0]
 
     @property
     def rarest(self) -> str:
-        """About how many units must use a word for it to be released; empty if words were not chosen privately."""
+        """The number of units that must use a word for it to be released; empty if words were not chosen privately."""
         return promise.rarest(self.privacy)
 
     @property
@@ -149,7 +149,7 @@ class Facts:
 
     @property
     def batch(self) -> str:
-        """The batch of the series."""
+        """The batch of the series to which the documents belong."""
         return shown(self.parameters.get("batch") or "")
 
     @property
@@ -211,13 +211,13 @@ class Facts:
 
     @cached_property
     def of_run(self) -> Quoted:
-        """What holds of this run alone."""
+        """The guarantee of this run alone."""
         odds = percent(attack_bounds.success_at_most(self.privacy), upwards=True)
         return Quoted(self.privacy.epsilon, self.privacy.delta, zcdp(self.privacy.events), odds, "this run alone")
 
     @cached_property
     def of_total(self) -> Quoted | None:
-        """What holds of all runs that the total allows; None unless a finite total was fixed before the first run."""
+        """The guarantee of all runs that the grant allows; None unless it was finite and fixed before the first run."""
         kept = promise.of_total(self.together)
         if self.together is None or kept is None:
             return None
@@ -227,7 +227,7 @@ class Facts:
 
     @property
     def quoted(self) -> Quoted:
-        """What is to be quoted: the total if several runs are recorded and it holds, else what this run keeps."""
+        """The guarantee to quote: that of all runs if several are recorded and it holds, otherwise that of this run."""
         several = self.together is not None and self.together.runs > 1
         return self.of_total if several and self.of_total is not None else self.of_run
 

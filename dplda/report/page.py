@@ -29,7 +29,6 @@ from dplda.report import (
     comparison_pictures,
     promise,
     run_pictures,
-    series_pictures,
     summary,
     table_pictures,
 )
@@ -118,7 +117,7 @@ def _render(
             "date": f"{date.day} {date:%B} {date.year}",
         },
         settings=_settings_of_runs(models, names),
-        over_batches=series_pictures.pictures(batches or {}, topics),
+        over_batches=comparison_of_runs.batch_pictures(batches or {}, topics),
         across=comparison_of_runs.pictures(models, names, topics),
         comparison=_comparison_section(comparison),
         style=Markup(files("dplda.report").joinpath("templates", "page.css").read_text(encoding="utf-8")),

@@ -28,7 +28,7 @@ _ASSESSED = (  # in the order of the assessment
 
 @dataclass(frozen=True)
 class Paper:
-    """A kind of paper: the `file` that it is written to by default, what it asks the deployer, and how it is made."""
+    """A kind of paper: its default `file`, the questions that it asks the deployer, and the function that writes it."""
 
     file: str
     asks: Sequence[str]
@@ -38,9 +38,9 @@ class Paper:
 def write_paper(
     kind: str, model: TopicModel, together: AllRuns | None = None, answers: Answers | None = None, title: str = ""
 ) -> tuple[str, list[Question]]:
-    """The text of the paper of that `kind` about `model`, and the questions that its deployer has yet to answer.
+    """The text of a paper of this `kind` about `model`, and the questions that its deployer has not answered yet.
 
-    `together` is what a ledger recorded of all runs on the dataset (`all_runs`). The paper holds released numbers,
+    `together` is what a ledger recorded of all runs on the dataset (`all_runs`). A paper contains released numbers,
     public settings and answers only. Raises `InputError` for a run without a privacy guarantee.
     """
     if not model.privacy.sound:

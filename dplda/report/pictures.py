@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dplda.characters import replace_unsafe
 from dplda.report.charts import Chart
 
-LONGEST = 24  # maximum characters of a label in a chart, so that it fits a phone 360 points wide
+_LONGEST = 24  # maximum characters of a label in a chart, so that it fits a phone 360 points wide
 _PRINTED_COLUMNS = 8  # maximum number of columns of a heat map that prints its numbers
 _FLAT_HEADERS = 6  # maximum number of columns, and of characters, of headers that are not turned
 
@@ -130,7 +130,7 @@ def shown(text: object) -> str:
     return replace_unsafe(str(text))
 
 
-def shortened(text: object, longest: int = LONGEST) -> str:
+def shortened(text: object, longest: int = _LONGEST) -> str:
     """`text` as `shown`, cut to `longest` characters, between words."""
     plain = shown(text)
     return _cut(plain, longest) if len(plain) > longest else plain

@@ -10,7 +10,7 @@ from dplda.model import TopicModel
 from dplda.report.pictures import shown
 from dplda.tokenize.phrases import JOINER
 
-CARD_WORDS = 10  # maximum number of words listed for a topic
+_CARD_WORDS = 10  # maximum number of words listed for a topic
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def _words(model: TopicModel, hidden: Sequence[str]) -> list[list[tuple[str, flo
     left_out = {word.casefold() for word in hidden}
     concealed = {word for word in model.vocabulary if left_out and _concealed(word, left_out)}
     ranked = model.relevant_words(len(model.vocabulary))
-    return [[pair for pair in words if pair[0] not in concealed][:CARD_WORDS] for words in ranked]
+    return [[pair for pair in words if pair[0] not in concealed][:_CARD_WORDS] for words in ranked]
 
 
 def _concealed(word: str, left_out: set[str]) -> bool:

@@ -63,9 +63,9 @@ def sparse_floats(A: Any, name: str) -> Any:
 
     Whole numbers become float64, because their squares and sums might overflow.
     """
-    if A.dtype.kind not in "biuf":
+    if not np.isdtype(A.dtype, ("bool", "integral", "real floating")):
         raise InputError(f"{name} must hold real numbers, got {A.dtype}")
-    A = A.tocsr() if A.dtype.kind == "f" else A.astype(np.float64).tocsr()
+    A = A.tocsr() if np.isdtype(A.dtype, "real floating") else A.astype(np.float64).tocsr()
     if not np.isfinite(A.data).all():
         raise InputError(f"{name} must be finite, got NaN or infinity")
     return A

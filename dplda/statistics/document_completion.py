@@ -17,7 +17,7 @@ from dplda.statistics.expected_counts import document_space, posterior, posterio
 from dplda.statistics.statistic import ONE_ROW, SIGNED, Contribution, Statistic, as_float32, equal_weights
 
 MOST = 2.0  # largest absolute value of a document's coordinates, in nats a token
-MIXED = 0.01  # weight of the word frequencies in the prediction, so that no word has probability 0
+_MIXED = 0.01  # weight of the word frequencies in the prediction, so that no word has probability 0
 # No unit is clipped: both its coordinates are at most 1, with room for the mass coordinate and for rounding.
 COMPLETION_CLIP = math.sqrt(2 / (1 - MASS_SHARE**2)) * (1 + 1e-4)
 
@@ -52,7 +52,7 @@ def _completion(words, counts, first, last, length, scale, matrix, shape, room, 
     gain = surprise = np.float32(0.0)
     for e in range(np.uint64(last - first)):
         w = np.uint64(words[at + e])
-        ratio = np.float32(1.0 - MIXED) * amounts[half + e] / (total * scale[w]) + np.float32(MIXED)
+        ratio = np.float32(1.0 - _MIXED) * amounts[half + e] / (total * scale[w]) + np.float32(_MIXED)
         gain += held[e] * np.log(ratio)
         surprise += held[e] * matrix[w * np.uint64(stride) + column]
     clear(out, 0, row)
@@ -86,7 +86,7 @@ def document_completion(topics: np.ndarray, alpha: float, reference: np.ndarray)
     """(xii): a document's gain and surprise in nats a token, each divided by `MOST`, sum of shape (1, 2).
 
     Every second token is held out. The gain is the mean of log(p / r) over the held-out tokens, with
-    p = (1 - `MIXED`) q + `MIXED` r. Here r is the word's frequency in `reference` (n_words,), which is positive and
+    p = (1 - `_MIXED`) q + `_MIXED` r. Here r is the word's frequency in `reference` (n_words,), which is positive and
     sums to one, and q is its probability under the `topics` (n_words, k) with the posterior mean proportions given the
     other tokens. The surprise is the mean of -log r minus the entropy of r. Gain and surprise are clipped to +-`MOST`
     before the division, so that both coordinates are in [-1, 1]. `alpha` is the document prior of each topic.

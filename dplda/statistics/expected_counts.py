@@ -27,7 +27,7 @@ LEAST = np.float32(1e-30)  # added to each word's probability, so that a word wi
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def exp_digamma(x: float) -> float:
+def _exp_digamma(x: float) -> float:
     """exp(digamma(x)) for x > 0, with a relative error below 3e-6 wherever float32 can represent the result.
 
     Other x give nan, and the unit then contributes nothing. The code has no branch or call, so that it is vectorised
@@ -132,7 +132,7 @@ def _exp_digammas(gamma, n, theta, before):
     """
     for z in range(np.uint64(n)):
         before[z] = gamma[z]
-        weight = np.float32(exp_digamma(np.float64(gamma[z])))
+        weight = np.float32(_exp_digamma(np.float64(gamma[z])))
         theta[z] = np.float32(0.0) if weight < LEAST else weight  # nan stays nan
 
 

@@ -234,7 +234,9 @@ class Contribution:
     def is_sound(self, n_words: int) -> bool:
         """Whether loops over `n_words` words stay inside the arrays, and clipping and noise use the same weights."""
         arrays = self.scale, self.matrix
-        if [array.ndim for array in (*arrays, self.weights)] != [1, 2, 1] or self.weights.dtype.kind != "i":
+        if [array.ndim for array in (*arrays, self.weights)] != [1, 2, 1]:
+            return False
+        if not np.isdtype(self.weights.dtype, "signed integer"):
             return False
         k = self.matrix.shape[1] - self.directions
         if {len(array) for array in arrays} != {n_words} or k < 1 or self.directions < 0:

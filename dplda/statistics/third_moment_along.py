@@ -39,8 +39,9 @@ def _contribution(words, counts, first, last, length, scale, matrix, shape, room
         for j in range(directions):
             diagonals[j] += share * part * matrix[at + run + j] * matrix[at + run + j]
     norm = np.float32(length / (length - 1.0) * (length / (length - 2.0)))
+    document = words, counts, first, last, length
     for j in range(directions):
-        _add_words(words, counts, first, last, length, matrix, run, stride, j, y, out)
+        _add_words(document, matrix, run, stride, j, y, out)
         along, to = y[run + j], np.uint64(j * run)
         outside = norm * (along * along - diagonals[j])
         for a in range(np.uint64(run)):
@@ -48,19 +49,21 @@ def _contribution(words, counts, first, last, length, scale, matrix, shape, room
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _add_words(words, counts, first, last, length, matrix, run, stride, j, y, out):
+def _add_words(document, matrix, run, stride, j, y, out):
     """Add the terms linear in the words' rows to run `j` of `out`, four entries at a time."""
+    _, _, first, last, _ = document
     for e in range(first, last, 4):
-        a, at_a = _factor(words, counts, e, last, length, matrix, run, stride, j, y)
-        b, at_b = _factor(words, counts, e + 1, last, length, matrix, run, stride, j, y)
-        c, at_c = _factor(words, counts, e + 2, last, length, matrix, run, stride, j, y)
-        d, at_d = _factor(words, counts, e + 3, last, length, matrix, run, stride, j, y)
+        a, at_a = _factor(document, e, matrix, run, stride, j, y)
+        b, at_b = _factor(document, e + 1, matrix, run, stride, j, y)
+        c, at_c = _factor(document, e + 2, matrix, run, stride, j, y)
+        d, at_d = _factor(document, e + 3, matrix, run, stride, j, y)
         add_four((a, b, c, d), (at_a, at_b, at_c, at_d), matrix, out, j * run, run)
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _factor(words, counts, e, last, length, matrix, run, stride, j, y):
+def _factor(document, e, matrix, run, stride, j, y):
     """The factor of entry `e` and the offset of its row; after the last entry, zero and the last entry's offset."""
+    words, counts, _, last, length = document
     at = words[min(e, last - 1)] * stride
     if e >= last:
         return np.float32(0.0), at

@@ -33,7 +33,7 @@ from dplda.statistics.third_moment import THIRD_MOMENT, third_moment
 from dplda.statistics.unit_sums import UnitSums, length_of, read_only
 from dplda.store.units import UnitCounts
 
-LEAST_TOPICS = 40  # for fewer, the tensors of units are as fast
+_LEAST_TOPICS = 40  # for fewer, the tensors of units are as fast
 # Scales of the integers, in bits: of y, of g, of q, of pair products of a row and of a row. Those of y and g together,
 # and those of q and a row, are the scale of H.
 _Y, _G, _Q, _PAIRS, _ROW = 8, 10, 4, 16, 14
@@ -63,8 +63,9 @@ def _gather(words, first, last, W, k, wide, table):
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _project(words, counts, first, last, length, W, k, y):
-    """y = the sum of c w / l."""
+def _project(document, W, k, y):
+    """y = the sum of c w / l. A `document` is (words, counts, first entry, end, l)."""
+    words, counts, first, last, length = document
     for z in range(k):
         y[z] = 0.0
     for e in range(first, last):
@@ -97,12 +98,13 @@ def _row_products(table, wide, k, i, upto, row):
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _document_norm(words, counts, first, last, length, W, lengths, k, y, room):
+def _document_norm(document, W, lengths, k, y, room):
     """An upper bound on the norm of a document's contribution, in float64; `y` is that of `_project`.
 
     The closed form of docs/privacy.md, section 2, with a bound on its rounding; infinite where that would be a
     considerable part of it. `room` is scratch space.
     """
+    words, counts, first, last, length = document
     size = last - first
     wide = padded(size, 8)
     table, row, v = room[: k * wide], room[k * wide : (k + 1) * wide], room[(k + 1) * wide : (k + 2) * wide]
@@ -152,8 +154,9 @@ def _document_norm(words, counts, first, last, length, W, lengths, k, y, room):
 
 
 @compiled(error_model="numpy")
-def _slack(words, counts, first, last, length, lengths, peaks, k, rho, y_norm):
+def _slack(document, lengths, peaks, k, rho, y_norm):
     """An upper bound on how far a document's integers are from rho^3 times its contribution, in lattice units."""
+    words, counts, first, last, length = document
     delta = 0.5 * np.sqrt(float(k)) * 2.0**-_Y
     one = of_rounding = of_sum = g_sum = q_sum = q_squares = 0.0
     for e in range(first, last):
@@ -177,8 +180,9 @@ def _slack(words, counts, first, last, length, lengths, peaks, k, rho, y_norm):
 
 
 @compiled(error_model="numpy")
-def _write(words, counts, first, last, length, W, peaks, k, rho, y, G, q):
+def _write(document, peaks, k, rho, y, G, q):
     """Add a document's integers to `G` (n_words, k) and `q` (n_words,); `y` becomes its integers."""
+    words, counts, first, last, length = document
     for z in range(k):
         y[z] = np.rint(y[z] * rho * 2.0**_Y)
     for e in range(first, last):
@@ -191,8 +195,9 @@ def _write(words, counts, first, last, length, W, peaks, k, rho, y, G, q):
 
 
 @compiled(error_model="numpy")
-def _fits(words, counts, first, last, length, peaks, k, rho, y):
+def _fits(document, peaks, k, rho, y):
     """Whether a document's integers are small enough for exact sums, each word's in one entry; false for nan."""
+    words, counts, first, last, length = document
     for z in range(k):
         if not abs(y[z]) * rho * 2.0**_Y < _LARGEST_Y:
             return False
@@ -228,8 +233,9 @@ def _unit_norms(arrays, units, W, lengths, norms, documents):
             if documents[i] >= 0 or last - first > most:
                 norms[i] = np.inf
             else:
-                _project(words, counts, first, last, length, W, k, y)
-                norms[i] = _document_norm(words, counts, first, last, length, W, lengths, k, y, room)
+                document = words, counts, first, last, length
+                _project(document, W, k, y)
+                norms[i] = _document_norm(document, W, lengths, k, y, room)
             documents[i] = n
 
 
@@ -244,14 +250,15 @@ def _longest(indptr, unit_ptr, units):
 
 
 @compiled(keep=True, error_model="numpy")
-def _fill(arrays, norms, documents, begin, W, lengths, peaks, clip, margin, Y, G, q, slow):
-    """Write the integers of units to the rows of `Y`, from the unit `begin` on, and to the sums `G` and `q`.
+def _fill(arrays, of_units, begin, of_words, clip, margin, Y, sums, slow):
+    """Write the integers of units to the rows of `Y`, from the unit `begin` on, and to the `sums` (G, q).
 
-    `norms` and `documents` are those of `_unit_norms`. Ends before a unit for which `Y` has no row, or with which its
-    products might not be exact. Sets `slow` for units that must take the other way. Returns the next unit, the number
-    of rows, the sum of mass coordinates, and the bound on the products.
+    `of_units` are the results of `_unit_norms`; `of_words` are the rows w, bounds on their norms, and the m. Ends
+    before a unit for which `Y` has no row, or with which its products might not be exact. Sets `slow` for units that
+    must take the other way. Returns the next unit, the number of rows, the sum of masses, and a bound on the products.
     """
     indptr, words, counts, _ = arrays
+    (norms, documents), (W, lengths, peaks), (G, q) = of_units, of_words, sums
     k, rows, bound, mass = W.shape[1], 0, 0.0, np.int64(0)
     extra = MASS_SHARE * clip
     for i in range(begin, len(norms)):
@@ -266,23 +273,21 @@ def _fill(arrays, norms, documents, begin, W, lengths, peaks, clip, margin, Y, G
         first, last = indptr[documents[i]], indptr[documents[i] + 1]
         length, y = float(length_of(counts, first, last)), Y[rows]
         rho = (factor * (length / (length - 1.0)) * (length / (length - 2.0))) ** (1.0 / 3.0)
-        _project(words, counts, first, last, length, W, k, y)
+        document = words, counts, first, last, length
+        _project(document, W, k, y)
         square = peak = 0.0
         for z in range(k):
             square += y[z] * y[z]
             peak = max(peak, abs(y[z]))
         largest = (peak * rho * 2.0**_Y + 1.0) ** 3
-        if not _fits(words, counts, first, last, length, peaks, k, rho, y):
-            slow[i] = True
-            continue
-        if not _slack(words, counts, first, last, length, lengths, peaks, k, rho, rho * np.sqrt(square)) <= _SLACK:
+        y_norm = rho * np.sqrt(square)
+        if not (_fits(document, peaks, k, rho, y) and _slack(document, lengths, peaks, k, rho, y_norm) <= _SLACK):
             slow[i] = True
             continue
         if bound + largest > _EXACT:
             return i, rows, mass, bound
-        bound += largest
-        _write(words, counts, first, last, length, W, peaks, k, rho, y, G, q)
-        rows += 1
+        _write(document, peaks, k, rho, y, G, q)
+        rows, bound = rows + 1, bound + largest
         mass += np.int64(np.rint(extra * factor))
     return len(norms), rows, mass, bound
 
@@ -307,7 +312,7 @@ def sums_of(contribution: Contribution, gpu: Gpu | None = None) -> UnitSums | Pr
 
 def has_products(contribution: Contribution) -> bool:
     """Whether `contribution` is summed by matrix products."""
-    expected = contribution.statistic is THIRD_MOMENT and contribution.matrix.shape[1] >= LEAST_TOPICS
+    expected = contribution.statistic is THIRD_MOMENT and contribution.matrix.shape[1] >= _LEAST_TOPICS
     return expected and np.array_equal(contribution.weights, third_moment(contribution.matrix).weights)
 
 
@@ -341,7 +346,8 @@ class ProductSums:
         words_high, words_low, squares = np.zeros((d, k), np.int64), np.zeros((d, k), np.int64), np.zeros(d, np.int64)
         Y, pairs = np.zeros((self._rows, k)), np.empty((self._rows if self._xp is np else 0, self._sizes[-1][1]))
         G, q = np.zeros((d, k)), np.zeros(d)
-        (norms, of_units), slow = self._bounds(counts, chosen), np.zeros(len(chosen), np.bool_)
+        of_units, slow = self._bounds(counts, chosen), np.zeros(len(chosen), np.bool_)
+        of_words = self._matrix, self._lengths, self._peaks
         arrays = tuple(map(read_only, counts.arrays))
 
         def flush_words() -> int:
@@ -354,9 +360,8 @@ class ProductSums:
         unit, mass, bound, documents = 0, 0, 0.0, 0
         while unit < len(chosen):
             unit, rows, more, largest = _fill(
-                arrays, norms, of_units, unit, self._matrix, self._lengths, self._peaks, float(clip), self._margin,
-                Y, G, q, slow,
-            )  # fmt: skip
+                arrays, of_units, unit, of_words, float(clip), self._margin, Y, (G, q), slow
+            )
             mass += int(more)
             if bound + largest > 2 * _EXACT:
                 bound = _flush(products, high, low, 3 * _Y)

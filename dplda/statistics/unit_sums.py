@@ -38,7 +38,7 @@ class UnitSums:
         self._parameters = read_only(f.scale), read_only(matrix), weights
         self._shape = k, f.directions, stride, row, np.float32(f.alpha)
         self._by_table_row = statistic.layout.by_table_row
-        self._loop = loop_over_units(statistic)
+        self._loop = _loop_over_units(statistic)
 
     def total(self, counts: UnitCounts, chosen: np.ndarray, clip: float) -> tuple[np.ndarray, int]:
         """The sums of the clipped contributions (n_rows, width) and of the mass coordinates of the units `chosen`.
@@ -101,7 +101,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 
 @cache
-def loop_over_units(statistic: Statistic) -> Any:
+def _loop_over_units(statistic: Statistic) -> Any:
     """`_loop` compiled for one statistic; cached on disk, under its name, if it is one of this package."""
     parts = {
         "_contribution": statistic.contribution,
@@ -126,7 +126,7 @@ def _no_bound(words, counts, first, last, length, scale, amounts):
     return 0.0
 
 
-# Placeholders for the parts of `_loop` that `loop_over_units` takes from the statistic.
+# Placeholders for the parts of `_loop` that `_loop_over_units` takes from the statistic.
 _contribution = _room = _norm_bound = _size = _merge = _add = _layout_weights = _no_bound
 _BOUNDED = _ONE_ROW = _BY_TABLE_ROW = False
 

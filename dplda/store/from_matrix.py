@@ -61,7 +61,7 @@ def _as_csr(matrix: Any) -> Any:
         csr.check_format(full_check=False)
     except (ValueError, TypeError):
         raise InputError("counts must be a matrix of (n_documents, n_words).") from None
-    if csr.ndim != 2 or csr.dtype.kind not in "buif":
+    if csr.ndim != 2 or not np.isdtype(csr.dtype, ("bool", "integral", "real floating")):
         raise InputError(f"counts must be a matrix of whole numbers, got {csr.ndim} dimensions of {csr.dtype}.")
     if len(csr.indptr) and np.any(np.diff(csr.indptr) < 0):
         raise InputError("counts must be a valid sparse matrix; its row pointers decrease.")
@@ -103,7 +103,7 @@ def _group_values(groups: Mapping[str, Sequence[Any]], n_documents: int) -> Any:
 
 def _as_objects(values: Any) -> list[Any]:
     array = values if isinstance(values, list | tuple) else np.asarray(values)
-    if isinstance(array, np.ndarray) and array.dtype.kind == "M":
+    if isinstance(array, np.ndarray) and np.issubdtype(array.dtype, np.datetime64):
         array = array.astype("datetime64[us]")  # finer ones become numbers
     return list(np.asarray(array, dtype=object).tolist())
 

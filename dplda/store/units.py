@@ -2,21 +2,24 @@
 
 All documents of a unit are grouped, wherever they are in the store (docs/privacy.md, rule 1). Rows are sorted by
 vocabulary index, so that the arithmetic on one unit depends only on that unit and on released words.
+
+A document's row in a table, too, follows from the document alone (docs/privacy.md, T10): from its values in the group
+columns, a public calendar and lists of groups that are public or released.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 from scipy import sparse
 
 from dplda.attributes import Attribute, TableRows
 from dplda.config import MINIMUM_LENGTH
 from dplda.readers.records import DOCUMENT
 from dplda.store.count_store import CountStore
-from dplda.store.groups import group_names, rows_of
 from dplda.store.shards import Block
 
 
@@ -91,7 +94,7 @@ def units_of_groups(
     names: dict[str, int] = {}
     numbers, unit_keys = [np.zeros(0, np.int64)], [np.zeros((0, 2), np.uint64)]
     for block, keys, inside in _blocks(store, units):
-        found, of_document = group_names(block, store.group_columns, attribute)
+        found, of_document = _group_names(block, store.group_columns, attribute)
         place = np.array([names.setdefault(name, len(names)) for name in found] + [-1], np.int64)
         numbers.append(place[of_document][inside])
         unit_keys.append(keys)
@@ -132,7 +135,7 @@ def _grouped(
         rows[-1].sort_indices()
         unit_keys.append(keys)
         if table_rows is not None:
-            of_table.append(rows_of(block, store.group_columns, table_rows)[inside])
+            of_table.append(_rows_of(block, store.group_columns, table_rows)[inside])
     documents = sparse.vstack(rows, format="csr")
     del rows
     unit_ptr, table = np.arange(documents.shape[0] + 1), np.concatenate(of_table)
@@ -158,3 +161,59 @@ def _by_unit(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     new_unit = np.ones(len(keys), bool)
     new_unit[1:] = (keys[1:] != keys[:-1]).any(axis=1)
     return order, np.concatenate([np.flatnonzero(new_unit), [len(keys)]]).astype(np.int64)
+
+
+def _rows_of(block: Block, columns: tuple[str, ...], rows: TableRows) -> np.ndarray:
+    """The row of each document of `block`, (n_documents,) int32; `columns` are the group columns of its store."""
+    found = np.zeros(block.n_documents, np.int64)
+    for axis in rows.axes:
+        group = _numbered(block, columns, axis.attribute, _Places(axis.groups))
+        found = found * len(axis.names) + np.where(group < 0, len(axis.groups), group)
+    return found.astype(np.int32)
+
+
+class _Places(dict[str, int]):
+    """The index of each of the `groups`; -1 for any other."""
+
+    def __init__(self, groups: Sequence[str]) -> None:
+        super().__init__((name, index) for index, name in enumerate(groups))
+
+    def __missing__(self, name: str) -> int:
+        return -1
+
+
+class _Numbers(dict[str, int]):
+    """Numbers groups in the order of first occurrence."""
+
+    def __missing__(self, name: str) -> int:
+        self[name] = number = len(self)
+        return number
+
+
+def _group_names(block: Block, columns: tuple[str, ...], attribute: Attribute) -> tuple[list[str], np.ndarray]:
+    """The groups of the documents of `block`, private, and the index of each document's, -1 if it has none."""
+    names = _Numbers()
+    numbers = _numbered(block, columns, attribute, names)
+    return list(names), numbers
+
+
+def _numbered(block: Block, columns: tuple[str, ...], attribute: Attribute, places: Mapping[str, int]) -> np.ndarray:
+    """The number in `places` of each document's group, (n_documents,); -1 for a document without one."""
+    if block.groups is None or attribute.column not in columns:
+        return np.full(block.n_documents, -1, np.int64)
+    values = _values(block, columns.index(attribute.column), len(columns)).dictionary_encode()
+    numbers = np.full(len(values.dictionary) + 1, -1, np.int64)  # the last one is for documents without a value
+    for index, value in enumerate(values.dictionary.to_pylist()):
+        name = attribute.group(value)
+        numbers[index] = -1 if name is None else places[name]
+    indices = values.indices.fill_null(len(values.dictionary)).to_numpy(zero_copy_only=False)
+    return np.asarray(numbers[indices])
+
+
+def _values(block: Block, column: int, n_columns: int) -> pa.Array:
+    """The values of a group column, (n_documents,); null in a document whose list was damaged."""
+    lists = block.groups
+    starts = np.asarray(lists.offsets)
+    whole = np.diff(starts) == n_columns
+    places = pa.array(starts[:-1] + column, pa.int64(), mask=~whole)
+    return lists.values.take(places)

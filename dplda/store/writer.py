@@ -107,10 +107,10 @@ class StoreWriter:
         self.defects = Counter({Defect[name]: count for name, count in defects.items()})
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if kind is None:
+            if error is None:
                 with _writing(self._destination):
                     self._finish()
         finally:

@@ -35,7 +35,7 @@ from dplda.errors import InputError
 from dplda.lda.estimates import Estimates
 from dplda.statistics.topic_proportions import COUNT_SHARE
 
-UNCLEAR = 0.15  # a group is too small to tell if its shares are uncertain by more than this
+_UNCLEAR = 0.15  # a group is too small to tell if its shares are uncertain by more than this
 _LEVEL = 0.95
 
 
@@ -147,9 +147,9 @@ class ReleasedTable:
 
     @property
     def tells(self) -> np.ndarray:
-        """Whether each row has enough units for its shares to be known to within `UNCLEAR` (0.15), (n_rows,)."""
+        """Whether each row has enough units for its shares to be known to within `_UNCLEAR` (0.15), (n_rows,)."""
         half = -ndtri((1 - _LEVEL) / 2) * self.std * np.sqrt(1 - 1 / self.n_topics)
-        return np.asarray(self._sizes * UNCLEAR >= max(half, self.std))
+        return np.asarray(self._sizes * _UNCLEAR >= max(half, self.std))
 
     def _limits(self, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Estimates of shares and the ends of their Fieller intervals, not cut to [0, 1] unless they are unbounded."""

@@ -26,7 +26,7 @@ from dplda.statistics.topic_proportions import COUNT_SHARE, TABLE_CLIP, TABLE_PR
 from dplda.tables.grouping import MOST_CELLS, Grouping, groupings
 from dplda.tables.released_table import ReleasedTable, Tables, least_noisy_shares
 
-TABLE = "table"  # the kind of a run that makes tables, in its parameters
+_TABLE = "table"  # the kind of a run that makes tables, in its parameters
 _GROUPS_WEIGHT = 0.15  # share of a private list of groups in mu^2, beside 1 for a table
 _MOST_PRIVATE = 9  # lists of groups that one run finds privately: each may fail
 _GROUPS_OF_UNIT = 10  # how many groups a unit that is no single document votes for
@@ -95,7 +95,7 @@ def tabulate(
         ]
         return Tables(tables=tuple(released), **about)
 
-    plan = QuestionPlan(TABLE, shares, [TABLE_PROPORTIONS], answer, facts, passes=len(tables))
+    plan = QuestionPlan(_TABLE, shares, [TABLE_PROPORTIONS], answer, facts, passes=len(tables))
     return ask(plan, model, corpus, epsilon, delta, **asked)
 
 
@@ -134,13 +134,13 @@ def _check_columns(columns: Sequence[str], tables: Sequence[Sequence[Grouping]])
 
 def tables_of(ledger: Ledger, of: str) -> list[RunRecord]:
     """The finished runs that made tables of the topics of the run `of`, oldest first."""
-    runs = [run for run in ledger.runs() if run.parameters.get("kind") == TABLE and run.result is not None]
+    runs = [run for run in ledger.runs() if run.parameters.get("kind") == _TABLE and run.result is not None]
     return [run for run in runs if run.parameters.get("of") == of]
 
 
 def load_tables(run: RunRecord, *, sampling: bool = False) -> Tables:
     """The tables that `run` released. Raises `InputError` if it made none."""
-    if run.parameters.get("kind") != TABLE or run.result is None:
+    if run.parameters.get("kind") != _TABLE or run.result is None:
         raise InputError(f"Run {run.id} made no tables. List runs with `dplda runs`.")
     return Tables.of_released(run.result, run=run.id, of=str(run.parameters.get("of", "")), sampling=sampling)
 

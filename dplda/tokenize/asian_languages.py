@@ -30,12 +30,12 @@ class Token(NamedTuple):
     base: str
 
 
-Segment = Callable[[str], list[Token]]
+_Segment = Callable[[str], list[Token]]
 
 
 class _Segmenter(NamedTuple):
     extra: str  # the extra of dplda that installs its package
-    make: Callable[[], Segment]
+    make: Callable[[], _Segment]
     lemmas: bool  # whether tokens come with their dictionary forms
 
 
@@ -98,20 +98,20 @@ class _Here(local):
     """The segmenters of this thread, by language; none must be used by two threads at a time."""
 
     def __init__(self) -> None:
-        self.made: dict[str, Segment] = {}
+        self.made: dict[str, _Segment] = {}
 
 
 _here = _Here()
 
 
-def _segment(language: str) -> Segment:
+def _segment(language: str) -> _Segment:
     """The segmenter of `language` for this thread; made once, since that takes up to five seconds."""
     if language not in _here.made:
         _here.made[language] = _made(_SEGMENTERS[language], language)
     return _here.made[language]
 
 
-def _made(segmenter: _Segmenter, language: str) -> Segment:
+def _made(segmenter: _Segmenter, language: str) -> _Segment:
     try:
         return segmenter.make()
     except Exception:  # a package without its dictionary raises errors of its own
@@ -121,7 +121,7 @@ def _made(segmenter: _Segmenter, language: str) -> Segment:
         ) from None
 
 
-def _chinese() -> Segment:
+def _chinese() -> _Segment:
     import rjieba
 
     cut = rjieba.Jieba().cut  # an instance of its own: that of the module can be given words by other code
@@ -132,7 +132,7 @@ def _chinese() -> Segment:
     return segment
 
 
-def _japanese() -> Segment:
+def _japanese() -> _Segment:
     from sudachipy import Dictionary, SplitMode
 
     tokenizer = Dictionary(dict="core").tokenizer(mode=SplitMode.A)
@@ -146,7 +146,7 @@ def _japanese() -> Segment:
     return segment
 
 
-def _korean() -> Segment:
+def _korean() -> _Segment:
     from kiwipiepy import Kiwi
 
     kiwi = Kiwi(num_workers=1)
@@ -160,7 +160,7 @@ def _korean() -> Segment:
     return segment
 
 
-def _thai() -> Segment:
+def _thai() -> _Segment:
     from pythainlp.tokenize import word_dict_trie
     from pythainlp.tokenize.newmm import segment as cut
 

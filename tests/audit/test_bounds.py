@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 
 from dplda.accounting.accountant import gaussian_delta, gaussian_epsilon
-from dplda.audit.bounds import Claim, epsilon_shown, lower_bound, mu_shown, show, upper_limit
+from dplda.audit.bounds import Claim, _lower_bound, epsilon_shown, mu_shown, show, upper_limit
 
 rates = st.floats(0.0, 1.0)
 
@@ -47,7 +47,7 @@ def test_a_bound_exceeds_the_truth_as_seldom_as_it_says():
     wrong = 0
     for _ in range(audits):
         less, more = random.random(runs) >= truth, random.random(runs) < truth
-        shown = lower_bound(less.astype(float), more.astype(float), lambda p, n: epsilon_shown(p, n, 0.0), 0.1)
+        shown = _lower_bound(less.astype(float), more.astype(float), lambda p, n: epsilon_shown(p, n, 0.0), 0.1)
         wrong += shown > epsilon
     assert 0 < wrong < 0.1 * audits
 

@@ -13,8 +13,8 @@ from scipy import sparse
 from dplda import Corpus, PriorTopics
 from dplda.audit.membership import outcomes
 from dplda.audit.shadow_models import (
-    ORDINARY,
-    REPEATED,
+    _ORDINARY,
+    _REPEATED,
     Results,
     System,
     Targets,
@@ -73,8 +73,8 @@ def test_words_are_those_of_most_documents_and_documents_without_them_are_left_o
 
 def test_canaries_repeat_a_word_of_their_own(planted):
     own = planted.counts[-12:].toarray()
-    assert (own[:, -12:] == REPEATED * np.eye(12)).all()
-    assert own.sum() == 12 * REPEATED
+    assert (own[:, -12:] == _REPEATED * np.eye(12)).all()
+    assert own.sum() == 12 * _REPEATED
     assert planted.counts[:-12, -12:].nnz == 0
     assert len(set(planted.words)) == planted.counts.shape[1]
 
@@ -189,7 +189,7 @@ def test_the_attack_finds_canaries_where_nothing_is_protected_and_no_more_than_i
         dplda_system(planted, topics=3, placement=placement, epsilon=epsilon, delta=1e-6)
         for placement, epsilon in (("none", 8.0), ("default", 1.0))
     ]
-    assert [system.name for system in systems] == [ORDINARY, "no noise", "default, epsilon 1"]
+    assert [system.name for system in systems] == [_ORDINARY, "no noise", "default, epsilon 1"]
     assert [system.statement and round(system.statement.epsilon, 1) for system in systems] == [None, None, 1.0]
     said = train(systems, planted, 12, 0, Results(None, {}), QUIET)
     for system in systems:

@@ -12,6 +12,7 @@ import pytest
 
 from dplda.accounting.events import Event
 from dplda.cli.main import main
+from dplda.config import PrivacySettings
 from dplda.ledger import Ledger
 from dplda.model import TopicModel
 from dplda.store.sketches import Fingerprint
@@ -60,9 +61,7 @@ def saved(home: Path, model: TopicModel) -> str:
     reservation = Ledger().reserve(
         dataset="reviews",
         unit="document",
-        adjacency="add-remove",
-        epsilon=1.25,
-        delta=1e-6,
+        privacy=PrivacySettings(epsilon=1.25),
         events=EVENTS,
         parameters={"placement": "default"},
         sound=True,

@@ -39,7 +39,7 @@ def fitted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     dplda_system = shadow_models.dplda_system
     monkeypatch.setattr(shadow_models, "dplda_system", system)
-    monkeypatch.setattr(shadow_models, "ordinary_system", lambda topics: System(shadow_models.ORDINARY, learn))
+    monkeypatch.setattr(shadow_models, "ordinary_system", lambda topics: System(shadow_models._ORDINARY, learn))
     return seeds
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dplda.accounting.events import Event
+from dplda.config import PrivacySettings
 from dplda.ledger import Ledger
 
 
@@ -21,9 +22,7 @@ def test_a_run_that_died_stays_spent_and_says_so(dplda, saved: str) -> None:
     dead = Ledger().reserve(
         dataset="reviews",
         unit="document",
-        adjacency="add-remove",
-        epsilon=1.0,
-        delta=1e-6,
+        privacy=PrivacySettings(epsilon=1.0),
         events=[Event(stage="size", noise_multiplier=10.0)],
         parameters={},
         sound=True,
@@ -80,7 +79,8 @@ def test_levels_listed_beforehand_keep_a_guarantee(dplda) -> None:
     )
     assert "may be raised to 2, 4" in " ".join(dplda("budget", "history", "fresh").out.split())
     assert dplda("budget", "show", "fresh", "--json").json["listed"] == [2.0, 4.0]
-    asked = {"unit": "document", "adjacency": "replace", "epsilon": 1.0, "delta": 1e-7, "parameters": {}, "sound": True}
+    privacy = PrivacySettings(epsilon=1.0, delta=1e-7, adjacency="replace")
+    asked = {"unit": "document", "privacy": privacy, "parameters": {}, "sound": True}
     Ledger().reserve(dataset="fresh", events=[Event(stage="size", noise_multiplier=6.0)], **asked)
     assert "(epsilon 1, delta 1e-06)" in dplda(*grant, 4).out
     Ledger().reserve(dataset="fresh", events=[Event(stage="core", noise_multiplier=2.0)], **asked)

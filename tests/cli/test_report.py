@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from handmade import make_model
 
+from dplda.config import PrivacySettings
 from dplda.ledger import Ledger
 from dplda.model import TopicModel
 
@@ -28,9 +29,7 @@ def second_run() -> str:
     reservation = Ledger().reserve(
         dataset="reviews",
         unit="document",
-        adjacency="add-remove",
-        epsilon=1.0,
-        delta=1e-6,
+        privacy=PrivacySettings(epsilon=1.0),
         events=make_model().privacy.events,
         parameters={},
         sound=True,

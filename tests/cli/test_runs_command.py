@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dplda.accounting.events import Event
+from dplda.config import PrivacySettings
 from dplda.ledger import Ledger
 from dplda.store.sketches import Fingerprint
 
@@ -25,7 +26,7 @@ def test_runs_are_listed(dplda, saved: str) -> None:
 def test_a_run_without_noise_has_spent_without_bound(dplda) -> None:
     ledger = Ledger()
     ledger.grant("toys", unbounded=True)
-    asked = {"unit": "document", "adjacency": "replace", "epsilon": 1.0, "delta": 1e-6, "parameters": {}}
+    asked = {"unit": "document", "privacy": PrivacySettings(epsilon=1.0, adjacency="replace"), "parameters": {}}
     event = Event(stage="words", mechanism="exact")
     reservation = ledger.reserve(dataset="toys", events=(event,), sound=False, **asked)
     reservation.bind(Fingerprint("fingerprint"))

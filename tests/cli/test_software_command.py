@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from dplda.accounting.events import Event
+from dplda.config import PrivacySettings
 from dplda.ledger import Ledger
 from dplda.model import TopicModel
 from dplda.software import code_digest, software
 
 
 def reserve(parameters: dict[str, object]) -> str:
-    given = {"unit": "document", "adjacency": "add-remove", "epsilon": 1.0, "delta": 1e-6, "sound": True}
+    given = {"unit": "document", "privacy": PrivacySettings(epsilon=1.0), "sound": True}
     events = (Event(stage="size", noise_multiplier=10.0),)
     return Ledger().reserve(dataset="reviews", events=events, parameters=parameters, **given).run
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dplda.config import PrivacySettings
 from dplda.ledger import Ledger
 from dplda.model import TopicModel
 
@@ -73,9 +74,7 @@ def test_a_run_without_a_model_says_why(dplda, home: Path) -> None:
     reservation = Ledger().reserve(
         dataset="d",
         unit="document",
-        adjacency="replace",
-        epsilon=1.0,
-        delta=1e-6,
+        privacy=PrivacySettings(epsilon=1.0, adjacency="replace"),
         events=(),
         parameters={},
         sound=True,

@@ -11,6 +11,7 @@ from grids import COMMON, Watching, planted_grid, private_grid, public_grid
 import dplda
 from dplda import software
 from dplda.accounting.accountant import cost
+from dplda.config import PrivacySettings
 from dplda.corpus import Corpus
 from dplda.errors import BudgetRefused, InputError, UnsupportedByData
 from dplda.evaluation import grid as grid_module
@@ -234,9 +235,7 @@ def test_documents_with_a_bounded_budget_are_not_compared_as_public(ledger, fits
     run = ledger.reserve(
         dataset="notes",
         unit="document",
-        adjacency="add-remove",
-        epsilon=1.0,
-        delta=1e-6,
+        privacy=PrivacySettings(epsilon=1.0),
         events=next(iter(private_grid().requests.values())).events,
         parameters={},
         sound=True,

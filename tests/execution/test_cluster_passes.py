@@ -150,7 +150,7 @@ def test_what_cannot_work_is_refused_before_anything_is_spent(tmp_path, cluster_
     with pytest.raises(InputError, match="in memory only"):
         dplda.fit(corpus, **where)
     written = corpus.write(tmp_path / "store")
-    monkeypatch.setattr(cluster, "_kind", lambda: "another processor")
+    monkeypatch.setattr(cluster, "_arithmetic", lambda: "another processor")
     with pytest.raises(InputError, match="same version"):
         dplda.fit(corpus, **where)
     monkeypatch.undo()
@@ -196,7 +196,7 @@ def test_adding_leaves_the_parts_as_they_are_since_they_may_be_added_again_or_sh
 def test_another_store_in_the_place_of_the_first_is_never_read(tmp_path):
     first = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
     where = _Hidden((str(first.path), first.identity))
-    task = _Hidden(cluster._kind()), where, _Hidden(None), _Hidden(cluster.UnitRange())
+    task = _Hidden(cluster._arithmetic()), where, _Hidden(None), _Hidden(cluster.UnitRange())
     assert cluster._load(*task).value.n_units == COUNTS.shape[0]
     shutil.rmtree(first.path)
     second = dplda.Corpus.from_counts(COUNTS, WORDS).write(tmp_path / "store")
@@ -240,7 +240,7 @@ def test_a_failing_task_shows_nothing_of_what_it_holds(tmp_path):
     """Dask writes a failing task's arguments, message and traceback into the worker's log."""
     held = _Hidden(np.array([271828])), _Hidden(("canary",))
     assert not any(word in repr(held) for word in ("271828", "canary"))
-    task = _Hidden(cluster._kind()), _Hidden(secretive), _Hidden(None), _Hidden(("canary",)), _Hidden(())
+    task = _Hidden(cluster._arithmetic()), _Hidden(secretive), _Hidden(None), _Hidden(("canary",)), _Hidden(())
     with pytest.raises(ClusterError) as caught:
         cluster._work(*task)
     assert "canary" not in "".join(traceback.format_exception(caught.value))

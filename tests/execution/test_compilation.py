@@ -15,11 +15,11 @@ import dplda
 from dplda.corpus import synthetic
 from dplda.errors import UnsupportedByData
 from dplda.execution import compilation, passes
-from dplda.execution.compilation import STAGE, compiling
+from dplda.execution.compilation import _STAGE, compiling
 from dplda.execution.passes import compile_passes
 from dplda.placements import registry
 from dplda.statistics.first_moment import FIRST_MOMENT
-from dplda.statistics.unit_sums import count_eligible, loop_over_units
+from dplda.statistics.unit_sums import _loop_over_units, count_eligible
 from dplda.statistics.word_votes import _votes
 
 WORDS = [f"w{number}" for number in range(30)]
@@ -71,7 +71,7 @@ def test_what_is_compiled_beforehand_is_what_a_fit_calls(corpus):
     statistics = registry.find("default").statistics
     for statistic in (None, *statistics):
         compile_passes(statistic)
-    kernels = [_votes, count_eligible, *map(loop_over_units, statistics)]
+    kernels = [_votes, count_eligible, *map(_loop_over_units, statistics)]
     before = [len(kernel.signatures) for kernel in kernels]
     dplda.fit(corpus, n_topics=2, epsilon=50, vocabulary=WORDS, simulate_seed=1, ledger=False)
     dplda.fit(corpus, n_topics=2, epsilon=50, max_document_frequency=1.0, simulate_seed=1, ledger=False)
@@ -82,7 +82,7 @@ COLD = """
 from dplda.execution import compilation
 from dplda.execution.passes import compile_passes
 from dplda.statistics.first_moment import FIRST_MOMENT
-from dplda.statistics.unit_sums import loop_over_units
+from dplda.statistics.unit_sums import _loop_over_units
 
 class Bar:
     def start(self, stage, total=None): print(stage, total)
@@ -93,7 +93,7 @@ with compilation.compiling((FIRST_MOMENT,)) as wait:
 with compilation.compiling((FIRST_MOMENT,)) as wait:
     wait(Bar())
 compile_passes(FIRST_MOMENT)
-print(sum(loop_over_units(FIRST_MOMENT).stats.cache_misses.values()), "missed")
+print(sum(_loop_over_units(FIRST_MOMENT).stats.cache_misses.values()), "missed")
 """
 
 
@@ -101,7 +101,7 @@ print(sum(loop_over_units(FIRST_MOMENT).stats.cache_misses.values()), "missed")
 def test_a_cold_cache_is_filled_by_other_processes_once(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", COLD], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [f"{STAGE} 2", "+ 1", "+ 1", "0 missed"]
+    assert done.stdout.splitlines() == [f"{_STAGE} 2", "+ 1", "+ 1", "0 missed"]
     assert not done.stderr
 
 
@@ -113,7 +113,7 @@ def test_without_a_cache_folder_this_process_compiles(monkeypatch):
         assert not here
         wait(bar)
     assert here == [FIRST_MOMENT, None]
-    assert (bar.stages, bar.amount) == ([(STAGE, 2)], 2)
+    assert (bar.stages, bar.amount) == ([(_STAGE, 2)], 2)
 
 
 def test_nothing_is_compiled_where_sums_are_computed_elsewhere(monkeypatch):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import dplda
 from dplda.accounting import accountant
 from dplda.accounting.events import Event, PrivacyStatement
-from dplda.config import FitSettings
+from dplda.config import FitSettings, PrivacySettings
 from dplda.ledger import Ledger
 from dplda.ledger.ledger import _GRANT_RANGES
 from dplda.model import TopicModel
@@ -177,9 +177,11 @@ def _ledger_calls(given: list[tuple[str, dict[str, Any]]], folder: Path) -> str:
             if name == "grant":
                 ledger.grant(**values)
             else:
-                defaults = {"dataset": "d", "unit": "document", "adjacency": "replace", "epsilon": 1.0, "delta": 1e-6}
+                plan = {"dataset": "d", "unit": "document", "parameters": {}} | values
+                asked = {name: plan.pop(name) for name in ("adjacency", "epsilon", "delta") if name in plan}
+                privacy = PrivacySettings(**{"adjacency": "replace", "epsilon": 1.0, **asked})
                 events = [Event(stage="x", noise_multiplier=100.0)]
-                run = ledger.reserve(**{**defaults, "parameters": {}, **values}, events=events, sound=True)
+                run = ledger.reserve(**plan, privacy=privacy, events=events, sound=True)
                 run.bind(Fingerprint("f"))
                 run.abandon("failed", "")
         except dplda.errors.DpldaError:
@@ -193,7 +195,7 @@ def _kept(folder: Path) -> tuple[Path, bytes, bytes]:
     ledger = Ledger(folder / "whole.db")
     ledger.grant("d", 5.0, 1e-5)
     run = ledger.reserve(
-        dataset="d", unit="document", adjacency="replace", epsilon=1.0, delta=1e-6,
+        dataset="d", unit="document", privacy=PrivacySettings(epsilon=1.0, adjacency="replace"),
         events=[Event(stage="x", noise_multiplier=3.0)], parameters={}, sound=True,
     )  # fmt: skip
     run.bind(Fingerprint("f"))

@@ -19,10 +19,10 @@ from dplda.accounting import accountant
 from dplda.ledger import database
 from dplda.ledger.conformance import RULES, Factory, Feature, Outcome, check, own
 from dplda.ledger.conformance.__main__ import main
-from dplda.ledger.conformance.edits import edits_of
 from dplda.ledger.conformance.harness import Harness
 from dplda.ledger.conformance.interface import DELTA, EPSILON, Measure, exact_delta, largest_mu_squared, share_of_budget
 from dplda.ledger.conformance.shifted_clock import shifted_clock
+from dplda.ledger.conformance.storage_rules import edits_of
 
 NAMES = {rule.__name__ for rule in RULES}
 PROCESSES = {"crash_keeps_charges", "processes_share_one_budget"}  # slow: test_ledger_processes has the same for dplda

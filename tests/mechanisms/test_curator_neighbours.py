@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dplda import statistics
 from dplda.numerics.lattice import BOUND
 from dplda.statistics.document_completion import document_completion
-from dplda.statistics.third_moment_products import LEAST_TOPICS
+from dplda.statistics.third_moment_products import _LEAST_TOPICS
 from dplda.statistics.word_votes import count_votes, word_hashes
 from dplda.store.units import project
 
@@ -33,7 +33,7 @@ def contribution(kind, seed, spread):
         "core": lambda: statistics.core(scale, X),
         "third": lambda: statistics.third_moment(scale[:, None] * X),
         "products": lambda: statistics.third_moment(
-            scale[:, None] * random.standard_normal((len(WORDS), LEAST_TOPICS))
+            scale[:, None] * random.standard_normal((len(WORDS), _LEAST_TOPICS))
         ),
         "projected": lambda: statistics.projected_third_moment(scale, X),
         "along": lambda: statistics.third_moment_along(scale[:, None] * X, np.linalg.qr(X[:3])[0][:, :2]),
@@ -73,7 +73,7 @@ def test_adding_a_unit_changes_no_sum_by_more_than_b(others, one, asked, clip):
     joined = base[: len(base) // 2] + [("me", counted) for counted in one] + base[len(base) // 2 :]
     change = lattice_sum(joined, asked, clip) - lattice_sum(base, asked, clip)
     assert weighted_square(change, asked) <= BOUND**2
-    if asked.matrix.shape[1] < LEAST_TOPICS:  # exact products are rounded once for all units
+    if asked.matrix.shape[1] < _LEAST_TOPICS:  # exact products are rounded once for all units
         assert np.array_equal(change, lattice_sum([("me", counted) for counted in one], asked, clip))
 
 

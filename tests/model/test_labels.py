@@ -43,7 +43,7 @@ def server():
             pass
 
     running = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=running.serve_forever, daemon=True).start()
+    threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()  # polls for the shutdown
     answer.address = f"http://127.0.0.1:{running.server_port}/v1"
     yield answer
     running.shutdown()

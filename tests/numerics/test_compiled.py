@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from dplda.numerics import compiled as module
-from dplda.numerics.compiled import _SOURCES, compiled, sources_digest
+from dplda.numerics.compiled import _SOURCES, _sources_digest, compiled
 from dplda.software import PACKAGE
 from dplda.statistics.third_moment import THIRD_MOMENT
-from dplda.statistics.unit_sums import loop_over_units
+from dplda.statistics.unit_sums import _loop_over_units
 from dplda.statistics.word_votes import _votes
 
 
@@ -30,9 +30,9 @@ def sources() -> set[Path]:
     return {path for pattern in _SOURCES for path in PACKAGE.glob(pattern)}
 
 
-@pytest.mark.parametrize("function", [loop_over_units(THIRD_MOMENT), _votes])
+@pytest.mark.parametrize("function", [_loop_over_units(THIRD_MOMENT), _votes])
 def test_caches_are_kept_under_the_digest_of_all_that_is_compiled_in(function):
-    assert sources_digest() in Path(function.stats.cache_path).parts
+    assert _sources_digest() in Path(function.stats.cache_path).parts
 
 
 def test_whatever_compiled_modules_import_is_in_the_digest():
@@ -67,7 +67,7 @@ def own_folder(tmp_path, monkeypatch):
 def test_the_users_own_cache_folder_is_respected_and_left_set(own_folder):
     function = compiled(keep=True)(double)
     assert function(np.float64(2.0)) == 4.0
-    assert Path(function.stats.cache_path).is_relative_to(own_folder / "numba" / sources_digest())
+    assert Path(function.stats.cache_path).is_relative_to(own_folder / "numba" / _sources_digest())
     assert str(own_folder / "numba") == module.numba.config.CACHE_DIR
 
 

@@ -31,7 +31,7 @@ def matrix(edge: str, share: float) -> float:
 
 
 def test_config_2_is_equation_134():
-    E8, E6 = matrix("e8", 0.5), utility.gaussian_tensor_norm(edge_noise("e6", Q, 0.5, 5e-7).std, 4)
+    E8, E6 = matrix("e8", 0.5), utility._gaussian_tensor_norm(edge_noise("e6", Q, 0.5, 5e-7).std, 4)
     pairs = 2 * math.sqrt(4) * E6 / 0.3
     first, second = C * 2 * math.sqrt(0.4) * pairs, C * 2 * math.sqrt(0.4) / 0.2 * E8
     assert bound("config2", Q, 1.0, 1e-6) == pytest.approx(first + second + C * math.sqrt(0.4 + E8) * pairs)
@@ -40,7 +40,7 @@ def test_config_2_is_equation_134():
 def test_config_1_is_equation_128_with_all_of_w():
     third = 1 / 3
     E4, E8 = matrix("e4", third), matrix("e8", third)
-    E3 = utility.gaussian_tensor_norm(edge_noise("e3", Q, third, third * 1e-6).std, 50)
+    E3 = utility._gaussian_tensor_norm(edge_noise("e3", Q, third, third * 1e-6).std, 50)
     phi = 4 * (E4 / (0.2 * math.sqrt(0.1))) ** 3 + E3 * 0.1**-1.5  # (111) is 4 at alpha0 = 1
     pairs = 2 * math.sqrt(4) * phi / 0.3
     expected = C * (2 * math.sqrt(0.4) * (pairs + E8 / 0.2) + math.sqrt(0.4 + E8) * pairs)
@@ -64,14 +64,14 @@ def test_config_4_is_the_norm_of_equation_141():
 def test_norms_of_gaussian_noise_fail_no_more_often_than_they_may():
     random = np.random.default_rng(0)
     numbers, vectors = random.normal(0, 0.3, 20_000), random.normal(0, 0.3, (4000, 7))
-    assert np.mean(np.abs(numbers) > utility.gaussian_norm(0.3)) < 0.05
-    assert np.mean(np.linalg.norm(vectors, axis=1) > utility.gaussian_vector_norm(0.3, 7)) < 0.05
+    assert np.mean(np.abs(numbers) > utility._gaussian_norm(0.3)) < 0.05
+    assert np.mean(np.linalg.norm(vectors, axis=1) > utility._gaussian_vector_norm(0.3, 7)) < 0.05
     E = published._symmetric_matrix(random.normal(0, 0.3, (400, 400)))
-    assert np.linalg.norm(E, 2) == pytest.approx(utility.gaussian_matrix_norm(0.3, 400), rel=0.05)
-    assert utility.gaussian_tensor_norm(0.3, 6) == pytest.approx(6.130, abs=1e-3)
+    assert np.linalg.norm(E, 2) == pytest.approx(utility._gaussian_matrix_norm(0.3, 400), rel=0.05)
+    assert utility._gaussian_tensor_norm(0.3, 6) == pytest.approx(6.130, abs=1e-3)
     T, starts = random.normal(0, 0.3, (6, 6, 6)), random.standard_normal((3, 6, 5000))
     u, v, w = starts / np.linalg.norm(starts, axis=1, keepdims=True)
-    assert np.einsum("abc,an,bn,cn->n", T, u, v, w, optimize=True).max() < utility.gaussian_tensor_norm(0.3, 6)
+    assert np.einsum("abc,an,bn,cn->n", T, u, v, w, optimize=True).max() < utility._gaussian_tensor_norm(0.3, 6)
 
 
 @settings(max_examples=30, deadline=None)

@@ -5,6 +5,7 @@ import itertools
 import math
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from dplda.report.promise import _PRIORS
 UNSOUND = {"sound": False, "epsilon": math.inf, "reason": "NOT PRIVATE: simulated noise from a known seed"}
 
 
+@cache
 def pages() -> list[Page]:
     two = [run_model("a"), run_model("b", seed=1)]
     return [

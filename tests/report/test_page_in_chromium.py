@@ -86,11 +86,11 @@ def judged(model: TopicModel, verdicts: list[str]) -> TopicModel:
     return replace(model, parameters={**model.parameters, "verdicts": verdicts})
 
 
-NAMES = ("one", "three", "comparison", "once", "noise", "open")
+NAMES = ("one", "comparison", "noise", "open", "three", "once")
 
 
 @pytest.mark.parametrize(("width", "theme"), full_after(1, SIZES))
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", full_after(4, NAMES))
 def test_a_page_is_accessible_and_asks_for_nothing(
     show: Open, files: dict[str, Path], name: str, width: int, theme: str
 ) -> None:

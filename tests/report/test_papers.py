@@ -20,12 +20,11 @@ from dplda.report.facts import TITLES, Facts
 from dplda.report.papers import PAPERS, write_paper
 
 MARKDOWN = ("checklist", "assessment")
+SPECIAL = {"publication_date": "2026-03-31", "authors": ["One", "Two"]}
 ANSWERS = Answers(
     {
         name: question.answer(
-            {"date": "2026-03-31", "list": ["One", "Two"]}.get(question.kind, f"about {name}\n# no heading\n<script>")
-            if not question.choices
-            else question.choices[0]
+            question.choices[0] if question.choices else SPECIAL.get(name, f"about {name}\n# no heading\n<script>")
         )
         for name, question in QUESTIONS.items()
     }

@@ -22,7 +22,7 @@ from dplda.accounting.events import EXACT, Event
 from dplda.lda.estimates import Estimates
 from dplda.model import TopicModel
 from dplda.model.topic_groups import hellinger
-from dplda.report import comparison_of_runs, comparison_pictures, pictures, run_pictures, topic_relations
+from dplda.report import comparison_of_runs, comparison_pictures, pictures, run_pictures
 from dplda.report.attack_bounds import gaussian_curve
 from dplda.report.charts import BLUE, Chart
 from dplda.report.pictures import Bars, Heat, Picture, Tree
@@ -127,7 +127,7 @@ def test_a_chart_is_drawn_in_silence_where_matplotlib_can_keep_no_list_of_fonts(
 def test_labels_can_be_encoded_and_hold_no_marks_that_hide_text(text: str) -> None:
     label = pictures.shortened(text)
     label.encode()
-    assert len(label) <= pictures.LONGEST
+    assert len(label) <= pictures._LONGEST
     assert pictures.shown(label) == label
 
 
@@ -206,7 +206,7 @@ def test_topics_are_joined_by_how_alike_they_are_and_named_in_groups() -> None:
         prevalence=np.array([0.4, 0.3, 0.2, 0.1]),
         parameters={**model.parameters, "alpha": [0.1] * 4},
     )
-    picture = topic_relations.relations(alike, shown_topics([alike], Wording())[0], "r")
+    picture = run_pictures._relations(alike, shown_topics([alike], Wording())[0], "r")
     assert picture is not None
     assert isinstance(picture.drawing, Tree)
     headings = [row for row in picture.drawing.rows if row.heading]
@@ -219,12 +219,12 @@ def test_topics_are_joined_by_how_alike_they_are_and_named_in_groups() -> None:
     assert len(picture.drawing.paths) == 3
     assert picture.drawing.paths[-1].count("H0.0") == 1, "the root is at the left edge"
     apart = replace(alike, topics=0.97 * np.eye(4) + 0.0075)
-    other = topic_relations.relations(apart, shown_topics([apart], Wording())[0], "r")
+    other = run_pictures._relations(apart, shown_topics([apart], Wording())[0], "r")
     assert other is not None
     assert isinstance(other.drawing, Tree)
     assert not any(row.heading for row in other.drawing.rows)
     assert "not put into groups" in other.note
-    hidden = topic_relations.relations(alike, shown_topics([alike], Wording(hidden=["oak"]))[0], "r")
+    hidden = run_pictures._relations(alike, shown_topics([alike], Wording(hidden=["oak"]))[0], "r")
     assert hidden is not None
     assert "oak" not in str(hidden.drawing)
 

@@ -14,7 +14,7 @@ from report_data import HOSTILE, run_model
 from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.report.page import _cards, _render
-from dplda.report.wording import CARD_WORDS, Wording, shown_topics
+from dplda.report.wording import _CARD_WORDS, Wording, shown_topics
 
 UNSOUND = {"sound": False, "epsilon": float("inf"), "reason": "NOT PRIVATE: simulated"}
 WORDS = ["david", "mike", "david_smith", "Erik", "tenant", "rent", "heating", "water", "leak", "bike", "key", "door"]
@@ -53,11 +53,12 @@ def test_a_warning_stays_before_a_title_of_ones_own() -> None:
 
 
 def test_markup_in_title_and_names_stays_text() -> None:
+    plain = _render([model()])
     for text in HOSTILE:
         if text.strip():
             page = _render([model()], wording=Wording(title=text, names={0: text}))
             assert "<img src=x" not in page.split("<header>")[1].split("<footer>")[0]
-            assert page.count("<script") == _render([model()]).count("<script")
+            assert page.count("<script") == plain.count("<script")
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -124,7 +125,7 @@ def test_words_rarer_in_a_topic_than_in_the_text_are_not_listed_as_its_words() -
     for topic, words in enumerate(shown_topics([given], Wording())[0].words):
         row = dict(zip(given.vocabulary, given.topics[topic], strict=True))
         own = [word for word in row if row[word] >= overall[word]]
-        assert 0 < len(words) < CARD_WORDS
+        assert 0 < len(words) < _CARD_WORDS
         assert {word for word, _ in words} == set(own)
         assert [p for _, p in words] == sorted((p for _, p in words), reverse=True)
 
@@ -132,7 +133,7 @@ def test_words_rarer_in_a_topic_than_in_the_text_are_not_listed_as_its_words() -
 def test_the_only_topic_of_a_run_lists_its_words() -> None:
     given = model()
     one = replace(given, topics=given.topics[:1], prevalence=np.ones(1), parameters={"alpha": [1.0]})
-    assert len(shown_topics([one], Wording())[0].words[0]) == CARD_WORDS
+    assert len(shown_topics([one], Wording())[0].words[0]) == _CARD_WORDS
 
 
 def test_no_bar_of_a_card_is_longer_than_the_card() -> None:

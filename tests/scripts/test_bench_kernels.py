@@ -15,7 +15,7 @@ from benchmarks.kernel_costs import Cost, Size
 from dplda import statistics
 from dplda.numerics.lattice import BOUND
 from dplda.statistics import Contribution
-from dplda.statistics.expected_counts import exp_digamma
+from dplda.statistics.expected_counts import _exp_digamma
 from dplda.store.units import UnitCounts
 
 D, P, R = 7, 3, 2
@@ -176,7 +176,7 @@ def expected(work: Work, total: np.ndarray) -> None:
             for z in range(P):
                 gamma[z] = gamma[z] + quotient * row[z]
         gamma = np.array([ALPHA + theta[z] * gamma[z] for z in range(P)])
-        theta = np.array([exp_digamma.py_func(x) for x in gamma])
+        theta = np.array([_exp_digamma.py_func(x) for x in gamma])
     out = []
     for count, row in zip(work.counts, rows, strict=True):
         share = 1.0 * (count / _mass(work, theta, row))

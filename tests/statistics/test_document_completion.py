@@ -9,7 +9,7 @@ from tiny_units import as_document, contribution_of, lattice_sum, make_units
 
 from dplda import statistics
 from dplda.numerics.lattice import BOUND, MASS_SHARE
-from dplda.statistics.document_completion import COMPLETION_CLIP, MIXED, MOST, document_completion
+from dplda.statistics.document_completion import _MIXED, COMPLETION_CLIP, MOST, document_completion
 
 D, ALPHA = 9, 0.05
 documents = st.lists(st.integers(0, D - 1), min_size=3, max_size=40).map(
@@ -29,7 +29,7 @@ def by_hand(counts: np.ndarray, topics: np.ndarray, frequencies: np.ndarray) -> 
     given, held = (np.bincount(tokens[start::2], minlength=D) for start in (0, 1))
     shares = contribution_of(statistics.topic_proportions(topics, ALPHA), as_document(given))[0]
     theta = shares * given.sum() + ALPHA
-    gain = np.log((1 - MIXED) * (topics @ theta) / theta.sum() / frequencies + MIXED)
+    gain = np.log((1 - _MIXED) * (topics @ theta) / theta.sum() / frequencies + _MIXED)
     surprise = -np.log(frequencies) + frequencies @ np.log(frequencies)
     means = np.array([held @ gain, held @ surprise]) / held.sum()
     return np.asarray(np.clip(means / MOST, -1, 1))

@@ -12,7 +12,7 @@ from tiny_units import as_document, contribution_of, lattice_sum, make_units
 from dplda.corpus import synthetic
 from dplda.numerics.loops import UNROLLED, aligned, padded
 from dplda.statistics import expected_counts, topic_proportions
-from dplda.statistics.expected_counts import E_STEPS, LEAST, TOLERANCE, exp_digamma, gather, posterior
+from dplda.statistics.expected_counts import E_STEPS, LEAST, TOLERANCE, _exp_digamma, gather, posterior
 from dplda.statistics.unit_sums import flat_rows
 
 SIZES = st.sampled_from([1, 2, 8, UNROLLED - 1, UNROLLED, UNROLLED + 1, 3 * UNROLLED])
@@ -65,17 +65,17 @@ def some_document(seed, k, n):
 # Topics and counts are float32, so that six digits of exp(digamma) are as good as more, and cost half as much.
 @given(st.floats(2e-2, 1e6))
 def test_exp_digamma_is_accurate_beyond_five_digits(x):
-    assert exp_digamma(x) == pytest.approx(np.exp(digamma(x)), rel=3e-6, abs=0)
+    assert _exp_digamma(x) == pytest.approx(np.exp(digamma(x)), rel=3e-6, abs=0)
 
 
 def test_exp_digamma_is_accurate_on_a_grid_across_its_whole_range():
     for x in np.geomspace(1e-3, 1e6, 2000):
-        assert exp_digamma(x) == pytest.approx(np.exp(digamma(x)), rel=3e-6, abs=1e-37)
+        assert _exp_digamma(x) == pytest.approx(np.exp(digamma(x)), rel=3e-6, abs=1e-37)
 
 
 @pytest.mark.parametrize("x", [0.0, -2.0, -1.5, -1e300, -np.inf, np.nan])
 def test_exp_digamma_outside_its_domain_is_nan_and_returns_at_once(x):
-    assert np.isnan(exp_digamma(x))
+    assert np.isnan(_exp_digamma(x))
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 21), SIZES, st.floats(0.01, 5.0))

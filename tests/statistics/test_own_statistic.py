@@ -18,7 +18,7 @@ from dplda.statistics import NONNEGATIVE, Contribution, Statistic, statistic
 from dplda.statistics.first_moment import FIRST_MOMENT
 from dplda.statistics.gpu_sums import GpuSums
 from dplda.statistics.statistic import ONE_ROW, as_float32, equal_weights
-from dplda.statistics.unit_sums import loop_over_units
+from dplda.statistics.unit_sums import _loop_over_units
 
 
 @compiled(fastmath=FAST, error_model="numpy")
@@ -76,14 +76,14 @@ def test_one_unit_moves_it_by_no_more_than_the_bound():
 
 
 def test_it_is_not_kept_where_only_the_packages_own_changes_are_noticed():
-    assert loop_over_units(RICHNESS).stats.cache_path is None
+    assert _loop_over_units(RICHNESS).stats.cache_path is None
     assert _contribution.stats.cache_path is None
 
 
 def test_an_altered_copy_is_not_kept_or_sent_under_the_name_of_another():
     copy = replace(FIRST_MOMENT, contribution=_contribution)
-    assert loop_over_units(FIRST_MOMENT).stats.cache_path
-    assert loop_over_units(copy).stats.cache_path is None
+    assert _loop_over_units(FIRST_MOMENT).stats.cache_path
+    assert _loop_over_units(copy).stats.cache_path is None
     with pytest.raises(TypeError, match=r"no statistic of this kind is found at .*:FIRST_MOMENT"):
         pickle.dumps(copy)
 

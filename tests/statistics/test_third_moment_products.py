@@ -223,6 +223,6 @@ def test_batches_and_conversions_do_not_change_sums(monkeypatch):
 
 
 def test_few_topics_and_other_statistics_are_summed_unit_by_unit():
-    assert isinstance(sums_of(statistics.third_moment(np.ones((3, products.LEAST_TOPICS)))), ProductSums)
-    assert isinstance(sums_of(statistics.third_moment(np.ones((3, products.LEAST_TOPICS - 1)))), UnitSums)
+    assert isinstance(sums_of(statistics.third_moment(np.ones((3, products._LEAST_TOPICS)))), ProductSums)
+    assert isinstance(sums_of(statistics.third_moment(np.ones((3, products._LEAST_TOPICS - 1)))), UnitSums)
     assert isinstance(sums_of(statistics.core(np.ones(3), np.ones((3, 50)))), UnitSums)

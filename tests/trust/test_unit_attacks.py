@@ -22,6 +22,7 @@ import dplda
 from dplda.accounting.accountant import capacity
 from dplda.accounting.events import Event
 from dplda.cli.main import main
+from dplda.config import PrivacySettings
 from dplda.corpus import Corpus
 from dplda.errors import BudgetRefused, InputError
 from dplda.ledger import Ledger
@@ -130,7 +131,7 @@ def counts(rows: int, seed: int = 0) -> np.ndarray:
 def spent_on(ledger: Ledger, dataset: str, corpus: Corpus, share: float = 0.1) -> None:
     """A run on `corpus` that takes `share` of a whole grant."""
     reservation = ledger.reserve(
-        dataset=dataset, unit=corpus.unit, adjacency="add-remove", epsilon=2.0, delta=1e-6, parameters={}, sound=True,
+        dataset=dataset, unit=corpus.unit, privacy=PrivacySettings(), parameters={}, sound=True,
         events=[Event(stage="core", noise_multiplier=(share * WHOLE) ** -0.5)],
     )  # fmt: skip
     reservation.bind(fingerprint(corpus.open(), ledger.key))
@@ -279,9 +280,10 @@ def test_attack_7_what_a_run_shares_does_not_tell_that_its_documents_are_linked(
     spent_on(ledger, "first", Corpus.from_counts(counts(50), WORDS), 0.9)
     with pytest.raises(BudgetRefused):
         spent_on(ledger, "second", Corpus.from_counts(counts(50), WORDS), 0.9)
-    third = {"dataset": "third", "unit": "document", "adjacency": "add-remove", "epsilon": 2.0, "delta": 1e-6}
     event = Event(stage="core", noise_multiplier=(0.9 * WHOLE) ** -0.5)
-    cancelled = ledger.reserve(**third, parameters={}, sound=True, events=[event])  # type: ignore[arg-type]
+    cancelled = ledger.reserve(
+        dataset="third", unit="document", privacy=PrivacySettings(), parameters={}, sound=True, events=[event]
+    )
     cancelled.bind(Fingerprint("other documents"))
     cancelled.abandon("cancelled", "interrupted")
     assert ask("runs", "--json") == 0

@@ -28,8 +28,9 @@ def grant_is_never_exceeded(harness: Harness) -> None:
     """Whatever is asked for, and in whatever order, the charged releases together stay within the grant.
 
     Requests are chosen after seeing what was admitted before (a filter, not an accountant of a fixed plan). The sum is
-    exact for Gaussian and for pure mechanisms, so that no valid composition can admit more. Otherwise, the (epsilon,
-    delta) that was granted does not hold. A ledger that admits nothing at all breaks this rule, too.
+    exact for Gaussian and for pure mechanisms, so that no valid composition can admit more. If a ledger breaks this
+    rule, the (epsilon, delta) that was granted does not hold. A ledger that admits nothing at all breaks this rule,
+    too.
     """
     _ = harness.size  # raises `Broken` if there is none
     for first in (1.01, 0.3):
@@ -47,8 +48,8 @@ def grant_is_never_exceeded(harness: Harness) -> None:
 def impossible_numbers_are_refused(harness: Harness) -> None:
     """A cost or grant that is not a number, negative or without bound is refused, and changes nothing.
 
-    Every comparison with NaN is false, and a negative cost is a refund. Otherwise, one malformed request lifts the
-    limit for all that follow.
+    Every comparison with NaN is false, and a negative cost is a refund. If a ledger breaks this rule, one malformed
+    request lifts the limit for all that follow.
     """
     whole = harness.request(harness.size)
     cost = share_of_budget(0.1 * harness.size, harness.measure)
@@ -67,7 +68,8 @@ def impossible_numbers_are_refused(harness: Harness) -> None:
 def small_costs_count(harness: Harness) -> None:
     """A cost of a billionth of the budget counts, also when most of the budget is spent.
 
-    Otherwise, stored or compared numbers are rounded, and any number of small releases costs nothing.
+    If a ledger breaks this rule, stored or compared numbers are rounded, and any number of small releases costs
+    nothing.
     """
     most, tiny = harness.plan(), harness.request(_TINY * harness.size)
     with harness.open(harness.new_place()) as ledger:
@@ -82,7 +84,8 @@ def small_costs_count(harness: Harness) -> None:
 def guarantee_covers_what_was_spent(harness: Harness) -> None:
     """The guarantee that the ledger states for all outputs together holds for what was charged.
 
-    Lowering or raising a grant later does not change what was released. Otherwise, a report promises more than is true.
+    Lowering or raising a grant later does not change what was released. If a ledger breaks this rule, a report promises
+    more than is true.
     """
     harness.need(Feature.GUARANTEED, "the ledger states no guarantee of all outputs together")
     request, spent = harness.request(harness.size), min(harness.size, 1.0)
@@ -103,8 +106,8 @@ def guarantee_covers_what_was_spent(harness: Harness) -> None:
 def units_are_not_mixed(harness: Harness) -> None:
     """Costs for one unit are not added to costs for another one.
 
-    A cost states what one unit (a document, a person) loses. Added across units, it states nothing. Otherwise, a person
-    with a hundred documents is charged as one document.
+    A cost states what one unit (a document, a person) loses. Added across units, it states nothing. If a ledger breaks
+    this rule, a person with a hundred documents is charged as one document.
     """
     harness.need(Feature.UNITS, "the ledger has one unit, which requests do not name")
     small = 0.05 * harness.size
@@ -120,7 +123,7 @@ def units_are_not_mixed(harness: Harness) -> None:
 def documents_keep_their_budget(harness: Harness) -> None:
     """Documents under another name, or a part of them, share the budget that they had.
 
-    Otherwise, renaming a file renews its budget.
+    If a ledger breaks this rule, renaming a file renews its budget.
     """
     harness.need(Feature.DATASETS, "the ledger does not know which documents a request is about")
     first, other = harness.request(harness.size), "renamed"
@@ -138,8 +141,8 @@ def documents_keep_their_budget(harness: Harness) -> None:
 def batches_that_overlap_add_up(harness: Harness) -> None:
     """Batches compose in parallel only if no unit is in two of them.
 
-    Batches of the same documents add up; so do all batches if the unit is a person, who may be in each. Otherwise, the
-    same documents, called another batch, have a new budget.
+    Batches of the same documents add up; so do all batches if the unit is a person, who may be in each. If a ledger
+    breaks this rule, the same documents, called another batch, have a new budget.
     """
     harness.need(Feature.BATCHES, "the ledger has no batches that compose in parallel")
     first = harness.request(harness.size, batch="1")
@@ -184,7 +187,7 @@ def time_gives_nothing_back(harness: Harness) -> None:
 def order_is_not_time(harness: Harness) -> None:
     """The latest grant is the one that was made last, whatever the clock said.
 
-    Otherwise, after a clock was set back, a grant that was withdrawn is in force again.
+    If a ledger breaks this rule, after a clock was set back, a grant that was withdrawn is in force again.
     """
     small = harness.request(0.5 * harness.size)
     for years in (_YEARS, -_YEARS):

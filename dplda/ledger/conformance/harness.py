@@ -1,4 +1,4 @@
-"""What the rules use: new ledgers in folders of their own, other processes, and processes that are killed."""
+"""Tools for the rules: ledgers in new folders, helper processes, and processes that are killed at a chosen moment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dplda.ledger.conformance.interface import (
     share_of_budget,
 )
 
-SIZES = (
+_SIZES = (
     8.2,
     4.8,
     2.8,
@@ -69,7 +69,7 @@ class Place:
 
 
 class Harness:
-    """Opens ledgers of `factory` in new folders under `root`."""
+    """Opens ledgers of `factory` in new folders under `root`, and makes requests by their share of the budget."""
 
     def __init__(self, factory: Factory, root: Path) -> None:
         self.factory = factory
@@ -113,43 +113,46 @@ class Harness:
 
     @cached_property
     def measure(self) -> Measure:
-        """The measure of the ledger's costs."""
+        """How this ledger states costs."""
         with self.open(self.empty_place()) as ledger:
             return ledger.measure
 
     @cached_property
     def features(self) -> frozenset[Feature]:
-        """The optional features of the ledger."""
+        """The optional features of this ledger."""
         with self.open(self.empty_place()) as ledger:
             return frozenset(ledger.features)
 
     def need(self, feature: Feature, absent: str) -> None:
-        """Raise `NotApplicable`, with the reason `absent`, if the ledger lacks `feature`."""
+        """Raise `NotApplicable` with the message `absent` if the ledger lacks `feature`."""
         if feature not in self.features:
             raise NotApplicable(absent)
 
     @cached_property
     def size(self) -> float:
-        """A share that a new ledger admits, and of which it cannot hold 1.8 times as much if it keeps its own limit.
+        """A share of the budget that a new ledger admits, and of which it cannot admit 1.8 times as much.
 
-        Raises `Broken` if it admits nothing that could be tested with.
+        A ledger may keep a limit below its grant. Raises `Broken` if it admits no share that could be tested with.
         """
-        for share in SIZES:
+        for share in _SIZES:
             with self.open(self.new_place()) as ledger:
                 if admits(ledger, self.request(share)):
                     return share
-        raise Broken(f"a new ledger refused a release that costs {SIZES[-1]:.0%} of its grant, and every larger one")
+        raise Broken(f"a new ledger refused a release that costs {_SIZES[-1]:.0%} of its grant, and every larger one")
 
     def request(self, *shares: float, **changes: Any) -> Request:
         """A request with releases that cost these shares of the budget."""
         return replace(Request(costs=tuple(share_of_budget(share, self.measure) for share in shares)), **changes)
 
     def plan(self) -> Request:
-        """Two releases: one that takes most of the budget, and a small one. After the first, `size` does not fit."""
+        """A request of two releases: the first takes most of the budget, the second little.
+
+        Once the first is charged, a request of `size` no longer fits.
+        """
         return self.request(0.8 * self.size, 0.01 * self.size)
 
     def holds_another(self, place: Place) -> bool:
-        """Whether the ledger in `place`, opened anew, admits another `size`. Any exception counts as no."""
+        """Whether the ledger in `place`, reopened, admits a further request of `size`. An exception counts as no."""
         try:
             with self.open(place) as ledger:
                 return admits(ledger, self.request(self.size), (Exception,))
@@ -157,7 +160,7 @@ class Harness:
             return False
 
     def start(self, task: Callable[..., None], *arguments: Any) -> tuple[BaseProcess, Connection]:
-        """Run `task(connection, *arguments)` in another process; the other end of its connection."""
+        """Run `task(connection, *arguments)` in another process. Returns our end of the connection."""
         context = _context(self.factory.__module__)
         ours, theirs = context.Pipe()
         process = context.Process(target=task, args=(theirs, *arguments), daemon=True)
@@ -166,14 +169,14 @@ class Harness:
         return process, ours
 
     def result(self, task: Callable[..., None], *arguments: Any) -> Any:
-        """What `task` sent last, in another process; None if nothing. It may have been killed.
+        """The last message of `task` in another process; None if it sent none, for example because it was killed.
 
-        Raises `Broken` if it does not end within a minute.
+        Raises `Broken` if the process does not end within a minute.
         """
         return _last_of(*self.start(task, *arguments))
 
     def race(self, task: Callable[..., None], *arguments: Any, processes: int, rounds: int) -> list[Any]:
-        """What `task` sent last in each of several processes, which wait for each other at the start of each round."""
+        """The last message of each of several processes that run `task` and begin each round at the same moment."""
         started = [self.start(task, *arguments) for _ in range(processes)]
         for _ in range(rounds):
             for _, connection in started:
@@ -206,7 +209,10 @@ def _last_of(process: BaseProcess, connection: Connection) -> Any:
 
 
 def received(connection: Connection) -> Any:
-    """What another process sends next. Raises `EOFError` if it ended, and `Broken` if it sends nothing for a minute."""
+    """The next message of another process.
+
+    Raises `EOFError` if the process has ended, and `Broken` if it sends nothing for a minute.
+    """
     if not connection.poll(_SECONDS):
         raise Broken(f"a process did nothing for {_SECONDS:g} seconds")
     return connection.recv()
@@ -219,9 +225,9 @@ def wait_for_others(connection: Connection) -> None:
 
 
 def admits(ledger: BudgetLedger, request: Request, refusals: tuple[type[Exception], ...] = ()) -> bool:
-    """Whether all releases of `request` can be reserved and charged; the run is not ended.
+    """Whether all releases of `request` can be reserved and charged. The run stays open.
 
-    Of exceptions, the ledger's own refusals and `refusals` mean no; others are raised.
+    Refusals of the ledger itself and exceptions in `refusals` count as no; other exceptions are raised.
     """
     try:
         handle = ledger.reserve(request)
@@ -233,7 +239,10 @@ def admits(ledger: BudgetLedger, request: Request, refusals: tuple[type[Exceptio
 
 
 def succeeds(call: Callable[..., object], *arguments: Any) -> bool:
-    """Whether the call returns. Any exception counts as a failure: whoever releases after it, does so knowingly."""
+    """Whether the call returns.
+
+    Any exception counts as a failure, since a caller who releases after an exception does so knowingly.
+    """
     try:
         call(*arguments)
     except Exception:
@@ -248,10 +257,10 @@ def restore(copy: Path, folder: Path) -> None:
 
 
 class StorageCalls:
-    """Watches the beginnings and ends of calls that write to files or databases, while entered.
+    """Context manager that records each call that writes to a file or a database, when it begins and when it ends.
 
-    `moments` has the kind of each, in order, such as ("c_call", "fsync"). If `kill_at` is given, the process is killed
-    (SIGKILL) at the moment of this number.
+    `moments` lists these moments in order, such as ("c_call", "fsync"). With `kill_at`, the process is killed (SIGKILL)
+    at the moment of this number.
     """
 
     def __init__(self, kill_at: int | None = None) -> None:
@@ -279,7 +288,7 @@ def kill() -> None:
 
 
 def spread(number: int, most: int) -> Sequence[int]:
-    """At most `most` of the numbers below `number`, evenly spread, the first and the last among them."""
+    """At most `most` numbers below `number`, evenly spaced, including the first and the last."""
     if number <= most:
         return range(number)
     return sorted({round(i * (number - 1) / (most - 1)) for i in range(most)})

@@ -62,13 +62,13 @@ class Handle(Protocol):
     """A reserved run. Every method returns once its change is on disk, and raises if it was refused or failed."""
 
     def charge(self, position: int) -> None:
-        """Record that release number `position` (from 0) is about to be made. The caller makes it on return."""
+        """Record that release number `position` (from 0) is about to be made. The caller makes it once this returns."""
 
     def finish(self) -> None:
-        """End the run. What was reserved and not charged may be given back."""
+        """End the run. Reserved releases that were not charged may be given back."""
 
     def abandon(self) -> None:
-        """End the run after a failure. What was reserved and not charged may be given back."""
+        """End the run after a failure. Reserved releases that were not charged may be given back."""
 
 
 class BudgetLedger(Protocol):
@@ -80,21 +80,21 @@ class BudgetLedger(Protocol):
 
     @property
     def measure(self) -> Measure:
-        """How it states the costs of a request."""
+        """How this ledger states the costs of a request."""
 
     @property
     def features(self) -> frozenset[Feature]:
-        """What it has of the optional features."""
+        """The optional features that this ledger has."""
 
     @property
     def refusals(self) -> tuple[type[Exception], ...]:
-        """The exceptions by which it refuses."""
+        """The exceptions that this ledger raises to refuse."""
 
     def grant(self, dataset: str, epsilon: float, delta: float) -> None:
         """Let all runs on `dataset` together spend (epsilon, delta) from now on; replaces an earlier grant."""
 
     def spent(self, dataset: str) -> float:
-        """What counts as spent, open reservations included: a number in any unit that grows with every charge."""
+        """The amount that counts as spent, with open reservations; in any unit that grows with every charge."""
 
     def reserve(self, request: Request) -> Handle:
         """Set the budget of `request` aside, or refuse."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 from dplda.accounting.events import Event
-from dplda.config import ADJACENCIES
+from dplda.config import ADJACENCIES, PrivacySettings
 from dplda.errors import DpldaError, GateError
 from dplda.ledger.conformance.interface import DELTA, EPSILON, Feature, Measure, Request
 from dplda.ledger.ledger import Ledger
@@ -18,7 +18,7 @@ from dplda.ledger.witness import SETTING
 from dplda.store.sketches import Fingerprint, Sketch
 
 
-class OwnHandle:
+class _OwnHandle:
     """A reserved run whose events are its plan."""
 
     def __init__(self, reservation: Reservation) -> None:
@@ -37,7 +37,7 @@ class OwnHandle:
         self._reservation.abandon(Status.CANCELLED, "abandoned")
 
 
-class OwnLedger:
+class _OwnLedger:
     """dplda's ledger in one folder."""
 
     measure = Measure.NOISE_MULTIPLIER
@@ -61,26 +61,24 @@ class OwnLedger:
         guarantee = self._ledger.dataset(dataset).guaranteed
         return guarantee.epsilon, guarantee.delta
 
-    def reserve(self, request: Request) -> OwnHandle:
+    def reserve(self, request: Request) -> _OwnHandle:
         """Reserve a Gaussian event for each cost, and bind the documents."""
         reservation = self._ledger.reserve(
             dataset=request.dataset,
             unit=request.unit,
-            adjacency=ADJACENCIES[0],
-            epsilon=EPSILON,
-            delta=DELTA,
+            privacy=PrivacySettings(epsilon=EPSILON, delta=DELTA, adjacency=ADJACENCIES[0]),
             events=[Event(stage=f"release {i}", noise_multiplier=cost) for i, cost in enumerate(request.costs)],
             parameters={},
             sound=True,
             batch=request.batch,
         )
         reservation.bind(_fingerprint(request.documents))
-        return OwnHandle(reservation)
+        return _OwnHandle(reservation)
 
 
-def factory(folder: Path, outside: Path) -> OwnLedger:
+def factory(folder: Path, outside: Path) -> _OwnLedger:
     """Open or create dplda's ledger in `folder`; its witness is in `outside`."""
-    return OwnLedger(folder, outside)
+    return _OwnLedger(folder, outside)
 
 
 def _fingerprint(documents: range) -> Fingerprint:

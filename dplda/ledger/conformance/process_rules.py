@@ -31,7 +31,7 @@ def crash_keeps_charges(harness: Harness) -> None:
 
     Charges are on disk when `charge` returns. When the ledger is opened again, they count, whether the run was still
     going on, was being charged again, or was being finished or abandoned. Only what was surely not released may come
-    back. Otherwise, killing the program after each answer gives any number of answers for one.
+    back. If a ledger breaks this rule, killing the program after each answer gives any number of answers for one.
     """
     if os.name != "posix":
         raise NotApplicable("processes are killed by a POSIX signal")
@@ -79,8 +79,8 @@ def _killed_run(
 def open_reservations_count(harness: Harness) -> None:
     """What a running process has reserved is not given to another one.
 
-    A ledger that clears up unfinished runs when it is opened must know that their processes have died. Otherwise, two
-    processes spend the same budget.
+    A ledger that clears up unfinished runs when it is opened must know that their processes have died. If a ledger
+    breaks this rule, two processes spend the same budget.
     """
     whole, place = harness.request(harness.size), harness.new_place()
     with harness.open(place) as ledger:
@@ -97,8 +97,8 @@ def _take_once(connection: Connection, factory: Factory, place: Place, request: 
 def processes_share_one_budget(harness: Harness) -> None:
     """Of processes that ask for the last of a budget at the same time, one at most gets it.
 
-    The check and the record are one step that excludes all others. Otherwise, each of several processes finds room
-    before the others have written, and the grant is exceeded as often as there are processes.
+    The check and the record are one step that excludes all others. If a ledger breaks this rule, each of several
+    processes finds room before the others have written, and the grant is exceeded as often as there are processes.
     """
     whole = harness.request(harness.size)
     places = [harness.new_place() for _ in range(_ROUNDS)]
@@ -118,7 +118,7 @@ def _compete(connection: Connection, factory: Factory, places: Sequence[Place], 
 
 
 def _spend(ledger: BudgetLedger, request: Request, wait: Callable[[], object]) -> bool:
-    """Whether `request` can be reserved, together with others, and then charged, together with others."""
+    """Reserve `request`, then charge it, each at the same moment as other processes. Returns whether both succeeded."""
     wait()
     try:
         charge = ledger.reserve(request).charge
@@ -131,8 +131,8 @@ def _spend(ledger: BudgetLedger, request: Request, wait: Callable[[], object]) -
 def threads_share_one_budget(harness: Harness) -> None:
     """Of threads that use one open ledger, one at most gets the last of a budget, and one at most charges a release.
 
-    A server answers each caller in a thread. Otherwise, two callers spend the same budget, or get two answers for one
-    charge.
+    A server answers each caller in a thread. If a ledger breaks this rule, two callers spend the same budget, or get
+    two answers for one charge.
     """
     whole = harness.request(harness.size)
     for _ in range(_ROUNDS):
@@ -149,6 +149,6 @@ def threads_share_one_budget(harness: Harness) -> None:
 
 
 def _in_threads(work: Callable[[], bool]) -> int:
-    """How many threads of several succeed."""
+    """Run a call in several threads at once. Returns how many succeed."""
     with ThreadPoolExecutor(_THREADS) as threads:
         return sum(done.result() for done in [threads.submit(work) for _ in range(_THREADS)])

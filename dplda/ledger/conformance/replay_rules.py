@@ -9,7 +9,7 @@ from dplda.ledger.conformance.interface import DATASET
 def release_is_charged_once(harness: Harness) -> None:
     """Each planned release is charged at most once, and none after the run has ended.
 
-    A second charge is refused, or pays again. Otherwise, one payment buys any number of answers.
+    A second charge is refused, or pays again. If a ledger breaks this rule, one payment buys any number of answers.
     """
     plan = harness.plan()
     with harness.open(harness.new_place()) as ledger:
@@ -31,8 +31,8 @@ def release_is_charged_once(harness: Harness) -> None:
 def ending_refunds_no_charge(harness: Harness) -> None:
     """What was charged stays spent, however and how often its run ends.
 
-    Only what was reserved and not charged is given back. Otherwise, an answer costs nothing if its run is abandoned
-    afterwards.
+    Only what was reserved and not charged is given back. If a ledger breaks this rule, an answer costs nothing if its
+    run is abandoned afterwards.
     """
     plan = harness.plan()
     for endings in ("finish", "abandon", "finish finish", "finish abandon", "abandon finish"):
@@ -51,7 +51,8 @@ def old_copy_is_noticed(harness: Harness) -> None:
 
     Backups, synchronised folders and snapshots of machines put old files in place of newer ones. An old file is intact
     in itself, so that the ledger must keep something elsewhere (in the folder `outside`): how far it had come. It then
-    refuses, or counts what is missing. Otherwise, whoever can copy a file has a new budget whenever they like.
+    refuses, or counts what is missing. If a ledger breaks this rule, whoever can copy a file has a new budget whenever
+    they like.
     """
     plan, place = harness.plan(), harness.new_place()
     copies = {"the copy from before the first run": harness.copy_of(place)}
@@ -71,8 +72,8 @@ def old_copy_is_noticed(harness: Harness) -> None:
 def old_copy_charges_nothing_again(harness: Harness) -> None:
     """A run that is going on cannot charge a release again after an old copy was put back.
 
-    The files may be replaced while a process has the ledger open. Otherwise, the process charges the same release for
-    each answer, and restores the old file in between.
+    The files may be replaced while a process has the ledger open. If a ledger breaks this rule, the process charges the
+    same release for each answer, and restores the old file in between.
     """
     plan, place = harness.plan(), harness.new_place()
     with harness.open(place) as ledger:

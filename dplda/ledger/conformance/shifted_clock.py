@@ -1,4 +1,4 @@
-"""A clock that is wrong: what Python code reads as the time is shifted."""
+"""A simulated wrong clock: shifts the time that Python code reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class _SameInstances(type):
-    """True dates count as instances of the classes that replace their own."""
+    """Metaclass by which real dates count as instances of the classes that replace `datetime` and `date`."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, true_datetime if issubclass(cls, true_datetime) else true_date)

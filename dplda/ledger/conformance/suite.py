@@ -12,9 +12,9 @@ from dplda.ledger.conformance import filter_rules, process_rules, replay_rules, 
 from dplda.ledger.conformance.harness import Broken, Harness, NotApplicable
 from dplda.ledger.conformance.interface import Factory
 
-Rule = Callable[[Harness], None]
+_Rule = Callable[[Harness], None]
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[_Rule, ...] = (
     filter_rules.grant_is_never_exceeded,
     filter_rules.impossible_numbers_are_refused,
     filter_rules.small_costs_count,
@@ -73,7 +73,7 @@ def check(factory: Factory, rules: Collection[str] | None = None) -> list[Result
         return [_result(rule, harness) for rule in RULES if rules is None or rule.__name__ in rules]
 
 
-def _result(rule: Rule, harness: Harness) -> Result:
+def _result(rule: _Rule, harness: Harness) -> Result:
     try:
         rule(harness)
     except NotApplicable as reason:
