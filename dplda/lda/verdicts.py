@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit, ndtr
 
+from dplda.lda.pair_mixture import first_words
 from dplda.lda.refinement import Refined, cosines, smoothed_topics, top_word_probabilities
 
 CLEAR, WEAK, NOISE = "clear", "weak", "noise"
@@ -36,6 +37,12 @@ _PRODUCTS = (
 # products a b, a r, b r, a a and b b.
 _WORD_INTERCEPT, _WORD = -1.6754, (0.8677, 0.005295, -0.1266, 0.1022, -0.6067, 0.2495, -0.07852, 0.01573)
 _WORD_LIMITS = 0.02, 0.995  # of both probabilities
+# A mixture of pairs of words (`of_pairs`): of -log10(1 - cosine) with the worse and the better half, nearest, log(budget).
+# Its words: of the number n of halves with the word, whether it is all, the rank r, the topic's log odds b, n b and r b.
+_PAIR_RANGES = np.array([(0.0, 4.0), (0.0, 4.0), (0.0, 1.0), (1.6, 7.5)])
+_PAIR_INTERCEPT, _PAIR = -3.9594, (0.4085, 1.1634, 2.163, 0.3186)
+_PAIR_LIMIT = 0.98  # of a topic's probability
+_PAIR_WORD_INTERCEPT, _PAIR_WORD = -0.233, (0.3347, 0.5454, -1.8096, 0.4396, 0.0149, -0.1849)
 _LEAST = 1e-6  # bound on logarithms
 _COPY = 0.9  # cosine from which on two topics count as one
 
@@ -103,6 +110,35 @@ def of_refinement(
     probabilities[:known] = np.minimum(probabilities[:known], earlier[:known])
     top, posterior = top_word_probabilities(refined.sums, frequencies)
     chances = posterior if np.isinf(refined.signal).all() else of_words(posterior, probabilities)
+    return _told(probabilities, top, chances, words)
+
+
+def named(probabilities: np.ndarray) -> list[str]:
+    """The verdicts on topics that are real with these `probabilities` (k,)."""
+    return [CLEAR if p >= _CLEAR_FROM else NOISE if p <= _NOISE_UNTIL else WEAK for p in probabilities]
+
+
+def of_pairs(
+    topics: np.ndarray, cosines: np.ndarray, common: np.ndarray, words: Sequence[str], budget: float
+) -> dict[str, list[Any]]:
+    """As `of_refinement`, for the `topics` (n_words, k) of a mixture of pairs of words.
+
+    `cosines` (2, k) and `common` (k, n) are those of `pair_mixture.agreement`; `budget` is that of `evidence`.
+    """
+    apart = -np.log10(np.maximum(1 - np.sort(cosines, axis=0), _LEAST))
+    numbers = np.column_stack([*apart, _nearest(topics), np.full(topics.shape[1], math.log(max(budget, _LEAST)))])
+    probabilities = expit(_PAIR_INTERCEPT + np.clip(numbers, _PAIR_RANGES[:, 0], _PAIR_RANGES[:, 1]) @ np.array(_PAIR))
+    n, r = common, np.arange(common.shape[1]) / 9
+    b = logit(np.clip(probabilities, 1 - _PAIR_LIMIT, _PAIR_LIMIT))[:, None]
+    terms = (n, n == len(cosines), r + 0 * n, b + 0 * n, n * b, r * b)
+    chances = expit(_PAIR_WORD_INTERCEPT + sum(c * term for c, term in zip(_PAIR_WORD, terms, strict=True)))
+    return _told(probabilities, first_words(topics), np.asarray(chances), words)
+
+
+def _told(
+    probabilities: np.ndarray, top: np.ndarray, chances: np.ndarray, words: Sequence[str]
+) -> dict[str, list[Any]]:
+    """Facts of topics with these `probabilities` (k,), and of their words `top` (k, n) with these `chances` (k, n)."""
     return {
         "verdicts": named(probabilities),
         "topic_probabilities": [round(float(p), 4) for p in probabilities],
@@ -111,28 +147,6 @@ def of_refinement(
             for row, chance in zip(top, chances, strict=True)
         ],
     }
-
-
-def named(probabilities: np.ndarray) -> list[str]:
-    """The verdicts on topics that are real with these `probabilities` (k,)."""
-    return [CLEAR if p >= _CLEAR_FROM else NOISE if p <= _NOISE_UNTIL else WEAK for p in probabilities]
-
-
-class PairCertainty(NamedTuple):
-    """The probability that each topic is real, `topics` (k,), and that its words are among its first ten, (k, n)."""
-
-    topics: np.ndarray
-    words: np.ndarray
-
-
-def of_pairs(topics: np.ndarray, cosines: np.ndarray, common: np.ndarray, budget: float) -> PairCertainty:
-    """How certain the `topics` (n_words, k) of a mixture of pairs are, and their n first words.
-
-    `cosines` (2, k) and `common` (k, n) are those of `pair_mixture.agreement`; `budget` is documents * mu for the run's
-    GDP parameter mu.
-    """
-    lower, upper = np.sort(cosines, axis=0)
-    return PairCertainty((lower + upper) / 2, common / 2)
 
 
 def of_spectrum(topics: np.ndarray, supported: int) -> list[str]:

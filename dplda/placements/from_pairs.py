@@ -25,10 +25,10 @@ from dplda import statistics
 from dplda.config import NO_NOISE, FitSettings
 from dplda.lda import verdicts
 from dplda.lda.guided import Guide, seed_distributions
-from dplda.lda.pair_mixture import NoisyPairs, agreement, first_words, fit_mixture
+from dplda.lda.pair_mixture import NoisyPairs, agreement, fit_mixture
 from dplda.lda.recovery import Learned, by_prevalence, corrected_second_moment, leading_eigenvalues
 from dplda.lda.topic_count import most_topics, noise_level, spectrum_facts, topic_count
-from dplda.lda.vocabulary_size import most_paired_words, run_mu, supported_words
+from dplda.lda.vocabulary_size import most_paired_words, run_mu, signal_per_topic, supported_words
 from dplda.mechanisms.curator import Gate, Release, WordFrequencies
 from dplda.placements.stages import LOW_QUANTILE, StageReleaser
 from dplda.statistics.coordinates import unpack_offsets
@@ -81,23 +81,10 @@ def learn(
     alpha0 = settings.model.alpha0
     found = fit_mixture(pairs, k, alpha0, guided)
     halves = [fit_mixture(half, k, alpha0, guided, stream) for stream, half in enumerate(pairs.halves(), start=1)]
-    cosines, common = agreement(found, halves)
-    sure = verdicts.of_pairs(found.topics, cosines, common, documents * run_mu(settings))
-    top = first_words(found.topics)
-    named = [
-        {words.words[word]: round(float(p), 4) for word, p in zip(row, chances, strict=True)}
-        for row, chances in zip(top, sure.words, strict=True)
-    ]
-    learned = by_prevalence(
-        found.topics,
-        found.prevalence,
-        documents,
-        facts,
-        verdicts=verdicts.named(sure.topics),
-        topic_probabilities=[round(float(p), 4) for p in sure.topics],
-        word_probabilities=named,
-        topic_names=guided.names(tuple(seed_words), k),
-    )
+    budget = signal_per_topic(documents, k, settings)
+    sure = verdicts.of_pairs(found.topics, *agreement(found, halves), words.words, budget)
+    names = guided.names(tuple(seed_words), k)
+    learned = by_prevalence(found.topics, found.prevalence, documents, facts, topic_names=names, **sure)
     return replace(learned, words=words.words)
 
 
