@@ -37,8 +37,8 @@ _PRODUCTS = (
 # products a b, a r, b r, a a and b b.
 _WORD_INTERCEPT, _WORD = -1.6754, (0.8677, 0.005295, -0.1266, 0.1022, -0.6067, 0.2495, -0.07852, 0.01573)
 _WORD_LIMITS = 0.02, 0.995  # of both probabilities
-# A mixture of pairs of words (`of_pairs`): of -log10(1 - cosine) with the worse and the better half, nearest, log(budget).
-# Its words: of the number n of halves with the word, whether it is all, the rank r, the topic's log odds b, n b and r b.
+# A mixture of pairs of words (`of_pairs`): of -log10(1 - cosine) with the worse half, with the better one, nearest and
+# log(budget). Its words: of the number n of halves with the word, n = 2, the rank r, the topic's log odds b, n b, r b.
 _PAIR_RANGES = np.array([(0.0, 4.0), (0.0, 4.0), (0.0, 1.0), (1.6, 7.5)])
 _PAIR_INTERCEPT, _PAIR = -3.9594, (0.4085, 1.1634, 2.163, 0.3186)
 _PAIR_LIMIT = 0.98  # of a topic's probability

@@ -92,7 +92,7 @@ def _better_known(release: StageReleaser, words: WordFrequencies, stages: Sequen
     """The `words` with frequencies averaged with their noisy mean proportions, scaled to the same sum."""
     release.gate.use_words(words.words)
     mean = release.jointly(stages, statistics.first_moment(np.ones(len(words.words))), LOW_QUANTILE)
-    scale = float(words.frequencies.sum()) / max(float(mean.total.sum()), mean.std)
+    scale = max(float(words.frequencies.sum()), words.std) / max(float(mean.total.sum()), mean.std)
     precisions = words.std**-2, (scale * mean.std) ** -2
     averaged = np.average([words.frequencies, scale * mean.total[:, 0]], axis=0, weights=precisions)
     return WordFrequencies(words.words, averaged, sum(precisions) ** -0.5)

@@ -227,8 +227,10 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
     """
     most = inputs.settings.vocabulary.max_vocabulary
     stage = Stage.FREQUENCY if inputs.public_vocabulary else Stage.VOCABULARY
-    std = noise.deviation(stage, NONNEGATIVE)
-    wanted = _limited(reference_corpora.word_frequencies(most + _FREQUENT), inputs.settings)
+    std, wanted = (
+        noise.deviation(stage, NONNEGATIVE),
+        _limited(reference_corpora.word_frequencies(most + _FREQUENT), inputs.settings),
+    )
     if inputs.public_vocabulary:
         kept, picked, needed = wanted, max(reference_corpora.LENGTH * float(wanted.sum()), 1.0), std
     else:
@@ -237,9 +239,9 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
         kept = _limited(reference_corpora.word_frequencies(most + _FREQUENT, least), inputs.settings)
     found = WordFrequencies((), kept, std * math.sqrt(picked) / noise.documents)
     pairs = from_pairs.suits(noise.documents, found, inputs.settings)
-    limit = (most_paired_words if pairs else most_words)(noise.documents, inputs.settings)
-    words = replace(found, frequencies=kept[:limit])
-    signal = float(wanted[-1] if len(wanted) else 0.0) * noise.documents
+    learned = most_paired_words if pairs else most_words
+    words = replace(found, frequencies=kept[: learned(noise.documents, inputs.settings)])
+    signal = float(wanted[-1]) * noise.documents if len(wanted) else 0.0
     return words, StageForecast(stage, noise.multipliers[stage], needed / reference_corpora.VOTE, signal), pairs
 
 
