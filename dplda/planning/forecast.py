@@ -79,7 +79,7 @@ class Forecast:
     stages: tuple[StageForecast, ...]
     eigenvalues: tuple[float, ...] = ()
     word_power: float = 0.0  # the refinement scales words by their frequency to the power -word_power
-    from_pairs: bool = False  # a fit learns from pairs of words; topics are foreseen as if it learned from moments
+    from_pairs: bool = False  # a fit learns from pairs of words; topics are foreseen as from moments
 
 
 @dataclass(frozen=True)
@@ -227,20 +227,17 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
     """
     most = inputs.settings.vocabulary.max_vocabulary
     stage = Stage.FREQUENCY if inputs.public_vocabulary else Stage.VOCABULARY
-    std, wanted = (
-        noise.deviation(stage, NONNEGATIVE),
-        _limited(reference_corpora.word_frequencies(most + _FREQUENT), inputs.settings),
-    )
+    std = noise.deviation(stage, NONNEGATIVE)
+    wanted = _limited(reference_corpora.word_frequencies(most + _FREQUENT), inputs.settings)
     if inputs.public_vocabulary:
         kept, picked, needed = wanted, max(reference_corpora.LENGTH * float(wanted.sum()), 1.0), std
     else:
         picked, needed = reference_corpora.PICKED, _threshold(noise, failure)
         least = needed / (reference_corpora.VOTE * noise.documents)
         kept = _limited(reference_corpora.word_frequencies(most + _FREQUENT, least), inputs.settings)
-    found = WordFrequencies((), kept, std * math.sqrt(picked) / noise.documents)
-    pairs = from_pairs.suits(noise.documents, found, inputs.settings)
-    learned = most_paired_words if pairs else most_words
-    words = replace(found, frequencies=kept[: learned(noise.documents, inputs.settings)])
+    pairs = from_pairs.suits(noise.documents, WordFrequencies((), kept, std), inputs.settings)
+    limit = (most_paired_words if pairs else most_words)(noise.documents, inputs.settings)
+    words = WordFrequencies((), kept[:limit], std * math.sqrt(picked) / noise.documents)
     signal = float(wanted[-1]) * noise.documents if len(wanted) else 0.0
     return words, StageForecast(stage, noise.multipliers[stage], needed / reference_corpora.VOTE, signal), pairs
 
