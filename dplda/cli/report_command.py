@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,10 +19,16 @@ from dplda.model.model_files import refuse_existing
 
 if TYPE_CHECKING:
     from dplda.report import AllRuns, Wording
+    from dplda.report.answers import Question
     from dplda.tables import Tables
 
 _PAGE = "report.html"
 _FILE_NAME = re.compile(r"[a-z0-9_]+\.yaml")  # that the registry accepts
+
+
+def _paper_option(paper: str, what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    file = click.Path(path_type=Path, dir_okay=False)
+    return click.option(f"--{paper}", type=file, help=f"Instead of the page, write {what} into this new file.")
 
 
 @click.command()
@@ -31,11 +37,11 @@ _FILE_NAME = re.compile(r"[a-z0-9_]+\.yaml")  # that the registry accepts
     "--output",
     "-o",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Path of the new file [report.html; registry.yaml, checklist.md or assessment.md].",
+    help="Path of the new page [report.html].",
 )
-@click.option("--registry", is_flag=True, help="Write an entry of OpenDP's deployments registry (YAML) instead.")
-@click.option("--checklist", is_flag=True, help="Write a checklist by NIST SP 800-226 (Markdown) instead.")
-@click.option("--assessment", is_flag=True, help="Write an outline of a data protection impact assessment instead.")
+@_paper_option("registry", "an entry of OpenDP's deployments registry (YAML)")
+@_paper_option("checklist", "a checklist by NIST SP 800-226 (Markdown)")
+@_paper_option("assessment", "an outline of a data protection impact assessment (Markdown)")
 @click.option(
     "--answers",
     "answers_path",
@@ -57,7 +63,7 @@ def report(
     hide: tuple[str, ...],
     as_json: bool,
     ledger_path: Path | None,
-    **papers: bool,
+    **papers: Path | None,
 ) -> None:
     """Write one HTML report about all the RUNs given, or a paper about one RUN, from released numbers only.
 
@@ -67,15 +73,16 @@ def report(
     from dplda.report import Wording, write_report
 
     wording = _wording(title, names, hide, len(runs))
-    if paper := _paper(papers):
-        if len(runs) > 1 or names or hide:
+    if asked := {paper: file for paper, file in papers.items() if file is not None}:
+        if len(runs) > 1 or names or hide or output:
             raise click.UsageError(
-                f"--{paper} is about one run and shows no topics: give one RUN, no --name, no --hide."
+                f"--{next(iter(asked))} is about one run and shows no topics: give one RUN, no --name, no --hide, no "
+                "--output."
             )
-        _write_paper(paper, runs[0], output, answers_path, wording.title, as_json, ledger_path)
+        _write_papers(asked, runs[0], answers_path, wording.title, as_json, ledger_path)
         return
     if answers_path is not None:
-        raise click.UsageError("--answers is for a paper: add --registry, --checklist or --assessment.")
+        raise click.UsageError("--answers is for a paper: add --registry FILE, --checklist FILE or --assessment FILE.")
     output = output or Path(_PAGE)
     refuse_existing(output)
     models = [open_model(_with_model(run, ledger_path), ledger_path) for run in runs]
@@ -96,45 +103,36 @@ def report(
             say("--title, --name and --hide give it a title, name topics and leave words out, for free.")
 
 
-def _paper(options: Mapping[str, bool]) -> str:
-    """The paper that the `options` ask for; empty for the page. Raises `click.UsageError` for several."""
-    papers = [paper for paper, wanted in options.items() if wanted]
-    if len(papers) > 1:
-        asked = " and ".join(f"--{paper}" for paper in papers)
-        raise click.UsageError(f"{asked} are {len(papers)} papers. Ask for one at a time.")
-    return papers[0] if papers else ""
-
-
-def _write_paper(
-    paper: str,
-    run: str,
-    output: Path | None,
-    answers_path: Path | None,
-    title: str,
-    as_json: bool,
-    ledger_path: Path | None,
+def _write_papers(
+    papers: Mapping[str, Path], run: str, answers_path: Path | None, title: str, as_json: bool, ledger_path: Path | None
 ) -> None:
+    """Write each of `papers` about `run` into its file, and say which answers are missing."""
     from dplda.report.answers import Answers
-    from dplda.report.papers import PAPERS, write_paper
+    from dplda.report.papers import write_paper
 
-    file = output or Path(PAPERS[paper].file)
-    refuse_existing(file)
+    for file in papers.values():
+        refuse_existing(file)
     answers = Answers() if answers_path is None else Answers.read(answers_path)
     model = open_model(_with_model(run, ledger_path), ledger_path)
     together = _guarantees([model], ledger_path).get(str(model.parameters.get("dataset", "")))
-    text, missing = write_paper(paper, model, together, answers, title)
-    write_file(file, text)
+    missing: dict[str, Question] = {}
+    for paper, file in papers.items():
+        text, asked = write_paper(paper, model, together, answers, title)
+        write_file(file, text)
+        missing |= {question.name: question for question in asked}
     if as_json:
-        asked = {question.name: question.asks for question in missing}
-        print_json({"run": model.parameters.get("run"), "paper": paper, "file": str(file), "missing": asked})
+        files = {paper: str(file) for paper, file in papers.items()}
+        asks = {name: question.asks for name, question in missing.items()}
+        print_json({"run": model.parameters.get("run"), "papers": files, "missing": asks})
         return
-    say(f"Wrote {file}.")
+    for file in papers.values():
+        say(f"Wrote {file}.")
     if missing:
         count = f"{len(missing)} answers are" if len(missing) > 1 else "1 answer is"
         say(f"A draft: {count} missing. Complete these lines in a YAML file, and give it with --answers:", error=True)
-        for question in missing:
+        for question in missing.values():
             say(question.line, error=True)
-    if paper == "registry" and not _FILE_NAME.fullmatch(file.name):
+    if "registry" in papers and not _FILE_NAME.fullmatch(papers["registry"].name):
         say(
             "The registry wants a file name of lower-case letters, digits and underscores, such as topics.yaml.",
             error=True,

@@ -147,7 +147,7 @@ def _implementation(facts: Facts, answers: Answers) -> dict[str, str]:
 def _administrative(facts: Facts, answers: Answers) -> dict[str, Any]:
     return {
         "sources": answers.text("sources"),
-        "notes": f"Written from run {facts.run} by `dplda report {facts.run} --registry`.",
+        "notes": f"Written from run {facts.run} by `dplda report {facts.run} --registry FILE`.",
         "registry_authors": answers.given.get("authors", [answers.text("authors")]),
     }
 

@@ -28,9 +28,8 @@ _ASSESSED = (  # in the order of the assessment
 
 @dataclass(frozen=True)
 class Paper:
-    """A kind of paper: its default `file`, the questions that it asks the deployer, and the function that writes it."""
+    """A kind of paper: the questions that it asks the deployer, and the function that writes it."""
 
-    file: str
     asks: Sequence[str]
     make: Callable[[Facts, Answers, str], str]
 
@@ -84,7 +83,7 @@ def _markdown(template: str, facts: Facts, answers: Answers, title: str, asks: S
 
 
 PAPERS = {
-    "registry": Paper("registry.yaml", deployments_registry.ASKED, deployments_registry.registry_entry),
-    "checklist": Paper("checklist.md", checklist.ASKED, _checklist),
-    "assessment": Paper("assessment.md", _ASSESSED, _assessment),
+    "registry": Paper(deployments_registry.ASKED, deployments_registry.registry_entry),
+    "checklist": Paper(checklist.ASKED, _checklist),
+    "assessment": Paper(_ASSESSED, _assessment),
 }

@@ -22,9 +22,9 @@ def run(saved: str, home: Path) -> str:
 
 @pytest.mark.parametrize("kind", PAPERS)
 def test_a_paper_is_written_and_what_is_missing_can_be_completed(dplda, run: str, home: Path, kind: str) -> None:
-    answer = dplda("report", run, f"--{kind}")
+    answer = dplda("report", run, f"--{kind}", home / "draft")
     assert answer.status == 0, answer.err
-    text = (home / PAPERS[kind].file).read_text(encoding="utf-8")
+    text = (home / "draft").read_text(encoding="utf-8")
     assert "the guarantee is the grant's (epsilon 10, delta 1e-05)" in text, "the ledger was asked"
     lines = [line for line in answer.err.splitlines() if ":  # " in line]
     assert [line.split(":")[0] for line in lines] == list(PAPERS[kind].asks)
@@ -33,7 +33,7 @@ def test_a_paper_is_written_and_what_is_missing_can_be_completed(dplda, run: str
         name = line.split(":")[0]
         content = (home / "answers.yaml").read_text().replace(f"{name}: none at all", line)
         (home / "answers.yaml").write_text(content)
-    whole = dplda("report", run, f"--{kind}", "--answers", home / "answers.yaml", "-o", home / "whole")
+    whole = dplda("report", run, f"--{kind}", home / "whole", "--answers", home / "answers.yaml")
     assert whole.status == 0, whole.err
     assert "missing" not in whole.err
     text = (home / "whole").read_text(encoding="utf-8")
@@ -43,8 +43,10 @@ def test_a_paper_is_written_and_what_is_missing_can_be_completed(dplda, run: str
 
 def test_json_names_what_is_missing(dplda, run: str, home: Path) -> None:
     (home / "a.json").write_text('{"purpose": "to test"}')
-    record = dplda("report", run, "--registry", "--answers", home / "a.json", "--title", "Toys", "--json").json
-    assert (record["paper"], record["file"]) == ("registry", "registry.yaml")
+    papers = ("--registry", "registry.yaml", "--checklist", "list.md")
+    record = dplda("report", run, *papers, "--answers", home / "a.json", "--title", "Toys", "--json").json
+    assert record["papers"] == {"registry": "registry.yaml", "checklist": "list.md"}
+    assert (home / "list.md").exists()
     assert "purpose" not in record["missing"]
     assert record["missing"]["region"].startswith("which region")
     basic = yaml.safe_load((home / "registry.yaml").read_text())["deployment"]["basic"]
@@ -54,11 +56,12 @@ def test_json_names_what_is_missing(dplda, run: str, home: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--registry", "--name", "1=a"), "is about one run and shows no topics"),
-        (("--registry", "--answers", "none.yaml"), "cannot read none.yaml"),
-        (("--registry", "--answers", "bad.yaml"), "answers 'purpos', which nobody asks. Did you mean purpose?"),
+        (("--registry", "registry.yaml", "--name", "1=a"), "is about one run and shows no topics"),
+        (("--registry", "registry.yaml", "-o", "page.html"), "is about one run and shows no topics"),
+        (("--registry", "registry.yaml", "--answers", "none.yaml"), "cannot read none.yaml"),
+        (("--registry", "registry.yaml", "--answers", "bad.yaml"), "answers 'purpos', which nobody asks. Did you mean"),
         (("--answers", "bad.yaml"), "--answers is for a paper"),
-        (("--registry", "-o", "bad.yaml"), "exists already"),
+        (("--registry", "registry.yaml", "--checklist", "bad.yaml"), "exists already"),
     ],
 )
 def test_what_fits_nothing_is_one_line_and_writes_nothing(
@@ -73,19 +76,19 @@ def test_what_fits_nothing_is_one_line_and_writes_nothing(
 
 
 def test_two_runs_have_no_common_paper(dplda, run: str) -> None:
-    assert "is about one run" in dplda("report", run, run, "--registry").err
+    assert "is about one run" in dplda("report", run, run, "--registry", "r.yaml").err
 
 
 def test_a_run_without_a_guarantee_gets_none(dplda, home: Path) -> None:
     model = make_model()
     bad = replace(model.privacy, sound=False, epsilon=float("inf"), reason="NOT PRIVATE: exact")
     replace(model, privacy=bad).save(home / "bad")
-    answer = dplda("report", home / "bad", "--registry")
+    answer = dplda("report", home / "bad", "--registry", "registry.yaml")
     assert answer.status == 2
     assert "has no privacy guarantee" in answer.err
     assert not (home / "registry.yaml").exists()
 
 
 def test_a_name_that_the_registry_refuses_is_told(dplda, run: str, home: Path) -> None:
-    assert "lower-case letters" in dplda("report", run, "--registry", "-o", home / "My-Entry.yml").err
-    assert "lower-case letters" not in dplda("report", run, "--registry").err
+    assert "lower-case letters" in dplda("report", run, "--registry", home / "My-Entry.yml").err
+    assert "lower-case letters" not in dplda("report", run, "--registry", "registry.yaml").err
