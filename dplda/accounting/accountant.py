@@ -1,8 +1,9 @@
 """Composition of events: exact within a run, by a Gaussian-DP filter across runs.
 
-Within a run all multipliers are fixed beforehand, so that Gaussian composition is valid and tight. If some events are
-pure, the numerical composition of dp_accounting is valid and tight. Neither is valid across runs whose parameters
-depend on earlier outputs (docs/privacy.md, section 4.3 has a counterexample). There a filter is fixed at the start: the
+Within a run all events are fixed beforehand, so that Gaussian composition is valid and tight, also if outputs decide
+which query spends which Gaussian event (docs/privacy.md, section 4.2). If some events are pure, the numerical
+composition of dp_accounting is valid and tight. Neither is valid across runs whose parameters depend on earlier outputs
+(docs/privacy.md, section 4.3 has a counterexample). There a filter is fixed at the start: the
 sum of squared GDP parameters may not exceed the capacity of the grant (Smith and Thakurta 2022, Theorem 3), and failure
 probabilities are summed separately. For Gaussian events this sum is twice the zCDP parameter, so the filter is the
 Renyi filter at every order at once, converted to epsilon without loss.
@@ -121,9 +122,9 @@ def run_epsilon(events: Iterable[Event], delta: float) -> float:
     """epsilon (nats) of one run at `delta` (docs/privacy.md, section 4.2).
 
     Failure probabilities are subtracted from `delta` first. The result is infinite if nothing remains, or if an event
-    is exact. Gaussian mechanisms with fixed multipliers, adaptive or not, compose to exactly one Gaussian mechanism
-    (Dong, Roth and Su 2022, Corollary 3.3), whose delta has a closed form. With pure events, privacy-loss distributions
-    are composed (dp_accounting).
+    is exact. Gaussian mechanisms with a fixed sum of squares of mu, adaptive or not, compose to exactly one Gaussian
+    mechanism (Dong, Roth and Su 2022, Corollary 3.3; Smith and Thakurta 2022), whose delta has a closed form. With pure
+    events, privacy-loss distributions are composed (dp_accounting).
     """
     events = tuple(events)
     if not events:

@@ -27,7 +27,7 @@ _STARTS, _FIRST_STEPS, _STEPS = 10, 30, 70  # random starts, steps of each, and 
 _SMOOTHING = 1e-3  # share of a topic that is uniform over the words
 _CONCENTRATION = 0.5  # of the Dirichlet law of random starts, half of which is the words' frequencies
 _TOP = 10
-_PUBLIC_SEED = 2013
+_PUBLIC_SEED, _HALVES = 2013, 100  # the seed of all that is drawn here, and the stream of the noise of halves
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class NoisyPairs:
         Z' of the law of the noise Z, but public, is added to the counts and subtracted from them: Z + Z' and Z - Z' are
         independent.
         """
-        upper = np.triu(np.random.default_rng(_PUBLIC_SEED).normal(0.0, self.std, self.counts.shape), 1)
+        upper = np.triu(np.random.default_rng([_PUBLIC_SEED, _HALVES]).normal(0.0, self.std, self.counts.shape), 1)
         more, root = upper + upper.T, np.sqrt(2.0) * self.std
         return replace(self, counts=self.counts + more, std=root), replace(self, counts=self.counts - more, std=root)
 

@@ -22,7 +22,7 @@ _USUAL_LIMIT = 0.1  # words in a larger share of the documents are left out, unl
 _FEW_WORDS, _RAISED_LIMIT = 250, 0.2  # with fewer words, the subjects themselves are often in more than a tenth
 _WORDS_PER_TOPIC = 8  # with fewer words for each topic, words of any frequency are kept
 _LEAST_PER_TOPIC, _WORDS_PER_SIGNAL = 10, 2.0  # words that are learned for each topic, and for each unit of signal
-_PAIRED_PER_SIGNAL = 0.1  # words whose pairs are counted, for documents * mu
+_PAIRED_PER_SIGNAL = 0.1  # words whose pairs are counted, for documents * mu (docs/privacy.md, section 9.13)
 _LEAST_PAIRED, _MOST_PAIRED = 50, 500
 
 

@@ -135,6 +135,8 @@ def joint_multiplier(multipliers: Sequence[float]) -> float:
 
     sigma^-2 = sum sigma_j^-2, rounded up; a single multiplier is returned as it is (docs/privacy.md, section 4.1).
     """
+    if not multipliers:
+        raise GateError("a release must spend an event")
     if len(multipliers) == 1:
         return multipliers[0]
     return (1 + 1e-12) / math.sqrt(math.fsum(1 / multiplier**2 for multiplier in multipliers))

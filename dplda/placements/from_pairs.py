@@ -10,7 +10,7 @@ topics   the mixture of pairs of words that is likeliest given E2 (`dplda.lda.pa
 The default placement takes this way where its own stages would learn little (`suits`): each of nine would get a part of
 the budget, and a document of three words has no more to say than its pairs. The one release spends the events of all
 these stages. What a run releases may be chosen from earlier releases, and no noise depends on the choice, so both ways
-have the run's guarantee (docs/privacy.md, sections 4.1 and 9.9).
+have the run's guarantee (docs/privacy.md, sections 4.1, 4.2 and 9.13).
 """
 
 from __future__ import annotations
@@ -36,15 +36,18 @@ from dplda.statistics.coordinates import unpack_offsets
 _FEW, _FEW_SHORT = 1e3, 3e4  # documents * mu, below which a run has few documents, or few short ones
 _SHORT = 10.0  # words of a short document, on average ...
 _SPARSE = 0.1  # ... if that is less than this part of all words
+_MOST_WORDS = 1000  # whose pairs are counted
 _LEAST_FREQUENCY = 1e-4  # of a word, relative to the sum of all
 
 
 def suits(documents: float, words: WordFrequencies, settings: FitSettings) -> bool:
     """Whether a run over `documents` units of these `words` learns its topics from pairs; all numbers are released.
 
-    A batch of a series does not, because later batches continue the counts of words in topics.
+    A batch of a series does not, because later batches continue the counts of words in topics, and neither does a run
+    with so many topics or seed words that fitting their pairs would take minutes (docs/privacy.md, section 9.13).
     """
-    if settings.model.placement == NO_NOISE or settings.series is not None:
+    many = most_paired_words(documents, settings) + len(settings.model.guiding_words) > _MOST_WORDS
+    if settings.model.placement == NO_NOISE or settings.series is not None or many:
         return False
     held = float(words.frequencies.sum())  # words of a document, on average
     short = held < min(_SHORT, _SPARSE * len(words.frequencies))
@@ -73,7 +76,7 @@ def learn(
 
     share = np.maximum(words.frequencies / max(float(words.frequencies.sum()), 1e-12), _LEAST_FREQUENCY)
     frequencies = share / share.sum()
-    facts = _spectrum(moment, frequencies, settings)
+    facts = _spectrum(moment, frequencies, settings) | {"learned_from": "pairs of words"}
     k = topic_count(settings, facts["supported_topics"], len(frequencies))
     seed_words = settings.model.seed_words or {}
     guided = Guide(seed_distributions(seed_words, words.words, frequencies), np.arange(len(seed_words)))

@@ -52,15 +52,38 @@ def success_at_most(statement: PrivacyStatement) -> float:
 
 
 def success_under_filter(epsilon: float, delta: float) -> float:
-    """`success_at_most` for all runs together of a dataset whose grant is (epsilon, delta).
+    """`success_at_most` for all runs together of a dataset whose grant is (epsilon, delta)."""
+    return 1.0 if math.isinf(epsilon) else _success(epsilon, delta, *noise_under_filter(epsilon, delta))
+
+
+def noise_under_filter(epsilon: float, delta: float) -> tuple[float, float]:
+    """As `noise`, for all runs together of a dataset whose grant is (epsilon, delta); epsilon is finite.
 
     The runs together are dominated by one Gaussian mechanism with the mu of the grant's filter capacity, up to the
     failure probability of that capacity (docs/privacy.md, sections 4.3 and 9.5).
     """
-    if math.isinf(epsilon):
-        return 1.0
     limit = capacity(epsilon, delta)
-    return _success(epsilon, delta, math.sqrt(limit.mu_squared), limit.delta)
+    return math.sqrt(limit.mu_squared), limit.delta
+
+
+def success_for_several(units: int, mu: float, failures: float) -> float:
+    """`success_at_most` for a group of `units` that are all in the data or not at all.
+
+    A group of n has n mu instead of mu (Dong, Roth and Su 2022, Theorem 2.14). The detection rate of one step is at
+    most g(x) + failures for g(x) = Phi(Phi^-1(x) + mu), which is concave with g(0) = 0, so that n steps add at most
+    the sum of g^j(failures) over j < n.
+    """
+    grown = sum(float(ndtr(ndtri(failures) + step * mu)) for step in range(units))
+    return float(min(ndtr(units * mu / 2) + grown / 2, 1.0))
+
+
+def surer_at_most(epsilon: float, mu: float, failures: float) -> float:
+    """Upper bound on the probability that the release favours the presence of a unit by more than e^`epsilon` to one.
+
+    Whether or not the unit is there: the log likelihood ratio of a Gaussian mechanism with `mu` has the mean mu^2 / 2
+    at most, and the standard deviation mu (docs/privacy.md, section 4.1).
+    """
+    return float(min(ndtr(mu / 2 - epsilon / mu) + failures, 1.0)) if mu > 0 else failures
 
 
 def _success(epsilon: float, delta: float, mu: float, failures: float) -> float:

@@ -96,7 +96,10 @@ def _budget(facts: Facts) -> tuple[State, str]:
     if facts.together is None:
         return State.NOT_MET, "No ledger knew the run. Write this paper with the ledger that recorded it."
     if facts.together.guarantee.holds and not facts.together.unknown:
-        return State.MET, "A total was in force before the first run, and what was spent stays within it."
+        return (
+            State.MET,
+            "A total for all runs of dplda was in force before the first, and what they spent stays within it.",
+        )
     return State.NOT_MET, "No total that was fixed before the first run holds for all runs."
 
 

@@ -79,7 +79,7 @@ def _variant(facts: Facts) -> dict[str, str]:
         "variant_name": "Approximate DP",
         "data_domain": _paragraphs(*facts["domain"]),
         "unprotected_quantities": _paragraphs(
-            "No number that was taken from the documents is released without noise. Outside the guarantee are:",
+            "dplda releases no number that was taken from the documents without noise. Outside the guarantee are:",
             _list(facts["unprotected"]),
         ),
     }

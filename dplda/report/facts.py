@@ -209,6 +209,11 @@ class Facts:
         """The sum of the failure probabilities of the run."""
         return attack_bounds.noise(self.privacy)[1]
 
+    @property
+    def several(self) -> dict[int, str]:
+        """Bounds on guesses about all documents of one person, by their number; empty if persons are the units."""
+        return promise.for_several(self.mu, self.failures) if self.privacy.sound and not self.unit.defined else {}
+
     @cached_property
     def of_run(self) -> Quoted:
         """The guarantee of this run alone."""

@@ -33,6 +33,7 @@ from dplda.report import (
     table_pictures,
 )
 from dplda.report.comparison_pictures import Method
+from dplda.report.facts import TITLES, Facts
 from dplda.report.pictures import Table, number, percent, shown
 from dplda.report.promise import AllRuns, unit_of
 from dplda.report.wording import ShownTopics, Wording, shown_topics
@@ -177,6 +178,7 @@ def _run_section(
         "verdicts": bool(model.verdicts),
         "hidden": len(model.topics) - len(model.listed_topics),
         "settings": _settings(model.parameters, promise.settings_name(privacy)),
+        "facts": [(title, Facts(model, together)[key]) for key, title in TITLES.items()] if privacy.sound else [],
     }
 
 

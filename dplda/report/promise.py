@@ -19,6 +19,7 @@ from dplda.planning.forecast import units_needed
 from dplda.report import attack_bounds
 from dplda.report.pictures import percent, shown
 
+_SEVERAL = 2, 6  # documents of one person, for which the promise is told where documents are the units
 _PRIORS = (0.01, 0.1, 0.5)  # prior beliefs of an attacker that the table of beliefs lists
 _STRENGTHS = (  # how well membership is protected, by the largest success and belief for which it is said
     (0.6, 0.65, "can hardly be told"),
@@ -66,22 +67,37 @@ class Unit:
 class Promise:
     """A bound on guesses about one unit: `strength` in words, `success` in percent, and the epsilon and delta.
 
-    `belief` (percent) bounds what an attacker who starts from even odds believes after a rare draw of the noise.
+    `belief` (percent) bounds what an attacker who starts from even odds believes after a rare draw of the noise, and
+    `surer` is the largest probability of a draw that tells more. `several` bounds guesses about groups of units, by
+    their size.
     """
 
     strength: str
     success: str
     belief: str
+    surer: str
+    several: Mapping[int, str]
     epsilon: str
     delta: str
 
     @classmethod
-    def of(cls, success: float, epsilon: float, delta: float) -> Promise:
-        """The promise of a bound on `success` and of (epsilon, delta)."""
+    def of(cls, success: float, epsilon: float, delta: float, mu: float, failures: float) -> Promise:
+        """The promise of a bound on `success` and of (epsilon, delta), from `attack_bounds.noise`."""
         belief = attack_bounds.belief_at_most(0.5, epsilon, delta)
-        strength = next(words for right, sure, words in _STRENGTHS if success <= right and belief <= sure)
-        odds = percent(success, upwards=True), percent(belief, upwards=True)
-        return cls(strength, *odds, epsilon=at_least(epsilon), delta=f"{delta:g}")
+        return cls(
+            strength=next(words for right, sure, words in _STRENGTHS if success <= right and belief <= sure),
+            success=percent(success, upwards=True),
+            belief=percent(belief, upwards=True),
+            surer=at_least(attack_bounds.surer_at_most(epsilon, mu, failures)),
+            several=for_several(mu, failures),
+            epsilon=at_least(epsilon),
+            delta=f"{delta:g}",
+        )
+
+
+def for_several(mu: float, failures: float) -> dict[int, str]:
+    """Bounds on guesses about groups of units, in percent by their size."""
+    return {n: percent(attack_bounds.success_for_several(n, mu, failures), upwards=True) for n in _SEVERAL}
 
 
 def all_runs(
@@ -125,7 +141,8 @@ def of_each(statements: Sequence[PrivacyStatement]) -> Promise:
     success = max(attack_bounds.success_at_most(privacy) for privacy in statements)
     epsilon = max(privacy.epsilon for privacy in statements)
     delta = max(privacy.delta for privacy in statements)
-    return Promise.of(success, epsilon, delta)
+    mus, failures = zip(*map(attack_bounds.noise, statements), strict=True)
+    return Promise.of(success, epsilon, delta, max(mus), max(failures))
 
 
 def spent(statements: Sequence[PrivacyStatement]) -> dict[str, str] | None:
@@ -148,7 +165,11 @@ def of_total(together: AllRuns | None) -> Promise | None:
     epsilon, delta = largest_total(together.guarantee)
     if math.isinf(epsilon):
         return None
-    return Promise.of(attack_bounds.success_under_filter(epsilon, delta), epsilon, delta)
+    success, noise = (
+        attack_bounds.success_under_filter(epsilon, delta),
+        attack_bounds.noise_under_filter(epsilon, delta),
+    )
+    return Promise.of(success, epsilon, delta, *noise)
 
 
 def largest_total(guarantee: Guarantee) -> tuple[float, float]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def pictures(
         _prevalence(model, topics, prefix, shares),
         _relations(model, topics, prefix),
         _attack(model.privacy, prefix),
-        _budget(model.privacy, prefix),
+        _budget(model, prefix),
         _signal(model, prefix),
     ]
     return [picture for picture in drawn if picture is not None]
@@ -78,9 +78,9 @@ def _attack(privacy: PrivacyStatement, prefix: str) -> Picture | None:
     )
 
 
-def _budget(privacy: PrivacyStatement, prefix: str) -> Picture | None:
+def _budget(model: TopicModel, prefix: str) -> Picture | None:
     """Each stage's share of mu^2; None if the events have no finite sum."""
-    stages = stage_shares(privacy.events)
+    stages = stage_shares(model.privacy.events)
     if not stages:
         return None
     clips = any(stage.clip for stage in stages)
@@ -96,10 +96,21 @@ def _budget(privacy: PrivacyStatement, prefix: str) -> Picture | None:
         title="Where the privacy budget goes",
         alt=f"Bar chart of {len(stages)} stages. The largest share, {share}, goes to {shown(largest.stage)}.",
         note="Shares of mu squared, the sum in which Gaussian noise adds up. All were fixed before the first document "
-        "was read.",
+        f"was read. {_spent_otherwise(model.parameters)}".rstrip(),
         drawing=Bars(bars, ("the stage's releases", "placing its clip") if clips else ()),
         table=Table(("stage", "releases", "clip", "number of releases", "noise over sensitivity"), rows),
     )
+
+
+def _spent_otherwise(parameters: Mapping[str, Any]) -> str:
+    """What few documents and prior topics spend their stages on, instead of what the stages are named for."""
+    if "learned_from" in parameters:
+        return (
+            "Mean and a part of refine were spent jointly on word frequencies, the stages after them on pairs of words."
+        )
+    if parameters.get("prior_used"):
+        return "Start and refine were spent jointly on how much of the text each prior topic explains."
+    return ""
 
 
 def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Estimates[np.ndarray] | None) -> Picture:

@@ -38,7 +38,7 @@ def verdict(models: Sequence[TopicModel]) -> list[str]:
     """Whether the topics of `models` may be published, and whether they are of use."""
     private = [model.privacy.sound for model in models]
     public = (
-        "May be published under this promise, which covers every number that was taken from the text."
+        "The promise covers every number on this page that was taken from the text."
         if all(private)
         else "Do not publish: without a privacy guarantee, topics give away what is in the text."
         if not any(private)

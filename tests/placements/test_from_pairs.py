@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -43,11 +44,11 @@ def test_a_document_is_not_short_because_there_are_few_words():
     assert not from_pairs.suits(20_000.0, frequencies(8.0, n_words=20), FitSettings.of())
 
 
-def charged(counts, **settings):
+def charged(counts, *, public=True, **settings):
     """The stages that a fit charges, and the model."""
     stages: list[str] = []
     charge = Curator._charge
-    corpus = dplda.Corpus.from_counts(counts, WORDS, public_vocabulary=True)
+    corpus = dplda.Corpus.from_counts(counts, WORDS, public_vocabulary=public)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Curator, "_charge", lambda self, stage, *rest: stages.append(stage) or charge(self, stage, *rest))
         return stages, dplda.fit(corpus, ledger=False, simulate_seed=1, **settings)
@@ -102,16 +103,57 @@ def test_frequencies_are_better_known_from_both_releases():
     assert found.std == pytest.approx(0.001 / np.sqrt(2), rel=0.05)
 
 
-def test_a_run_from_pairs_guides_topics_counts_them_and_tells_how_sure_it_is():
-    counts, *_ = synthetic(1500, N_WORDS, 4, mean_length=30, seed=3)
+def test_a_run_from_pairs_guides_topics_counts_them_and_says_which_way_it_took():
+    counts, planted, _ = synthetic(1500, N_WORDS, 4, mean_length=30, seed=3)
     corpus = dplda.Corpus.from_counts(counts, WORDS, public_vocabulary=True)
     settings = {"epsilon": 1.5, "ledger": False, "simulate_seed": 1, "max_document_frequency": 1.0}
-    model = dplda.fit(corpus, n_topics=4, seed_words={"mine": ("w0", "w1", "w2")}, **settings)
+    rare = tuple(WORDS[i] for i in np.argsort(planted.sum(axis=0))[:4])
+    model = dplda.fit(corpus, n_topics=4, seed_words={"mine": rare}, **settings)
+    plain = dplda.fit(corpus, n_topics=4, **settings)
+    assert model.parameters["learned_from"] == plain.parameters["learned_from"] == "pairs of words"
     (guided,) = [topic for topic, name in model.topic_names.items() if name == "mine"]
-    assert {word for word, _ in model.top_words(10)[guided]} & {"w0", "w1", "w2"}
-    assert all(0 <= p <= 1 for p in model.probabilities)
+    held = [
+        sum(share for word, share in zip(model.vocabulary, row, strict=True) if word in rare) for row in model.topics
+    ]
+    assert np.argmax(held) == guided
+    assert held[guided] > 0.15
+    assert max(plain.topics[:, [plain.vocabulary.index(word) for word in rare if word in plain.vocabulary]].sum(axis=1),
+               default=0) < 0.1  # fmt: skip
     for words, top in zip(model.word_probabilities, model.top_words(10), strict=True):
         assert list(words) == [word for word, _ in top]
     assert (np.diff(model.prevalence) <= 0).all()
-    automatic = dplda.fit(corpus, n_topics="auto", **settings | {"epsilon": 4.0})
-    assert 1 <= len(automatic.topics) <= 12
+
+
+def test_the_number_of_topics_follows_from_released_eigenvalues():
+    topics = np.kron(np.eye(3), np.full(20, 1 / 20))  # three topics of twenty words each
+    rng = np.random.default_rng(0)
+    counts = np.array([rng.multinomial(30, topics[kind]) for kind in rng.integers(3, size=1000)])
+    corpus = dplda.Corpus.from_counts(counts, [f"w{i}" for i in range(60)], public_vocabulary=True)
+    model = dplda.fit(corpus, n_topics="auto", epsilon=3.0, ledger=False, simulate_seed=1, max_document_frequency=1.0)
+    assert model.parameters["learned_from"] == "pairs of words"
+    assert len(model.topics) in (2, 3)  # the background takes the place of one
+
+
+def test_many_topics_or_seed_words_are_not_learned_from_pairs():
+    assert from_pairs.suits(1000.0, frequencies(40.0), FitSettings.of(topics=100))
+    assert not from_pairs.suits(1000.0, frequencies(40.0), FitSettings.of(topics=101))
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_a_run_whose_prior_does_not_explain_the_documents_spends_its_plan_on_pairs(private):
+    counts, *_ = synthetic(2000, N_WORDS, 3, mean_length=40, seed=1)
+    prior = dplda.PriorTopics(np.random.default_rng(0).dirichlet(np.full(N_WORDS, 0.02), 5), WORDS, "other", True)
+    settings = {"n_topics": 3, "epsilon": 1.8, "prior": prior, "max_document_frequency": 1.0}
+    stages, model = charged(counts, public=not private, **settings)
+    assert model.parameters["learned_from"] == "pairs of words"
+    words = {} if private else {"words": WORDS}
+    plan = find("default").plan(FitSettings.of(topics=3, prior=prior, **words))
+    assert Counter(stages) == Counter({share.stage: share.count for share in merged_shares(plan)})
+
+
+def merged_shares(plan):
+    """The shares of a plan with those of one stage added up."""
+    counts = Counter()
+    for share in plan:
+        counts[share.stage] += share.count
+    return [replace(next(s for s in plan if s.stage == stage), count=count) for stage, count in counts.items()]

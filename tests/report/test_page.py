@@ -105,10 +105,10 @@ def test_the_verdict_says_whether_topics_may_be_published_and_are_of_use(verdict
     judged = replace(model, parameters={**model.parameters, "verdicts": verdicts})
     text = Page(_render([judged])).text
     assert told in text
-    assert "May be published under this promise, which covers every number that was taken from the text." in text
+    assert "The promise covers every number on this page that was taken from the text." in text
     text = Page(_render([replace(judged, privacy=run_model(**UNSOUND).privacy), run_model("b")])).text
     assert "Do not publish as a whole: 1 of the 2 runs have no privacy guarantee." in text
-    assert "May be published" not in text
+    assert "The promise covers every number" not in text
 
 
 def test_a_comparison_that_ran_once_says_so_once() -> None:

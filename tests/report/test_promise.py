@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from report_data import Page, run_model
+from scipy.special import ndtr, ndtri
 
 from dplda.accounting.budget_plan import calibrate
 from dplda.accounting.events import Event, merged
@@ -17,6 +19,7 @@ from dplda.planning.forecast import ForecastInputs, units_needed
 from dplda.planning.reference_corpora import REFERENCE_CORPORA
 from dplda.report import AllRuns, attack_bounds
 from dplda.report.attack_bounds import belief_at_most
+from dplda.report.facts import TITLES
 from dplda.report.page import _render
 from dplda.report.pictures import percent
 
@@ -213,7 +216,7 @@ def test_runs_on_one_dataset_are_added_up_and_the_guarantee_is_left_to_the_grant
     assert "These 2 runs on toys add up to" in text
     assert "No ledger knew the runs" in text
     told = Page(_render(two, None, of_all(2))).text
-    assert told.count("together, the guarantee is <this>.") == 2  # once for each run
+    assert told.count("together, the guarantee is <this>.") == 6  # for each run what is covered, and two facts
     settings = told.index("2 runs: their settings")
     assert settings < told.index("add up to"), "what was spent is for specialists where a guarantee is known"
     assert told.count("This holds for the 2 runs recorded for toys together, not only for the runs on this page") == 1
@@ -228,3 +231,33 @@ def test_where_the_ledger_lost_changes_nothing_is_promised_of_all_runs_together(
     assert "guesses from what this run released" in first
     assert "only run" not in first
     assert "further runs" not in first
+
+
+def test_groups_are_protected_less_as_brute_force_finds() -> None:
+    mu, failures = 0.45, 1e-6
+    for units in (1, 2, 6):
+        x, detected = np.linspace(0, 1, 200_001), np.linspace(0, 1, 200_001)
+        for _ in range(units):  # the most that the next neighbour may detect
+            detected = np.minimum(ndtr(ndtri(detected) + mu) + failures, 1.0)
+        right = ((detected - x) / 2 + 0.5).max()
+        bound = attack_bounds.success_for_several(units, mu, failures)
+        assert right <= bound < right + 5e-3
+
+
+def test_draws_that_tell_more_than_epsilon_are_as_rare_as_said() -> None:
+    mu, epsilon = 1.0, 2.0
+    loss = mu * np.random.default_rng(0).normal(mu, 1.0, 400_000) - mu**2 / 2  # of the release with the unit
+    assert (loss > epsilon).mean() == pytest.approx(attack_bounds.surer_at_most(epsilon, mu, 0.0), rel=0.03)
+    assert attack_bounds.surer_at_most(epsilon, 0.0, 1e-9) == 1e-9
+
+
+def test_a_page_tells_auditors_each_fact_and_what_several_documents_of_one_person_mean() -> None:
+    model = run_model()
+    page = Page(_render([model])).text
+    for title in TITLES.values():
+        assert title in page
+    mu, failures = attack_bounds.noise(model.privacy)
+    assert f"{percent(attack_bounds.success_for_several(6, mu, failures), upwards=True)} of the time for 6 doc" in page
+    assert "for 6 documents" not in Page(_render([run_model(unit="customer")])).text
+    assert "People whom others mention" in page
+    assert "What auditors ask" not in Page(_render([run_model(**UNSOUND)])).text
