@@ -357,3 +357,18 @@ def test_the_mass_is_measured_on_the_lattice_inside_the_clip():
     shrink = 1 / math.sqrt(1 + MASS_SHARE**2)
     assert released.total[0, 0] == pytest.approx(shrink, abs=1e-5)
     assert released.mass == 1.0  # never below one: nothing divides by noise around zero
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_a_joint_release_has_the_noise_of_its_events_together_in_sum_and_mass(adjacency):
+    contribution = statistics.second_moment(np.ones(len(WORDS)))  # nonnegative, with columns of two weights
+    noise = NoNoise()
+    made = curator(CORPUS, [gaussian("a", 3.0), gaussian("b", 4.0)], noise, adjacency=adjacency)
+    released = made.release_jointly(["a", "b"], contribution, 2.0)
+    sigma = (3.0**-2 + 4.0**-2) ** -0.5
+    sensitivity = BOUND * (math.sqrt(2) if adjacency == "replace" else 1.0)
+    scales = [scale / sensitivity for scale, _ in noise.asked]
+    assert sorted(scales) == pytest.approx(sorted([sigma, sigma / math.sqrt(2), sigma]), rel=1e-6)
+    assert released.std == pytest.approx(sigma * sensitivity * 2.0 / BOUND, rel=1e-6)
+    with pytest.raises(GateError, match="no planned"):
+        made.release("a", contribution, 1.0)

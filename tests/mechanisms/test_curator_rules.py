@@ -197,13 +197,14 @@ def test_rule_13_without_eligible_units_every_question_has_an_answer(documents, 
     assert released.mass == 1.0
 
 
+@pytest.mark.parametrize("learn", [default.learn_from_moments, default.learn_from_pairs])
 @pytest.mark.parametrize("documents", NOBODY)
-def test_rule_13_the_whole_default_placement_runs_on_nobody_at_all(documents):
+def test_rule_13_the_whole_default_placement_runs_on_nobody_at_all(documents, learn):
     asked = FitSettings.of(topics=3)
     plan = calibrate(default.shares(True, 20), 2.0, 1e-6)
     gate = curator(documents, plan, SimulatedNoise(0))
     found = gate.word_frequencies()
-    learned = default.learn(gate, gate.size(), found, asked, np.random.default_rng(0))
+    learned = learn(gate, gate.size(), found, asked, np.random.default_rng(0))
     assert np.isfinite(learned.topics).all()
     np.testing.assert_allclose(learned.topics.sum(axis=1), 1.0)
     assert learned.documents >= 1.0

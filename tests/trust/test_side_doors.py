@@ -194,8 +194,9 @@ def people(seed: int, number: int) -> bytes:
     return documents(number // 3, seed) + "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()
 
 
-@pytest.mark.parametrize(("epsilon", "status"), [("2", 0), ("0.01", 4)])
-def test_all_that_is_shown_is_a_function_of_the_answers(tmp_path, capsys, epsilon, status) -> None:
+@pytest.mark.parametrize(("epsilon", "status", "few"), [("2", 0, 1e3), ("2", 0, 0.0), ("0.01", 4, 1e3)])
+def test_all_that_is_shown_is_a_function_of_the_answers(tmp_path, capsys, monkeypatch, epsilon, status, few) -> None:
+    monkeypatch.setattr("dplda.placements.from_pairs._FEW", few)  # topics are learned from pairs, or from moments
     tape: list[Any] = []
     first = shown(tmp_path / "one", people(0, 900), tape, capsys, epsilon, play=False)
     assert first[0][0] == status
