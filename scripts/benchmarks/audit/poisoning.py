@@ -66,8 +66,9 @@ def _fit(counts: sparse.csr_matrix, seed: int, adjacency: str, placement: str, e
         warnings.simplefilter("ignore", NoisyTopicsWarning)
         model = dplda_model(counts, TOPICS, simulate_seed=seed, **settings)
     words, found = names(ALL_WORDS), model.counts
-    numbers = [] if found is None else [found.sums.counts.sum(axis=1), found.frequencies]
-    of_words = np.array(numbers).reshape(-1, len(model.vocabulary))
+    of_words = np.zeros((2, len(model.vocabulary)))  # topics from pairs of words come without counts
+    if found is not None:
+        of_words = np.array([found.sums.counts.sum(axis=1), found.frequencies])
     return Released(on_words(model.topics, model.vocabulary, words), on_words(of_words, model.vocabulary, words))
 
 
