@@ -3,10 +3,10 @@
 Within a run all events are fixed beforehand, so that Gaussian composition is valid and tight, also if outputs decide
 which query spends which Gaussian event (docs/privacy.md, section 4.2). If some events are pure, the numerical
 composition of dp_accounting is valid and tight. Neither is valid across runs whose parameters depend on earlier outputs
-(docs/privacy.md, section 4.3 has a counterexample). There a filter is fixed at the start: the
-sum of squared GDP parameters may not exceed the capacity of the grant (Smith and Thakurta 2022, Theorem 3), and failure
-probabilities are summed separately. For Gaussian events this sum is twice the zCDP parameter, so the filter is the
-Renyi filter at every order at once, converted to epsilon without loss.
+(docs/privacy.md, section 4.3 has a counterexample). There a filter is fixed at the start: the sum of squared GDP
+parameters may not exceed the capacity of the grant (Smith and Thakurta 2022, Theorem 3), and failure probabilities are
+summed separately. For Gaussian events this sum is twice the zCDP parameter, so the filter is the Renyi filter at every
+order at once, converted to epsilon without loss.
 """
 
 from __future__ import annotations

@@ -166,8 +166,8 @@ def _clip(settings: PrivacySettings) -> Game:
 
 
 SOUND = tuple(name for name in PLACEMENTS if not registry.find(name).reason)
-FROM_PAIRS = "default, few documents"  # the way that the default placement takes for them
-WAYS = *SOUND, FROM_PAIRS
+FEW_DOCUMENTS = "default, few documents"  # the default placement where it learns from pairs of words
+PLACEMENT_RUNS = *SOUND, FEW_DOCUMENTS
 _N_DOCUMENTS, _N_WORDS, _N_TOPICS, _LENGTH = 250, 8, 2, 12
 _HUGE = 10**9  # count of each word of a document that is longer than any book
 _PLANTED_WORDS = tuple(f"w{i}" for i in range(_N_WORDS))
@@ -175,13 +175,15 @@ _REPEATS = 50  # count of the canary's word: its norm is then among the largest 
 
 
 def placement_game(placement: str, settings: PrivacySettings) -> Game:
-    """A game of a whole run of `placement`, one of `WAYS`; raises `InputError` if it is not private."""
-    if placement not in WAYS:
+    """A game of a whole run of `placement`, one of `PLACEMENT_RUNS`; raises `InputError` if it is not private.
+
+    The corpus has so few documents that the default placement by itself learns from pairs of words.
+    """
+    if placement not in PLACEMENT_RUNS:
         raise InputError(f"placement must be one of {', '.join(SOUND)}, which are private, got {placement!r}.")
-    if placement == FROM_PAIRS:  # the default placement itself decides, and takes this way for so few documents
-        return _whole_run(f"placement {placement}", settings, ModelSettings(topics=_N_TOPICS), default.learn)
-    learn = default.learn_from_moments if placement == "default" else registry.find(placement).learn
-    return _whole_run(f"placement {placement}", settings, ModelSettings(placement=placement, topics=_N_TOPICS), learn)
+    name = "default" if placement == FEW_DOCUMENTS else placement
+    learn = default.learn_from_moments if placement == "default" else registry.find(name).learn
+    return _whole_run(f"placement {placement}", settings, ModelSettings(placement=name, topics=_N_TOPICS), learn)
 
 
 def other_neighbours(game: Game) -> Iterator[Game]:

@@ -89,13 +89,13 @@ def audit(
     _CONFIDENCE.check("confidence", confidence)
     if seed is not None and not simulate:
         raise InputError("--seed is for simulated noise. Add --simulate, or leave it out.")
-    from dplda.audit.catalogue import FROM_PAIRS, WAYS, mechanism_games, other_neighbours, placement_game
+    from dplda.audit.catalogue import FEW_DOCUMENTS, PLACEMENT_RUNS, mechanism_games, other_neighbours, placement_game
     from dplda.audit.games import noise_of, play
     from dplda.audit.replay import replay
 
     noise = noise_of((seed or 0) if simulate else None)
     mechanisms = [] if placements else list(mechanism_games(settings))
-    chosen = (*placements, FROM_PAIRS) if "default" in placements else placements or WAYS
+    chosen = (*placements, FEW_DOCUMENTS) if "default" in placements else placements or PLACEMENT_RUNS
     runs_of = [placement_game(name, settings) for name in chosen]
     games = [(game, runs) for game in mechanisms] + [(game, runs // _RUNS_PER_PLACEMENT_RUN) for game in runs_of]
     with following(quiet=as_json or quiet) as progress:

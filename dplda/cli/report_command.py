@@ -112,14 +112,18 @@ def _write_papers(
 
     for file in papers.values():
         refuse_existing(file)
+    if len(set(papers.values())) < len(papers):
+        raise click.UsageError("two papers are named the same FILE. Name a FILE for each.")
     answers = Answers() if answers_path is None else Answers.read(answers_path)
     model = open_model(_with_model(run, ledger_path), ledger_path)
     together = _guarantees([model], ledger_path).get(str(model.parameters.get("dataset", "")))
     missing: dict[str, Question] = {}
+    texts: dict[Path, str] = {}
     for paper, file in papers.items():
-        text, asked = write_paper(paper, model, together, answers, title)
-        write_file(file, text)
+        texts[file], asked = write_paper(paper, model, together, answers, title)
         missing |= {question.name: question for question in asked}
+    for file, text in texts.items():
+        write_file(file, text)
     if as_json:
         files = {paper: str(file) for paper, file in papers.items()}
         asks = {name: question.asks for name, question in missing.items()}

@@ -6,9 +6,9 @@ In LDA two tokens of a document are a pair of words (i, j) with probability
 
 for word proportions m, topics mu_z and their prevalence p_z: the second moment is a mixture of pairs, in which m is one
 more component. Expectation maximisation fits it to the counts of pairs, as in the biterm topic model (Yan et al. 2013;
-its background topic is m), which is nonnegative factorisation of E2 with the Kullback-Leibler divergence. It begins at
-LDA's weight a of the background, and fits that, too: documents of a few words are about fewer topics than alpha0 says.
-One release is enough: all steps after it are post-processing.
+its background topic is m), which is nonnegative factorisation of E2 with the Kullback-Leibler divergence. The
+weight of the background starts at LDA's a and is fitted, too, because documents of a few words are about fewer topics
+than alpha0 says. One release is enough: all steps after it are post-processing.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from dplda.lda.guided import Guide
-from dplda.lda.refinement import cosines, posterior
+from dplda.lda.refinement import cosines, first_words, posterior
 from dplda.statistics.lda_moments import coefficients
 
 _STARTS, _FIRST_STEPS, _STEPS = 10, 30, 70  # random starts, steps of each, and further steps of the likeliest
 _SMOOTHING = 1e-3  # share of a topic that is uniform over the words
 _CONCENTRATION = 0.5  # of the Dirichlet law of random starts, half of which is the words' frequencies
-_TOP = 10
-_PUBLIC_SEED, _HALVES = 2013, 100  # the seed of all that is drawn here, and the stream of the noise of halves
+_PUBLIC_SEED = 2013
+_HALVES_STREAM = 100  # of the random streams of this seed, the one for the noise of `NoisyPairs.halves`
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,11 @@ class NoisyPairs:
     def halves(self) -> tuple[NoisyPairs, NoisyPairs]:
         """Two counts of the same pairs whose noises are independent, each of sqrt(2) times the standard deviation.
 
-        Z' of the law of the noise Z, but public, is added to the counts and subtracted from them: Z + Z' and Z - Z' are
-        independent.
+        Public noise Z' with the distribution of the counts' own noise Z is added to them and subtracted from them;
+        Z + Z' and Z - Z' are independent.
         """
-        upper = np.triu(np.random.default_rng([_PUBLIC_SEED, _HALVES]).normal(0.0, self.std, self.counts.shape), 1)
+        rng = np.random.default_rng([_PUBLIC_SEED, _HALVES_STREAM])
+        upper = np.triu(rng.normal(0.0, self.std, self.counts.shape), 1)
         more, root = upper + upper.T, np.sqrt(2.0) * self.std
         return replace(self, counts=self.counts + more, std=root), replace(self, counts=self.counts - more, std=root)
 
@@ -90,7 +91,7 @@ def fit_mixture(pairs: NoisyPairs, k: int, alpha0: float, guided: Guide, stream:
     independent = np.outer(frequencies, frequencies)
 
     def fitted(start: PairMixture, steps: int) -> PairMixture:
-        return _improved(start, counts, independent, guided, steps)
+        return _maximised(start, counts, independent, guided, steps)
 
     def likelihood(mixture: PairMixture) -> float:
         return float((counts * np.log(np.maximum(mixture.expected(independent), 1e-300))).sum())
@@ -103,7 +104,7 @@ def fit_mixture(pairs: NoisyPairs, k: int, alpha0: float, guided: Guide, stream:
     return fitted(max((fitted(start, _FIRST_STEPS) for start in starts), key=likelihood), _STEPS)
 
 
-def _improved(
+def _maximised(
     mixture: PairMixture, counts: np.ndarray, independent: np.ndarray, guided: Guide, steps: int
 ) -> PairMixture:
     """The `mixture` after `steps` of expectation maximisation; `independent` are probabilities of pairs."""
@@ -111,20 +112,20 @@ def _improved(
         expected = np.maximum(mixture.expected(independent), 1e-300)
         ratios = counts / expected
         np.fill_diagonal(ratios, counts.sum() / max(1.0 - float(np.trace(expected)), 0.1))  # unknown: as expected
-        held = mixture.topics * (ratios @ mixture.weighted)  # expected counts of words in topics
-        sizes = held.sum(axis=0) + 1e-300
-        apart = mixture.background * float((ratios * independent).sum())  # expected pairs of independent words
-        topics = guided.counts(held + _SMOOTHING * sizes.sum() / held.size)
-        background = apart / (apart + float(sizes.sum()))
+        word_topic_counts = mixture.topics * (ratios @ mixture.weighted)
+        sizes = word_topic_counts.sum(axis=0) + 1e-300
+        background_size = mixture.background * float((ratios * independent).sum())
+        topics = guided.counts(word_topic_counts + _SMOOTHING * sizes.sum() / word_topic_counts.size)
+        background = background_size / (background_size + float(sizes.sum()))
         mixture = PairMixture(topics / topics.sum(axis=0), sizes / sizes.sum(), background)
     return mixture
 
 
 def agreement(mixture: PairMixture, halves: Sequence[PairMixture]) -> tuple[np.ndarray, np.ndarray]:
-    """How well topics agree that were fitted with noise of their own: cosines (n_halves, k), and common words (k, 10).
+    """How well the topics of a `mixture` agree with those fitted to each of the `halves`, matched one to one.
 
-    The topics of each half are matched one to one with those of the `mixture`. For each of a topic's first ten words,
-    the second array has the number of halves in which the word is among the first ten of the match.
+    Returns the cosine of each topic and its match in each half, (n_halves, k), and for each of a topic's first ten
+    words the number of halves in which it is among the first ten words of the match, (k, 10).
     """
     k = mixture.topics.shape[1]
     top = first_words(mixture.topics)
@@ -135,11 +136,6 @@ def agreement(mixture: PairMixture, halves: Sequence[PairMixture]) -> tuple[np.n
         theirs = first_words(matched)
         common += [[word in row for word in words] for words, row in zip(top, theirs, strict=True)]
     return found, common
-
-
-def first_words(topics: np.ndarray) -> np.ndarray:
-    """The ten most probable words of each topic (n_words, k), or all if there are fewer, (k, 10)."""
-    return np.argsort(-topics, axis=0, kind="stable")[:_TOP].T
 
 
 def matching(topics: np.ndarray, others: np.ndarray) -> np.ndarray:

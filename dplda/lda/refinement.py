@@ -23,7 +23,7 @@ _LIFTS = 40  # number of components of the mixture
 _LEAST_LIFT = 0.02
 _WIDTH = 0.25  # standard deviation of a component, relative to its lift
 _STEPS = 25  # expectation-maximisation steps for the weights of the mixture
-_TOP = 10  # words of a topic whose counts are compared with their noise
+_TOP = 10  # first words of a topic
 _SAMPLE = 4000  # number of counts of a group from which these weights are estimated
 
 
@@ -92,8 +92,13 @@ def _signal(median: np.ndarray, counts: np.ndarray, std: np.ndarray) -> np.ndarr
     if not std.all():
         return np.full(counts.shape[1], np.inf)
     shares = median / np.maximum(median.sum(axis=0), 1e-300)
-    top = np.argsort(-shares, axis=0, kind="stable")[:_TOP]
+    top = first_words(shares).T
     return np.asarray(np.take_along_axis(counts / std[:, None], top, axis=0).mean(axis=0))
+
+
+def first_words(topics: np.ndarray) -> np.ndarray:
+    """The ten most probable words of each topic (n_words, k), or all if there are fewer, (k, 10)."""
+    return np.argsort(-topics, axis=0, kind="stable")[:_TOP].T
 
 
 def top_word_probabilities(sums: CountSums, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit, ndtr
 
-from dplda.lda.pair_mixture import first_words
-from dplda.lda.refinement import Refined, cosines, smoothed_topics, top_word_probabilities
+from dplda.lda.refinement import Refined, cosines, first_words, smoothed_topics, top_word_probabilities
 
 CLEAR, WEAK, NOISE = "clear", "weak", "noise"
 _CLEAR_FROM, _NOISE_UNTIL = 0.8, 0.2  # probabilities
@@ -110,7 +109,7 @@ def of_refinement(
     probabilities[:known] = np.minimum(probabilities[:known], earlier[:known])
     top, posterior = top_word_probabilities(refined.sums, frequencies)
     chances = posterior if np.isinf(refined.signal).all() else of_words(posterior, probabilities)
-    return _told(probabilities, top, chances, words)
+    return _verdict_facts(probabilities, top, chances, words)
 
 
 def named(probabilities: np.ndarray) -> list[str]:
@@ -132,10 +131,10 @@ def of_pairs(
     b = logit(np.clip(probabilities, 1 - _PAIR_LIMIT, _PAIR_LIMIT))[:, None]
     terms = (n, n == len(cosines), r + 0 * n, b + 0 * n, n * b, r * b)
     chances = expit(_PAIR_WORD_INTERCEPT + sum(c * term for c, term in zip(_PAIR_WORD, terms, strict=True)))
-    return _told(probabilities, first_words(topics), np.asarray(chances), words)
+    return _verdict_facts(probabilities, first_words(topics), np.asarray(chances), words)
 
 
-def _told(
+def _verdict_facts(
     probabilities: np.ndarray, top: np.ndarray, chances: np.ndarray, words: Sequence[str]
 ) -> dict[str, list[Any]]:
     """Facts of topics with these `probabilities` (k,), and of their words `top` (k, n) with these `chances` (k, n)."""

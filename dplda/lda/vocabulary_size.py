@@ -32,11 +32,11 @@ def frequency_limit(frequencies: np.ndarray, settings: FitSettings) -> float:
     The user's limit if there is one. Otherwise 0.1; it is raised to at most 0.2 if fewer than 250 words would be left,
     and without bound if fewer than 8 words for each topic would be left.
     """
-    limit, topics = settings.vocabulary.max_document_frequency, settings.model.topics
+    limit = settings.vocabulary.max_document_frequency
     if limit is not None:
         return limit
     rising = np.sort(frequencies)
-    least = _WORDS_PER_TOPIC * (DEFAULTS.model.topics if topics == "auto" else int(topics))
+    least = _WORDS_PER_TOPIC * number_of_topics(settings)
     for_few, for_topics = (float(rising[:words].max(initial=0.0)) for words in (_FEW_WORDS, least))
     return max(_USUAL_LIMIT, min(for_few, _RAISED_LIMIT), for_topics)
 

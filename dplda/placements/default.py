@@ -112,9 +112,9 @@ def learn(
 ) -> Learned:
     """Run every stage after the size (`documents`) and the vocabulary; `rng` draws public starting points only.
 
-    Few documents, or short ones, go to `from_pairs`, which spends the events of these stages on one release.
+    For few documents `from_pairs` takes the place of these stages, and spends their events on two releases.
     """
-    if from_pairs.suits(documents, words, settings):
+    if from_pairs.applies(documents, words, settings):
         return learn_from_pairs(gate, documents, words, settings, rng)
     return learn_from_moments(gate, documents, words, settings, rng)
 

@@ -1,16 +1,17 @@
-"""Topics from pairs of words: one noisy second moment, for few documents, above all short ones.
+"""Topics from pairs of words, for few documents, above all short ones.
 
 size     noisy number of units
-m        noisy mean word proportions, by which the frequencies of words are known better
+m        noisy mean word proportions, averaged with the noisy frequencies of the words
 words    the most frequent ones, as many as have pairs that stand out from the noise
 E2       noisy second moment of the words, all pairs of words in one release
 k        the number of topics requested, or the number of eigenvalues of M2 above the noise level
 topics   the mixture of pairs of words that is likeliest given E2 (`dplda.lda.pair_mixture`)
 
-The default placement takes this way where its own stages would learn little (`suits`): each of nine would get a part of
-the budget, and a document of three words has no more to say than its pairs. The one release spends the events of all
-these stages. What a run releases may be chosen from earlier releases, and no noise depends on the choice, so both ways
-have the run's guarantee (docs/privacy.md, sections 4.1, 4.2 and 9.13).
+The default placement learns from pairs where its usual stages would find little (`applies`): there, each of nine
+releases gets a part of the budget, and a document of three words holds no information beyond its pairs. Here, two
+releases, m and E2, spend the events of all these stages. Released numbers decide, and the noise of an event does not
+depend on the decision, so that a run has the guarantee of its plan either way (docs/privacy.md, sections 4.1, 4.2 and
+9.13).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from dplda.lda.pair_mixture import NoisyPairs, agreement, fit_mixture
 from dplda.lda.recovery import Learned, by_prevalence, corrected_second_moment, leading_eigenvalues
 from dplda.lda.topic_count import most_topics, noise_level, spectrum_facts, topic_count
 from dplda.lda.vocabulary_size import most_paired_words, run_mu, signal_per_topic, supported_words
-from dplda.mechanisms.curator import Gate, Release, WordFrequencies
+from dplda.mechanisms.curator import Gate, WordFrequencies
 from dplda.placements.stages import LOW_QUANTILE, StageReleaser
 from dplda.statistics.coordinates import unpack_offsets
 
@@ -40,7 +41,7 @@ _MOST_WORDS = 1000  # whose pairs are counted
 _LEAST_FREQUENCY = 1e-4  # of a word, relative to the sum of all
 
 
-def suits(documents: float, words: WordFrequencies, settings: FitSettings) -> bool:
+def applies(documents: float, words: WordFrequencies, settings: FitSettings) -> bool:
     """Whether a run over `documents` units of these `words` learns its topics from pairs; all numbers are released.
 
     A batch of a series does not, because later batches continue the counts of words in topics, and neither does a run
@@ -62,13 +63,13 @@ def learn(
     frequency_stages: Sequence[str],
     pair_stages: Sequence[str],
 ) -> Learned:
-    """Topics of `words`.
+    """Learn topics of `words` from two releases.
 
-    One release spends the events of `frequency_stages`, and another those of `pair_stages`. The first stage of either
-    has an event for a clipping norm.
+    The first spends the events of `frequency_stages`, the second those of `pair_stages`. The plan must have an event
+    for the clipping norm of the first stage of each.
     """
     release = StageReleaser(gate, documents)
-    words = _better_known(release, words, frequency_stages)
+    words = _averaged_frequencies(release, words, frequency_stages)
     words = supported_words(words, most_paired_words(documents, settings), settings)
     gate.use_words(words.words)
     contribution = statistics.second_moment(np.ones(len(words.words)))
@@ -76,11 +77,12 @@ def learn(
 
     share = np.maximum(words.frequencies / max(float(words.frequencies.sum()), 1e-12), _LEAST_FREQUENCY)
     frequencies = share / share.sum()
-    facts = _spectrum(moment, frequencies, settings) | {"learned_from": "pairs of words"}
+    E2 = unpack_offsets(moment.total)
+    facts = _spectrum(E2, moment.std, frequencies, settings) | {"learned_from": "pairs of words"}
     k = topic_count(settings, facts["supported_topics"], len(frequencies))
     seed_words = settings.model.seed_words or {}
     guided = Guide(seed_distributions(seed_words, words.words, frequencies), np.arange(len(seed_words)))
-    pairs = NoisyPairs(unpack_offsets(moment.total), moment.std / np.sqrt(2), frequencies)
+    pairs = NoisyPairs(E2, moment.std / np.sqrt(2), frequencies)
     alpha0 = settings.model.alpha0
     found = fit_mixture(pairs, k, alpha0, guided)
     halves = [fit_mixture(half, k, alpha0, guided, stream) for stream, half in enumerate(pairs.halves(), start=1)]
@@ -91,7 +93,7 @@ def learn(
     return replace(learned, words=words.words)
 
 
-def _better_known(release: StageReleaser, words: WordFrequencies, stages: Sequence[str]) -> WordFrequencies:
+def _averaged_frequencies(release: StageReleaser, words: WordFrequencies, stages: Sequence[str]) -> WordFrequencies:
     """The `words` with frequencies averaged with their noisy mean proportions, scaled to the same sum."""
     release.gate.use_words(words.words)
     mean = release.jointly(stages, statistics.first_moment(np.ones(len(words.words))), LOW_QUANTILE)
@@ -101,10 +103,9 @@ def _better_known(release: StageReleaser, words: WordFrequencies, stages: Sequen
     return WordFrequencies(words.words, averaged, sum(precisions) ** -0.5)
 
 
-def _spectrum(moment: Release, frequencies: np.ndarray, settings: FitSettings) -> dict[str, Any]:
-    """The `spectrum_facts` of M2 of unscaled words, for E2 normalised to sum to one."""
+def _spectrum(E2: np.ndarray, std: float, frequencies: np.ndarray, settings: FitSettings) -> dict[str, Any]:
+    """The `spectrum_facts` of M2 of unscaled words, for noisy E2 (d, d) with `std` on the diagonal, scaled to sum 1."""
     d = len(frequencies)
-    E2 = unpack_offsets(moment.total)
-    total = max(float(E2.sum()), d * moment.std, 1e-12)
+    total = max(float(E2.sum()), d * std, 1e-12)
     values, _ = leading_eigenvalues(corrected_second_moment(E2 / total, frequencies, settings.model.alpha0))
-    return spectrum_facts(values[: min(d, most_topics(settings) + 5)], noise_level(moment.std / total, d))
+    return spectrum_facts(values[: min(d, most_topics(settings) + 5)], noise_level(std / total, d))

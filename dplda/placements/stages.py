@@ -22,7 +22,6 @@ import numpy as np
 import scipy.linalg
 
 from dplda import statistics
-from dplda.accounting.accountant import gaussian_budget
 from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage, clip_of
 from dplda.config import FitSettings
@@ -39,6 +38,7 @@ from dplda.lda.recovery import (
     word_scale,
 )
 from dplda.lda.topic_count import most_topics, noise_level, spectrum_facts, topic_count
+from dplda.lda.vocabulary_size import run_mu
 from dplda.mechanisms.curator import Gate, Release, WordFrequencies
 from dplda.mechanisms.local_sensitivity import PtrResult
 from dplda.statistics import Contribution
@@ -182,7 +182,7 @@ def whiten(release: StageReleaser, words: WordFrequencies, settings: FitSettings
     """Release m and E2, and whiten by the M2 that they give."""
     d = len(words.words)
     scale, alpha0 = word_scale(words), settings.model.alpha0
-    signal = release.documents * gaussian_budget(settings.privacy.epsilon, settings.privacy.delta)
+    signal = release.documents * run_mu(settings)
     mean = release(Stage.MEAN, statistics.first_moment(scale), clip_quantile(signal, _CLIP_BIAS * math.sqrt(d)))
     m = mean.mean[:, 0]
     quantile = clip_quantile(signal, _CLIP_BIAS * math.sqrt(2 * d))

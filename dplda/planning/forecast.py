@@ -235,7 +235,7 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
         picked, needed = reference_corpora.PICKED, _threshold(noise, failure)
         least = needed / (reference_corpora.VOTE * noise.documents)
         kept = _limited(reference_corpora.word_frequencies(most + _FREQUENT, least), inputs.settings)
-    pairs = from_pairs.suits(noise.documents, WordFrequencies((), kept, std), inputs.settings)
+    pairs = from_pairs.applies(noise.documents, WordFrequencies((), kept, std), inputs.settings)
     limit = (most_paired_words if pairs else most_words)(noise.documents, inputs.settings)
     words = WordFrequencies((), kept[:limit], std * math.sqrt(picked) / noise.documents)
     signal = float(wanted[-1]) * noise.documents if len(wanted) else 0.0

@@ -149,7 +149,7 @@ def _run_section(
     privacy, run = model.privacy, str(model.parameters.get("run", ""))
     tables = [each for each in all_tables if each.of == run and each[0].n_topics == len(model.topics)]
     shares = least_noisy_shares([table for each in tables for table in each])
-    language = str(model.parameters.get("language", ""))
+    language, facts = str(model.parameters.get("language", "")), Facts(model, together)
     return {
         "name": name,
         "dataset": shown(_dataset(model)),
@@ -178,7 +178,7 @@ def _run_section(
         "verdicts": bool(model.verdicts),
         "hidden": len(model.topics) - len(model.listed_topics),
         "settings": _settings(model.parameters, promise.settings_name(privacy)),
-        "facts": [(title, Facts(model, together)[key]) for key, title in TITLES.items()] if privacy.sound else [],
+        "facts": [(title, facts[key]) for key, title in TITLES.items()] if privacy.sound else [],
     }
 
 

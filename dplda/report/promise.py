@@ -165,11 +165,8 @@ def of_total(together: AllRuns | None) -> Promise | None:
     epsilon, delta = largest_total(together.guarantee)
     if math.isinf(epsilon):
         return None
-    success, noise = (
-        attack_bounds.success_under_filter(epsilon, delta),
-        attack_bounds.noise_under_filter(epsilon, delta),
-    )
-    return Promise.of(success, epsilon, delta, *noise)
+    noise = attack_bounds.noise_under_filter(epsilon, delta)
+    return Promise.of(attack_bounds.success_under_filter(epsilon, delta), epsilon, delta, *noise)
 
 
 def largest_total(guarantee: Guarantee) -> tuple[float, float]:

@@ -61,17 +61,25 @@ def texts(path: Path, most: int | None = None) -> list[str]:
 
 
 def newsgroups(path: Path) -> Case:
-    """20 newsgroups from its tar archive, one message a file, without the messages' headers."""
+    """20 newsgroups from its tar archive, one message a file; see `messages`."""
     counts, words = count_words(messages(path))
     return Case(counts, words, n_topics=20)
 
 
 def messages(path: Path) -> Iterator[str]:
-    """The messages of 20 newsgroups without their headers."""
+    """The messages of 20 newsgroups from behind their first blank line, where the header ends.
+
+    In most files of the archive tabs stand for line breaks, so that there is no blank line and the header is kept.
+    """
+    return (message.split("\n\n", 1)[-1] for message in whole_messages(path))
+
+
+def whole_messages(path: Path) -> Iterator[str]:
+    """The messages of 20 newsgroups with their headers, as they are in its tar archive."""
     with tarfile.open(path) as archive:
         for member in archive:
             if (file := archive.extractfile(member)) is not None:
-                yield file.read().decode("utf-8", "replace").split("\n\n", 1)[-1]
+                yield file.read().decode("utf-8", "replace")
 
 
 def planted(seed: int, half: str = "all") -> Case:
@@ -81,9 +89,11 @@ def planted(seed: int, half: str = "all") -> Case:
     return Case(counts, [f"w{i}" for i in range(len(topics[0]))], len(topics), topics)
 
 
-def count_words(texts: Iterable[str], most: int = N_WORDS) -> tuple[sparse.csr_matrix, list[str]]:
+def count_words(
+    texts: Iterable[str], most: int = N_WORDS, most_documents: float = MOST_DOCUMENTS
+) -> tuple[sparse.csr_matrix, list[str]]:
     """Counts (n_documents, n_words) and words by the rule above, the most frequent word first."""
-    vectorizer = CountVectorizer(stop_words="english", token_pattern=LETTERS, max_df=MOST_DOCUMENTS)
+    vectorizer = CountVectorizer(stop_words="english", token_pattern=LETTERS, max_df=most_documents)
     counts = vectorizer.fit_transform(texts)
     documents = np.bincount(counts.indices, minlength=counts.shape[1])
     kept = np.argsort(-documents, kind="stable")[:most]

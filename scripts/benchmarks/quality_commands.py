@@ -17,6 +17,7 @@ from benchmarks.options import (
     corpora_files,
     draw_option,
     epsilon_or_none,
+    file_option,
     list_option,
     option,
     results_option,
@@ -104,14 +105,15 @@ def small(news: Path, medical: Path, epsilons: list[float], seeds: int) -> None:
 @corpora_files("news")
 @list_option("--epsilons", "1,2,4,8,none", epsilon_or_none, "Budgets; 'none' is no noise.")
 @option("--seeds", 5, "Fits of each.")
-def short(news: Path, epsilons: list[float | None], seeds: int) -> None:
-    """Topics of short documents: the titles of posts.
+@file_option("--tweets", "Compressed JSON lines, each with a `text`, about five events: a table of these, too.")
+def short(**options: Any) -> None:
+    """Topics of short documents: the titles of posts, and tweets.
 
     Noise is simulated. Takes about two minutes.
     """
     from benchmarks.short import measure
 
-    measure(news, epsilons, seeds)
+    measure(**options)
 
 
 @cli.command()

@@ -1,4 +1,4 @@
-"""Short documents: the titles of posts, where most pairs of words of a topic never occur in one document.
+"""Short documents: the titles of posts, and messages such as tweets.
 
 NPMI is -1 for a pair of words that never occurs together, so that it is negative on titles, for every system. That of
 the same topics on the whole posts says whether their words belong together.
@@ -7,14 +7,14 @@ the same topics on the whole posts says whether their words belong together.
 from __future__ import annotations
 
 import re
-import tarfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
 from benchmarks import corpora
@@ -23,38 +23,50 @@ from benchmarks.tables import Table
 from dplda.errors import NoisyTopicsWarning
 from dplda.evaluation.topic_quality import diversity, npmi
 
-TOPICS = 20
+TITLE_TOPICS, TWEET_TOPICS = 20, 5
 SUBJECT = re.compile(r"(?:^|[\t\r\n])Subject: ([^\t\r\n]*)")  # some of the archive's files have tabs for line breaks
+Measures = dict[str, Callable[[np.ndarray], float]]
 
 
-def measure(news: Path, epsilons: Sequence[float | None], seeds: int) -> None:
-    """Print a row for each system and epsilon: NPMI on titles and on posts, and diversity, means over the seeds."""
-    posts = list(_files(news))
+def measure(news: Path, tweets: Path | None, epsilons: Sequence[float | None], seeds: int) -> None:
+    """Print a table of titles and, if there are any, one of `tweets` about five events; means over the seeds."""
+    posts = list(corpora.whole_messages(news))
     titles, words = corpora.count_words([(SUBJECT.search(post) or ["", ""])[1] for post in posts])
-    titles = titles.astype(np.int32)
     whole = CountVectorizer(vocabulary=words, token_pattern=corpora.LETTERS).transform(posts)
-    table = Table("system", "epsilon", "NPMI@10 on titles", "on posts", "diversity")
+    measures: Measures = {"NPMI@10 on titles": _coherence(titles), "on posts": _coherence(whole)}
+    _table(titles, words, TITLE_TOPICS, measures, epsilons, seeds)
+    if tweets is not None:
+        counts, words = corpora.count_words(corpora.texts(tweets), most_documents=1.0)
+        print()
+        _table(counts, words, TWEET_TOPICS, {"NPMI@10": _coherence(counts)}, epsilons, seeds)
+
+
+def _coherence(counts: sparse.csr_matrix) -> Callable[[np.ndarray], float]:
+    return lambda topics: float(npmi(topics, counts).mean())
+
+
+def _table(
+    counts: sparse.csr_matrix,
+    words: list[str],
+    n_topics: int,
+    measures: Measures,
+    epsilons: Sequence[float | None],
+    seeds: int,
+) -> None:
+    """Print a row for ordinary LDA, and one for dplda at each epsilon; None is no noise."""
+    counts = counts.astype(np.int32)
+    table = Table("system", "epsilon", *measures, "diversity")
 
     def row(system: str, epsilon: str, fit: Callable[[int], np.ndarray]) -> None:
-        found = [
-            (npmi(topics, titles).mean(), npmi(topics, whole).mean(), diversity(topics))
-            for topics in map(fit, range(seeds))
-        ]
-        means, stds = np.mean(found, axis=0), np.std(found, axis=0)
-        cells = [f"{mean:.3f} ± {std:.3f}" for mean, std in zip(means[:2], stds[:2], strict=True)]
-        table.row(system, epsilon, *cells, f"{means[2]:.2f}")
+        fits = [fit(seed) for seed in range(seeds)]
+        found = [[of(topics) for topics in fits] for of in measures.values()]
+        cells = [f"{np.mean(values):.3f} ± {np.std(values):.3f}" for values in found]
+        table.row(system, epsilon, *cells, f"{np.mean([diversity(topics) for topics in fits]):.2f}")
 
-    row("tomotopy, 200 sweeps", "", lambda seed: tomotopy_topics(titles, TOPICS, seed))
+    row("tomotopy, 200 sweeps", "", lambda seed: tomotopy_topics(counts, n_topics, seed))
     for epsilon in epsilons:
         settings: dict[str, Any] = {"placement": "none"} if epsilon is None else {"epsilon": epsilon}
-        fit = partial(dplda_topics, titles, TOPICS, words, **settings)
+        fit = partial(dplda_topics, counts, n_topics, words, max_document_frequency=1.0, **settings)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoisyTopicsWarning)
             row("dplda", "no noise" if epsilon is None else f"{epsilon:g}", fit)
-
-
-def _files(news: Path) -> Iterator[str]:
-    with tarfile.open(news) as archive:
-        for member in archive:
-            if (file := archive.extractfile(member)) is not None:
-                yield file.read().decode("utf-8", "replace")

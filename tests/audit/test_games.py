@@ -49,7 +49,8 @@ SLOWER = "tensor-power"
 
 
 @pytest.mark.parametrize(
-    "placement", [pytest.param(name, marks=pytest.mark.full if name == SLOWER else ()) for name in catalogue.WAYS]
+    "placement",
+    [pytest.param(name, marks=pytest.mark.full if name == SLOWER else ()) for name in catalogue.PLACEMENT_RUNS],
 )
 def test_placements_keep_their_claim(placement):
     assert not found(catalogue.placement_game(placement, PrivacySettings(epsilon=8.0)), 40).refuted

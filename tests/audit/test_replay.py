@@ -48,7 +48,7 @@ def test_every_mechanism_loses_what_it_charges_and_nothing_else(name, adjacency)
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("placement", catalogue.WAYS)
+@pytest.mark.parametrize("placement", catalogue.PLACEMENT_RUNS)
 def test_runs_of_placements_differ_in_nothing_but_noise(placement, adjacency):
     found = replay(whole_run(placement, adjacency))
     assert not found.violations
@@ -58,7 +58,7 @@ def test_runs_of_placements_differ_in_nothing_but_noise(placement, adjacency):
 
 @pytest.mark.parametrize(
     ("placement", "adjacency"),
-    full_after(1, [(name, adjacency) for name in catalogue.WAYS for adjacency in ADJACENCIES]),
+    full_after(1, [(name, adjacency) for name in catalogue.PLACEMENT_RUNS for adjacency in ADJACENCIES]),
 )
 def test_no_other_corpora_upset_a_run(placement, adjacency):
     """Neither a document of every word, of counts that no text has, too short or there already, nor other topics."""

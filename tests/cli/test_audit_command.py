@@ -37,10 +37,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 def test_every_mechanism_and_placement_is_audited(dplda, asked, monkeypatch) -> None:
     assert {"default", "config1", "config2", "config3", "config4", "tensor-power"} == set(catalogue.SOUND)
-    monkeypatch.setattr(catalogue, "WAYS", ("config4", "config2"))  # the others take seconds to plan
+    monkeypatch.setattr(catalogue, "PLACEMENT_RUNS", ("config4", "config2"))  # the others take seconds to plan
     record = dplda("audit", "--json").json
     names = [game.name for game in mechanism_games(PrivacySettings())]
-    placed = [f"placement {name}" for name in catalogue.WAYS]
+    placed = [f"placement {name}" for name in catalogue.PLACEMENT_RUNS]
     assert [finding["name"] for finding in record["findings"]] == names + placed
     assert [runs for _, runs in asked[0]["games"]] == [1000] * len(names) + [100] * len(placed)
     assert (record["refuted"], record["exact_noise"], record["confidence"]) == (False, True, 0.95)
@@ -99,7 +99,7 @@ def test_people_read_claims_and_what_is_shown_beside_them(dplda) -> None:
 
 
 def test_json_tells_of_a_refuted_claim_as_well(dplda, monkeypatch) -> None:
-    monkeypatch.setattr(catalogue, "WAYS", ("config4",))
+    monkeypatch.setattr(catalogue, "PLACEMENT_RUNS", ("config4",))
     finding = Finding("size", 9, Claim(1.0, 1e-6, 0.3), Shown(1.5, 0.2, 0.6))
     monkeypatch.setattr(dplda_run, "play", lambda *_: [finding])
     answer = dplda("audit", "--json")

@@ -62,6 +62,7 @@ def test_json_names_what_is_missing(dplda, run: str, home: Path) -> None:
         (("--registry", "registry.yaml", "--answers", "bad.yaml"), "answers 'purpos', which nobody asks. Did you mean"),
         (("--answers", "bad.yaml"), "--answers is for a paper"),
         (("--registry", "registry.yaml", "--checklist", "bad.yaml"), "exists already"),
+        (("--registry", "registry.yaml", "--checklist", "registry.yaml"), "two papers are named the same FILE"),
     ],
 )
 def test_what_fits_nothing_is_one_line_and_writes_nothing(

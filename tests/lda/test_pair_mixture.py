@@ -7,7 +7,8 @@ import pytest
 
 from dplda.evaluation.topic_quality import matched_error
 from dplda.lda.guided import Guide
-from dplda.lda.pair_mixture import NoisyPairs, agreement, first_words, fit_mixture, matching
+from dplda.lda.pair_mixture import NoisyPairs, agreement, fit_mixture, matching
+from dplda.lda.refinement import first_words
 from dplda.statistics.lda_moments import population_moments
 
 N_WORDS, K, ALPHA0 = 60, 4, 1.0

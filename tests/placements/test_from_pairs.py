@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,11 +36,11 @@ def frequencies(total, n_words=N_WORDS):
     ],
 )
 def test_released_numbers_decide_which_way_is_taken(documents, held, settings, pairs):
-    assert from_pairs.suits(documents, frequencies(held), FitSettings.of(**settings)) is pairs
+    assert from_pairs.applies(documents, frequencies(held), FitSettings.of(**settings)) is pairs
 
 
 def test_a_document_is_not_short_because_there_are_few_words():
-    assert not from_pairs.suits(20_000.0, frequencies(8.0, n_words=20), FitSettings.of())
+    assert not from_pairs.applies(20_000.0, frequencies(8.0, n_words=20), FitSettings.of())
 
 
 def charged(counts, *, public=True, **settings):
@@ -54,6 +53,11 @@ def charged(counts, *, public=True, **settings):
         return stages, dplda.fit(corpus, ledger=False, simulate_seed=1, **settings)
 
 
+def planned_stages(plan):
+    """How often a plan has an event of each stage."""
+    return Counter(share.stage for share in plan for _ in range(share.count))
+
+
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 def test_both_ways_spend_every_event_of_the_same_plan(adjacency):
     counts, *_ = synthetic(3000, N_WORDS, 3, mean_length=40, seed=1)
@@ -61,7 +65,7 @@ def test_both_ways_spend_every_event_of_the_same_plan(adjacency):
     few, model = charged(counts[:1000], **settings)
     many, _ = charged(counts, **settings)
     plan = find("default").plan(FitSettings.of(topics=3, words=WORDS))
-    assert Counter(few) == Counter(many) == Counter({share.stage: share.count for share in plan})
+    assert Counter(few) == Counter(many) == planned_stages(plan)
     assert few.index("mean clip") + 1 == few.index("mean") == few.index("refine") - 1, "frequencies first"
     assert many.index("subspace clip") < many.index("refine")
     assert sum(event.count for event in model.privacy.events) == len(few)
@@ -97,7 +101,7 @@ def test_frequencies_are_better_known_from_both_releases():
     truth = np.linspace(1.0, 5.0, N_WORDS)
     noise = np.random.default_rng(0).standard_normal((2, N_WORDS))
     words = WordFrequencies(WORDS, (truth + 0.1 * noise[0]) / 100, 0.001)
-    found = from_pairs._better_known(from_pairs.StageReleaser(Gate(), 1000.0), words, ["mean", "refine"])
+    found = from_pairs._averaged_frequencies(from_pairs.StageReleaser(Gate(), 1000.0), words, ["mean", "refine"])
     errors = [np.sqrt(np.mean((f - truth / 100) ** 2)) for f in (words.frequencies, found.frequencies)]
     assert errors[1] < 0.8 * errors[0]
     assert found.std == pytest.approx(0.001 / np.sqrt(2), rel=0.05)
@@ -135,8 +139,8 @@ def test_the_number_of_topics_follows_from_released_eigenvalues():
 
 
 def test_many_topics_or_seed_words_are_not_learned_from_pairs():
-    assert from_pairs.suits(1000.0, frequencies(40.0), FitSettings.of(topics=100))
-    assert not from_pairs.suits(1000.0, frequencies(40.0), FitSettings.of(topics=101))
+    assert from_pairs.applies(1000.0, frequencies(40.0), FitSettings.of(topics=100))
+    assert not from_pairs.applies(1000.0, frequencies(40.0), FitSettings.of(topics=101))
 
 
 @pytest.mark.parametrize("private", [False, True])
@@ -148,12 +152,4 @@ def test_a_run_whose_prior_does_not_explain_the_documents_spends_its_plan_on_pai
     assert model.parameters["learned_from"] == "pairs of words"
     words = {} if private else {"words": WORDS}
     plan = find("default").plan(FitSettings.of(topics=3, prior=prior, **words))
-    assert Counter(stages) == Counter({share.stage: share.count for share in merged_shares(plan)})
-
-
-def merged_shares(plan):
-    """The shares of a plan with those of one stage added up."""
-    counts = Counter()
-    for share in plan:
-        counts[share.stage] += share.count
-    return [replace(next(s for s in plan if s.stage == stage), count=count) for stage, count in counts.items()]
+    assert Counter(stages) == planned_stages(plan)

@@ -74,7 +74,7 @@ def _mechanisms(scale: float, done: Done) -> Iterator[tuple[Record, Finding]]:
 
 def _placements(scale: float, done: Done) -> Iterator[tuple[Record, Finding]]:
     for adjacency in ADJACENCIES:
-        for name in catalogue.WAYS:
+        for name in catalogue.PLACEMENT_RUNS:
             key = _key("placement", "product", name, 8.0, adjacency, "simulated")
             if not done(key):
                 game = catalogue.placement_game(name, PrivacySettings(epsilon=8.0, adjacency=adjacency))
