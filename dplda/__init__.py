@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from dplda.api import fit
     from dplda.corpus import Corpus, read_corpus
     from dplda.estimator import PrivateLDA
+    from dplda.evaluation.topic_evaluation import evaluate
     from dplda.ledger import Ledger
     from dplda.ledger.saved_models import load
     from dplda.model import TopicModel
     from dplda.prior_topics import PriorTopics
     from dplda.priors import public_prior
-    from dplda.series import released_prior
+    from dplda.runs.series import released_prior
     from dplda.tables import tabulate
-    from dplda.topic_evaluation import evaluate
 
 __all__ = [
     "Corpus",
@@ -44,13 +44,13 @@ __getattr__, __dir__ = lazy(
         "PrivacyStatement": "accounting.events",
         "PrivateLDA": "estimator",
         "TopicModel": "model",
-        "evaluate": "topic_evaluation",
+        "evaluate": "evaluation.topic_evaluation",
         "fit": "api",
         "load": "ledger.saved_models",
         "PriorTopics": "prior_topics",
         "public_prior": "priors",
         "read_corpus": "corpus",
-        "released_prior": "series",
+        "released_prior": "runs.series",
         "tabulate": "tables",
     },
 )

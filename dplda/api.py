@@ -19,10 +19,10 @@ from dplda.model.model_files import release_space, reserve_space
 from dplda.model.topic_model import TopicModel
 from dplda.prior_topics import PriorTopics
 from dplda.progress import Progress
-from dplda.recording import ChargedRun, charged_run, statement
-from dplda.request import Request, requested
-from dplda.run_words import find_words
-from dplda.series import numbered
+from dplda.runs.recording import ChargedRun, charged_run, statement
+from dplda.runs.request import Request, requested
+from dplda.runs.run_words import find_words
+from dplda.runs.series import numbered
 
 
 def fit(

@@ -14,7 +14,6 @@ from typing import Any, TypeVar, Unpack
 
 from dplda.datasets.synthetic import synthetic
 from dplda.errors import InputError
-from dplda.preparation import InMemory, Preparation, Prepared, RawFiles, cache_root, check_tokenization
 from dplda.progress import NoProgress, Progress
 from dplda.readers.columns import ReadOptions
 from dplda.readers.formats import default_name, open_source
@@ -26,6 +25,7 @@ from dplda.readers.word_lists import read_word_list
 from dplda.store.count_store import CountStore, is_partial, is_store
 from dplda.store.from_matrix import store_from_matrix
 from dplda.store.partial_store import Notice, silent
+from dplda.store.preparation import InMemory, Preparation, Prepared, RawFiles, cache_root, check_tokenization
 from dplda.wordlists import names
 
 __all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dplda.distributions import check_simplex, check_words, frozen
 from dplda.errors import InputError
+from dplda.numerics.distributions import check_simplex, check_words, frozen
 from dplda.released_counts import ReleasedCounts
 
 _UNKNOWN = 1e-6  # probability, before normalisation, of a word that a prior topic lacks

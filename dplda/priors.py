@@ -18,10 +18,10 @@ from dplda.corpus import Corpus
 from dplda.errors import InputError, UnsupportedByData
 from dplda.model import model_files
 from dplda.model.topic_model import TopicModel
-from dplda.preparation import cache_root
 from dplda.prior_topics import PriorTopics
 from dplda.progress import NoProgress, Progress
 from dplda.store.fingerprint import fingerprint
+from dplda.store.preparation import cache_root
 
 MOST_TOPICS, DOCUMENTS_PER_TOPIC = 80, 25
 _VERSION = 1  # raised when the same text gives other topics, so that kept ones are not used

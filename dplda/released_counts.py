@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dplda.distributions import frozen
 from dplda.errors import InputError
+from dplda.numerics.distributions import frozen
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ The most frequent words are for `dplda.fit(..., vocabulary=...)`. A public list 
 choosing words from the documents costs. It does not contain the words that only your documents use. The lists are made
 of those of the package `wordfreq`, which count words of Wikipedia, books, subtitles, news and the web up to 2021.
 
-The names are for `dplda.read_corpus(..., stopwords=...)`. They are those of `dplda.name_lists`.
+The names are for `dplda.read_corpus(..., stopwords=...)`. They are those of `dplda.tokenize.name_lists`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 
 from dplda.errors import InputError
-from dplda.name_lists import names_of
 from dplda.readers.reading_options import Tokenization
+from dplda.tokenize.name_lists import names_of
 
 __all__ = ["english", "french", "frequent_words", "german", "language_code", "names", "spanish"]
 
@@ -64,8 +64,8 @@ def frequent_words(
 def names(language: str) -> list[str]:
     """First and last names of persons in `language` (``"german"`` or ``"de"``), in lower case and sorted.
 
-    Names that are also common words are left out; `dplda.name_lists` states the rule. Raises `InputError` for another
-    language, and if a package of the extra ``dplda[wordlists]`` is not installed.
+    Names that are also common words are left out; `dplda.tokenize.name_lists` states the rule. Raises `InputError` for
+    another language, and if a package of the extra ``dplda[wordlists]`` is not installed.
     """
     return list(names_of(_code(language, "list of names")))
 

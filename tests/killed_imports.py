@@ -1,4 +1,4 @@
-"""Kill an import at its n-th step, for every n: started by tests/test_resumed_imports.py in a process of its own.
+"""Kill an import at its n-th step, for every n: started by tests/store/test_resumed_imports.py in a process of its own.
 
 Steps are the beginnings and ends of all disk operations. Prints one JSON line per import: the step's name and whether
 the import finished.

@@ -12,7 +12,6 @@ import pytest
 
 import dplda
 from dplda.accounting.events import GAUSSIAN_THRESHOLD, Event
-from dplda.attributes import TableRows
 from dplda.corpus import Corpus
 from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.curator import Curator
@@ -20,6 +19,7 @@ from dplda.mechanisms.gate import Release, WordFrequencies
 from dplda.mechanisms.noise import lattice_scale
 from dplda.numerics.lattice import BOUND, MASS_SHARE
 from dplda.statistics import NONNEGATIVE, Contribution
+from dplda.store.attributes import TableRows
 from dplda.store.count_store import CountStore
 
 Moves = Mapping[str, float]  # by stage: the change of an exact answer, squared, over its squared sensitivity
@@ -140,7 +140,7 @@ def moves(monkeypatch: pytest.MonkeyPatch, mine: Corpus, neighbour: Corpus, **op
         "Watching", (Watched,), {"mine": mine.open(), "neighbour": neighbour.open(), "moved": defaultdict(list)}
     )
     with monkeypatch.context() as patch:
-        patch.setattr("dplda.recording.Curator", watched)
+        patch.setattr("dplda.runs.recording.Curator", watched)
         dplda.fit(mine, ledger=False, **{"n_topics": 2, "simulate_seed": 1, "max_document_frequency": 1.0} | options)
     return {stage: max(found) for stage, found in watched.moved.items()}
 

@@ -27,7 +27,7 @@ LOOPS = {  # sums of units that they are given
     *("dplda.statistics.unit_sums", "dplda.statistics.word_votes", "dplda.statistics.third_moment_products"),
 }
 
-COUNTS = ("dplda.store", "dplda.corpus", "dplda.preparation")  # where private counts are made
+COUNTS = ("dplda.store", "dplda.corpus")  # where private counts are made
 
 # The modules outside these that may import each. `dplda.api` hands the store on unread; `dplda.model.inference` and the
 # commands that read a corpus say that they are not private, and `dplda.evaluation.public_corpora` reads corpora that
@@ -37,14 +37,14 @@ PRIVATE_MODULES = {
     "dplda.corpus": {
         "dplda",
         "dplda.api",
-        "dplda.request",
-        "dplda.series",
+        "dplda.runs.request",
+        "dplda.runs.series",
         "dplda.estimator",
         "dplda.priors",
-        "dplda.recording",
-        "dplda.questions",
+        "dplda.runs.recording",
+        "dplda.runs.charged_query",
         "dplda.tables.tabulation",
-        "dplda.topic_evaluation",
+        "dplda.evaluation.topic_evaluation",
         "dplda.audit.games",
         "dplda.audit.shadow_models",
         "dplda.evaluation.grid",
@@ -52,10 +52,10 @@ PRIVATE_MODULES = {
         "dplda.cli.corpus_command",
         "dplda.cli.options",
     },
-    "dplda.preparation": {"dplda.corpus", "dplda.priors"},
+    "dplda.store.preparation": {"dplda.corpus", "dplda.priors"},
     "dplda.store.count_store": {*PASSES, "dplda.model.inference", "dplda.cli.options"},
     "dplda.store.units": {*PASSES, *LOOPS},
-    "dplda.store.fingerprint": {*("dplda.recording", "dplda.priors", "dplda.evaluation.public_corpora")},
+    "dplda.store.fingerprint": {*("dplda.runs.recording", "dplda.priors", "dplda.evaluation.public_corpora")},
     "dplda.store.from_matrix": set(),
     "dplda.store.partial_store": set(),
     "dplda.store.shards": set(),
@@ -86,7 +86,7 @@ PRIVATE_NAMES = {
     },
     "ClusterPasses": {"dplda.execution.engines"},
     "GpuPasses": {"dplda.execution.engines"},
-    "running_engine": {"dplda.recording"},
+    "running_engine": {"dplda.runs.recording"},
     "GpuSums": {"dplda.execution.gpu_passes"},
     "UnitArrays": {"dplda.execution.gpu_passes"},
     "arranged": {"dplda.execution.gpu_passes"},
@@ -103,12 +103,13 @@ PRIVATE_NAMES = {
     "_whitened_tensor": {"dplda.mechanisms.propose_test_release"},
     "release_decomposition": {"dplda.mechanisms.curator"},
     "release_topics": {"dplda.mechanisms.curator"},
-    "ExactNoise": {"dplda.recording", "dplda.audit.games", "dplda.evaluation.public_corpora"},
+    "ExactNoise": {"dplda.runs.recording", "dplda.audit.games", "dplda.evaluation.public_corpora"},
     "Curator": {
-        *("dplda.recording", "dplda.mechanisms.exact_gate", "dplda.audit.games", "dplda.audit.replay"),
-        *("dplda.questions", "dplda.tables.tabulation", "dplda.topic_evaluation"),  # as the type of what they are given
+        *("dplda.runs.recording", "dplda.mechanisms.exact_gate", "dplda.audit.games", "dplda.audit.replay"),
+        # as the type of what they are given
+        *("dplda.runs.charged_query", "dplda.tables.tabulation", "dplda.evaluation.topic_evaluation"),
     },
-    "ExactGate": {"dplda.recording", "dplda.evaluation.public_corpora"},
+    "ExactGate": {"dplda.runs.recording", "dplda.evaluation.public_corpora"},
     "counts_for": {"dplda.cli.run_commands", "dplda.evaluation.public_corpora", "dplda.audit.shadow_models"},
     "read_sample": {"dplda.cli.check_command"},
 }
@@ -206,7 +207,7 @@ def test_modules_that_hold_counts_are_imported_by_the_curator_and_named_exceptio
 
 
 def test_every_module_that_makes_counts_is_judged_above_or_holds_nothing_private():
-    public = {"dplda.store", "dplda.store.sketches"}  # keyed hashes, which the ledger keeps too
+    public = {"dplda.store", "dplda.store.attributes"} | {"dplda.store.sketches"}  # keyed hashes, as the ledger keeps
     assert {name for name in MODULES if name.startswith(COUNTS)} == {*PRIVATE_MODULES, *public}
 
 
@@ -232,7 +233,7 @@ def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private
         assert len(of_corpora) == (
             module
             in {
-                *("dplda.recording", "dplda.priors", "dplda.evaluation.public_corpora"),
+                *("dplda.runs.recording", "dplda.priors", "dplda.evaluation.public_corpora"),
                 *("dplda.audit.games", "dplda.audit.shadow_models"),
             }
         ), module
@@ -245,7 +246,7 @@ def _is_corpus(node: ast.expr) -> bool:
 
 
 def test_runs_hand_the_store_to_the_curator_and_the_keyed_fingerprint_unread():
-    tree = MODULES["dplda.recording"]
+    tree = MODULES["dplda.runs.recording"]
     handed = [
         argument
         for function in ("engine", "fingerprint")
@@ -260,8 +261,14 @@ def test_runs_hand_the_store_to_the_curator_and_the_keyed_fingerprint_unread():
 
 def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
     allowed = {"open", "unit", "name", "places", "public_vocabulary", "reading", "group_columns", "corpus"}
-    modules = ("dplda.api", "dplda.request", "dplda.series", "dplda.estimator", "dplda.evaluation.grid")
-    for module in (*modules, "dplda.recording", "dplda.questions", "dplda.tables.tabulation", "dplda.topic_evaluation"):
+    modules = ("dplda.api", "dplda.runs.request", "dplda.runs.series", "dplda.estimator", "dplda.evaluation.grid")
+    for module in (
+        *modules,
+        "dplda.runs.recording",
+        "dplda.runs.charged_query",
+        "dplda.tables.tabulation",
+        "dplda.evaluation.topic_evaluation",
+    ):
         for node in ast.walk(MODULES[module]):
             if isinstance(node, ast.Attribute) and _is_corpus(node.value):
                 assert node.attr in allowed, module
@@ -337,10 +344,10 @@ def test_no_module_reaches_names_that_this_test_cannot_read():
             private = isinstance(call.args[1], ast.Constant) and str(call.args[1].value).startswith("_")
             assert not private or ast.unparse(call.args[1]) == "'__notes__'", module  # of an exception
         if calls(tree, "import_module"):
-            assert module in {"dplda.lazy", "dplda.preparation"}, module
+            assert module in {"dplda.lazy", "dplda.store.preparation"}, module
         if calls(tree, "found") and ("dplda.lazy", "found") in imported(tree):
             found = {ast.unparse(call) for call in calls(tree, "found")}
-            known = {"found('dplda.tables', 'tabulate')", "found('dplda.topic_evaluation', 'evaluate')"}
+            known = {"found('dplda.tables', 'tabulate')", "found('dplda.evaluation.topic_evaluation', 'evaluate')"}
             assert (module, found) == ("dplda.model.topic_model", known)
         assert not {"pickle", "marshal", "shelve", "gc", "ctypes"} & {name for name, _ in imported(tree)}, module
 

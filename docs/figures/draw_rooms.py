@@ -20,16 +20,8 @@ KINDS = {
     "plain": "public, or text of single documents",
 }
 PLAIN = (
-    "config",
-    "errors",
-    "software",
-    "progress",
-    "readers",
-    "tokenize",
-    "datasets",
-    "numerics",
-    "accounting",
-    "planning",
+    *("config", "errors", "software", "progress", "characters", "wordlists"),
+    *("readers", "tokenize", "datasets", "numerics", "accounting", "planning"),
 )
 
 

@@ -22,8 +22,8 @@ from dplda.placements import default, registry
 from dplda.placements.registry import Learn
 from dplda.placements.stages import word_shares
 from dplda.prior_topics import PriorTopics
-from dplda.request import Request
-from dplda.run_words import find_words
+from dplda.runs.request import Request
+from dplda.runs.run_words import find_words
 from dplda.statistics import Contribution
 from dplda.statistics.clipping_norms import CLIP_GRID
 from dplda.statistics.word_votes import MOST_WORDS

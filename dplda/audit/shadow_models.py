@@ -29,8 +29,8 @@ from dplda.model.inference import counts_for
 from dplda.model.model_files import write_atomically
 from dplda.prior_topics import PriorTopics
 from dplda.progress import Progress
-from dplda.recording import statement
-from dplda.request import requested
+from dplda.runs.recording import statement
+from dplda.runs.request import requested
 from dplda.software import version
 
 _STAGE = "train shadow models"

@@ -154,7 +154,7 @@ def _check_usage(corpus: str | None, options: dict[str, Any]) -> None:
 def _grid(path: str | None, options: dict[str, Any], ledger_path: Path | None, *, quiet: bool) -> Grid:
     from dplda.evaluation import public_corpora as public
     from dplda.evaluation.grid import Grid
-    from dplda.series import UNNAMED
+    from dplda.runs.series import UNNAMED
 
     seed = options["seed"] or 0
     n_topics = options["n_topics"]

@@ -69,7 +69,7 @@ def evaluate(
         if options["reference"]:
             record = _in_public(model, source, open_ledger(ledger_path), progress)
         else:
-            from dplda.topic_evaluation import evaluate as ask
+            from dplda.evaluation.topic_evaluation import evaluate as ask
 
             record = ask(model, source, **asked(options, ledger_path, progress)).to_json()
     if not options["reference"]:
@@ -83,7 +83,7 @@ def evaluate(
 def _in_public(model: TopicModel, source: Any, ledger: Ledger, progress: Progress) -> dict[str, Any]:
     """Exact coherence in public text; raises `BudgetRefused` if the ledger protects it."""
     from dplda.evaluation.public_corpora import Documents
-    from dplda.questions import warn_of_other_words
+    from dplda.runs.charged_query import warn_of_other_words
 
     warn_of_other_words(model, source)
     documents = Documents(source, progress, ledger.key)

@@ -51,7 +51,7 @@ from dplda.readers.word_lists import read_seed_words
 if TYPE_CHECKING:
     from dplda.ledger import Ledger
     from dplda.model import TopicModel
-    from dplda.request import Request
+    from dplda.runs.request import Request
 
 
 _SETTINGS = (  # options that are parameters of `FitSettings.of`
@@ -186,7 +186,7 @@ def _dry_run(
 ) -> None:
     """Check the settings of the run, look at CORPUS and price the run. Raises `InputError` and `BudgetRefused`."""
     from dplda.cli.check_command import examine, show
-    from dplda.request import requested
+    from dplda.runs.request import requested
 
     words = public_words(options["vocabulary"], None)
     named = {name: options[name] for name in _SETTINGS} | {

@@ -380,7 +380,7 @@ def find_prior(
         return None
     from dplda.model.model_files import TEXT_FILE
     from dplda.priors import public_prior
-    from dplda.series import released_prior
+    from dplda.runs.series import released_prior
 
     place = Path(name)
     if (place / TEXT_FILE).is_file() or not (place.exists() or re.search(r"[*?\[]", name)):

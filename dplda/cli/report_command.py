@@ -165,7 +165,7 @@ def _wording(title: str | None, names: Sequence[str], hidden: Sequence[str], n_r
 def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, TopicModel]:
     """The batches before that of a single model, as far as the ledger has their private models, and its own."""
     from dplda.ledger.saved_models import load_run
-    from dplda.series import before
+    from dplda.runs.series import before
 
     ledger, parameters = find_ledger(ledger_path), models[0].parameters
     if len(models) > 1 or ledger is None or "series" not in parameters:

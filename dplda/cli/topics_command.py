@@ -62,7 +62,7 @@ def topics(
     if series is not None:
         if sure is not None:
             raise click.UsageError("--sure is for the topics of a RUN; leave it out with --series.")
-        from dplda.series import history
+        from dplda.runs.series import history
 
         _show_series(series, history(open_ledger(ledger_path), series), top, csv_file, noise=noise, as_json=as_json)
         return
@@ -93,7 +93,7 @@ def _show_series(
     series: str, models: dict[str, TopicModel], top: int, csv_file: Path | None, *, noise: bool, as_json: bool
 ) -> None:
     """Print the topics of `series` and their shares in the batches, whose `models` are in order."""
-    from dplda.series import share_of, state_of
+    from dplda.runs.series import share_of, state_of
 
     last, names = list(models.values())[-1], list(models)
     if csv_file is not None:

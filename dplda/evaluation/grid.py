@@ -23,7 +23,7 @@ from dplda.ledger.comparisons import Cell, Comparison, ComparisonKind, Outcome
 from dplda.ledger.integrity import canonical
 from dplda.placements import registry
 from dplda.progress import Progress
-from dplda.request import Request
+from dplda.runs.request import Request
 
 _REPEATS = Range(low=1, high=1000, unit="runs of each cell", integer=True)
 

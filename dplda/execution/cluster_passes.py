@@ -25,13 +25,13 @@ import numba
 import numpy as np
 from numba.core.registry import cpu_target
 
-from dplda.attributes import Attribute, TableRows
 from dplda.errors import ClusterError, InputError
 from dplda.execution.passes import RANGE_BYTES, SPENT, Pass, Passes, Sums, group_votes, read_range
 from dplda.numerics.threads import add
 from dplda.readers.records import DOCUMENT
 from dplda.software import code_digest
 from dplda.statistics.exact_moments import ExactMoments
+from dplda.store.attributes import Attribute, TableRows
 from dplda.store.count_store import CountStore
 from dplda.store.units import UnitCounts, UnitRange
 

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from dplda.attributes import TableRows
 from dplda.errors import DeviceError, InputError
 from dplda.execution.passes import SPENT, LocalPasses, in_threads
 from dplda.numerics.arrays import Gpu, to_numpy
@@ -21,6 +20,7 @@ from dplda.statistics import Contribution
 from dplda.statistics.clipping_norms import clip_bins
 from dplda.statistics.gpu_sums import GpuSums, UnitArrays, arranged, upload
 from dplda.statistics.third_moment_products import has_products
+from dplda.store.attributes import TableRows
 from dplda.store.count_store import CountStore
 
 _HELD_SHARE = 0.5  # largest share of the free GPU memory that ranges kept on the GPU take

@@ -21,7 +21,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dplda.attributes import Attribute, TableRows
 from dplda.numerics.arrays import Gpu
 from dplda.numerics.threads import add, one_blas_thread, run_ranges, split, thread_count
 from dplda.progress import NoProgress, Progress
@@ -32,6 +31,7 @@ from dplda.statistics.statistic import equal_weights
 from dplda.statistics.third_moment_products import ProductSums, sums_of
 from dplda.statistics.unit_sums import UnitSums, count_eligible, read_only
 from dplda.statistics.word_votes import count_votes, word_hashes
+from dplda.store.attributes import Attribute, TableRows
 from dplda.store.count_store import CountStore
 from dplda.store.units import UnitCounts, UnitRange, all_words, project, units_of_groups
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from dplda import statistics
 from dplda.accounting.events import GAUSSIAN, GAUSSIAN_THRESHOLD, Event, Stage, clip_of
-from dplda.attributes import Attribute, TableRows
 from dplda.config import ADJACENCIES
 from dplda.errors import GateError
 from dplda.execution.passes import Passes
@@ -35,6 +34,7 @@ from dplda.statistics import NONNEGATIVE, Contribution
 from dplda.statistics.clipping_norms import clip_at_quantile, clip_in_range
 from dplda.statistics.exact_moments import ExactMoments
 from dplda.statistics.word_votes import MOST_WORDS
+from dplda.store.attributes import Attribute, TableRows
 
 _Integers = TypeVar("_Integers", int, np.ndarray)
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from dplda import statistics
 from dplda.accounting.events import EXACT, Stage
-from dplda.attributes import Attribute
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.gate import Release, WordFrequencies
 from dplda.mechanisms.local_sensitivity import PtrResult
@@ -17,6 +16,7 @@ from dplda.mechanisms.propose_test_release import decompose, spectral_topics
 from dplda.numerics.lattice import BOUND, MASS_SHARE
 from dplda.statistics import Contribution
 from dplda.statistics.coordinates import unpack
+from dplda.store.attributes import Attribute
 
 _ROOM = 1 / 64  # of a clip that clips nothing: sums of any statistic keep to a smaller margin
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dplda.accounting.events import PrivacyStatement
-from dplda.distributions import check_simplex, check_words, frozen
 from dplda.errors import InputError
 from dplda.lazy import found
+from dplda.numerics.distributions import check_simplex, check_words, frozen
 from dplda.released_counts import ReleasedCounts
 
 _PROBABILITY_WEIGHT = 0.6  # of a word's log probability in its relevance; the rest is that of its lift
@@ -182,7 +182,7 @@ class TopicModel:
 
     def evaluate(self, corpus: Any, **options: Any) -> Any:
         """Coherence of the topics in `corpus`, with an interval, charged to its budget: see `dplda.evaluate`."""
-        return found("dplda.topic_evaluation", "evaluate")(self, corpus, **options)
+        return found("dplda.evaluation.topic_evaluation", "evaluate")(self, corpus, **options)
 
     def save(self, directory: str | Path) -> None:
         """Write the model into a new or empty folder. Raises `InputError` on failure."""

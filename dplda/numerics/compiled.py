@@ -25,7 +25,7 @@ from platformdirs import user_cache_path
 from dplda.software import PACKAGE, digest
 
 _decorating = threading.RLock()  # held while numba's global cache folder is another one
-_SOURCES = ("numerics/*.py", "statistics/*.py", "config.py", "splitmix.py")  # compiled in, as code or constants
+_SOURCES = ("numerics/*.py", "statistics/*.py", "config.py")  # compiled in, as code or constants
 
 
 def compiled(*, keep: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:

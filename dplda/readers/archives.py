@@ -11,39 +11,20 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
-from dplda.characters import storable
 from dplda.errors import InputError
-from dplda.readers.columns import ReadOptions, refuse_columns
-from dplda.readers.files import ARCHIVES, MAX_BYTES, check_encoding, check_unpacked, decode, open_bytes, reading
-from dplda.readers.folder import is_litter
-from dplda.readers.records import Defect, TextRecord, TextSource, document_key
+from dplda.readers.compression import ARCHIVES, check_unpacked, decompressed, open_file, reading
 
 _MEMBERS = 1_000_000  # maximum number of files in an archive
 _HEADER_BYTES = 1 << 20  # maximum size of an extended header of a .tar, which is read into memory
 _REREAD_PARTS = 20  # maximum number of tables in a compressed .tar, which is read from its start for each
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
 _FORKS = "__MACOSX"  # the folder of resource forks in archives of macOS
-
-
-def archive_source(archive: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """The members `files` of an archive, one document each, in the order of the archive. Raises `InputError`."""
-    refuse_columns(archive, "an archive of text files", options)
-    check_encoding(options.encoding, records=False)
-
-    def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
-        for ordinal, (file, stream) in enumerate(_members(archive, frozenset(files))):
-            if ordinal < skip:
-                continue
-            text = decode(stream.read(MAX_BYTES + 1), options.encoding)
-            name = storable(file.relative_to(archive).as_posix())
-            yield text if isinstance(text, Defect) else TextRecord(name, document_key(ordinal), text)
-
-    return TextSource((archive,), options.unit, records, total=len(files))
+_LITTER = ("thumbs.db", "desktop.ini")  # written by Windows
 
 
 def list_members(archive: Path) -> list[Path]:
@@ -70,16 +51,22 @@ def check_parts(archive: Path, n_parts: int) -> None:
 
 @contextmanager
 def open_member(archive: Path, file: Path) -> Iterator[BinaryIO]:
-    """Open one file of an archive. Raises `InputError` if it is not in the archive."""
-    with _opened(archive):
-        members = _members(archive, frozenset([file]))
+    """Open one file of an archive, and decompress it as `open_file` does. Raises `InputError` if it is not there."""
+    with reading(file), _opened(archive):
+        members = open_members(archive, frozenset([file]))
         try:
             found = next(members, None)
             if found is None:
                 raise InputError(f"{file} does not exist. Check the path.")
-            yield found[1]
+            with decompressed(file, found[1]) as stream:
+                yield stream
         finally:
             members.close()
+
+
+def is_litter(name: str) -> bool:
+    """Whether a file of this name contains no document: a hidden file, or what Windows or Office leave in a folder."""
+    return name.startswith((".", "~$")) or name.lower() in _LITTER
 
 
 @contextmanager
@@ -118,7 +105,7 @@ def _listed(archive: Path) -> Iterator[tuple[str, int]]:
                 tar.members.clear()  # type: ignore[attr-defined]  # it would keep every header
 
 
-def _members(archive: Path, wanted: Collection[Path]) -> Generator[tuple[Path, BinaryIO], None, None]:
+def open_members(archive: Path, wanted: Collection[Path]) -> Generator[tuple[Path, BinaryIO], None, None]:
     """The `wanted` files with a stream of each, which is to be read before the next one is requested."""
     with _opened(archive):
         if _is_zip(archive):
@@ -178,9 +165,9 @@ class _SmallHeaders(tarfile.TarInfo):
 
 @contextmanager
 def _tar(archive: Path) -> Iterator[tarfile.TarFile]:
-    """A .tar as a stream, decompressed as `open_bytes` does it."""
+    """A .tar as a stream, decompressed as `open_file` does it."""
     with (
-        open_bytes(archive) as stream,
+        open_file(archive) as stream,
         tarfile.open(fileobj=stream, mode="r|", tarinfo=_SmallHeaders) as tar,
     ):
         yield tar

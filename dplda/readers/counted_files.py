@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from dplda.errors import InputError
 from dplda.readers.columns import ReadOptions, refuse_columns
-from dplda.readers.files import MAX_BYTES, check_unpacked, open_bytes, reading, text_lines
+from dplda.readers.compression import MAX_BYTES, check_unpacked, reading
+from dplda.readers.files import open_bytes, text_lines
 from dplda.readers.records import MAX_COUNT, CountedDocuments, CountSource, Defect, document_key
 from dplda.readers.word_lists import find_word_list, read_word_list, required_word_list
 

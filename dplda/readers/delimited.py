@@ -21,7 +21,8 @@ from pathlib import Path
 
 from dplda.errors import InputError
 from dplda.readers.columns import Columns, ReadOptions, Row, choose, rows_after, text_source
-from dplda.readers.files import BLANK, BOM, MAX_BYTES, check_encoding, decode_field, open_bytes, raw_lines
+from dplda.readers.compression import MAX_BYTES
+from dplda.readers.files import BLANK, BOM, check_encoding, decode_field, open_bytes, raw_lines
 from dplda.readers.records import Defect, TextSource
 
 _CHUNK, _LARGEST_CHUNK = 1 << 20, 1 << 24  # bytes of one read: usual, and maximum for a long record

@@ -23,7 +23,8 @@ from unicodedata import normalize
 from xml.sax.handler import ContentHandler
 
 from dplda.errors import InputError
-from dplda.readers.files import MAX_BYTES, decode
+from dplda.readers.compression import MAX_BYTES
+from dplda.readers.files import decode
 from dplda.readers.records import MAX_CHARACTERS, Defect
 
 _INLINE = frozenset(  # elements of HTML that do not end a word

@@ -1,4 +1,4 @@
-"""A folder of documents, one a file, at any depth: text files in any encoding, PDF, Word, e-mail and others."""
+"""A folder or an archive of documents, one a file: text files in any encoding, PDF, Word, e-mail and others."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from pathlib import Path
 
 from dplda.characters import storable
 from dplda.errors import InputError
+from dplda.readers.archives import is_litter, open_members
 from dplda.readers.columns import ReadOptions, refuse_columns
+from dplda.readers.compression import MAX_BYTES, reading
 from dplda.readers.document_text import is_document, require_extractors
 from dplda.readers.document_worker import extract_texts
-from dplda.readers.files import check_encoding, decode, read_whole, reading
+from dplda.readers.files import check_encoding, decode, read_whole
 from dplda.readers.records import Defect, TextRecord, TextSource, document_key
 
 PATTERN_SEPARATOR = "|"  # which fnmatch gives no meaning
-_LITTER = ("thumbs.db", "desktop.ini")  # written by Windows
 
 
 def folder_source(folder: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
@@ -33,6 +34,22 @@ def document_source(path: Path, options: ReadOptions) -> TextSource:
     """One document, such as a PDF file; errors as in `folder_source`."""
     refuse_columns(path, "one document", options)
     return _documents(path.parent, [path], options)
+
+
+def archive_source(archive: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
+    """The members `files` of an archive, one document each, in the order of the archive. Raises `InputError`."""
+    refuse_columns(archive, "an archive of text files", options)
+    check_encoding(options.encoding, records=False)
+
+    def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
+        for ordinal, (file, stream) in enumerate(open_members(archive, frozenset(files))):
+            if ordinal < skip:
+                continue
+            text = decode(stream.read(MAX_BYTES + 1), options.encoding)
+            name = storable(file.relative_to(archive).as_posix())
+            yield text if isinstance(text, Defect) else TextRecord(name, document_key(ordinal), text)
+
+    return TextSource((archive,), options.unit, records, total=len(files))
 
 
 def _documents(folder: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
@@ -86,11 +103,6 @@ def choose_files(folder: Path, files: Sequence[Path], pattern: str | None) -> li
             "number of files is exact, so do not publish this message.)"
         )
     return sorted(chosen, key=os.fspath)
-
-
-def is_litter(name: str) -> bool:
-    """Whether a file of this name contains no document: a hidden file, or what Windows or Office leave in a folder."""
-    return name.startswith((".", "~$")) or name.lower() in _LITTER
 
 
 def _matches(file: Path, folder: Path, patterns: str) -> bool:

@@ -15,13 +15,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dplda.errors import InputError
-from dplda.readers.archives import archive_source, check_parts, list_members
+from dplda.readers.archives import check_parts, list_members
 from dplda.readers.columns import ReadOptions
+from dplda.readers.compression import is_archive, without_compression
 from dplda.readers.counted_files import ldac_source, mtx_source, npz_source, svmlight_source, uci_source
 from dplda.readers.delimited import csv_source, tsv_source
 from dplda.readers.document_text import DOCUMENT_ENDINGS, is_document, missing_extractors
-from dplda.readers.files import is_archive, without_compression
-from dplda.readers.folder import PATTERN_SEPARATOR, choose_files, document_source, folder_source, list_files
+from dplda.readers.folder import (
+    PATTERN_SEPARATOR,
+    archive_source,
+    choose_files,
+    document_source,
+    folder_source,
+    list_files,
+)
 from dplda.readers.parquet import parquet_source
 from dplda.readers.paths import common_name
 from dplda.readers.records import Source, TextSource

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from dplda.errors import InputError
-from dplda.readers.files import BOM, MAX_BYTES, open_bytes
+from dplda.readers.compression import MAX_BYTES
+from dplda.readers.files import BOM, open_bytes
 from dplda.readers.records import Defect
 
 MARKS: Final = "[]{}:\\"  # characters of the format beside those of `check_encoding`

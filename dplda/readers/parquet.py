@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from dplda.errors import InputError
 from dplda.readers.columns import Columns, ReadOptions, Row, choose, shortened, text_source
-from dplda.readers.files import archive_of, check_unpacked, decode_field, open_bytes, reading, without_compression
+from dplda.readers.compression import archive_of, check_unpacked, reading, without_compression
+from dplda.readers.files import decode_field, open_bytes
 from dplda.readers.records import Defect, TextSource
 
 _BATCH_ROWS, _BATCH_BYTES = 1024, 1 << 26

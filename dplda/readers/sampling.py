@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dplda.readers.columns import ReadOptions
+from dplda.readers.compression import without_compression
 from dplda.readers.delimited import table_records
-from dplda.readers.files import without_compression
 from dplda.readers.formats import Located, locate, open_located
 from dplda.readers.parquet import first_rows, table_schema
 from dplda.readers.records import DOCUMENT_TEXT, Defect, TextSource

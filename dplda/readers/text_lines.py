@@ -23,16 +23,8 @@ from dplda.readers.columns import (
     rows_after,
     text_source,
 )
-from dplda.readers.files import (
-    BOM,
-    check_encoding,
-    decode_field,
-    decode_line,
-    file_size,
-    mended,
-    raw_lines,
-    record_lines,
-)
+from dplda.readers.compression import file_size
+from dplda.readers.files import BOM, check_encoding, decode_field, decode_line, mended, raw_lines, record_lines
 from dplda.readers.json_arrays import MARKS, array_elements, is_array, malformed
 from dplda.readers.records import Defect, TextSource
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dplda.errors import InputError
-from dplda.readers.files import COMPRESSIONS, text_lines, without_compression
+from dplda.readers.compression import COMPRESSIONS, without_compression
+from dplda.readers.files import text_lines
 from dplda.readers.records import Defect
 
 _LARGEST = 1 << 20  # characters of a file of seed words or labels

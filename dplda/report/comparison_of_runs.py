@@ -14,7 +14,7 @@ from dplda.model import TopicModel
 from dplda.model.topic_groups import hellinger
 from dplda.report.pictures import Bar, Bars, Cell, Heat, Picture, Table, percent, shortened, shown
 from dplda.report.wording import ShownTopics
-from dplda.series import share_of
+from dplda.runs.series import share_of
 
 _BATCH_NAME = 12  # characters of a batch's name on the axis
 _SCALE = "The same topic has similarity 1, topics without a word in common have 0."

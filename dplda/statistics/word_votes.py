@@ -10,8 +10,8 @@ import numpy as np
 from dplda.config import MINIMUM_LENGTH
 from dplda.numerics.compiled import compiled
 from dplda.numerics.lattice import BOUND
+from dplda.numerics.splitmix import finalise
 from dplda.numerics.threads import add, run_ranges, split
-from dplda.splitmix import finalise
 from dplda.statistics.unit_sums import length_of, read_only
 from dplda.store.units import UnitCounts
 

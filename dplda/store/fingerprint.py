@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dplda.config import MINIMUM_LENGTH
+from dplda.numerics.splitmix import finalise
 from dplda.readers.records import DOCUMENT
-from dplda.splitmix import finalise
 from dplda.store.count_store import FINGERPRINT, META_BYTES, CountStore
 from dplda.store.shards import Block
 from dplda.store.sketches import Fingerprint, Sketch

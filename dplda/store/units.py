@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from dplda.attributes import Attribute, TableRows
 from dplda.config import MINIMUM_LENGTH
 from dplda.readers.records import DOCUMENT
+from dplda.store.attributes import Attribute, TableRows
 from dplda.store.count_store import CountStore
 from dplda.store.shards import Block
 

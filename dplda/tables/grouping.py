@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from dplda.attributes import BOOLEAN, OTHER, PERIODS, Attribute, time_zone
 from dplda.characters import is_name
 from dplda.errors import InputError
 from dplda.readers.records import group_value
+from dplda.store.attributes import BOOLEAN, OTHER, PERIODS, Attribute, time_zone
 
 _PERIOD = re.compile(r"(?P<period>[A-Za-z]+)\((?P<column>[^()]+)\)")
 MOST_CELLS = 1_000_000  # rows times topics of a table; more would be noise, and would not fit into memory

@@ -30,10 +30,10 @@ import pyarrow as pa
 from scipy.special import ndtri
 
 from dplda.accounting.events import PrivacyStatement
-from dplda.attributes import PERIODS
 from dplda.errors import InputError
 from dplda.lda.estimates import Estimates
 from dplda.statistics.topic_proportions import COUNT_SHARE
+from dplda.store.attributes import PERIODS
 
 _UNCLEAR = 0.15  # a group is too small to tell if its shares are uncertain by more than this
 _LEVEL = 0.95

@@ -12,7 +12,6 @@ import numpy as np
 
 from dplda.accounting.budget_plan import Share
 from dplda.accounting.events import Stage
-from dplda.attributes import Axis, TableRows
 from dplda.config import DEFAULTS
 from dplda.corpus import Corpus
 from dplda.errors import DpldaError, InputError, UnsupportedByData
@@ -20,9 +19,10 @@ from dplda.lda.estimates import Estimates
 from dplda.ledger import Ledger, RunRecord
 from dplda.mechanisms.curator import Curator
 from dplda.model.topic_model import TopicModel
-from dplda.questions import Asked, QuestionPlan, ask
 from dplda.readers.records import DOCUMENT
+from dplda.runs.charged_query import Asked, QuestionPlan, ask
 from dplda.statistics.topic_proportions import COUNT_SHARE, TABLE_CLIP, TABLE_PROPORTIONS, table_proportions
+from dplda.store.attributes import Axis, TableRows
 from dplda.tables.grouping import MOST_CELLS, Grouping, groupings
 from dplda.tables.released_table import ReleasedTable, Tables, least_noisy_shares
 
@@ -57,7 +57,7 @@ def tabulate(
 
     A unit is in the tables with its topic proportions under the topics of `model`, which are released or declared
     public. `epsilon` (nats) is that of all tables together. With `sampling`, intervals also cover the sampling error,
-    as if the units were a sample of a larger population. `asked` are the options of `dplda.questions.Asked`.
+    as if the units were a sample of a larger population. `asked` are the options of `dplda.runs.charged_query.Asked`.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """

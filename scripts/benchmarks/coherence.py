@@ -15,8 +15,8 @@ import dplda
 from benchmarks.tables import Table
 from benchmarks.tabulate import posts_by_week
 from dplda.evaluation.public_corpora import Documents
+from dplda.evaluation.topic_evaluation import Evaluation
 from dplda.progress import NoProgress
-from dplda.topic_evaluation import Evaluation
 
 TOPICS = 10, 20
 _MEASURES = "NPMI", "C_v", "gain", "log perplexity"

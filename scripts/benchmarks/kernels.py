@@ -22,15 +22,15 @@ from scipy import sparse
 from benchmarks import kernel_costs
 from benchmarks.corpora import names, planted_topics, stored_counts
 from benchmarks.kernel_costs import Cost, Size
-from benchmarks.loops import steps_taken
 from benchmarks.measuring import least
 from benchmarks.tables import Table
 from dplda import statistics
+from dplda.numerics.loops import UNROLLED, aligned, padded
 from dplda.numerics.threads import one_blas_thread, run_ranges, split
 from dplda.placements.default import BACKGROUND
 from dplda.statistics import Contribution
-from dplda.statistics.expected_counts import EXPECTED_COUNTS
-from dplda.statistics.unit_sums import UnitSums
+from dplda.statistics.expected_counts import EXPECTED_COUNTS, gather, posterior
+from dplda.statistics.unit_sums import UnitSums, flat_rows
 from dplda.statistics.word_votes import count_votes, word_hashes
 from dplda.store.units import UnitCounts
 
@@ -117,6 +117,27 @@ def size_of(matrix: sparse.csr_matrix, f: Contribution | None) -> Size:
         return Size(n, matrix.nnz, d)
     steps = steps_taken(f, matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
     return Size(n, matrix.nnz, d, int(steps.sum()), int(steps @ np.diff(matrix.indptr)))
+
+
+def steps_taken(f: Contribution, indptr: np.ndarray, words: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """How many steps the kernel of expected counts takes with each document, (n_documents,)."""
+    flat, stride = flat_rows(f.matrix)
+    taken: np.ndarray = _steps(indptr, words, counts, flat, stride, f.matrix.shape[1], np.float32(f.alpha))
+    return taken
+
+
+@numba.njit
+def _steps(indptr, words, counts, flat, stride, k, alpha):
+    steps, rows = np.zeros(len(indptr) - 1, np.int64), padded(k, 4)
+    longest = padded((indptr[1:] - indptr[:-1]).max(), UNROLLED)
+    room, theta, gamma = aligned(stride), aligned(stride), aligned(stride)
+    table, amounts = aligned(rows * longest), aligned(2 * longest)
+    for n in range(len(steps)):
+        first, last = indptr[n], indptr[n + 1]
+        wide = gather(words, counts, first, last, flat, stride, rows, table, amounts)
+        length = np.float64(counts[first:last].sum())
+        steps[n] = posterior(table, amounts, wide, length, k, alpha, room, theta, gamma)
+    return steps
 
 
 def sum_of(f: Contribution, matrix: sparse.csr_matrix) -> Callable[[], object]:

@@ -16,24 +16,21 @@ import numba
 import numpy as np
 
 from benchmarks.corpora import read_counts
+from benchmarks.kernels import kernels, steps_taken, sum_of
 from benchmarks.measuring import in_turns, median_cores
 from benchmarks.systems import dplda_topics
 from benchmarks.tables import Table
 from dplda.numerics.lattice import FAST
-from dplda.numerics.loops import UNROLLED, aligned, padded
 from dplda.statistics import Contribution
 from dplda.statistics.core import CORE
-from dplda.statistics.expected_counts import EXPECTED_COUNTS, gather, posterior
+from dplda.statistics.expected_counts import EXPECTED_COUNTS
 from dplda.statistics.first_moment import FIRST_MOMENT
 from dplda.statistics.second_moment_times import SECOND_MOMENT_TIMES
 from dplda.statistics.third_moment import THIRD_MOMENT
-from dplda.statistics.unit_sums import flat_rows
 
 
 def measure(source: Path, topics: int, repeats: int) -> None:
     """Print a row for each kernel that has a bare loop; both in one thread."""
-    from benchmarks.kernels import kernels, sum_of
-
     matrix = read_counts(source)
     indptr, words, counts = matrix.indptr.astype(np.int64), matrix.indices, matrix.data
     table = Table("kernel", "shape", "bare loop, seconds", "kernel, seconds", "speed over the bare loop's")
@@ -57,27 +54,6 @@ def bare(
     arrays: tuple[Any, ...] = (f.scale,) if f.statistic is FIRST_MOMENT else (f.matrix,)
     total: np.ndarray = LOOPS[f.statistic](indptr, words, counts, *arrays, *(() if steps is None else (steps,)))
     return total
-
-
-def steps_taken(f: Contribution, indptr: np.ndarray, words: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """How many steps the kernel of expected counts takes with each document, (n_documents,)."""
-    flat, stride = flat_rows(f.matrix)
-    taken: np.ndarray = _steps(indptr, words, counts, flat, stride, f.matrix.shape[1], np.float32(f.alpha))
-    return taken
-
-
-@numba.njit
-def _steps(indptr, words, counts, flat, stride, k, alpha):
-    steps, rows = np.zeros(len(indptr) - 1, np.int64), padded(k, 4)
-    longest = padded((indptr[1:] - indptr[:-1]).max(), UNROLLED)
-    room, theta, gamma = aligned(stride), aligned(stride), aligned(stride)
-    table, amounts = aligned(rows * longest), aligned(2 * longest)
-    for n in range(len(steps)):
-        first, last = indptr[n], indptr[n + 1]
-        wide = gather(words, counts, first, last, flat, stride, rows, table, amounts)
-        length = np.float64(counts[first:last].sum())
-        steps[n] = posterior(table, amounts, wide, length, k, alpha, room, theta, gamma)
-    return steps
 
 
 @numba.njit(nogil=True, fastmath=FAST)

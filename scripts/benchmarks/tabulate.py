@@ -26,12 +26,12 @@ from benchmarks.measuring import alone, timed
 from benchmarks.tables import Table
 from dplda.accounting.budget_plan import Share, calibrate
 from dplda.accounting.events import PrivacyStatement, Stage
-from dplda.attributes import Axis, TableRows
 from dplda.corpus import synthetic
 from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.noise import SimulatedNoise, lattice_scale
 from dplda.numerics.lattice import BOUND
 from dplda.statistics.topic_proportions import COUNT_SHARE, TABLE_CLIP, table_proportions
+from dplda.store.attributes import Axis, TableRows
 from dplda.tables import ReleasedTable
 from dplda.tables.grouping import groupings
 

@@ -15,7 +15,7 @@ import pytest
 
 import dplda
 from dplda.errors import InputError
-from dplda.readers import archives, files
+from dplda.readers import archives, compression
 from dplda.readers.columns import ReadOptions
 from dplda.readers.formats import default_name, open_source
 from dplda.readers.records import Defect
@@ -117,8 +117,8 @@ def test_limits_on_members_and_size(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(InputError, match="holds more than 4 files"):
         open_source(path, ReadOptions())
     monkeypatch.undo()
-    monkeypatch.setattr(files, "_UNPACKED", 1 << 20)
-    monkeypatch.setattr(files, "_EXPANSION", 0)
+    monkeypatch.setattr(compression, "_UNPACKED", 1 << 20)
+    monkeypatch.setattr(compression, "_EXPANSION", 0)
     path = packed(tmp_path, ending, {f"{number}.txt": bytes(1 << 19) for number in range(3)})
     with pytest.raises(InputError, match="unpacks to more than"):
         open_source(path, ReadOptions())

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dplda.errors import InputError
-from dplda.readers import files
+from dplda.readers import compression
 from dplda.readers.columns import ReadOptions
 from dplda.readers.files import open_bytes
 from dplda.readers.formats import default_name, open_source
@@ -76,7 +76,7 @@ def test_a_damaged_file_is_one_clear_line(tmp_path: Path, ending: str, damage: C
 def test_a_table_that_unpacks_to_far_more_than_its_size_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
-    monkeypatch.setattr(files, "_UNPACKED", 1 << 20)
+    monkeypatch.setattr(compression, "_UNPACKED", 1 << 20)
     path = tmp_path / f"x.parquet{ending}"
     path.write_bytes(PACKERS[ending](bytes(1 << 25)))
     with pytest.raises(InputError, match="unpacks to more than 256 times its size"):

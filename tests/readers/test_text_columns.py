@@ -17,11 +17,11 @@ import pytest
 
 from dplda.corpus import Corpus, read_corpus
 from dplda.errors import InputError
-from dplda.preparation import _origin
 from dplda.readers.columns import ReadOptions
 from dplda.readers.formats import open_source
 from dplda.readers.in_memory import table_source, texts_source
 from dplda.readers.records import Defect
+from dplda.store.preparation import _origin
 
 BOTH = ReadOptions(text_field=["subject", "body"])
 ROWS: list[dict[str, Any]] = [

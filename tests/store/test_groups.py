@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dplda
-from dplda.attributes import PERIODS, Attribute, Axis, TableRows
 from dplda.readers.records import group_value
+from dplda.store.attributes import PERIODS, Attribute, Axis, TableRows
 from dplda.store.count_store import CountStore
 from dplda.store.fingerprint import fingerprint
 from dplda.store.units import UnitRange, project, units_of_groups

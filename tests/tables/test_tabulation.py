@@ -10,13 +10,13 @@ import pytest
 
 import dplda
 from dplda.accounting.accountant import run_epsilon
-from dplda.attributes import Attribute, Axis, TableRows
 from dplda.corpus import synthetic
 from dplda.errors import BudgetRefused, InputError, UnsupportedByData
 from dplda.execution.passes import LocalPasses
 from dplda.ledger import Ledger
 from dplda.mechanisms.noise import ExactNoise
 from dplda.model.topic_model import TopicModel
+from dplda.store.attributes import Attribute, Axis, TableRows
 from dplda.tables import tabulation
 from dplda.tables.tabulation import best_shares, load_tables, tables_of
 

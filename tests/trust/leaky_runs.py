@@ -25,8 +25,8 @@ from canaries import SECRET, write_corpora
 
 import dplda.cli.fit_command
 import dplda.readers.text_lines
-import dplda.recording
 import dplda.report
+import dplda.runs.recording
 import dplda.tokenize.pool
 from dplda.cli.main import main
 from dplda.ledger import Ledger, Reservation
@@ -51,7 +51,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (PartialStore, "add"),
     (Fingerprinter, "sealed"),
     (CountStore, "blocks"),
-    (dplda.recording, "fingerprint"),
+    (dplda.runs.recording, "fingerprint"),
     (Reservation, "bind"),
     (Reservation, "charge"),
     (Curator, "choose_words"),

@@ -135,7 +135,7 @@ def test_long_documents_at_the_beginning_are_not_all_held_to_learn_the_columns(t
 def test_counts_and_tables_that_unpack_to_far_more_than_their_size_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("dplda.readers.files._UNPACKED", 2**20)
+    monkeypatch.setattr("dplda.readers.compression._UNPACKED", 2**20)
     head = b"%%MatrixMarket matrix coordinate integer general\n3 3 3\n" if "mtx" in name else b""
     (tmp_path / name).write_bytes(gzip.compress(head + b"1 1 1\n" * 2**22))
     with pytest.raises(InputError, match="unpacks to more than 256 times its size"):

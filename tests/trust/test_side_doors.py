@@ -154,7 +154,7 @@ def shown(folder: Path, corpus: bytes, tape: list[Any], capsys: Any, epsilon: st
         patch.chdir(folder)
         patch.setenv("DPLDA_LEDGER", str(folder / "ledger.db"))
         patch.setenv("DPLDA_CACHE", str(folder / "cache"))
-        patch.setattr("dplda.recording.Curator", taping(tape, play=play))
+        patch.setattr("dplda.runs.recording.Curator", taping(tape, play=play))
         patch.setattr(ExactNoise, "gaussian", SimulatedNoise(0).gaussian)
         generator = np.random.default_rng
         patch.setattr(np.random, "default_rng", lambda seed=None: generator(seed or 0))  # public starting points

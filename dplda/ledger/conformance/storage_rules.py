@@ -24,7 +24,7 @@ from dplda.ledger.conformance.harness import (
 from dplda.ledger.conformance.interface import Factory, Request
 
 _LOCKED_SECONDS = 10.0  # how long a lock is held at most, for ledgers that wait
-_NUMBER = re.compile(rb"\d[\d.]*")
+_NUMBER = re.compile(rb"(?<![\w.])\d[\d.]*(?!\w)")  # not the digits of identifiers
 _EACH = 10  # edits of one kind for each file
 _HEADER = b"SQLite format 3\0"
 
@@ -160,7 +160,7 @@ def _is_database(file: Path) -> bool:
 def edits_of(folder: Path) -> Iterator[_Edit]:
     """Edits of each file in `folder`, each of them to be made on the original files.
 
-    Numbers in text become zero, lines and rows are removed, columns of numbers are emptied, bytes are changed, and the
+    Numbers in text become zero, lines and rows are removed, columns of numbers become zero, bytes are changed, and the
     end is cut off.
     """
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):

@@ -17,7 +17,7 @@ from dplda.config import FitSettings
 from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.gate import Release, WordFrequencies
-from dplda.request import Request
+from dplda.runs.request import Request
 from dplda.statistics import Contribution
 
 WORDS = ("first", "second", "third")

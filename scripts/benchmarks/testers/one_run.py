@@ -29,8 +29,8 @@ from dplda.mechanisms.gate import Release, WordFrequencies
 from dplda.mechanisms.noise import Noise
 from dplda.placements.stages import word_shares
 from dplda.progress import NoProgress
-from dplda.request import Request
-from dplda.run_words import find_words
+from dplda.runs.request import Request
+from dplda.runs.run_words import find_words
 from dplda.statistics import Contribution
 from dplda.store.count_store import CountStore
 from dplda.store.units import UnitCounts

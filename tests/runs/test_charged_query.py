@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import dplda
-from dplda.questions import warn_of_other_words
+from dplda.runs.charged_query import warn_of_other_words
 
 
 def warned(corpus: dplda.Corpus) -> list[str]:

@@ -15,7 +15,7 @@ from dplda.lda.estimates import records
 from dplda.lda.prediction import CompletedHalves, Prediction
 from dplda.mechanisms.curator import Curator
 from dplda.model.topic_model import TopicModel
-from dplda.questions import Asked, QuestionPlan, ask
+from dplda.runs.charged_query import Asked, QuestionPlan, ask
 from dplda.statistics.document_completion import COMPLETION_CLIP, DOCUMENT_COMPLETION
 from dplda.statistics.word_pairs import (
     FIRST,
@@ -88,7 +88,7 @@ def evaluate(
     Coherence, of the listed topics, is the mean normalised pointwise mutual information (NPMI) of pairs of a topic's
     ten most probable words, counted in documents: 1 if they always occur together, 0 if independently. Perplexity is
     that of half of a document's tokens given the other half under all topics. `asked` are the options of
-    `dplda.questions.Asked`. Raises `InputError` for bad input, such as a model of fewer than ten words, and
+    `dplda.runs.charged_query.Asked`. Raises `InputError` for bad input, such as a model of fewer than ten words, and
     `BudgetRefused`.
     """
     if len(model.vocabulary) < FIRST:

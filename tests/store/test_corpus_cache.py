@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from dplda import preparation
 from dplda.errors import InputError
-from dplda.preparation import _cache_folder, _source_key
+from dplda.store import preparation
+from dplda.store.preparation import _cache_folder, _source_key
 from dplda.store.writer import StoreWriter
 
 

@@ -14,7 +14,7 @@ from dplda.estimator import PrivateLDA
 from dplda.lda.recovery import Learned
 from dplda.ledger import Ledger
 from dplda.prior_topics import PriorTopics
-from dplda.series import batches, numbered
+from dplda.runs.series import batches, numbered
 
 COUNTS, PLANTED, _ = synthetic(3000, 200, 4, mean_length=60, seed=4)
 WORDS = [f"w{i}" for i in range(200)]

@@ -16,8 +16,8 @@ from dplda.ledger import Ledger, Quote
 from dplda.model.topic_model import TopicModel
 from dplda.placements import prior_start, registry
 from dplda.prior_topics import PriorTopics
-from dplda.run_words import PublicFacts
-from dplda.series import find_place
+from dplda.runs.run_words import PublicFacts
+from dplda.runs.series import find_place
 from dplda.statistics import Statistic
 
 

@@ -19,7 +19,7 @@ from dplda.ledger import Ledger, new_name
 from dplda.mechanisms.curator import Curator
 from dplda.model.topic_model import TopicModel
 from dplda.progress import Progress
-from dplda.recording import charged_run, statement
+from dplda.runs.recording import charged_run, statement
 from dplda.statistics import Statistic
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from full_helpers import full_after
 
-from dplda import name_lists, wordlists
+from dplda import wordlists
 from dplda.cli.options import public_words
 from dplda.corpus import Corpus, read_corpus
 from dplda.errors import InputError
 from dplda.readers.reading_options import ListName
+from dplda.tokenize import name_lists
 
 # The list on which the rule was measured: names that must not stand in topics, and names that are also words. `LOST`
 # and `LEFT` are what the rule gets wrong, as docs/formats.md says.

@@ -26,11 +26,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dplda
-from dplda import preparation as prepare
 from dplda.cli.main import main
 from dplda.errors import InputError
 from dplda.readers import counted_files, parquet
 from dplda.store import partial_store as partial_module
+from dplda.store import preparation as prepare
 from dplda.store import shards, writer
 from dplda.store.count_store import CountStore
 from dplda.store.fingerprint import Fingerprinter, fingerprint

@@ -19,8 +19,8 @@ import platformdirs
 
 from dplda.errors import InputError
 from dplda.progress import Progress
+from dplda.readers.compression import metered, reading
 from dplda.readers.document_text import is_document
-from dplda.readers.files import metered, reading
 from dplda.readers.reading_options import Tokenization
 from dplda.readers.records import CountedDocuments, CountSource, Source, TextSource
 from dplda.software import PACKAGE, READ_WITH, digest, versions
