@@ -11,7 +11,8 @@ import yaml
 from registry_schema import complaints, filled
 
 import dplda
-from dplda.evaluation.topic_quality import matched_error, on_words
+from dplda.evaluation.topic_quality import matched_error
+from dplda.numerics.matching import on_words
 from dplda.report import all_runs
 from dplda.report.papers import PAPERS, write_paper
 from dplda.software import described

@@ -71,7 +71,8 @@ def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[
 def exact_events(shares: tuple[Share, ...]) -> tuple[Event, ...]:
     """One exact event per query of `shares`, for a run without noise.
 
-    Such a run needs no events for clipping norms, nor for the vote total, by which word votes are divided.
+    Such a run needs no events for clipping norms, nor for the ``vote total``, the sum by which the units' votes for
+    words are divided to give document frequencies (`Curator.choose_words`).
     """
     return tuple(
         Event(stage=share.stage, mechanism=EXACT)

@@ -34,12 +34,12 @@ class Stage(StrEnum):
     PAIRS = "pairs"
     PAIR_TOTALS = "pair totals"
     PREDICTION = "prediction"
-    # configuration 3: stability tests, then the output that they permit
+    # the placement config3: stability tests, then the output that they permit
     MASS = "mass"
     GAP = "gap"
     TENSOR_NORM = "tensor norm"
     DECOMPOSITION = "decomposition"
-    # configuration 4: stability tests, then the output that they permit
+    # the placement config4: stability tests, then the output that they permit
     SIZE_LOWER_BOUND = "size lower bound"
     SPECTRUM = "spectrum"
     NORM = "norm"

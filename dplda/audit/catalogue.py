@@ -190,7 +190,7 @@ def other_neighbours(game: Game) -> Iterator[Game]:
     """Games of the same run on further pairs of neighbouring corpora.
 
     In some pairs an unusual document, which may upset a run, takes the place of the canary. In another, topics are so
-    far apart that configuration 4 passes its stability tests.
+    far apart that the placement ``config4`` passes its stability tests.
     """
     everything, (first, second) = np.ones(_N_WORDS, np.int64), _LENGTH * np.eye(2, _N_WORDS, dtype=np.int64)
     neighbours = game.neighbours

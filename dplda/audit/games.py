@@ -59,7 +59,7 @@ class Attacker:
     noise of the claimed scale, `evidence` is the log likelihood ratio of all releases that count, also if later queries
     depend on earlier answers; by the lemma of Neyman and Pearson, no test of these releases has more power. Three kinds
     of release are not counted: clipping norms, the noisy masses of sums (`Release.mass`), and the stability tests of
-    configurations 3 and 4 except for their lower bound on the number of units.
+    the placements ``config3`` and ``config4``, except for the lower bound on the number of units.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Attacker:
         return known[2:]
 
     def _weigh_words(self, seen: WordFrequencies, less: WordFrequencies, more: WordFrequencies) -> WordFrequencies:
-        """Add the log likelihood ratios of votes and their totals, from frequencies and their standard deviation."""
+        """Add the log likelihood ratios of votes and the vote total, from frequencies and their standard deviation."""
         votes = [dict(zip(r.words, r.frequencies / r.std, strict=True)) for r in (seen, less, more)]
         shared = [word for word in seen.words if word in votes[1] and word in votes[2]]
         of_seen, of_less, of_more = (np.array([of_word[word] for word in shared]) for of_word in votes)

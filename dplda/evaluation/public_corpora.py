@@ -21,6 +21,7 @@ from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise
 from dplda.model.inference import counts_for
 from dplda.model.topic_model import TopicModel
+from dplda.numerics.matching import on_words
 from dplda.placements.published_noise import Quantities
 from dplda.planning import error_bounds
 from dplda.progress import NoProgress, Progress
@@ -104,7 +105,7 @@ class Truth:
 
     def measure(self, model: TopicModel) -> _Measured:
         """The mean matched l1 error, and the bound of `dplda.planning.error_bounds` if it applies to this run."""
-        topics = topic_quality.on_words(model.topics, model.vocabulary, self._words)
+        topics = on_words(model.topics, model.vocabulary, self._words)
         return {"error": float(topic_quality.matched_error(topics, self._topics).mean()), "bound": self._bound(model)}
 
     def _bound(self, model: TopicModel) -> float | None:

@@ -5,8 +5,6 @@ The measures are exact, so they are for public corpora only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
@@ -59,11 +57,3 @@ def matched_error(found: _FloatArray, planted: _FloatArray) -> _FloatArray:
     errors = np.full(len(planted), _LARGEST_L1)
     errors[rows] = distance[rows, columns]
     return errors
-
-
-def on_words(topics: _FloatArray, words: Sequence[str], wanted: Sequence[str]) -> _FloatArray:
-    """Reorder the columns of `topics` from `words` to `wanted`; words not in `words` get zeros."""
-    place = {word: index for index, word in enumerate(words)}
-    columns = [place.get(word, -1) for word in wanted]
-    padded = np.column_stack([topics, np.zeros(len(topics))])
-    return np.asarray(padded[:, columns])

@@ -101,7 +101,8 @@ class ClusterPasses(Passes):
     """`Passes` on the workers of `client`, each of which must see the folder of `store`.
 
     Raises `InputError` if a worker does not, or if it runs other code or another kind of processor: a unit's rounding
-    must not depend on which worker sums it (docs/privacy.md, rule 12). Passes raise `ClusterError` if it fails.
+    must not depend on which worker sums it (docs/privacy.md, rule 12). Passes raise `ClusterError` if the cluster
+    fails.
     """
 
     def __init__(self, store: CountStore, client: Client) -> None:
@@ -221,7 +222,10 @@ def _task(function: Callable[..., Any]) -> Callable[..., _Hidden]:
 
 @cache
 def _arithmetic() -> str:
-    """Everything that this process's arithmetic depends on: code, compiler, processor and the calendar of tables."""
+    """Everything that this process's results depend on: code, compiler, processor, Python and tzdata.
+
+    Python and tzdata (time zones) decide to which period of a table the date of a document belongs.
+    """
     compiler = [numba.__version__, version("llvmlite"), version("numpy"), version("scipy")]
     options = [numba.config.DISABLE_JIT, numba.config.OPT, numba.config.LOOP_VECTORIZE, numba.config.SLP_VECTORIZE]
     processor = cpu_target.target_context.codegen().magic_tuple()

@@ -127,7 +127,7 @@ class Passes(ABC):
 
     @abstractmethod
     def exact_moments(self, h: np.ndarray) -> ExactMoments:
-        """The unclipped moments m, E2 and E3(., ., h) over the words in use, for configuration 4.
+        """The unclipped moments m, E2 and E3(., ., h) over the words in use, for the placement ``config4``.
 
         The public `h` (n_words,), entries in [0, 1], is the vector with which the third moment is contracted in one
         mode.
@@ -164,7 +164,7 @@ def read_range(
 def group_votes(
     store: CountStore, attribute: Attribute, most: int, units: UnitRange
 ) -> tuple[list[str], np.ndarray, int]:
-    """Groups of the documents of `units`, the votes for each, and the votes that a group of all would receive."""
+    """Groups of the documents of `units`, the votes for each, and those that a group of all documents would receive."""
     names, counts = units_of_groups(store, attribute, units)
     votes, full = count_votes(counts, 1, word_hashes(names), most)
     return names, votes, full

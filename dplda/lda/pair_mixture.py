@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from dplda.lda.guided import Guide
-from dplda.lda.refinement import cosines, first_words, posterior
+from dplda.lda.refinement import first_words, posterior
+from dplda.numerics.matching import match_topics
 from dplda.statistics.lda_moments import coefficients
 
 _STARTS, _FIRST_STEPS, _STEPS = 10, 30, 70  # random starts, steps of each, and further steps of the likeliest
@@ -47,7 +47,10 @@ class PairMixture:
         return np.asarray((1 - self.background) * self.topics * self.prevalence)
 
     def expected(self, independent: np.ndarray) -> np.ndarray:
-        """The probability of each pair (n_words, n_words), given that of `independent` words."""
+        """The probability of each pair of words under the mixture, (n_words, n_words).
+
+        `independent` (n_words, n_words) are the probabilities of pairs of independent words, the background.
+        """
         return np.asarray(self.weighted @ self.topics.T + self.background * independent)
 
 
@@ -107,7 +110,7 @@ def fit_mixture(pairs: NoisyPairs, k: int, alpha0: float, guided: Guide, stream:
 def _maximised(
     mixture: PairMixture, counts: np.ndarray, independent: np.ndarray, guided: Guide, steps: int
 ) -> PairMixture:
-    """The `mixture` after `steps` of expectation maximisation; `independent` are probabilities of pairs."""
+    """The `mixture` after `steps` of expectation maximisation; see `PairMixture.expected` for `independent`."""
     for _ in range(steps):
         expected = np.maximum(mixture.expected(independent), 1e-300)
         ratios = counts / expected
@@ -131,14 +134,7 @@ def agreement(mixture: PairMixture, halves: Sequence[PairMixture]) -> tuple[np.n
     top = first_words(mixture.topics)
     found, common = np.zeros((len(halves), k)), np.zeros(top.shape)
     for index, half in enumerate(halves):
-        matched = half.topics[:, matching(mixture.topics, half.topics)]
-        found[index] = cosines(mixture.topics, matched)
-        theirs = first_words(matched)
+        _, matches, found[index] = match_topics(mixture.topics.T, half.topics.T)
+        theirs = first_words(half.topics[:, matches])
         common += [[word in row for word in words] for words, row in zip(top, theirs, strict=True)]
     return found, common
-
-
-def matching(topics: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """For each of `topics` (n_words, k) the column of `others` (n_words, k) that is its one-to-one match, (k,)."""
-    norms = np.linalg.norm(topics, axis=0)[:, None] * np.linalg.norm(others, axis=0)
-    return np.asarray(linear_sum_assignment(topics.T @ others / np.maximum(norms, 1e-300), maximize=True)[1])

@@ -115,8 +115,8 @@ def project_to_simplex(columns: np.ndarray) -> np.ndarray:
 class Learned:
     """Released topics (n_topics, n_words), their prevalence (n_topics,), and released facts about the run.
 
-    `documents` is the released number of units, or a lower bound on it (configuration 4). `words` (n_words,) are the
-    words of the topics, if they are not all that were modelled. `counts` are the counts from which topics were
+    `documents` is the released number of units, or a lower bound on it (placement ``config4``). `words` (n_words,) are
+    the words of the topics, if they are not all that were modelled. `counts` are the counts from which topics were
     estimated, if any were released.
     """
 

@@ -102,10 +102,10 @@ def first_words(topics: np.ndarray) -> np.ndarray:
 
 
 def top_word_probabilities(sums: CountSums, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The ten words with the largest counts of each topic, (k, 10), and the posterior probability of each to be one.
+    """Each topic's ten words with the largest estimated counts, and the probability that each belongs to the ten.
 
-    It is the probability that the word's true count exceeds the middle between the tenth and the eleventh largest
-    posterior median; 1 without noise. With ten words or fewer, all are among the first.
+    Both are (k, 10). The probability is the posterior one that the word's true count exceeds the middle between the
+    tenth and the eleventh largest posterior median. It is 1 without noise, and with ten words or fewer.
     """
     counts, std = sums.counts, sums.std
     mixtures = list(_mixtures(counts, std, frequencies)) if std.any() else []
@@ -200,7 +200,11 @@ class _Mixture:
 def _components(
     x: np.ndarray, std: np.ndarray, expected: np.ndarray, lifts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Centres, spreads, variances and likelihoods (n, len(lifts)) of noisy counts `x` (n, 1) under each lift."""
+    """The mixture's component of each lift for the noisy counts `x` (n, 1), as four arrays (n, len(lifts)).
+
+    They are the mean and the variance of the true count before `x` is known, the variance of the noisy count, and the
+    likelihood of `x` up to a factor for each row.
+    """
     centres = expected * lifts.astype(np.float32)
     spread = (np.float32(_WIDTH) * centres) ** 2
     variance = spread + std**2

@@ -105,9 +105,9 @@ def signal_per_topic(documents: float, topics: int, settings: FitSettings) -> fl
 
 
 def supported_words(words: WordFrequencies, most: int, settings: FitSettings) -> WordFrequencies:
-    """The `most` frequent of `words`, such as `most_words`, and the seed words, in the order of `words`.
+    """The most frequent of `words`, at most `most` of them, and the seed words, in the order of `words`.
 
-    The placement ``none`` keeps all words.
+    `most` is, for instance, the result of `most_words`. The placement ``none`` keeps all words.
     """
     if settings.model.placement == NO_NOISE:
         return words

@@ -73,9 +73,9 @@ class Curator:
 
         Releases these words and their frequencies only.
 
-        Charges the events ``vocabulary`` (weighted Gaussian with threshold) and ``vote total`` (the votes of a word
-        in all documents, by which votes are divided to give document frequencies). Words are ordered by noisy
-        value, then by word.
+        Charges the events ``vocabulary`` (weighted Gaussian with threshold) and ``vote total`` (the votes that a word
+        contained in every document would receive; votes are divided by it to give document frequencies). Words are
+        ordered by noisy value, then by word.
         """
         event = self._charge(Stage.VOCABULARY, GAUSSIAN_THRESHOLD)
         total_event = self._charge(Stage.VOTE_TOTAL)
@@ -121,7 +121,7 @@ class Curator:
     def word_frequencies(self) -> WordFrequencies:
         """Noisy document frequencies of the words in use; the words are known, so no threshold is needed.
 
-        Charges the events ``frequency`` and ``vote total``.
+        Charges the events ``frequency`` and ``vote total`` (see `choose_words`).
         """
         event = self._charge(Stage.FREQUENCY)
         total_event = self._charge(Stage.VOTE_TOTAL)
@@ -235,7 +235,10 @@ class Curator:
         return lattice_scale(event.noise_multiplier or 0.0, self._sensitivity(replace_factor))
 
     def _add_noise(self, values: _Integers, noise: _Integers) -> _Integers:
-        """The noisy values. Exact values meet noise here and in `Noise.above_threshold` only, where audits see both."""
+        """The noisy values. Exact values meet noise only here and in `Noise.above_threshold`.
+
+        The audit `dplda.audit.replay` replaces these two functions to record the exact values and their noise.
+        """
         noisy: _Integers = values + noise
         return noisy
 

@@ -1,4 +1,7 @@
-"""The gate without noise, for baselines and for the noise published by DeCarolis et al. 2020. Never private."""
+"""The gate without noise, for the baseline and for placements that add noise to exact results. Never private.
+
+These placements, in `dplda.placements.published`, draw the noise of DeCarolis et al. 2020 themselves.
+"""
 
 from __future__ import annotations
 

@@ -70,7 +70,10 @@ class Gate(Protocol):
         """The noisy sum of contributions, each unit clipped to norm `clip`."""
 
     def release_jointly(self, stages: Sequence[str], contribution: Contribution, clip: float) -> Release:
-        """The noisy clipped sum that spends all events in `stages` at once: as precise as one release for each."""
+        """The noisy clipped sum that spends all events in `stages` at once.
+
+        It is as precise as the best weighted average of separate releases, one for each event.
+        """
 
     def size(self) -> float:
         """The noisy number of eligible units: those with a document of at least `config.MINIMUM_LENGTH` tokens.
@@ -80,7 +83,10 @@ class Gate(Protocol):
 
 
 class OutputGate(Gate, Protocol):
-    """A gate that can also release the noisy output of an exact computation (configurations 3 and 4)."""
+    """A gate that can also release the noisy output of an exact computation.
+
+    The placements ``config3`` and ``config4`` of `dplda.placements` need it.
+    """
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
         """The noisy decomposition of the whitened third moment's clipped mean plus K, which is LDA's correction."""

@@ -1,8 +1,8 @@
-"""Local sensitivity: bounds on the change of a decomposition or topics by one unit (docs/privacy.md, T4 to T6).
+"""Local sensitivity: bounds on how much one unit can change a decomposition or topics (docs/privacy.md, T4 to T6).
 
 Every argument that depends on the data is a one-sided bound from a private test; the results are monotone in each. M,
 B, H, R and the topics' columns (r . x_i) x_i are those of `propose_test_release.SpectralTopics`, T and v_i those of its
-`PerturbedEigenvectors`, and L_H is T6's bound on the change of H by one unit, in Frobenius norm.
+`PerturbedEigenvectors`, and L_H is T6's bound, in Frobenius norm, on how much one unit can change H.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def decomposition_sensitivity(gap: float, norm: float, change: float) -> float:
 def moment_changes(alpha0: float, units: float) -> tuple[float, float]:
     """(Delta2, Delta3) of T6, for a corpus of at least `units` eligible units.
 
-    They bound the change by one unit of M = E2 - a m m', a = alpha0 / (alpha0 + 1), and of B, in Frobenius norm.
+    In Frobenius norm, one unit changes M = E2 - a m m', a = alpha0 / (alpha0 + 1), by at most Delta2, and B by at most
+    Delta3.
     """
     a, b, c3 = coefficients(alpha0)
     return ROOT2 * (1 + 2 * a) / units, (ROOT2 + abs(b) * (5 * ROOT2 + 1) + c3 * (2 * ROOT2 + 1)) / units
@@ -81,7 +82,7 @@ class TopicStability:
     """The constants of T6 from bounds of the eigenvalues l_1 >= l_2 >= ... of M and of the norm of B.
 
     `first` >= l_1, `least` <= l_k <= `most`, `gap` <= l_k - l_(k+1), and `norm` is at least the operator norm of B.
-    `change2` and `change3` bound the changes of M and B by one unit, in Frobenius norm.
+    In Frobenius norm, one unit changes M by at most `change2` and B by at most `change3`.
     """
 
     first: float

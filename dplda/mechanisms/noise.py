@@ -65,7 +65,8 @@ class ExactNoise:
     def above_threshold(self, values: Mapping[int, int], scale: float, threshold: int) -> dict[int, int]:
         """See `Noise`; OpenDP's Gaussian threshold over an unknown key set.
 
-        It is drawn in threads, of parts of the keys: each key has noise of its own, whatever the others are.
+        Threads process parts of the keys separately. This does not change the distribution of the result, because the
+        noise of each key is independent of the other keys.
         """
         domain = map_domain(atom_domain(T="i64"), atom_domain(T="i64"))
         metric = l02inf_distance(absolute_distance(T=float))
@@ -91,8 +92,8 @@ def _gaussian(scale: float, size: int) -> np.ndarray:
 class SimulatedNoise:
     """Reproducible rounded Gaussian noise for experiments. Never private: anyone with the seed can subtract it.
 
-    Its random stream is not `numpy.random.default_rng(seed)`, from which a fit of the same seed draws its public starts
-    and `dplda.datasets.synthetic` its documents.
+    Its random stream is not `numpy.random.default_rng(seed)`, from which a fit of the same seed draws its public
+    starting points and `dplda.datasets.synthetic` its documents.
     """
 
     private = False
@@ -131,7 +132,7 @@ def lattice_scale(multiplier: float, sensitivity: float, weight: int = 1) -> flo
 
 
 def joint_multiplier(multipliers: Sequence[float]) -> float:
-    """The multiplier sigma of one release that is worth one release with each of `multipliers` sigma_j.
+    """The multiplier sigma of one release with the privacy loss of separate releases with `multipliers` sigma_j.
 
     sigma^-2 = sum sigma_j^-2, rounded up; a single multiplier is returned as it is (docs/privacy.md, section 4.1).
     """

@@ -5,7 +5,8 @@ a test fails, the output is neither released nor charged; each function says whi
 The eigen-solvers are backward stable: their result is exact for an input within relative distance `_SOLVER` of the
 given one. Every sensitivity is therefore increased by twice that distance (section 5).
 
-M and B = M3(., ., h), both (d, d), are the moments of configuration 4; this B is not the bound of the lattice.
+M and B = M3(., ., h), both (d, d), are the moments of the placement ``config4`` (`dplda.placements`); this B is not the
+bound of the lattice.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _LARGEST2, _LARGEST3 = 2.0, 6.0  # upper bounds of the Frobenius norms of M and 
 
 @dataclass(frozen=True, repr=False)  # no repr: a traceback that prints variables cannot show private values
 class PerturbedEigenvectors:
-    """The exact `columns` T(v_i, v_i, .), (k, k), of configuration 3; only the release adds noise to them.
+    """The exact `columns` T(v_i, v_i, .), (k, k), of the placement ``config3``; only the release adds noise to them.
 
     v_i are the eigenvectors of T(., ., theta / |theta|) by descending eigenvalue, which one unit can perturb. `gap` is
     the least eigenvalue gap, and `norm` is the operator norm of the (k, k^2) unfolding of T; they bound that
@@ -70,7 +71,9 @@ def decompose(T: np.ndarray, theta: np.ndarray, largest: float) -> PerturbedEige
 
 @dataclass(frozen=True, repr=False)
 class SpectralTopics:
-    """The exact `topics` (d, k) of configuration 4, columns (r . x_i) x_i, |r| = 1; only the release adds noise.
+    """The exact `topics` (d, k) of the placement ``config4``; only the release adds noise.
+
+    The columns are (r . x_i) x_i, with |r| = 1.
 
     Let R = M^(-1/2) on the span of the k leading eigenvectors of M, and v_i the eigenvectors of H = R B R in that span.
     Then x_i = M^(1/2) v_i. For the population's M = sum w_i mu_i mu_i' with topics mu_i, the columns are

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
-from scipy.optimize import linear_sum_assignment
 
 from dplda.errors import InputError
 from dplda.model.topic_model import TopicModel
+from dplda.numerics.matching import match_topics, on_words
 
 GROUP_LABELS = "group_labels"  # the parameter of a model that holds the names of groups of its topics
 SAME = 0.5  # cosine from which on topics of two models are the same
@@ -133,18 +133,14 @@ def same_topics(first: TopicModel, second: TopicModel) -> list[SameTopic]:
     A pair counts if its cosine is at least `SAME`; a word that one model lacks has probability 0 there. They are in the
     order of their larger share.
     """
-    both = dict.fromkeys([*first.vocabulary, *second.vocabulary])
-    words = {word: index for index, word in enumerate(both)}
     ours, theirs = first.listed_topics, second.listed_topics
-    wide = [np.zeros((len(topics), len(words))) for topics in (ours, theirs)]
-    for matrix, model, topics in zip(wide, (first, second), (ours, theirs), strict=True):
-        matrix[:, [words[word] for word in model.vocabulary]] = model.topics[topics]
-    one, other = (matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in wide)
-    cosines = one @ other.T
-    rows, columns = linear_sum_assignment(cosines, maximize=True)
+    words = list(dict.fromkeys([*first.vocabulary, *second.vocabulary]))
+    matched = match_topics(
+        on_words(first.topics[ours], first.vocabulary, words), on_words(second.topics[theirs], second.vocabulary, words)
+    )
     found = [
-        SameTopic(ours[row], theirs[column], float(cosines[row, column]))
-        for row, column in zip(rows, columns, strict=True)
-        if cosines[row, column] >= SAME
+        SameTopic(ours[row], theirs[column], float(cosine))
+        for row, column, cosine in zip(*matched, strict=True)
+        if cosine >= SAME
     ]
     return sorted(found, key=lambda pair: -max(first.prevalence[pair.first], second.prevalence[pair.second]))

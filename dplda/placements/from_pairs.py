@@ -7,11 +7,11 @@ E2       noisy second moment of the words, all pairs of words in one release
 k        the number of topics requested, or the number of eigenvalues of M2 above the noise level
 topics   the mixture of pairs of words that is likeliest given E2 (`dplda.lda.pair_mixture`)
 
-The default placement learns from pairs where its usual stages would find little (`applies`): there, each of nine
-releases gets a part of the budget, and a document of three words holds no information beyond its pairs. Here, two
-releases, m and E2, spend the events of all these stages. Released numbers decide, and the noise of an event does not
-depend on the decision, so that a run has the guarantee of its plan either way (docs/privacy.md, sections 4.1, 4.2 and
-9.13).
+The default placement learns from pairs where its usual stages would find little (`applies`). The usual stages divide
+the budget among m and nine other releases, and short documents tell little beyond their pairs. This module spends the
+events of all these stages on two releases, m and E2. Released numbers decide which stages run, and the noise of an
+event does not depend on the decision, so that a run has the guarantee of its plan either way (docs/privacy.md, sections
+4.1, 4.2 and 9.13).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 size     noisy number of units
 words    this batch's words: those of the public list, or those that are chosen privately and those of the series
-new      a topic of words that have become more frequent than the shares of the known topics explain, if there are any
+new      a topic of words that rose more than a changed prevalence of the known topics explains, if there are any
 counts   noisy variational rounds that start at the topics of the previous batch, and continue its sums of counts
 
 Releases of earlier batches are available before this batch is queried, and using them costs nothing (docs/privacy.md,
@@ -108,7 +108,10 @@ def learn(
 
 
 def _start(sums: CountSums, known: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-    """Topics (n_words, k) from `sums` of counts; words that are not `known` (n_words,) are in all, by `frequencies`."""
+    """Topics (n_words, k) from `sums` of counts.
+
+    A word that is not `known` (n_words,) gets its frequency as its probability in every topic.
+    """
     start = np.repeat(frequencies[:, None], sums.total.shape[1], axis=1)
     if known.any():
         shares = frequencies[known] / frequencies[known].sum()
@@ -161,10 +164,10 @@ def _new_topic(
 ) -> list[np.ndarray]:
     """A topic (n_words,) of words that rose, if there are enough; none otherwise.
 
-    A word's rise is its frequency in this `batch`, which has noise of `std`, minus its frequency in earlier batches; a
-    new word had at most the least frequency of the known ones there, and words that were too frequent have not risen.
-    Rises that other shares of the known `topics` (n_words, k) explain do not count: the part in their span is removed
-    by least squares.
+    A word's rise is its frequency in this `batch`, which has noise of `std`, minus its frequency in earlier batches.
+    For a new word the latter is taken to be the least frequency of the known words. A word that was too frequent for
+    earlier batches has no rise. Rises that are explained by a change in the prevalence of the known `topics`
+    (n_words, k) do not count: the part in their span is removed by least squares.
     """
     known = batch.known
     if not known.any():
@@ -185,6 +188,9 @@ def _new_topic(
 
 
 def _named(names: Mapping[int, str], guided: list[str], kept: list[int]) -> dict[str, list[str]]:
-    """The fact that names the topics `kept`: names of the previous batch, replaced by those of `guided` topics."""
+    """An entry for `Learned.facts` with the names of the topics `kept`, or no entry if none has a name.
+
+    Names of `guided` topics replace those of the previous batch.
+    """
     found = [(guided[topic] if guided else "") or names.get(topic, "") for topic in kept]
     return {"topic_names": found} if any(found) else {}

@@ -110,10 +110,11 @@ def choose_topics(
 
 
 def _with_guided(topics: np.ndarray, seed_words: Mapping[str, Sequence[str]], words: tuple[str, ...]) -> np.ndarray:
-    """A topic for each list of seed words, then the prior `topics` (n_words, a), without those that a guided one is.
+    """A guided topic for each list of seed words, then the prior `topics` (n_words, a) that none of them replaces.
 
-    A guided topic mixes the prior topics, with the square of the mean lift that each gives to the words of the list as
-    its weight, and the words themselves. A prior topic with more than half of the weight is replaced by it.
+    A guided topic is a mixture of its seed words and the prior topics. A prior topic's weight in it is proportional to
+    the squared mean lift of the seed words in that prior topic. A prior topic with more than half of the weight is
+    replaced.
     """
     if not seed_words:
         return topics

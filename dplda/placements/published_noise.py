@@ -83,7 +83,10 @@ def delta_2(documents: float, alpha0: float) -> float:
 
 
 def delta_3(documents: float, alpha0: float) -> float:
-    """l1 sensitivity of M3 (Theorem 4, equation 96); its proof counts only one of three B terms (docs/privacy.md)."""
+    """l1 sensitivity of M3 (Theorem 4, equation 96), which is too small.
+
+    The proof counts only one of the three terms of P(E2, m), which LDA's correction multiplies by b (docs/privacy.md).
+    """
     _, b, c3 = coefficients(alpha0)
     N = documents
     return (2 - 4 * b + 6 * c3 * (N - 1) / (N - 2)) / N
@@ -127,7 +130,7 @@ def _delta_topics(q: Quantities) -> float:
 
 
 def topic_scale(alpha0: float) -> float:
-    """(alpha0 + 2) / (2 sqrt(alpha0 (alpha0 + 1))), the factor of G.5 and H.
+    """(alpha0 + 2) / (2 sqrt(alpha0 (alpha0 + 1))), the factor in the paper's unwhitening of topics (G.5 and H).
 
     The correct factor is this times sqrt(alpha0 (alpha0 + 1)).
     """

@@ -60,7 +60,10 @@ _FLOOR = 1e-3  # smallest eigenvalue used for whitening, as a share of the large
 
 
 def word_shares(public_vocabulary: bool) -> tuple[Share, ...]:
-    """Shares of the stages after the size in every placement: the words or their frequencies, and the vote total."""
+    """Shares of the stages after the size in every placement: the words or their frequencies, and the vote total.
+
+    The vote total is the divisor of votes that gives document frequencies (`Curator.choose_words`).
+    """
     words = Share(Stage.FREQUENCY, 0.06) if public_vocabulary else Share(Stage.VOCABULARY, 0.10, selects_words=True)
     return words, Share(Stage.VOTE_TOTAL, 0.002)
 

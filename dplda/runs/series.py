@@ -8,9 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Literal
 
-import numpy as np
-from scipy.optimize import linear_sum_assignment
-
 from dplda.config import DEFAULTS, RANGES
 from dplda.corpus import Corpus
 from dplda.errors import InputError
@@ -19,6 +16,7 @@ from dplda.ledger import Ledger, RunRecord
 from dplda.ledger.saved_models import load_run
 from dplda.model.topic_groups import SAME
 from dplda.model.topic_model import PER_TOPIC, TopicModel
+from dplda.numerics.matching import match_topics, on_words
 from dplda.prior_topics import PriorTopics
 
 UNNAMED = "unnamed"  # dataset of corpora without a name; they share one budget, so that none escapes the ledger
@@ -199,15 +197,10 @@ def numbered(learned: Learned, words: tuple[str, ...], earlier: TopicModel) -> L
     are listed in the fact ``new_topics``.
     """
     k = len(learned.topics)
-    place = {word: index for index, word in enumerate(words)}
-    columns = [place.get(word, -1) for word in earlier.vocabulary]
-    known = np.where(np.array(columns) >= 0, learned.topics[:, columns], 0.0)
-    norms = np.linalg.norm(learned.topics, axis=1), np.linalg.norm(earlier.topics[:k], axis=1)
-    cosines = (known / norms[0][:, None]) @ (earlier.topics[:k] / norms[1][:, None]).T
-    ours, theirs = linear_sum_assignment(cosines, maximize=True)
-    same = {
-        int(number): int(topic) for topic, number in zip(ours, theirs, strict=True) if cosines[topic, number] >= SAME
-    }
+    both = list(dict.fromkeys([*words, *earlier.vocabulary]))
+    before = on_words(earlier.topics[:k], earlier.vocabulary, both)
+    matched = match_topics(on_words(learned.topics, words, both), before)
+    same = {int(number): int(topic) for topic, number, cosine in zip(*matched, strict=True) if cosine >= SAME}
     taken = set(same.values())
     rest = iter(topic for topic in range(k) if topic not in taken)
     order = [same[number] if number in same else next(rest) for number in range(k)]

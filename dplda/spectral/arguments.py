@@ -21,7 +21,10 @@ def require_counts(**counts: int) -> None:
 
 
 def require_up_to(most: int, unit: str, **counts: int) -> None:
-    """Raise `InputError` unless every one of the named `counts` is a whole number in [1, `most`]."""
+    """Raise `InputError` unless every one of the named `counts` is a whole number in [1, `most`].
+
+    The message adds `unit`, which says what `most` is, such as "columns".
+    """
     for name, count in counts.items():
         if not is_whole(count) or not 1 <= count <= most:
             raise InputError(f"{name} must be a whole number in [1, {most}] ({unit}), got {count!r}.")

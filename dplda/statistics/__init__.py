@@ -10,13 +10,15 @@ length l, scale s, h = s * c, a word's row x of X or w of W, tensor powers y^3 a
     (iii') core                    (y y' - sum s^2 c x x') / (l (l - 1))
     (iv)   whitened third moment   (y^3 - P(R, y) + 2 Q) / (l (l - 1) (l - 2)),  y, R, Q: sums of c w, c w w', c w^3
     (iv')  (iv) along u            (y (y'u)^2 - 2 (y'u) R u - (u'R u) y + 2 Q(., u, u)) / (l (l - 1) (l - 2))
-    (v)    projected third moment  (iv) for w_i = s_i q_i, q_i the rows of Q, clipped by a norm bound for Q = I
+    (v)    projected third moment  (iv) for w_i = s_i b_i, b_i the rows of an orthonormal basis; clipped by a bound on
+                                   the norm of the tensor over all words, w_i = s_i e_i with unit vectors e_i
     (vi)   expected counts         s_i c_i phi_iz from a fixed E-step
     (vii)  topic proportions       (gamma_z - alpha) / l from the same E-step
     (viii) likelihood gain         sum c_i log(p_i / r_i) / l within +-1/2; p fitted by that E-step, r given
     (ix)   table of proportions    (vii) normalised to sum to 1, and a constant that counts the document, in its row
     (x)    word pairs              1 for each pair of first words of a topic that the document contains
-    (xi)   pair totals             how many of these pairs there are in each topic, and a constant for each word
+    (xi)   pair totals             how many of these pairs of each topic the document contains, and a constant for each
+                                   of the topics' first words that it contains
     (xii)  document completion     (gain, surprise) of the held-out half of the tokens, given the other half
 
 `statistic` defines what a statistic must state; `unit_sums` is the loop over units that all statistics share. A unit is

@@ -8,7 +8,7 @@ from dplda.numerics.lattice import BOUND
 
 # Candidate clipping norms: a public geometric grid from 2^-12 to 2^24 with ratio 2^(1/4).
 CLIP_GRID = 2.0 ** np.arange(-12, 24.25, 0.25)
-_TAIL_DEVIATIONS = 2.0  # standard deviations of noise that are allowed for in a tail of the histogram
+_TAIL_DEVIATIONS = 2.0  # standard deviations of noise that are allowed for in the count of norms above a candidate
 
 
 def clip_bins(norms: np.ndarray) -> np.ndarray:
@@ -32,10 +32,11 @@ def clip_at_quantile(noisy_bins: np.ndarray, quantile: float) -> float:
 
 
 def clip_in_range(noisy_bins: np.ndarray, std: float, quantile: float, least: float, most: float) -> float:
-    """The least candidate that at most a share 1 - `quantile` of the norms from `least` on exceed, else `most`.
+    """The least candidate that at most a share 1 - `quantile` of the nonzero norms exceed, or `most` if there is none.
 
-    Norms are 0 or in [`least`, `most`], both public. `std` is the standard deviation of the noise of one bin. A tail is
-    allowed two standard deviations of its noise above that share, so that noise does not raise the clip.
+    Norms are 0 or in [`least`, `most`], both public. `std` is the standard deviation of the noise of one bin. The noisy
+    count of norms above a candidate may exceed that share by two standard deviations of its noise, so that noise alone
+    does not raise the clip.
     """
     candidates = np.flatnonzero((least <= CLIP_GRID) & (most > CLIP_GRID))
     inside = noisy_bins[candidates[0] : candidates[-1] + 2]  # the last bin holds norms up to `most`

@@ -1,4 +1,4 @@
-"""Exact moments over the words in use, without clipping or word scales, for configuration 4.
+"""Exact moments over the words in use, without clipping or word scales, for the placement ``config4``.
 
 Each document contributes its m, its E2 and its E3 contracted in one mode with the public vector h (n_words,), written
 E3(., ., h). The formulas are those of docs/privacy.md, section 2, with s = 1; h is not the s * c of that section.

@@ -200,8 +200,8 @@ def require_working(gpu: Gpu) -> None:
 def _multiplies_exactly(xp: Any) -> bool:
     """Whether products of matrices of integers are exact below 2^53, as `third_moment_products` requires.
 
-    They are in float64, but not where a library was told to emulate it. The sums, of odd numbers, are of about 2^52.6,
-    and the matrices as large as those of a batch.
+    Such products in float64 are exact, unless the library was told to emulate float64. The test multiplies two matrices
+    of odd numbers, as large as those of a batch, whose product has entries of about 2^52.6.
     """
     Y = 2 * np.random.default_rng(0).integers(8192, 11000, (1023, 20)) + 1
     pairs = Y[:, np.arange(800) % 20] * Y[:, np.arange(800) // 40]

@@ -4,8 +4,9 @@ y, R and Q are the sums of c w, c w w' and c w^3 over the words, with rows w of 
 
 A tensor is stored in runs: run c holds the coordinates a <= b <= c, ordered by (b, a), padded to a multiple of `LANES`.
 
-(v) The projected third moment: (iv) for rows w_i = s_i q_i, clipped by the norm of the whole tensor over words. The
-whole tensor, with rows w_i = s_i e_i, is never formed: its norm is computed as a sum over the document's words.
+(v) The projected third moment: (iv) for rows w_i = s_i b_i, b_i the rows of an orthonormal basis, clipped by the norm
+of the whole tensor over words. The whole tensor, with rows w_i = s_i e_i for unit vectors e_i, is never formed: its
+norm is computed as a sum over the document's words.
 """
 
 from __future__ import annotations

@@ -3,13 +3,14 @@
 A unit of one document of length l with the shares x_i = c_i / l is first clipped and written in integers: with rho^3
 the factor of y^3 in lattice units,
 
-    y^ = round(2^8 rho y),   g_i = round(2^10 rho^2 m_i^2 x_i / l),   q_i = round(2^4 (2/3) rho^3 m_i^3 x_i / l^2),
+    z = round(2^8 rho y),   g_i = round(2^10 rho^2 m_i^2 x_i / l),   q_i = round(2^4 (2/3) rho^3 m_i^3 x_i / l^2),
 
 where m_i is the least power of two that no entry of the row w_i exceeds. With the public integers p_i = round(2^16 w_i
-w_i' / m_i^2) and o_i = round(2^14 w_i / m_i), its contribution is y^^3 - S(sum over i of p_i (g_i y^ - q_i o_i)), up to
-powers of two, where S(A)_abc = A_abc + A_acb + A_bca. Sums over units are then three: Y'(Y pairs), and for each word
-the sums G of g y^ and q. They are exact, since integers stay below 2^53 in float64, and are int64 after that, so that a
-unit changes no other unit's numbers. The products with p are taken once, and the tensor is rounded to the lattice once.
+w_i' / m_i^2) and o_i = round(2^14 w_i / m_i), its contribution is z^3 - S(sum over i of p_i (g_i z - q_i o_i)), up to
+powers of two, where S(A)_abc = A_abc + A_acb + A_bca. Three sums over units remain: Y'P, where the rows of Y are the
+units' z and those of P the products z_a z_b, a <= b; and for each word the sum G of g z and the sum of q. They are
+exact, since integers stay below 2^53 in float64, and are int64 after that, so that a unit changes no other unit's
+numbers. The products with p are taken once, and the tensor is rounded to the lattice once.
 
 The norm of the exact contribution follows from the Gram matrix of the rows of its words; the integers differ from it by
 at most `_SLACK`, which is checked. Units for which this bound cannot be verified, and units of several documents, are
@@ -34,8 +35,8 @@ from dplda.statistics.unit_sums import UnitSums, length_of, read_only
 from dplda.store.units import UnitCounts
 
 _LEAST_TOPICS = 40  # for fewer, the tensors of units are as fast
-# Scales of the integers, in bits: of y, of g, of q, of pair products of a row and of a row. Those of y and g together,
-# and those of q and a row, are the scale of H.
+# Scales of the integers, in bits: of z, of g, of q, of p and of o. Those of z and g together, and those of q and o, are
+# the scale of H (`ProductSums._limbs`).
 _Y, _G, _Q, _PAIRS, _ROW = 8, 10, 4, 16, 14
 _H = _Y + _G
 _LARGEST_Y, _LARGEST_G, _LARGEST_Q = 2.0**15, 2.0**26, 2.0**28
@@ -44,7 +45,7 @@ _FLUSH = 4096  # documents after which sums in float64 become int64
 _LIMB, _WORDS = 22, 512  # bits of a part of H, and words, whose products with pairs are exact
 _SLACK = BOUND / 256  # how much longer, at most, than its exact contribution a unit's integers may be
 _BUFFER = 2**22  # numbers in the pair products of one batch
-_BLOCK = 20  # rows of Y'(Y pairs) that are computed at once; a smaller block wastes less and is slower
+_BLOCK = 20  # rows of Y'P that are computed at once; a smaller block wastes less and is slower
 _CANCELLED = 1e-4  # largest part of a squared norm that its rounding may be
 _UNDERFLOW = 1e-120  # bounds below which squares of squares might not be normal numbers
 _UNIT_ROUNDOFF = 2.0**-53
@@ -196,7 +197,10 @@ def _write(document, peaks, k, rho, y, G, q):
 
 @compiled(error_model="numpy")
 def _fits(document, peaks, k, rho, y):
-    """Whether a document's integers are small enough for exact sums, each word's in one entry; false for nan."""
+    """Whether a document's integers are small enough for exact sums, and its entries sorted, one for each word.
+
+    False for nan.
+    """
     words, counts, first, last, length = document
     for z in range(k):
         if not abs(y[z]) * rho * 2.0**_Y < _LARGEST_Y:
@@ -216,8 +220,9 @@ def _fits(document, peaks, k, rho, y):
 def _unit_norms(arrays, units, W, lengths, norms, documents):
     """Fill `norms` with upper bounds on the norms of `units`, and `documents` with their eligible documents.
 
-    The bound is -1 without such a document, and infinite for units that must take the other way: those of several
-    documents, and of so many words that the tensor itself takes less time.
+    The bound is -1 without such a document. It is infinite for units that `UnitSums` must sum instead: those of several
+    such documents, those of a document with so many words that forming the tensor takes less time, and those for which
+    `_document_norm` is infinite.
     """
     indptr, words, counts, unit_ptr = arrays
     k = W.shape[1]
@@ -255,7 +260,8 @@ def _fill(arrays, of_units, begin, of_words, clip, margin, Y, sums, slow):
 
     `of_units` are the results of `_unit_norms`; `of_words` are the rows w, bounds on their norms, and the m. Ends
     before a unit for which `Y` has no row, or with which its products might not be exact. Sets `slow` for units that
-    must take the other way. Returns the next unit, the number of rows, the sum of masses, and a bound on the products.
+    `UnitSums` must sum instead. Returns the next unit, the number of rows, the sum of masses, and a bound on the
+    products.
     """
     indptr, words, counts, _ = arrays
     (norms, documents), (W, lengths, peaks), (G, q) = of_units, of_words, sums
@@ -294,7 +300,7 @@ def _fill(arrays, of_units, begin, of_words, clip, margin, Y, sums, slow):
 
 @compiled(keep=True)
 def _pair_products(Y, rows, pairs):
-    """pairs[n] = the products y_a y_b, a <= b, ordered by (b, a), of the row n of `Y`."""
+    """pairs[n] = the products z_a z_b, a <= b, ordered by (b, a), of the integers z in row n of `Y`."""
     k = Y.shape[1]
     for n in range(rows):
         at = 0
@@ -325,9 +331,9 @@ class ProductSums:
     def __init__(self, contribution: Contribution, gpu: Gpu | None = None) -> None:
         self._xp: Any = np if gpu is None else gpu.xp
         matrix = as_float32(contribution.matrix).astype(np.float64)
-        matrix[~np.isfinite(matrix).all(axis=1)] = np.nan  # units that use such a word take the other way
+        matrix[~np.isfinite(matrix).all(axis=1)] = np.nan  # `UnitSums` sums units that use such a word
         self._k = matrix.shape[1]
-        self._factors = tuple(map(self._xp.asarray, np.tril_indices(self._k)))  # (b, a) of the products y_a y_b
+        self._factors = tuple(map(self._xp.asarray, np.tril_indices(self._k)))  # (b, a) of the products z_a z_b
         peaks = np.nan_to_num(np.abs(matrix).max(axis=1))
         self._peaks = 2.0 ** np.ceil(np.log2(np.where(peaks > 0, peaks, 2.0**-200)))  # a row of zeros adds nothing
         self._matrix, self._lengths = read_only(matrix), read_only(np.linalg.norm(matrix, axis=1) * (1 + 1e-12))
@@ -351,7 +357,7 @@ class ProductSums:
         arrays = tuple(map(read_only, counts.arrays))
 
         def flush_words() -> int:
-            """Convert the sums of words; returns the number of documents in what is left of them, 0."""
+            """Move the sums of words to integers; returns 0, the number of documents in the sums after that."""
             nonlocal squares
             squares = squares + q.astype(np.int64)
             q[:] = 0.0
@@ -412,7 +418,7 @@ class ProductSums:
         return [low & mask, high & mask, (high >> _LIMB) & mask, high >> (2 * _LIMB)]
 
     def _multiply(self, Y: Array, pairs: np.ndarray, products: Array) -> None:
-        """Add Y'(Y pairs) of the documents `Y` to the flat blocks of `products`; `pairs` is room on the CPU."""
+        """Add Y'P of the batch `Y` to the flat blocks of `products`; `pairs` is scratch space for P on the CPU."""
         if self._xp is np:
             _pair_products(Y, len(Y), pairs)
         else:
@@ -425,7 +431,7 @@ class ProductSums:
             at += height * width
 
     def _place(self, c: np.ndarray, pair: np.ndarray) -> np.ndarray:
-        """Where the blocks of products contain y_c times the product `pair`."""
+        """Where the blocks of products contain z_c times the product `pair`."""
         starts = np.cumsum([0] + [height * width for height, width in self._sizes])
         widths, block = np.array([width for _, width in self._sizes]), c // _BLOCK
         return np.asarray(starts[block] + (c - block * _BLOCK) * widths[block] + pair)
@@ -442,7 +448,10 @@ class ProductSums:
 
 
 def _flush(sums: Array, high: Array, low: Array, bits: int) -> float:
-    """Move exact `sums` to integers: multiples of 2^bits to `high`, and the rest to `low`; returns 0."""
+    """Move exact `sums` to integers, multiples of 2^bits to `high` and the rest to `low`, and clear them.
+
+    Returns 0, the bound on what `sums` contain after that.
+    """
     whole = np.floor(sums * 2.0**-bits)
     high += whole.astype(np.int64)
     low += (sums - whole * 2.0**bits).astype(np.int64)

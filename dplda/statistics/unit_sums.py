@@ -50,7 +50,10 @@ class UnitSums:
         return sums[:, self._places], int(mass)
 
     def finish(self, parts: tuple[Any, ...]) -> tuple[np.ndarray, int]:
-        """The sums over all ranges, from those of the results of `total`."""
+        """The result for all units, from `parts`, the sums over all ranges of what `total` returned.
+
+        Here it is `parts` itself; `ProductSums.finish` converts them.
+        """
         total, mass = parts
         return total, mass
 

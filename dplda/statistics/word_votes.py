@@ -74,7 +74,10 @@ def _nth_smallest(values, n):
 
 @compiled(keep=True)
 def _votes(indptr, words, counts, unit_ptr, first, last, hashes, most, votes):
-    """Add each unit's votes to `votes` (n_words,); returns the sum over units of the weight of a full vote."""
+    """Add each unit's votes to `votes` (n_words,).
+
+    Returns the sum over units of the vote that a word in all documents of the unit would receive.
+    """
     unit_of = np.full(len(hashes), -1, np.int64)
     document_of = np.full(len(hashes), -1, np.int64)
     holding = np.zeros(len(hashes), np.int64)  # number of documents of the unit that hold the word

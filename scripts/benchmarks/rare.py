@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 
 import dplda
 from benchmarks import results
@@ -27,7 +26,7 @@ from benchmarks.tables import markdown
 from benchmarks.utility import DELTA
 from dplda.datasets.synthetic import SHORTEST, draw_counts, synthetic
 from dplda.errors import NoisyTopicsWarning, UnsupportedByData
-from dplda.evaluation.topic_quality import on_words
+from dplda.numerics.matching import match_topics, on_words
 
 WORDS, TOPICS, LENGTH, ALPHA0 = 2000, 10, 60, 1.0
 LAW: dict[str, Any] = {"concentration": 0.05, "zipf": 0.5}  # of topics: a mean cosine of 0.1, 90 effective words each
@@ -124,15 +123,10 @@ def found(case: Case, topics: np.ndarray) -> Record:
 
 def matched_cosines(topics: np.ndarray, planted: np.ndarray) -> np.ndarray:
     """The cosine of each planted topic (n, n_words) and its one-to-one match in `topics`, (n,); 0 for no match."""
-    cosines = _unit(planted) @ _unit(topics).T
-    rows, columns = linear_sum_assignment(cosines, maximize=True)
     matched = np.zeros(len(planted))
-    matched[rows] = cosines[rows, columns]
+    rows, _, cosines = match_topics(planted, topics)
+    matched[rows] = cosines
     return matched
-
-
-def _unit(topics: np.ndarray) -> np.ndarray:
-    return np.asarray(topics / np.maximum(np.linalg.norm(topics, axis=1), 1e-12)[:, None])
 
 
 def least_share(records: Sequence[Record], measure: str = "cosine") -> float | None:

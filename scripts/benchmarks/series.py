@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 import dplda
 from benchmarks import corpora
@@ -15,7 +14,8 @@ from benchmarks.corpora import Case
 from benchmarks.tables import Table
 from benchmarks.utility import DELTA
 from dplda.errors import NoisyTopicsWarning
-from dplda.evaluation.topic_quality import diversity, npmi, on_words
+from dplda.evaluation.topic_quality import diversity, npmi
+from dplda.numerics.matching import match_topics, on_words
 
 N_TOPICS = 20
 
@@ -80,6 +80,5 @@ def _series(case: Case, parts: Sequence[np.ndarray], epsilon: float | None, seed
 
 def _matched(before: np.ndarray, now: np.ndarray) -> int:
     """The number of topics that the best matching by cosine gives the number that they had `before`."""
-    first, second = (topics / np.linalg.norm(topics, axis=1)[:, None] for topics in (before, now))
-    ours, theirs = linear_sum_assignment(first @ second.T, maximize=True)
+    ours, theirs, _ = match_topics(before, now)
     return int((ours == theirs).sum())

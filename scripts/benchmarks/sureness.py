@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
 from sklearn.feature_extraction.text import CountVectorizer
 
 import dplda
@@ -23,7 +22,7 @@ from benchmarks.tables import Table
 from benchmarks.utility import DELTA
 from dplda.corpus import synthetic
 from dplda.errors import NoisyTopicsWarning, UnsupportedByData
-from dplda.evaluation.topic_quality import on_words
+from dplda.numerics.matching import match_topics, on_words
 
 EPSILONS, TOPICS = (0.5, 1.0, 2.0, 4.0, 8.0), (10, 20)
 REAL, FIRST = 0.6, 10
@@ -83,18 +82,13 @@ def _one(
         dplda.Corpus.from_counts(same_words, model.vocabulary, public_vocabulary=True), placement="none", **settings
     )
     truth = on_words(exact.topics, exact.vocabulary, model.vocabulary)
-    cosines = _unit(model.topics) @ _unit(truth).T
-    partners = linear_sum_assignment(cosines, maximize=True)[1]
+    _, partners, cosines = match_topics(model.topics, truth)
     topics, words = Pairs(), Pairs()
-    for topic, (partner, told) in enumerate(zip(partners, model.probabilities, strict=True)):
-        topics.append((told, bool(cosines[topic, partner] >= REAL)))
+    for topic, (partner, cosine, told) in enumerate(zip(partners, cosines, model.probabilities, strict=True)):
+        topics.append((told, bool(cosine >= REAL)))
         first = {model.vocabulary[word] for word in np.argsort(-truth[partner], kind="stable")[:FIRST]}
         words += [(chance, word in first) for word, chance in model.word_probabilities[topic].items()]
     return topics, words
-
-
-def _unit(topics: np.ndarray) -> np.ndarray:
-    return np.asarray(topics / np.linalg.norm(topics, axis=1)[:, None])
 
 
 def _cases(files: Files) -> Iterator[Case]:

@@ -20,9 +20,9 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 import dplda
 from benchmarks.corpora import names
-from dplda.evaluation.topic_quality import on_words
 from dplda.lda.recovery import Whitening, corrected_third_moment, to_topics
 from dplda.model import TopicModel
+from dplda.numerics.matching import on_words
 from dplda.statistics.lda_moments import coefficients
 
 SWEEPS, PASSES = 200, 5

@@ -30,6 +30,7 @@ from dplda.corpus import synthetic
 from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.noise import SimulatedNoise, lattice_scale
 from dplda.numerics.lattice import BOUND
+from dplda.numerics.matching import match_topics
 from dplda.statistics.topic_proportions import COUNT_SHARE, TABLE_CLIP, table_proportions
 from dplda.store.attributes import Axis, TableRows
 from dplda.tables import ReleasedTable
@@ -139,13 +140,8 @@ def short_documents(lengths: Sequence[int]) -> None:
 
 def _matched(model: dplda.TopicModel, topics: np.ndarray, words: list[str]) -> np.ndarray:
     """The planted topic that each topic of the model is paired with."""
-    from scipy.optimize import linear_sum_assignment
-
     planted = topics[:, [words.index(word) for word in model.vocabulary]]
-    cosines = (model.topics / np.linalg.norm(model.topics, axis=1)[:, None]) @ (
-        planted / np.linalg.norm(planted, axis=1)[:, None]
-    ).T
-    return np.asarray(linear_sum_assignment(cosines, maximize=True)[1])
+    return match_topics(model.topics, planted)[1]
 
 
 def speed(news: Path, n_documents: int, cache: Path | None = None) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 import dplda
 from benchmarks.main_job import fit
 from benchmarks.tables import Table
-from dplda.evaluation.topic_quality import matched_error, on_words
+from dplda.evaluation.topic_quality import matched_error
+from dplda.numerics.matching import on_words
 
 UNITS = {
     "document": ("--topics", "8"),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from dplda.evaluation.topic_quality import diversity, matched_error, npmi, on_words
+from dplda.evaluation.topic_quality import diversity, matched_error, npmi
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -67,13 +67,3 @@ def test_matched_error_is_the_best_of_all_matchings(seed, planted, found):
 def test_matched_error_of_the_truth_in_any_order_is_zero(seed, order):
     truth = simplex(seed, 5, 8)
     assert matched_error(truth[list(order)], truth) == pytest.approx(np.zeros(5))
-
-
-@given(SEEDS, st.permutations("abcdef"))
-def test_topics_laid_out_over_other_words_keep_each_words_probability(seed, words):
-    topics = simplex(seed, 2, 6)
-    wanted = [*"fdbxa"]
-    laid = on_words(topics, words, wanted)
-    for column, word in enumerate(wanted):
-        expected = topics[:, words.index(word)] if word in words else 0.0
-        assert np.all(laid[:, column] == expected)

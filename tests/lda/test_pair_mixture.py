@@ -7,8 +7,9 @@ import pytest
 
 from dplda.evaluation.topic_quality import matched_error
 from dplda.lda.guided import Guide
-from dplda.lda.pair_mixture import NoisyPairs, agreement, fit_mixture, matching
+from dplda.lda.pair_mixture import NoisyPairs, agreement, fit_mixture
 from dplda.lda.refinement import first_words
+from dplda.numerics.matching import match_topics
 from dplda.statistics.lda_moments import population_moments
 
 N_WORDS, K, ALPHA0 = 60, 4, 1.0
@@ -33,7 +34,7 @@ def test_exact_pairs_give_the_planted_topics_and_their_prevalence():
     topics, prevalence, moments = planted()
     found = fit_mixture(noisy(moments, 1.0, 0.0), K, ALPHA0, NOT_GUIDED)
     assert matched_error(found.topics.T, topics).mean() < 0.2
-    np.testing.assert_allclose(found.prevalence[matching(topics.T, found.topics)], prevalence, atol=0.05)
+    np.testing.assert_allclose(found.prevalence[match_topics(topics, found.topics.T)[1]], prevalence, atol=0.05)
 
 
 def test_the_background_has_more_weight_the_more_topics_documents_have():
@@ -85,7 +86,7 @@ def test_guided_topics_keep_their_columns_and_their_words():
     seeds[words] = 1 / 5
     found = fit_mixture(noisy(moments, 1e5, 5.0), K, ALPHA0, Guide(seeds, np.array([0])))
     assert set(words) <= set(first_words(found.topics)[0].tolist())
-    assert matching(topics.T, found.topics)[2] == 0
+    assert match_topics(topics, found.topics.T)[1][2] == 0
 
 
 def test_topics_agree_with_themselves_and_words_are_counted_once_a_half():

@@ -10,8 +10,9 @@ import pytest
 import dplda
 from dplda.config import FitSettings
 from dplda.corpus import synthetic
-from dplda.evaluation.topic_quality import matched_error, on_words
+from dplda.evaluation.topic_quality import matched_error
 from dplda.mechanisms.curator import Curator, WordFrequencies
+from dplda.numerics.matching import on_words
 from dplda.placements import from_pairs
 from dplda.placements.registry import find
 
