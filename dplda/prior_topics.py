@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dplda.errors import InputError
-from dplda.numerics.distributions import check_simplex, check_words, frozen
+from dplda.numerics.distributions import check_simplex, check_words, frozen, on_words
 from dplda.released_counts import ReleasedCounts
 
 _UNKNOWN = 1e-6  # probability, before normalisation, of a word that a prior topic lacks
@@ -64,9 +64,7 @@ class PriorTopics:
 
     def over(self, words: tuple[str, ...]) -> np.ndarray:
         """The topics over other `words`, (len(words), n_topics), all positive, each column on the simplex."""
-        place = {word: index for index, word in enumerate(self.words)}
-        columns = np.array([place.get(word, -1) for word in words])
-        found = np.where(columns >= 0, self.topics[:, columns], 0.0).T + _UNKNOWN
+        found = on_words(self.topics, self.words, words).T + _UNKNOWN
         return np.asarray(found / found.sum(axis=0))
 
     def to_json(self) -> dict[str, Any]:

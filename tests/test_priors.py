@@ -15,7 +15,7 @@ from dplda import priors
 from dplda.corpus import synthetic
 from dplda.errors import InputError
 from dplda.evaluation.topic_quality import matched_error
-from dplda.numerics.matching import on_words
+from dplda.numerics.distributions import on_words
 
 WORDS = [f"w{i}" for i in range(120)]
 COUNTS, PLANTED, _ = synthetic(600, 120, 4, mean_length=50, seed=0)

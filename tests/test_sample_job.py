@@ -12,7 +12,7 @@ from registry_schema import complaints, filled
 
 import dplda
 from dplda.evaluation.topic_quality import matched_error
-from dplda.numerics.matching import on_words
+from dplda.numerics.distributions import on_words
 from dplda.report import all_runs
 from dplda.report.papers import PAPERS, write_paper
 from dplda.software import described

@@ -21,7 +21,7 @@ from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise
 from dplda.model.inference import counts_for
 from dplda.model.topic_model import TopicModel
-from dplda.numerics.matching import on_words
+from dplda.numerics.distributions import on_words
 from dplda.placements.published_noise import Quantities
 from dplda.planning import error_bounds
 from dplda.progress import NoProgress, Progress

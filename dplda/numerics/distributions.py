@@ -1,4 +1,4 @@
-"""Checks of word lists and of probability distributions over them, for topics from any source."""
+"""Word lists and probability distributions over them, for topics from any source: checks, and moving to other words."""
 
 from __future__ import annotations
 
@@ -31,3 +31,11 @@ def check_words(name: str, words: Sequence[Any]) -> None:
     """Raise `InputError` unless `words` are distinct, non-empty strings."""
     if not all(isinstance(word, str) and word for word in words) or len(set(words)) != len(words):
         raise InputError(f"{name} must be distinct, non-empty words.")
+
+
+def on_words(topics: NDArray[np.float64], words: Sequence[str], wanted: Sequence[str]) -> NDArray[np.float64]:
+    """Reorder the columns of `topics` from `words` to `wanted`; words not in `words` get zeros."""
+    place = {word: index for index, word in enumerate(words)}
+    columns = [place.get(word, -1) for word in wanted]
+    padded = np.column_stack([topics, np.zeros(len(topics))])
+    return np.asarray(padded[:, columns])

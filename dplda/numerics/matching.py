@@ -1,22 +1,12 @@
-"""Topics of different fits, put on the same words and matched one to one."""
+"""The topics of two fits, matched one to one."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 _Floats = NDArray[np.float64]
-
-
-def on_words(topics: _Floats, words: Sequence[str], wanted: Sequence[str]) -> _Floats:
-    """Reorder the columns of `topics` from `words` to `wanted`; words not in `words` get zeros."""
-    place = {word: index for index, word in enumerate(words)}
-    columns = [place.get(word, -1) for word in wanted]
-    padded = np.column_stack([topics, np.zeros(len(topics))])
-    return np.asarray(padded[:, columns])
 
 
 def match_topics(first: _Floats, second: _Floats) -> tuple[NDArray[np.intp], NDArray[np.intp], _Floats]:

@@ -12,6 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from dplda.errors import InputError
 from dplda.model import TopicModel
 from dplda.model.topic_groups import hellinger
+from dplda.numerics.distributions import on_words
 from dplda.report.pictures import Bar, Bars, Cell, Heat, Picture, Table, percent, shortened, shown
 from dplda.report.wording import ShownTopics
 from dplda.runs.series import share_of
@@ -188,7 +189,7 @@ def _match(first: TopicModel, second: TopicModel) -> _Matched:
     A word that only one run has lowers the similarity. Raises `InputError` if no word is shared.
     """
     words = _shared_words(first, second)
-    similarity = 1 - hellinger(_columns(first, words), _columns(second, words))
+    similarity = 1 - hellinger(*(on_words(model.topics, model.vocabulary, words) for model in (first, second)))
     rows, columns = linear_sum_assignment(-similarity)
     partner = np.full(len(similarity), -1, dtype=np.intp)
     partner[rows] = columns
@@ -202,11 +203,6 @@ def _agreements(models: Sequence[TopicModel]) -> NDArray[np.float64]:
         for j in range(i):
             table[i, j] = table[j, i] = _match(first, models[j]).agreement
     return table
-
-
-def _columns(model: TopicModel, words: Sequence[str]) -> NDArray[np.float64]:
-    place = {word: column for column, word in enumerate(model.vocabulary)}
-    return model.topics[:, [place[word] for word in words]]
 
 
 def batch_pictures(batches: Mapping[str, TopicModel], topics: Sequence[ShownTopics]) -> list[Picture]:

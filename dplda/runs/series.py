@@ -16,7 +16,8 @@ from dplda.ledger import Ledger, RunRecord
 from dplda.ledger.saved_models import load_run
 from dplda.model.topic_groups import SAME
 from dplda.model.topic_model import PER_TOPIC, TopicModel
-from dplda.numerics.matching import match_topics, on_words
+from dplda.numerics.distributions import on_words
+from dplda.numerics.matching import match_topics
 from dplda.prior_topics import PriorTopics
 
 UNNAMED = "unnamed"  # dataset of corpora without a name; they share one budget, so that none escapes the ledger

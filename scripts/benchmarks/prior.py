@@ -17,7 +17,7 @@ from benchmarks.tables import Table
 from benchmarks.utility import DELTA
 from dplda.errors import NoisyTopicsWarning
 from dplda.evaluation.topic_quality import diversity, npmi
-from dplda.numerics.matching import on_words
+from dplda.numerics.distributions import on_words
 from dplda.prior_topics import PriorTopics
 
 PUBLIC_REVIEWS = 20_000  # reviews among the public text

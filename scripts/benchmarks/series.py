@@ -15,7 +15,8 @@ from benchmarks.tables import Table
 from benchmarks.utility import DELTA
 from dplda.errors import NoisyTopicsWarning
 from dplda.evaluation.topic_quality import diversity, npmi
-from dplda.numerics.matching import match_topics, on_words
+from dplda.numerics.distributions import on_words
+from dplda.numerics.matching import match_topics
 
 N_TOPICS = 20
 

@@ -22,7 +22,8 @@ from benchmarks.tables import Table
 from benchmarks.utility import DELTA
 from dplda.corpus import synthetic
 from dplda.errors import NoisyTopicsWarning, UnsupportedByData
-from dplda.numerics.matching import match_topics, on_words
+from dplda.numerics.distributions import on_words
+from dplda.numerics.matching import match_topics
 
 EPSILONS, TOPICS = (0.5, 1.0, 2.0, 4.0, 8.0), (10, 20)
 REAL, FIRST = 0.6, 10

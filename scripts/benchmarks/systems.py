@@ -22,7 +22,7 @@ import dplda
 from benchmarks.corpora import names
 from dplda.lda.recovery import Whitening, corrected_third_moment, to_topics
 from dplda.model import TopicModel
-from dplda.numerics.matching import on_words
+from dplda.numerics.distributions import on_words
 from dplda.statistics.lda_moments import coefficients
 
 SWEEPS, PASSES = 200, 5

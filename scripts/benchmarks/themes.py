@@ -13,7 +13,7 @@ import dplda
 from benchmarks.main_job import fit
 from benchmarks.tables import Table
 from dplda.evaluation.topic_quality import matched_error
-from dplda.numerics.matching import on_words
+from dplda.numerics.distributions import on_words
 
 UNITS = {
     "document": ("--topics", "8"),

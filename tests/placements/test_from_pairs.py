@@ -12,7 +12,7 @@ from dplda.config import FitSettings
 from dplda.corpus import synthetic
 from dplda.evaluation.topic_quality import matched_error
 from dplda.mechanisms.curator import Curator, WordFrequencies
-from dplda.numerics.matching import on_words
+from dplda.numerics.distributions import on_words
 from dplda.placements import from_pairs
 from dplda.placements.registry import find
 

@@ -11,7 +11,7 @@ import pytest
 import dplda
 from dplda.accounting.events import Stage
 from dplda.errors import InputError
-from dplda.numerics.matching import on_words
+from dplda.numerics.distributions import on_words
 from dplda.placements import next_batch
 from dplda.released_counts import CountSums, ReleasedCounts
 

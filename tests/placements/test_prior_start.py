@@ -11,7 +11,7 @@ from dplda.config import FitSettings
 from dplda.corpus import synthetic
 from dplda.errors import InputError, UnsupportedByData
 from dplda.evaluation.topic_quality import matched_error
-from dplda.numerics.matching import on_words
+from dplda.numerics.distributions import on_words
 from dplda.placements import default
 from dplda.prior_topics import PriorTopics
 

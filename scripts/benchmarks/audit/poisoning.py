@@ -30,7 +30,7 @@ from dplda.accounting.accountant import gaussian_budget
 from dplda.audit.membership import log_likelihoods
 from dplda.datasets.synthetic import SHORTEST, draw_counts, synthetic
 from dplda.errors import NoisyTopicsWarning
-from dplda.numerics.matching import on_words
+from dplda.numerics.distributions import on_words
 
 DOCUMENTS, WORDS, PLANTED, TOPICS, LENGTH = 1000, 500, 8, 10, 40
 NAME, FIRST, SECOND = WORDS, WORDS + 1, WORDS + 2  # columns of the target's name and of both attributes
