@@ -35,8 +35,7 @@ from dplda.statistics.unit_sums import UnitSums, length_of, read_only
 from dplda.store.units import UnitCounts
 
 _LEAST_TOPICS = 40  # for fewer, the tensors of units are as fast
-# Scales of the integers, in bits: of z, of g, of q, of p and of o. Those of z and g together, and those of q and o, are
-# the scale of H (`ProductSums._limbs`).
+# Scales in bits of z, g, q, p and o. Those of z and g together, and of q and o, are that of H (`ProductSums._limbs`).
 _Y, _G, _Q, _PAIRS, _ROW = 8, 10, 4, 16, 14
 _H = _Y + _G
 _LARGEST_Y, _LARGEST_G, _LARGEST_Q = 2.0**15, 2.0**26, 2.0**28
@@ -197,10 +196,7 @@ def _write(document, peaks, k, rho, y, G, q):
 
 @compiled(error_model="numpy")
 def _fits(document, peaks, k, rho, y):
-    """Whether a document's integers are small enough for exact sums, and its entries sorted, one for each word.
-
-    False for nan.
-    """
+    """Whether integers are small enough for exact sums and the entries sorted, one for each word; false for nan."""
     words, counts, first, last, length = document
     for z in range(k):
         if not abs(y[z]) * rho * 2.0**_Y < _LARGEST_Y:
@@ -220,9 +216,8 @@ def _fits(document, peaks, k, rho, y):
 def _unit_norms(arrays, units, W, lengths, norms, documents):
     """Fill `norms` with upper bounds on the norms of `units`, and `documents` with their eligible documents.
 
-    The bound is -1 without such a document. It is infinite for units that `UnitSums` must sum instead: those of several
-    such documents, those of a document with so many words that forming the tensor takes less time, and those for which
-    `_document_norm` is infinite.
+    The bound is -1 without such a document, and infinite for units that `UnitSums` must sum: those of several, those of
+    one with so many words that forming its tensor takes less time, and those for which `_document_norm` is infinite.
     """
     indptr, words, counts, unit_ptr = arrays
     k = W.shape[1]
@@ -260,8 +255,7 @@ def _fill(arrays, of_units, begin, of_words, clip, margin, Y, sums, slow):
 
     `of_units` are the results of `_unit_norms`; `of_words` are the rows w, bounds on their norms, and the m. Ends
     before a unit for which `Y` has no row, or with which its products might not be exact. Sets `slow` for units that
-    `UnitSums` must sum instead. Returns the next unit, the number of rows, the sum of masses, and a bound on the
-    products.
+    `UnitSums` must sum. Returns the next unit, the number of rows, the sum of masses, and a bound on the products.
     """
     indptr, words, counts, _ = arrays
     (norms, documents), (W, lengths, peaks), (G, q) = of_units, of_words, sums
@@ -448,10 +442,7 @@ class ProductSums:
 
 
 def _flush(sums: Array, high: Array, low: Array, bits: int) -> float:
-    """Move exact `sums` to integers, multiples of 2^bits to `high` and the rest to `low`, and clear them.
-
-    Returns 0, the bound on what `sums` contain after that.
-    """
+    """Move `sums` to `high` (multiples of 2^bits) and `low` (the rest) and clear them; returns their new bound, 0."""
     whole = np.floor(sums * 2.0**-bits)
     high += whole.astype(np.int64)
     low += (sums - whole * 2.0**bits).astype(np.int64)
