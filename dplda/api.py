@@ -79,10 +79,10 @@ def fit(
       of the budget (None: the default of the placement).
     - `prior`: public or released topics, from which the run starts if they explain the documents.
     - `seed_words`: maps names of topics to public words that guide them.
-    - `series`, `batch`: a dataset that comes in batches, and the batch that `corpus` is (None: its name); the run
-      continues from the previous batch, or from `prior`, with its topics (docs/every-week.md).
-    - `out`, `models`: the model is saved in the folder `out`, or in ``<models>/<run>``; that of a batch by default in a
-      folder ``models`` beside the ledger.
+    - `series`, `batch`: a dataset that comes in batches, and the batch that `corpus` is (None: the name of `corpus`);
+      the run continues from the previous batch, or from `prior`, with its topics (docs/every-week.md).
+    - `out`, `models`: the model is saved in the folder `out`, or in ``<models>/<run>``. Without either, the model of a
+      batch is saved in a folder ``models`` beside the ledger, and any other model is not saved.
     - `seconds`: receives the time of each stage; times are private and must stay on this machine.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends

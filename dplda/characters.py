@@ -27,7 +27,7 @@ def replace_unsafe(text: str) -> str:
 
 
 def without_markup(text: str) -> str:
-    """`text` that begins no HTML element where Markdown is rendered; applied again it changes nothing."""
+    """`text` with each ``<`` escaped, so that it begins no HTML element where Markdown is rendered. Idempotent."""
     return text.replace("<", "&lt;")
 
 

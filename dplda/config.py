@@ -148,7 +148,7 @@ class ModelSettings:
 
     @property
     def least_words(self) -> int:
-        """The fewest words of a public list that the topics need."""
+        """The least length of a public word list: one word for each topic, two words for ``auto``."""
         return 2 if self.topics == "auto" else int(self.topics)
 
 

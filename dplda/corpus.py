@@ -321,7 +321,7 @@ def _choose(kind: type[_Options], reading: Mapping[str, Any]) -> _Options:
 
 
 def _describe(store: CountStore) -> list[str]:
-    """Numbers of documents that were read and that contribute nothing, with the reasons (exact, not private)."""
+    """Lines of text: how many documents were read, and how many contribute nothing, by reason (exact, not private)."""
     absent = sum(count for name, count in store.defects.items() if name != Defect.NO_WORDS.name)
     lines = [f"{store.n_documents + absent:,} documents read."]
     for defect in Defect:

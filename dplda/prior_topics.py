@@ -26,9 +26,9 @@ class PriorTopics:
     that of the run that released them, as JSON, and `places` are the real paths of the public files. Raises
     `InputError` for values that are no topics.
 
-    `run` is the id of that run, `counts` are the counts that it released, and `names` and `probabilities` are those of
-    its topics. The next batch of a series starts from these fields. `too_frequent` are the words that the run left out
-    because they were in too many documents.
+    `run` is the id of that run, `counts` are the counts that it released, `names` are the names of its topics, and
+    `probabilities` the probabilities that they are real (`TopicModel.probabilities`). The next batch of a series starts
+    from these fields. `too_frequent` are the words that the run left out because they were in too many documents.
     """
 
     topics: np.ndarray

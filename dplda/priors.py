@@ -80,13 +80,13 @@ def _fitted(corpus: Corpus, words: Sequence[str] | None, n_topics: int, progress
 
 
 def _name(documents: str, words: Sequence[str] | None) -> str:
-    """The name of a prior's folder, from a code of the `documents` that it is fitted to, the words and `_VERSION`."""
+    """The name of a prior's folder: a hash of `documents` (the code of their fingerprint), `words` and `_VERSION`."""
     text = json.dumps([_VERSION, documents, words, MOST_TOPICS, DOCUMENTS_PER_TOPIC])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def _kept(folder: Path, name: str) -> TopicModel | None:
-    """The model in `folder`; None if there is none, or none that is whole and of this `name`, which is then removed."""
+    """The model in `folder`, if it is whole and of this `name`. Otherwise None, and the folder is removed."""
     try:
         model = model_files.load(folder)
     except InputError:

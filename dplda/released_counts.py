@@ -36,7 +36,10 @@ class CountSums:
         return CountSums(self.total[:, topics], self.variance, self.weight)
 
     def since(self, earlier: CountSums, factor: float) -> CountSums:
-        """The sums of the rounds after `earlier`, whose weights were multiplied by `factor`."""
+        """The sums of the rounds after `earlier` alone: these sums less `factor` times `earlier`.
+
+        `factor` is the number by which later rounds have multiplied the weights of `earlier`.
+        """
         variance = np.maximum(self.variance - factor**2 * earlier.variance, 0.0)
         return CountSums(self.total - factor * earlier.total, variance, self.weight - factor * earlier.weight)
 
@@ -45,7 +48,7 @@ class CountSums:
         return CountSums(self.total[words], self.variance[words], self.weight)
 
     def keeping(self, earlier: CountSums, topics: NDArray[np.int64]) -> CountSums:
-        """These sums with some `topics` taken from `earlier`, rescaled to the weight of these.
+        """These sums with some `topics` taken from `earlier`, rescaled to the weight of these sums.
 
         The variance is then the larger one of the two.
         """

@@ -125,9 +125,9 @@ def _installed(name: str) -> metadata.Distribution | None:
 def _library_digest(distribution: metadata.Distribution) -> str | None:
     """SHA-256 of the sorted lines of RECORD, which lists the hash of each file of the distribution.
 
-    Lines about what an installer writes are left out (scripts, which contain the environment's folder, bytecode, and
-    notes of the installer), so that it is the digest of the wheel's own list, and the same on every machine. None for a
-    distribution without a list, or one that is installed as a link to a folder.
+    Lines about files that an installer writes are left out: bytecode, notes of the installer, and scripts, which
+    contain the path of the environment. What remains is the wheel's own list, so that the digest is the same on every
+    machine. None for a distribution without a list, or one that is installed as a link to a folder.
     """
     record = distribution.read_text("RECORD")
     origin = json.loads(distribution.read_text("direct_url.json") or "{}")

@@ -55,8 +55,8 @@ def evaluate(
 
     Coherence (NPMI) is 1 if the ten most probable words of a topic always occur in the same documents, 0 if by chance,
     and -1 if never; C_v is 1 at most. Perplexity is that of half of a document's words given the other half: smaller is
-    better. Each unit counts once, with the average of its documents; those with fewer than three words of the topics
-    are left out.
+    better. Each unit counts once, with the average of its documents; documents with fewer than three words of the
+    topics are left out.
 
     The answer is charged to the budget of CORPUS, unless that is public (--reference).
     """
@@ -81,7 +81,7 @@ def evaluate(
 
 
 def _in_public(model: TopicModel, source: Any, ledger: Ledger, progress: Progress) -> dict[str, Any]:
-    """Exact coherence in public text; raises `BudgetRefused` if the ledger protects it."""
+    """Exact coherence, perplexity and gain in public text; raises `BudgetRefused` if the ledger protects it."""
     from dplda.evaluation.public_corpora import Documents
     from dplda.runs.charged_query import warn_of_other_words
 
@@ -130,6 +130,9 @@ def _told(number: dict[str, float], digits: int = 2) -> str:
 
 
 def _percent(gain: dict[str, float]) -> str:
-    """By how many per cent the probability of a word is larger, on geometric average."""
+    """The `gain` as text: by how many per cent a word is more probable under the topics than by its frequency.
+
+    The mean over words is geometric. The interval is in brackets.
+    """
     value, low, high = (f"{100 * math.expm1(gain[end]):.0f}" for end in ("value", "low", "high"))
     return f"{value} %" if low == high else f"{value} % ({low} to {high} %)"

@@ -108,7 +108,10 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Print a warning in one line; of those of other libraries, which may quote values, the category alone."""
+    """Print a warning in one line.
+
+    Of a warning of another library, whose message may quote values, the line has the category and the file alone.
+    """
     told = (
         " ".join(str(message).split())
         if issubclass(category, DpldaWarning)

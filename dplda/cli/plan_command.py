@@ -255,7 +255,7 @@ def _enough(inputs: ForecastInputs, kind: ReferenceCorpus) -> str:
 
 
 def _rules(forecasts: Sequence[Forecast]) -> str:
-    """A sentence on the parameters that the placement chooses by rule."""
+    """A sentence on what the placement sets by fixed rules: the budget, the clips and the weights of words."""
     from dplda.placements.default import MEAN_QUANTILE, REFINE_QUANTILE
     from dplda.placements.stages import HIGH_QUANTILE, LOW_QUANTILE
 

@@ -163,7 +163,11 @@ def _wording(title: str | None, names: Sequence[str], hidden: Sequence[str], n_r
 
 
 def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, TopicModel]:
-    """The batches before that of a single model, as far as the ledger has their private models, and its own."""
+    """The models of a series up to the only one in `models`, by batch.
+
+    Earlier models that are not private, or that no longer exist, are left out. Empty for several models, for a model of
+    no series, and without a ledger.
+    """
     from dplda.ledger.saved_models import load_run
     from dplda.runs.series import before
 
@@ -190,7 +194,10 @@ def _with_model(run: str, ledger_path: Path | None) -> str:
 
 
 def _tables(models: Sequence[TopicModel], ledger_path: Path | None) -> list[Tables]:
-    """The tables that the ledger, if it exists, has about the topics of `models`: of each kind the latest."""
+    """The tables that the ledger, if it exists, has about the topics of `models`.
+
+    Of several tables by the same attributes, the latest alone is included.
+    """
     from dplda.tables.tabulation import latest_tables
 
     ledger = find_ledger(ledger_path)

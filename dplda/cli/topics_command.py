@@ -145,8 +145,8 @@ def topics_json(
     """Topics as JSON objects: number, verdict (null if unknown), prevalence and the `top` most probable words.
 
     Where they are known, there are also ``real``, the probability that the topic is real (a fit without noise has it),
-    ``among_ten``, the probability of each listed word to be among the topic's first ten, and ``share``, the topic's
-    share by a table, with the interval, from `shares`.
+    ``among_ten``, for words the probability that they are among the topic's first ten in that fit, and ``share``, the
+    topic's share by a table, with the interval, from `shares`.
     """
     verdicts = model.verdicts or (None,) * len(model.topics)
     numbered = enumerate(zip(verdicts, model.prevalence, model.top_words(top), strict=True))
@@ -170,9 +170,10 @@ def show_topics(
     sure: float | None = None,
     shares: Sequence[dict[str, float]] | None = None,
 ) -> None:
-    """Print a table of the topics, those with the verdict noise only if `noise`, and what the verdicts mean.
+    """Print a table of the topics, and what the verdicts mean.
 
-    With `sure`, only topics and words of at least that probability are listed. `shares` are those of a table.
+    Topics with the verdict ``noise`` are listed only if `noise` is set. With `sure`, only topics and words of at least
+    that probability are listed. `shares` are those of a table.
     """
     every = topics_json(model, top, shares)
     listed = [t for t in every if noise or t["verdict"] != "noise"]
@@ -234,7 +235,7 @@ def topic_titles(model: TopicModel, n: int) -> list[str]:
 
 
 def _chance(topic: dict[str, Any], word: str) -> object:
-    """The probability that `word` is among the first ten of `topic`, empty if it is not known."""
+    """The ``among_ten`` of `word` in `topic` (`topics_json`); empty if it is not known."""
     return topic.get("among_ten", {}).get(word, "")
 
 

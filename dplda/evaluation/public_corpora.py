@@ -68,7 +68,11 @@ class Documents:
         }
 
     def evaluate(self, model: TopicModel) -> dict[str, Any]:
-        """NPMI@10 of each topic, (n_topics,), the mean `c_v` of listed ones, `perplexity` and `gain`, all exact."""
+        """Coherence, perplexity and gain of the topics of `model` in the documents, all exact.
+
+        ``coherence`` (n_topics,) is NPMI@10 of each topic, and ``c_v`` the mean over `TopicModel.listed_topics`.
+        ``perplexity`` and ``gain`` are those of `dplda.lda.prediction.Prediction`.
+        """
         counts = counts_for(model.vocabulary, self._store)[0]
         eligible = counts[np.asarray(counts.sum(axis=1)).ravel() >= MINIMUM_LENGTH]
         if not eligible.shape[0]:

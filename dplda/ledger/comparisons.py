@@ -158,6 +158,6 @@ class ComparisonLog:
 
 
 def latest(session: Session, key: str) -> str | None:
-    """The name of the latest comparison of `key`, if there is one."""
+    """The name of the latest comparison with this `key`, a digest of corpus and parameters; None if there is none."""
     query = select(ComparisonRow.name).where(ComparisonRow.key == key).order_by(ComparisonRow.number.desc()).limit(1)
     return session.scalar(query)

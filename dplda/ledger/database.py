@@ -113,7 +113,7 @@ class Store:
         """A transaction that excludes every other writer. When it ends, it is on disk, and a mark of it in the witness.
 
         If the mark cannot be written after the commit, the change stays and `LedgerError` is raised. With `accepting`,
-        the witness may contradict the ledger before, and no more afterwards.
+        the witness may contradict the ledger at the beginning; the mark that is written at the end makes them agree.
         """
         with self.witness.adding(_BUSY_SECONDS) as add:
             mark = self.witness.latest()

@@ -154,18 +154,21 @@ class Ledger:
             admit_public(state, dataset, [fingerprint.code, *queries.overlapping(session, fingerprint)])
 
     def lock(self, key: str) -> AbstractContextManager[None]:
-        """Hold an exclusive lock on the comparisons of `key`; raises `LedgerError` if another process holds it."""
+        """Hold an exclusive lock on the comparisons with this `key` (`comparison`).
+
+        Raises `LedgerError` if another process holds it.
+        """
         return self._store.lock(key[:16])
 
     def comparison(self, key: str) -> ComparisonLog | None:
-        """The latest comparison of `key`, a digest of corpus and parameters; None if there is none."""
+        """The latest comparison with this `key`, a digest of corpus and parameters; None if there is none."""
         with self._store.reading() as session:
             self._trusted(session)
             name = comparisons.latest(session, key)
         return None if name is None else ComparisonLog(self._store, self._trusted, name)
 
     def begin_comparison(self, *, key: str, corpus: str, kind: str, parameters: Mapping[str, Any]) -> ComparisonLog:
-        """Begin a new comparison without cells; `parameters` are plain JSON. Earlier ones of `key` are kept."""
+        """Begin a new comparison without cells; `parameters` are plain JSON. Earlier ones with this `key` stay."""
         _check_name("corpus", corpus)
         with self._store.writing() as session:
             self._trusted(session)
@@ -277,9 +280,9 @@ class Ledger:
     def accept_copy(self) -> None:
         """Go on from this copy of the ledger, although its witness knows a newer or another one.
 
-        What was spent in the changes that it lacks is not known. Every grant lapses, also the one that a dataset has
-        before its first; every open run ends, counted as wholly spent; and no guarantee is stated from now on. Raises
-        `InputError` if the witness does not contradict the ledger.
+        What was spent in the changes that it lacks is not known. Every grant lapses, also the default one of a dataset
+        that was never granted anything; every open run ends, counted as wholly spent; and no guarantee is stated from
+        now on. Raises `InputError` if the witness does not contradict the ledger.
         """
         known = self._store.witness.latest()
         with self._store.writing(accepting=True) as session:

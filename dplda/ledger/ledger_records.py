@@ -51,8 +51,8 @@ class RunRecord:
     While `status` is `RESERVED`, the whole plan counts, also if the process died; afterwards only charged events count.
     A run that is not sound has an infinite cost unless it ended without a release. `batch` is the batch of the series
     `dataset` to which its documents belong. `result` is what a run that makes no model released. `created`, `seconds`
-    (stage ->
-    seconds), `fingerprint` and `grouping` are private by-products, not for sharing.
+    (by stage), `fingerprint` (the code of the documents) and `grouping` (the code of the way in which they form units)
+    are private by-products, not for sharing.
     """
 
     id: str
@@ -151,7 +151,7 @@ class RunRecord:
 
 
 def _share(cost: Cost, capacity: Cost) -> float:
-    """The share of `capacity` that `cost` takes; 0 if it is infinite, 1 if there is none."""
+    """The share of `capacity` that `cost` takes; 0 if the capacity is infinite, 1 if it is zero."""
     if capacity == NOTHING:
         return 1.0
     return 0.0 if math.isinf(capacity.mu_squared) else cost.share_of(capacity)
@@ -163,12 +163,12 @@ class DatasetRecord:
 
     `grant` is the grant in force. `guaranteed` covers the runs of all linked datasets. `guaranteed_alone` covers the
     dataset's own runs; only this one may be shared. `unit` and `adjacency` are None until a run fixes them. Of the
-    counted runs, `unfinished` have not ended, and `ungrouped` precede schema 4 and did not record their grouping.
-    `run_cost` is what the plan of the dataset's latest charged run costs (None without one), and `capacity` the
-    least mu^2 and the least delta that a linked dataset's grant in force allows. `batches` are those of a series,
-    and `shared_batches` those that share documents with another one. If each unit is in one batch (`parallel`), `spent`
-    is what the batch that spent most has spent. `counted` is the cost to which that of the next run is added; in a
-    series it leaves out the runs on other batches than the requested one (on all batches, if the next one is new).
+    charged runs, `unfinished` have not ended, and `ungrouped` precede schema 4 and did not record their grouping.
+    `run_cost` is what the plan of the dataset's latest charged run costs (None without one), and `capacity` the least
+    mu^2 and the least delta that a linked dataset's grant in force allows. `batches` are those of a series, and
+    `shared_batches` those that share documents with another one. If each unit is in one batch (`parallel`), `spent` is
+    what the batch that spent most has spent. `counted` is the cost to which the cost of the next run is added; in a
+    series it leaves out the runs on other batches than that of the next run.
     """
 
     name: str

@@ -26,9 +26,9 @@ _FIRST_GRANT = Grant()
 class LedgerState:
     """All runs and grants of a ledger at one moment.
 
-    `grants` lists each dataset's grants, oldest first; `overlaps` are pairs of fingerprints that share documents.
-    `lapses` are the ends of all grants, one for each older copy of the ledger that was accepted; they are also among
-    the grants of each dataset that has any.
+    `grants` lists each dataset's grants, oldest first; `overlaps` are pairs of fingerprints that share documents. For
+    each older copy of the ledger that was accepted, `lapses` has one lapsed grant, by which all earlier grants ended. A
+    dataset that has grants has the lapses among them, in order.
     """
 
     runs: Sequence[RunRecord]
@@ -37,7 +37,7 @@ class LedgerState:
     lapses: Sequence[Grant] = ()
 
     def grant(self, dataset: str) -> Grant:
-        """The grant in force, or what says that it lapsed."""
+        """The latest grant of `dataset`; it may be a lapsed one (`Grant.lapsed`), under which nothing may be spent."""
         return self._grants(dataset)[-1]
 
     def _grants(self, dataset: str) -> list[Grant]:
@@ -93,7 +93,10 @@ class LedgerState:
         )
 
     def _admitted_unchecked(self, runs: Sequence[RunRecord]) -> bool:
-        """Whether, of `runs`, a later one was admitted without a limit: its units may be others than those before."""
+        """Whether a run other than the first of `runs` was admitted under an unbounded grant.
+
+        The filter may then not have checked that its units are those of the earlier runs.
+        """
         return any(
             [grant for grant in self._grants(run.dataset) if grant.after_run < run.number][-1].unbounded
             for run in runs[1:]
@@ -163,7 +166,7 @@ def _sum(runs: Iterable[RunRecord]) -> Cost:
 
 
 def _is_beside(other: RunRecord, run: RunRecord) -> bool:
-    """Whether the runs are on different batches of a series, whose units they do not share."""
+    """Whether the two runs are on different batches of one series, in which no unit is in two batches."""
     batches = other.parallel_batch, run.parallel_batch
     return other.dataset == run.dataset and None not in batches and batches[0] != batches[1]
 
@@ -174,8 +177,8 @@ def admit(
     """Raise `BudgetRefused` unless `run` fits the filters of its dataset and of all datasets linked to it.
 
     `run` may stand for several `runs`, with the events of all of them. `regrouped` are the codes of groupings in which
-    its documents are grouped into units differently, and `repeated` the fingerprints of corpora that share most
-    documents of the smaller one.
+    its documents are grouped into units differently, and `repeated` the fingerprints of corpora that share with this
+    one more than half of the documents of the smaller of the two.
     """
     others = [other for other in state.runs if other.id != run.id]
     linked = replace(state, runs=[*others, run]).linked(run.dataset)
@@ -238,7 +241,10 @@ def _check_grouping(earlier: Sequence[RunRecord], run: RunRecord, regrouped: Col
 
 
 def _check_batch(earlier: Sequence[RunRecord], run: RunRecord, repeated: Collection[str]) -> None:
-    """Raise `BudgetRefused` if most of the documents are those of another batch, beside which they would not count."""
+    """Raise `BudgetRefused` if most of the documents are in another batch of the series.
+
+    Batches are charged in parallel, so that these documents would be used twice and charged once.
+    """
     other = next((other for other in earlier if _is_beside(other, run) and other.fingerprint in repeated), None)
     if other is not None:
         raise BudgetRefused(

@@ -63,7 +63,10 @@ def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
 
 
 def repeated(session: Session, fingerprint: Fingerprint) -> set[str]:
-    """Codes of corpora with which that of `fingerprint` shares most documents of the smaller one, and its own code."""
+    """The code of `fingerprint`, and the codes of corpora that share most documents with its corpus.
+
+    Most means more than half of the documents of the smaller of the two.
+    """
     others = _other_sketches(session, fingerprint)
     return {fingerprint.code, *(code for code, sketch in others if sketch.repeats(fingerprint.sketch))}
 

@@ -206,7 +206,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _arrays(folder: Path, content: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays of the file with this `content`: topics, prevalence and, if the run released counts, `_COUNTS`."""
+    """The arrays of the file with this `content`: topics, prevalence and, if it has any, the counts (`_COUNTS`)."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > len(content):
@@ -222,7 +222,7 @@ def _arrays(folder: Path, content: bytes) -> dict[str, NDArray[Any]]:
 
 
 def _arrays_of(model: TopicModel) -> dict[str, NDArray[np.float64]]:
-    """The arrays that are saved: topics, prevalence and, if the run released counts, `_COUNTS`."""
+    """The arrays that are saved: topics, prevalence and, if the model has any, the counts (`_COUNTS`)."""
     arrays = {"topics": model.topics, "prevalence": model.prevalence}
     if model.counts is None:
         return arrays

@@ -76,9 +76,9 @@ def topic_tree(model: TopicModel, topics: Sequence[int] | None = None) -> TopicT
 def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
     """`model` with the topics of each of `groups` merged into one, at the number of the first of them.
 
-    A merged topic is the average of its topics by prevalence, and its share the sum of theirs. Topics behind it move
-    up; the parameter ``merged`` lists which earlier numbers each topic contains. Raises `InputError` for groups that
-    overlap, or that name topics which do not exist.
+    A merged topic is the average of its topics by prevalence, and its share the sum of theirs. The topics after it get
+    smaller numbers, so that there are no gaps; the parameter ``merged`` lists which earlier numbers each topic
+    contains. Raises `InputError` for groups that overlap, or that name topics which do not exist.
     """
     n = len(model.topics)
     named = [topic for group in groups for topic in group]
@@ -131,8 +131,8 @@ class SameTopic:
 def same_topics(first: TopicModel, second: TopicModel) -> list[SameTopic]:
     """The listed topics that two models share, matched one to one so that the sum of cosines is largest.
 
-    A pair counts if its cosine is at least `SAME`; a word that one model lacks has probability 0 there. They are in the
-    order of their larger share.
+    A pair counts if its cosine is at least `SAME`; a word that one model lacks has probability 0 there. Pairs are
+    sorted by the larger prevalence of their two topics, largest first.
     """
     ours, theirs = first.listed_topics, second.listed_topics
     words = list(dict.fromkeys([*first.vocabulary, *second.vocabulary]))

@@ -96,9 +96,10 @@ class TopicModel:
 
     @property
     def word_probabilities(self) -> tuple[dict[str, float], ...]:
-        """For each topic its ten words with the largest counts, and the probability of each to be among its first ten.
+        """For each topic its first ten words, each with the probability that it would be among them without noise.
 
-        Empty if they are not known.
+        That is the probability that the same fit without noise has the word among the ten most probable ones of this
+        topic or, if the topic is not real, of the most similar one. Empty if they are not known.
         """
         given = self.parameters.get("word_probabilities")
         if not isinstance(given, list) or len(given) != len(self.topics):
@@ -181,7 +182,7 @@ class TopicModel:
         return found("dplda.tables", "tabulate")(self, corpus, by, **options)
 
     def evaluate(self, corpus: Any, **options: Any) -> Any:
-        """Coherence of the topics in `corpus`, with an interval, charged to its budget: see `dplda.evaluate`."""
+        """Coherence, perplexity and gain of the topics in `corpus`, charged to its budget: see `dplda.evaluate`."""
         return found("dplda.evaluation.topic_evaluation", "evaluate")(self, corpus, **options)
 
     def save(self, directory: str | Path) -> None:

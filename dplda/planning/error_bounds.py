@@ -34,9 +34,10 @@ _LEAST_SHARE = 1e-3  # minimum share of the budget for each edge in a chosen spl
 def bound(
     placement: str, q: Quantities, epsilon: float, delta: float, split: Mapping[str, float] | None = None
 ) -> float:
-    """Bound on the l2 error of a topic in config1, 2, 3 or 4 under (epsilon, delta), divided over edges by `split`.
+    """Bound on the l2 error of a topic in config1, 2, 3 or 4; `split` divides (epsilon, delta) over the edges.
 
-    Local sensitivities are at the median of their noisy bounds. The gap gamma_s of M3 is raised to `gap_floor`.
+    `q` are the quantities in the paper's formulas. The noise of the noisy bounds on local sensitivities is 0, its
+    median. A gap gamma_s of M3 below `published_noise.gap_floor` is raised to it.
     """
     noise = {
         edge: edge_noise(edge, q, *budget) for edge, budget in edge_budgets(placement, epsilon, delta, split).items()
@@ -83,7 +84,7 @@ def planted(
 ) -> Quantities:
     """Population quantities of the corpus that `synthetic` draws with these arguments, computed from its topics.
 
-    The prior is symmetric, so that all lambda are equal and gamma_s is zero, which counts as the floor.
+    The prior is symmetric, so that all lambda are equal and gamma_s is zero, which `bound` raises to its floor.
     """
     mu = synthetic(1, words, topics, alpha0=alpha0, seed=seed, concentration=concentration, zipf=zipf)[1]
     weight = 1 / (topics * (alpha0 + 1))

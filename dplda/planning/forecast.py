@@ -71,15 +71,17 @@ class Forecast:
     """The expected result of a fit: its number of `words`, eigenvalues above noise (`supported`), and `stages`.
 
     `eigenvalues` are those of the second moment without noise, descending. With too few words for the topics, a fit
-    would stop after the vocabulary; then no topic is supported and no other stage is listed.
+    would stop after the vocabulary; then no topic is supported and no other stage is listed. The refinement scales
+    words by their frequency to the power -`word_power`. With `from_pairs`, a fit learns from pairs of words, but the
+    forecast of topics is that of a fit from moments.
     """
 
     words: int
     supported: int
     stages: tuple[StageForecast, ...]
     eigenvalues: tuple[float, ...] = ()
-    word_power: float = 0.0  # the refinement scales words by their frequency to the power -word_power
-    from_pairs: bool = False  # a fit learns from pairs of words; topics are foreseen as from moments
+    word_power: float = 0.0
+    from_pairs: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ class ForecastInputs:
     def shares(self) -> dict[str, float]:
         """Shares of the budget by stage, with sum 1.
 
-        The share of a stage includes choosing its clipping norm, and that of the words includes the vote total.
+        The share of a stage includes choosing its clipping norm. The share of the words includes the event
+        ``vote total``, by which votes for words are divided to give their document frequencies.
         """
         events = self.events
         parts = dict.fromkeys((event.stage for event in events), 0.0)
@@ -220,10 +223,11 @@ def _forecast(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequence[Ev
 
 
 def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordFrequencies, StageForecast, bool]:
-    """Return the modelled words, the forecast of the stage that finds them, and whether their pairs are counted.
+    """Return the modelled words, the forecast of the stage that finds them, and whether a fit learns from word pairs.
 
-    Its noise is the number of documents that must contain a word for it to be selected, and its signal the number that
-    contain the rarest word. With a public vocabulary there is no selection, and the noise is that of a count.
+    The stage's noise is the number of documents that must contain a word for it to be selected, and its signal the
+    number that contain the rarest word. With a public vocabulary there is no selection, and the noise is that of a
+    count.
     """
     most = inputs.settings.vocabulary.max_vocabulary
     stage = Stage.FREQUENCY if inputs.public_vocabulary else Stage.VOCABULARY
@@ -341,7 +345,10 @@ def _whitened(k: int, alpha0: float) -> float:
 
 
 def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float, float]:
-    """Return the noise, in one round, of the count of a word near the top of one of k equal topics, and that count."""
+    """Return the noise, in one round, of the count of a word near the top of one of k equal topics, and the mean count.
+
+    Words are scaled by their frequency to the power -`power`.
+    """
     scale = (text.proportions + 1e-5) ** -power
     median = math.sqrt(
         reference_corpora.WORD_ENERGY * text.held * float(text.proportions @ (scale / scale.mean()) ** 2)
@@ -354,10 +361,10 @@ def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float
 def require_documents(settings: FitSettings, events: Sequence[Event], documents: float, unit: str) -> None:
     """Raise `UnsupportedByData` if the corpus is surely too small for its words to be chosen privately.
 
-    `documents` is the noisy number of units that a run of `events` released. The corpus is too small if fewer words
-    than the topics need are expected in one with 1.5 times as many documents as the upper limit of the size (two
-    standard deviations of its noise). Depends on that release and on public numbers alone. Never raises for public
-    words, whose frequencies are not known.
+    `documents` is the noisy number of units that a run of `events` released. The corpus counts as too small if even a
+    larger one is expected to give fewer words than the topics need. The larger one has 1.5 (`documents` + 2 standard
+    deviations of their noise) documents. The result depends on that release and on public numbers alone. Never raises
+    for public words, whose frequencies are not known.
     """
     if settings.vocabulary.words is not None:
         return

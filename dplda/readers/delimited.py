@@ -174,7 +174,10 @@ class _Grammar:
 
     @cached_property
     def _close(self) -> bytes:
-        """The end of a record. CR CR LF is what Python's csv writes on Windows to a file opened without newline=''."""
+        """A regular expression for the end of a record.
+
+        CR CR LF is what Python's csv writes on Windows to a file opened without newline=''.
+        """
         return rb"\r{1,2}\n" if self.crlf else rb"\r{0,2}\n"
 
     @cached_property
@@ -296,7 +299,10 @@ def _passed(pattern: re.Pattern[bytes], buffer: bytes, at: int) -> int:
 
 
 def _split_line(line: bytes, grammar: _Grammar, most: int) -> _Fields:
-    """The fields of one line, at most about `most`. In a malformed line quotation marks are ordinary text."""
+    """The fields of one line: all of them if they are at most `most`, else at least `most`.
+
+    In a malformed line quotation marks are ordinary text.
+    """
     whole = line + b"\n"
     try:
         walked = grammar.walk(whole, 0, most)

@@ -167,7 +167,10 @@ def _zipped_xml_text(raw: bytes, is_part: Callable[[str], Any], handler: type[_X
 
 
 class _XmlHandler(ContentHandler):
-    """Collects text inside the elements `text`, but not inside `skipped`, in `pieces`; names have no prefix."""
+    """Collects in `pieces` the text inside the elements `text`, but not inside the elements `skipped`.
+
+    Words end around the elements `breaks`. Names of elements are without their namespace prefix.
+    """
 
     text: frozenset[str]
     skipped: frozenset[str]

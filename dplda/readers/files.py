@@ -72,7 +72,10 @@ def text_lines(path: Path) -> Iterator[tuple[int, str | Defect]]:
 
 
 def read_whole(file: Path) -> bytes | Defect:
-    """The content of a file that is one document; of one that is too long, one byte more than is allowed."""
+    """The content of a file that is one document, up to one byte more than `MAX_BYTES`.
+
+    By this byte, `decode` recognises a document that is too long.
+    """
     try:
         with open(file, "rb") as stream:
             return stream.read(MAX_BYTES + 1)

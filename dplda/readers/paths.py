@@ -26,7 +26,7 @@ Named = str | Path | Sequence[str | Path]
 
 
 def find_paths(named: Named) -> tuple[Path, ...]:
-    """The path that is `named`, the files that match a pattern, or several of them, sorted.
+    """The paths that `named` stands for, sorted: each name is a path, or a pattern for the files that match it.
 
     A name that exists is no pattern. Raises `InputError` if a pattern matches nothing or a file is named twice.
     """

@@ -79,7 +79,10 @@ class Chunks(Protocol):
     """Reads documents of counts in chunks."""
 
     def __call__(self, skip: int = 0) -> Iterator[CountedDocuments]:
-        """Chunks of the documents after `skip`, a number that counts defective ones and must end at a chunk's end."""
+        """The documents after the first `skip`, in chunks.
+
+        The first `skip` documents, defective ones included, must be whole chunks.
+        """
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,10 @@ def group_value(value: Any) -> str | None:
 
 
 def _spelling(value: Any) -> str | None:
-    """`value`, a string or number, as a string that is the same for all its spellings; None if it is nothing."""
+    """`value`, a string or number, as a string that is the same for all its spellings.
+
+    None for an empty or missing value, and for a value of another type.
+    """
     if isinstance(value, str):
         value = _without_exponent(normalize("NFC", value).strip())
     elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):

@@ -78,7 +78,10 @@ def lines_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
 def json_records(
     files: Sequence[Path], options: ReadOptions, *, arrays: bool
 ) -> Iterator[tuple[dict[str, Any], int] | Defect]:
-    """The objects in `files` with all their keys, and the number of bytes of each; a file may be one of `arrays`."""
+    """The objects in `files` with all their keys, and the number of bytes of each.
+
+    A file contains JSON lines or, only with `arrays`, a JSON array.
+    """
     check_encoding(options.encoding, records=True)
     for raw in _raw_objects(files, frozenset(filter(is_array, files)) if arrays else frozenset()):
         fields = _parsed(raw, options.encoding)

@@ -18,7 +18,11 @@ _RARE = 0.01  # belief bounds hold for tests that are positive for at least this
 
 @dataclass(frozen=True)
 class StageShare:
-    """A stage's shares of the run's mu^2, for `releases` and `clip` (choosing its norm); its count and multiplier."""
+    """A stage's shares of the run's mu^2: of its `releases`, and of choosing the norm that clips them (`clip`).
+
+    mu is the Gaussian-DP parameter that `noise` returns. `count` is the number of the stage's releases, and
+    `multiplier` their noise over their sensitivity.
+    """
 
     stage: str
     releases: float
@@ -43,8 +47,8 @@ def belief_at_most(prior: float, epsilon: float, delta: float) -> float:
 def success_at_most(statement: PrivacyStatement) -> float:
     """Upper bound on an attacker's probability of guessing membership, with prior probability 1/2.
 
-    The smaller of (e^epsilon + delta) / (1 + e^epsilon) (Kairouz, Oh and Viswanath 2015) and, from the events,
-    Phi(mu / 2) (Dong, Roth and Su 2022) plus half of the failure probabilities.
+    The smaller of (e^epsilon + delta) / (1 + e^epsilon) (Kairouz, Oh and Viswanath 2015) and, with the mu and the sum
+    of deltas that `noise` returns, Phi(mu / 2) (Dong, Roth and Su 2022) plus half of that sum.
     """
     if math.isinf(statement.epsilon):
         return 1.0
@@ -59,8 +63,9 @@ def success_under_filter(epsilon: float, delta: float) -> float:
 def noise_under_filter(epsilon: float, delta: float) -> tuple[float, float]:
     """As `noise`, for all runs together of a dataset whose grant is (epsilon, delta); epsilon is finite.
 
-    The runs together are dominated by one Gaussian mechanism with the mu of the grant's filter capacity, up to the
-    failure probability of that capacity (docs/privacy.md, sections 4.3 and 9.5).
+    The ledger admits runs up to a limit on the sum of their mu^2 and a limit on the sum of their deltas, which follow
+    from the grant (`accountant.capacity`; docs/privacy.md, sections 4.3 and 9.5). Returns mu and the sum of deltas at
+    these limits.
     """
     limit = capacity(epsilon, delta)
     return math.sqrt(limit.mu_squared), limit.delta
@@ -69,9 +74,10 @@ def noise_under_filter(epsilon: float, delta: float) -> tuple[float, float]:
 def success_for_several(units: int, mu: float, failures: float) -> float:
     """`success_at_most` for a group of `units` that are all in the data or not at all.
 
-    A group of n has n mu instead of mu (Dong, Roth and Su 2022, Theorem 2.14). The detection rate of one step is at
-    most g(x) + failures for g(x) = Phi(Phi^-1(x) + mu), which is concave with g(0) = 0, so that n steps add at most
-    the sum of g^j(failures) over j < n.
+    `mu` and `failures`, a sum of deltas, are those of `noise`. A group of n has n mu instead of mu (Dong, Roth and Su
+    2022, Theorem 2.14). Between data without and with the group are n steps of one unit each. A step raises a detection
+    rate x to at most g(x) + failures for g(x) = Phi(Phi^-1(x) + mu), which is concave with g(0) = 0, so that n steps
+    add at most the sum of g^j(failures) over j < n.
     """
     grown = sum(float(ndtr(ndtri(failures) + step * mu)) for step in range(units))
     return float(min(ndtr(units * mu / 2) + grown / 2, 1.0))
@@ -80,8 +86,8 @@ def success_for_several(units: int, mu: float, failures: float) -> float:
 def surer_at_most(epsilon: float, mu: float, failures: float) -> float:
     """Upper bound on the probability that the release favours the presence of a unit by more than e^`epsilon` to one.
 
-    Whether or not the unit is there: the log likelihood ratio of a Gaussian mechanism with `mu` has the mean mu^2 / 2
-    at most, and the standard deviation mu (docs/privacy.md, section 4.1).
+    It holds whether or not the unit is there, because the log likelihood ratio of a Gaussian mechanism with `mu` has a
+    mean of at most mu^2 / 2, and the standard deviation mu (docs/privacy.md, section 4.1).
     """
     return float(min(ndtr(mu / 2 - epsilon / mu) + failures, 1.0)) if mu > 0 else failures
 
@@ -118,7 +124,8 @@ def epsilon_curve(false_alarms: NDArray[np.float64], statement: PrivacyStatement
 def gaussian_curve(false_alarms: NDArray[np.float64], statement: PrivacyStatement) -> NDArray[np.float64]:
     """Bound on the detection rate from the run's Gaussian noise: Phi(Phi^-1(rate) + mu) plus the deltas.
 
-    Dong, Roth and Su 2022, section 2.2; a pure event counts as the Gaussian that dominates it.
+    Dong, Roth and Su 2022, section 2.2; an event with a pure epsilon guarantee (delta 0) counts as a Gaussian mechanism
+    that reveals at least as much.
     """
     mu, failures = noise(statement)
     if math.isinf(mu):

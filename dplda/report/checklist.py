@@ -1,4 +1,4 @@
-"""A crosswalk from NIST SP 800-226 (*Evaluating Differential Privacy Guarantees*, 2025) to a run.
+"""The points of NIST SP 800-226 (*Evaluating Differential Privacy Guarantees*, 2025), and how a run meets each.
 
 The points follow the pyramid of the guideline: its section 2 (parameters and unit), 3 (algorithms, utility, bias) and 4
 (query and trust models, side channels, security, data collection), each with the pitfalls that it calls hazards.
@@ -19,7 +19,7 @@ _SUSPICIOUS = 1e-5  # delta from which on it calls a guarantee suspicious
 
 
 class State(StrEnum):
-    """The state of a point: met by the run, partly met, not met, or for the deployer to answer."""
+    """The state of a point: met by the run, partly met, not met, left to the deployer, or answered by the deployer."""
 
     MET = "met"
     PARTLY = "partly met"

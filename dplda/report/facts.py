@@ -206,7 +206,7 @@ class Facts:
 
     @property
     def failures(self) -> float:
-        """The sum of the failure probabilities of the run."""
+        """The sum of the deltas of the run's events (`attack_bounds.noise`)."""
         return attack_bounds.noise(self.privacy)[1]
 
     @property

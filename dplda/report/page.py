@@ -183,7 +183,11 @@ def _run_section(
 
 
 def _prior(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The source of the run's prior topics, whether they are its topics, and who protects them; no source without."""
+    """What the page says of the run's prior topics; without any, ``source`` is empty.
+
+    ``used`` tells whether they are the run's topics, ``public`` whether they were declared public, and ``share`` how
+    much of the text they explain.
+    """
     prior = parameters.get("prior")
     prior = prior if isinstance(prior, dict) and "prior_used" in parameters else {}
     return {

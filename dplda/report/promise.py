@@ -67,9 +67,8 @@ class Unit:
 class Promise:
     """A bound on guesses about one unit: `strength` in words, `success` in percent, and the epsilon and delta.
 
-    `belief` (percent) bounds what an attacker who starts from even odds believes after a rare draw of the noise, and
-    `surer` is the largest probability of a draw that tells more. `several` bounds guesses about groups of units, by
-    their size.
+    `belief` (percent) bounds how sure an attacker who starts from even odds can become, except with a probability of at
+    most `surer`. `several` bounds guesses about groups of units, by their size.
     """
 
     strength: str
@@ -82,7 +81,10 @@ class Promise:
 
     @classmethod
     def of(cls, success: float, epsilon: float, delta: float, mu: float, failures: float) -> Promise:
-        """The promise of a bound on `success` and of (epsilon, delta), from `attack_bounds.noise`."""
+        """The promise of a bound on guesses, `success`, and of (`epsilon`, `delta`).
+
+        `mu` and `failures` are what `attack_bounds.noise` returns.
+        """
         belief = attack_bounds.belief_at_most(0.5, epsilon, delta)
         return cls(
             strength=next(words for right, sure, words in _STRENGTHS if success <= right and belief <= sure),
@@ -172,7 +174,8 @@ def of_total(together: AllRuns | None) -> Promise | None:
 def largest_total(guarantee: Guarantee) -> tuple[float, float]:
     """The (epsilon, delta) of the largest total listed before the first output, which no output can have influenced.
 
-    The level reached may depend on the outputs, so that a bound for it alone would not hold for who reads of it.
+    Which of the listed totals the runs reach may depend on their outputs. A bound for that total alone would therefore
+    not hold for a reader who is told it.
     """
     if not guarantee.listed:
         return guarantee.epsilon, guarantee.delta
@@ -217,6 +220,6 @@ def rarest(privacy: PrivacyStatement) -> str:
 
 
 def settings_name(privacy: PrivacyStatement) -> str:
-    """The name of the released number of units among the settings of a run."""
+    """The label of the number of units in a run's settings, such as ``number of customers (inexact on purpose)``."""
     unit = unit_of(privacy)
     return f"number of {unit.many}" + (" (inexact on purpose)" if privacy.sound else "")

@@ -103,7 +103,10 @@ def _budget(model: TopicModel, prefix: str) -> Picture | None:
 
 
 def _spent_otherwise(parameters: Mapping[str, Any]) -> str:
-    """What few documents and prior topics spend their stages on, instead of what the stages are named for."""
+    """A sentence on what some stages spent their budget on, where it is not what they are named for; else empty.
+
+    That is so in a run on few documents, and in one that uses prior topics.
+    """
     if "learned_from" in parameters:
         return (
             "Mean and a part of refine were spent jointly on word frequencies, the stages after them on pairs of words."
@@ -114,7 +117,7 @@ def _spent_otherwise(parameters: Mapping[str, Any]) -> str:
 
 
 def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Estimates[np.ndarray] | None) -> Picture:
-    """The share of the words of each topic that is shown, with its interval if `shares` are known."""
+    """A picture of each listed topic's share of the words, with its interval if `shares` are known."""
     listed = model.listed_topics
     values = model.prevalence if shares is None else shares.value
     bars = [

@@ -77,11 +77,11 @@ class Question:
 
     @property
     def reason(self) -> str:
-        """See `Planned`."""
+        """See `dplda.runs.recording.Planned`."""
         return self.privacy.reason
 
     def parameters(self) -> dict[str, Any]:
-        """See `Planned`."""
+        """See `dplda.runs.recording.Planned`."""
         return {"kind": self.kind, "of": self.of, **self.facts}
 
 

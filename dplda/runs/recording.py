@@ -39,7 +39,7 @@ class Planned(Protocol):
 
     @property
     def batch(self) -> str | None:
-        """The batch of the series `dataset` to which the documents belong, if it is one."""
+        """The batch to which the documents belong; None if `dataset` is not a series."""
 
     @property
     def privacy(self) -> PrivacySettings:

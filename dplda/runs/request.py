@@ -80,17 +80,17 @@ class Request:
 
     @property
     def privacy(self) -> PrivacySettings:
-        """See `Planned`."""
+        """See `dplda.runs.recording.Planned`."""
         return self.settings.privacy
 
     @property
     def execution(self) -> ExecutionSettings:
-        """See `Planned`."""
+        """See `dplda.runs.recording.Planned`."""
         return self.settings.execution
 
     @property
     def batch(self) -> str | None:
-        """See `Planned`."""
+        """See `dplda.runs.recording.Planned`."""
         return self.settings.batch
 
     @property

@@ -92,7 +92,10 @@ def _chosen_words(gate: Gate, run: PublicFacts, documents: float) -> tuple[WordF
 
 
 def _with_seed_words(modelled: WordFrequencies, released: WordFrequencies, settings: FitSettings) -> WordFrequencies:
-    """The `modelled` words and the public seed words that were not released; their frequency is taken as the noise."""
+    """The `modelled` words, and the public seed words that were not released.
+
+    The frequency of the latter is set to the standard deviation of the noise of a frequency.
+    """
     chosen = set(released.words)
     more = [word for word in settings.model.guiding_words if word not in chosen]
     frequencies = np.concatenate([modelled.frequencies, np.full(len(more), released.std)])

@@ -37,9 +37,10 @@ class Place:
     earlier: TopicModel | None = None
 
     def topics(self, requested: int | Literal["auto"]) -> int | Literal["auto"]:
-        """The number of topics of the run: in a continued series, that of the previous batch, which may have grown.
+        """The number of topics of the run: in a continued series that of the previous batch's model, else `requested`.
 
-        Raises `InputError` if more are `requested`, other than the default number.
+        A series may add topics from batch to batch. Raises `InputError` if a larger number is `requested`; ``auto`` and
+        the default number count as no request.
         """
         if self.series is None or self.prior is None or self.prior.counts is None:
             return requested
@@ -65,8 +66,9 @@ def find_place(
 ) -> Place:
     """The place of a run on `corpus`, from the arguments of `fit` and whether it is `private`.
 
-    If `prior` is from a run of a series in the ledger, this run joins that series, unless a name is given. Raises
-    `InputError` for arguments that contradict each other, and if the previous batch is not private but this one is.
+    If `prior` is from a run of a series in the ledger, this run joins that series, unless `series` or `dataset` is
+    given. Raises `InputError` for arguments that contradict each other, and if the previous batch is not private but
+    this one is.
     """
     if series is None and dataset is None and prior is not None and ledger is not False:
         series = _series_of(prior, corpus, ledger)
@@ -93,7 +95,7 @@ def find_place(
 def _series_of(prior: PriorTopics, corpus: Corpus, ledger: Ledger) -> str | None:
     """The series of the run that released `prior`, according to the ledger; None if there is none.
 
-    Raises `InputError` if the corpus has the name of another dataset, whose budget may be meant.
+    Raises `InputError` if `corpus` has the name of another dataset, because the user may mean to charge that one.
     """
     runs = ledger.runs()
     series = next((run.dataset for run in runs if run.id == prior.run and run.batch is not None), None)
@@ -162,7 +164,10 @@ def history(ledger: Ledger, series: str) -> dict[str, TopicModel]:
 
 
 def share_of(model: TopicModel, topic: int) -> str:
-    """The share of `topic` in the batch of `model`, as ``3.1%``, ``new 3.1%``, ``faded`` or a dash."""
+    """The share of `topic` in the batch of `model`, as ``3.1%``, ``new 3.1%`` or ``faded``.
+
+    A dash if `model` has no topic of this number.
+    """
     if topic >= len(model.topics):
         return "–"
     state = state_of(model, topic)
@@ -177,7 +182,7 @@ def state_of(model: TopicModel, topic: int) -> str:
 
 
 def before(ledger: Ledger, series: str, batch: str) -> list[RunRecord]:
-    """The `batches` of `series` before `batch`; all of them, if it is not one of them."""
+    """The `batches` of `series` before `batch`; all of them, if `batch` is not among them."""
     return list(takewhile(lambda run: run.batch != batch, batches(ledger, series)))
 
 

@@ -75,7 +75,7 @@ class Fingerprinter:
         return Fingerprint(code, self._sketch, _code(self._key, _DOMAIN + b" grouping", *self._units.sums(), code))
 
     def sealed(self, identity: str) -> bytes:
-        """The result as content for `FINGERPRINT`, with an HMAC that binds it to the store of this `identity`."""
+        """The result as the content of ``fingerprint.json``, with an HMAC that binds it to the store `identity`."""
         result = self.result()
         entry = {
             "code": result.code,

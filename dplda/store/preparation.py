@@ -103,7 +103,10 @@ class Prepared:
             writer.carry_over(self.store.defects)
 
     def _origin(self) -> Origin | None:
-        """None for counts in memory, which another process cannot find."""
+        """What must not change for an import of this store to resume.
+
+        None for counts in memory, which another process cannot find.
+        """
         if self.store.path is None:
             return None
         return _origin({"corpus": os.path.realpath(self.store.path)}, self.store.identity)
@@ -218,7 +221,7 @@ class InMemory:
 
 
 def _fill(writer: StoreWriter, source: Source, tokenization: Tokenization, progress: Progress) -> None:
-    """Write the documents of `source` that the writer has not read before."""
+    """Write the documents of `source`, without those that the writer has from an import that was stopped."""
     progress.start(_STAGE, source.total)
     progress.advance(writer.n_read)
     with metered(_meter(source, progress)):
@@ -228,7 +231,10 @@ def _fill(writer: StoreWriter, source: Source, tokenization: Tokenization, progr
 
 
 def _meter(source: Source, progress: Progress) -> Callable[[int], None]:
-    """A function that reports bytes read as a share of the files, unless the number of documents is known."""
+    """A function that receives numbers of bytes read, and reports the share of the files that is read.
+
+    It does nothing if the number of documents is known, because progress is then counted in documents.
+    """
     if source.total is not None:
         return lambda n_bytes: None
     total, done = max(sum(os.stat(file).st_size for file in source.files if os.path.exists(file)), 1), 0

@@ -37,10 +37,10 @@ SCHEMA_WITH_GROUPS = SCHEMA.append(_VALUES)
 class Block:
     """Consecutive documents. All arrays are read-only, and views of the store's file unless a document is damaged.
 
-    `indptr` (n_documents + 1,), `words` (nnz,) distinct within a document and inside the dictionary,
-    `counts` (nnz,) in [1, 2^31 - 1], `units` (n_documents, 2) the 128-bit key of each privacy unit,
-    `ids` (n_documents,) an Arrow string array, `groups` (n_documents,) one of lists of strings, a value or null for
-    each group column; None without such columns.
+    `indptr` (n_documents + 1,), `words` (nnz,) distinct within a document and inside the dictionary, `counts` (nnz,) in
+    [1, 2^31 - 1], `units` (n_documents, 2) the 128-bit key of each privacy unit, `ids` (n_documents,) an Arrow string
+    array, `groups` (n_documents,) an Arrow array of lists of strings, in each list a value or null for each group
+    column; None without such columns.
     """
 
     indptr: NDArray[np.int32] | NDArray[np.int64]

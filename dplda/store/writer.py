@@ -192,7 +192,10 @@ def _writing(destination: Path) -> Iterator[None]:
 
 
 def _batch(rows: _Rows, chunk: CountedDocuments, n_groups: int) -> Any:
-    """The documents of a chunk with the merged `rows`, as they wait in memory for their shard's new words."""
+    """An Arrow record batch of the documents of a chunk, whose words and counts are the merged `rows`.
+
+    It lacks the column of new words, which is added when its shard is written.
+    """
     indptr, words, counts = rows
     schema = SCHEMA_WITH_GROUPS if n_groups else SCHEMA
     schema = schema.remove(schema.get_field_index("new_words"))
@@ -209,10 +212,10 @@ def _batch(rows: _Rows, chunk: CountedDocuments, n_groups: int) -> Any:
 
 
 def as_chunks(store: CountStore, skip: int = 0) -> Iterator[CountedDocuments]:
-    """The documents of `store` after the first `skip`, for another `StoreWriter`; `skip` must end at a block's end.
+    """The documents of `store` after the first `skip`, for another `StoreWriter`.
 
-    A chunk lists the words that it uses and all earlier words of the dictionary that no chunk has listed, so that words
-    keep their indices; the last chunk lists all remaining words.
+    The first `skip` documents must be whole blocks. A chunk lists the words that it uses and all earlier words of the
+    dictionary that no chunk has listed, so that words keep their indices; the last chunk lists all remaining words.
     """
     place = np.empty(len(store.dictionary), np.int64)  # index of a word in the chunk
     n_listed = 0

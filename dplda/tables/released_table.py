@@ -168,7 +168,10 @@ class ReleasedTable:
         return value, np.where(bounded, low, 0.0), np.where(bounded, high, 1.0)
 
     def _bounded(self, z: float) -> np.ndarray:
-        """Whether Fieller intervals are bounded, (n_rows,): that a row has units at all is certain."""
+        """Whether the Fieller intervals of each row are bounded, (n_rows,).
+
+        They are if N exceeds `z` of its standard deviations, so that the row surely has units.
+        """
         return np.asarray(self._sizes > z * self._size_std)
 
     def changes(self, level: float = _LEVEL) -> list[Change]:

@@ -59,7 +59,7 @@ class SegmentedTokens:
         return [word for part in self.split(text) for word in self.sequence(part) if word]
 
     def words(self, piece: str) -> list[str]:
-        """A piece is a word."""
+        """The words of a piece: the piece itself, which is one word."""
         return [piece]
 
     def split(self, text: str) -> Iterator[str]:

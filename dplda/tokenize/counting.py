@@ -52,7 +52,7 @@ class WordRule:
         return word if self._is_spelled(word) and self._is_long(word) and word not in self.stop_words else ""
 
     def _is_spelled(self, text: str) -> bool:
-        """Whether `text` consists of letters, and with `marks` of marks after them."""
+        """Whether `text` consists of letters; if `marks` is set, combining marks may follow a letter."""
         if text.isalpha() or not self.marks:
             return text.isalpha()
         return text[:1].isalpha() and all(c.isalpha() or unicodedata.category(c)[0] == "M" for c in text)
@@ -257,7 +257,10 @@ def _runs() -> re.Pattern[str]:
 
 @cache
 def _around(inside: str) -> re.Pattern[str]:
-    """The pattern of what is neither a letter, digit, underscore or combining mark nor `inside`."""
+    """The pattern of one character at which a text is split to find addresses and names of hosts.
+
+    It is no letter, digit, underscore or combining mark, and none of the characters that they may have `inside`.
+    """
     return re.compile(rf"[^\w{_marks()}{inside}]")
 
 

@@ -4,7 +4,8 @@ The names are those of the package Faker, which generates invented persons: some
 of each language. Those that it lacks in English and German are added from mimesis, a package of the same kind. Many
 names are also words. Such a word stays in the texts if public figures about the language show that it is used as one:
 
-- it begins with a small letter in at least `_WRITTEN_SMALL` of its occurrences, by the table of spaCy (not for French);
+- it begins with a small letter in at least `_WRITTEN_SMALL` of its occurrences, by spaCy's table of word probabilities
+  (``lexeme_prob``; French has none);
 - or its frequency is at least ``10 ** _MORE_FREQUENT`` times its median frequency in other languages, by `wordfreq`.
   Names keep their spelling in other languages, and words do not. This finds German nouns, which have capital letters.
 
@@ -106,7 +107,10 @@ def _word_test(language: str) -> Callable[[str], bool]:
 
 
 def _occurrences(language: str) -> Callable[[str], float]:
-    """The relative frequency of a spelling with its capital letters; always 0 if spaCy has no table of `language`."""
+    """A function that returns the relative frequency of a spelling, in which capital letters count.
+
+    It returns 0 if spaCy has no table ``lexeme_prob`` of `language`.
+    """
     from spacy.util import load_language_data, registry
 
     tables: Mapping[str, Any] = registry.lookups.get(language)

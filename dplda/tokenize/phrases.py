@@ -54,7 +54,7 @@ class PhraseTokens:
         return found
 
     def _runs(self, text: str) -> Iterator[list[str]]:
-        """The words of `text` in runs, at whose ends a phrase ends."""
+        """The words of `text` in runs of adjacent words; no phrase reaches from one run into the next."""
         for paragraph in _PARAGRAPH.split(text):
             run: list[str] = []
             for word in chain.from_iterable(map(self._sequence, self._tokens.split(paragraph))):
@@ -66,7 +66,7 @@ class PhraseTokens:
             yield run
 
     def words(self, piece: str) -> list[str]:
-        """A piece is a word or a phrase."""
+        """The words of a piece: the piece itself, which is one word or phrase."""
         return [piece]
 
     def _sequence(self, part: str) -> Sequence[str]:

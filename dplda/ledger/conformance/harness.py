@@ -108,7 +108,7 @@ class Harness:
         return copy
 
     def grant(self, ledger: BudgetLedger, dataset: str = DATASET, share: float = 1.0) -> None:
-        """Grant `share` of the epsilon of all tests."""
+        """Grant `share` of `EPSILON`, the epsilon that every test uses."""
         ledger.grant(dataset, share * EPSILON, delta_of(self.measure))
 
     @cached_property
@@ -130,9 +130,10 @@ class Harness:
 
     @cached_property
     def size(self) -> float:
-        """A share of the budget that a new ledger admits, and of which it cannot admit 1.8 times as much.
+        """The largest of the shares `_SIZES` of the budget that a new ledger admits.
 
-        A ledger may keep a limit below its grant. Raises `Broken` if it admits no share that could be tested with.
+        The next larger one, less than 1.8 times as large, was refused, so that a second release of this size does not
+        fit. A ledger may keep a limit below its grant. Raises `Broken` if it admits no share that could be tested with.
         """
         for share in _SIZES:
             with self.open(self.new_place()) as ledger:

@@ -49,7 +49,7 @@ class _OwnLedger:
             self._ledger = Ledger(folder / "ledger.db")
 
     def grant(self, dataset: str, epsilon: float, delta: float) -> None:
-        """Grant without listed levels."""
+        """Grant (epsilon, delta), without larger epsilons to which the grant may be raised later."""
         self._ledger.grant(dataset, epsilon, delta)
 
     def spent(self, dataset: str) -> float:
@@ -77,7 +77,10 @@ class _OwnLedger:
 
 
 def factory(folder: Path, outside: Path) -> _OwnLedger:
-    """Open or create dplda's ledger in `folder`; its witness is in `outside`."""
+    """Open or create dplda's ledger in `folder`.
+
+    Its witness, the marks that reveal an older copy of the ledger, is in `outside`.
+    """
     return _OwnLedger(folder, outside)
 
 

@@ -184,7 +184,7 @@ def edits_of(folder: Path) -> Iterator[_Edit]:
 
 
 def _zero(length: int) -> bytes:
-    """Zero in so many bytes, as JSON has it."""
+    """The number zero in exactly `length` bytes, as valid JSON: ``0``, ``0`` and a space, or ``0.0``, ``0.00``, ..."""
     return b"0." + b"0" * (length - 2) if length > 2 else b"0 "[:length]
 
 
@@ -200,7 +200,7 @@ def _written(what: str, file: Path, content: bytes) -> _Edit:
 
 
 def _database_edits(file: Path) -> Iterator[_Edit]:
-    """Columns of numbers emptied and tables emptied; a copy of an old file knows nothing of these tables."""
+    """Edits of a database, one by one: a table loses its rows, or a column of numbers becomes zero."""
     with closing(sqlite3.connect(file)) as connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         for table in tables:
