@@ -61,7 +61,9 @@ def _case(corpus: dplda.Corpus, n_topics: int) -> tuple[dplda.TopicModel, tuple[
 
 def measure_halves(news: Path, imdb: Path, medical: Path, epsilons: Sequence[float] = (2.0, 8.0, 100.0)) -> None:
     """Print what topics gain on the documents that they were learned from, and on as many others of the same kind."""
-    table = Table("gain on these / on the others", "documents of each", *(f"ε = {epsilon:g}" for epsilon in epsilons))
+    table = Table(
+        "gain on the first half / on the other half", "documents of each", *(f"ε = {epsilon:g}" for epsilon in epsilons)
+    )
     texts_of = _texts(news, imdb, medical)
     for name in ("posts", "reviews"):
         texts = texts_of[name]

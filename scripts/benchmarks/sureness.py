@@ -29,11 +29,11 @@ EPSILONS, TOPICS = (0.5, 1.0, 2.0, 4.0, 8.0), (10, 20)
 REAL, FIRST = 0.6, 10
 DECILES = 10
 Case = tuple[sparse.csr_matrix, list[str]]  # counts and words
-Pairs = list[tuple[float, bool]]  # what is told, and whether it is so
+Pairs = list[tuple[float, bool]]  # stated probabilities, and whether the statement is true
 
 
 def measure(files: Files, seeds: int, first_seed: int) -> None:
-    """Print for each decile of what is told the number of topics and of words, and the share of them that is so."""
+    """Print for each decile of stated probability the number of topics and words, and the share that is true."""
     cases = list(_cases(files))
     counted = {
         kind: _counted(cases, seeds, first_seed, private_words=kind == "private") for kind in ("public", "private")
@@ -41,7 +41,7 @@ def measure(files: Files, seeds: int, first_seed: int) -> None:
     heads = (
         (f"topics ({fits} fits, {kind} words)", "real", "words", "among ten") for kind, (fits, *_) in counted.items()
     )
-    table = Table("told", *chain(*heads))
+    table = Table("stated", *chain(*heads))
     for low in range(DECILES):
         cells = (cell for _, *found in counted.values() for pairs in found for cell in _cell(pairs, low))
         table.row(f"{low / DECILES:g} to {(low + 1) / DECILES:g}", *cells)
