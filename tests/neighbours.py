@@ -17,7 +17,7 @@ from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.gate import Release, WordFrequencies
 from dplda.mechanisms.noise import lattice_scale
-from dplda.numerics.lattice import BOUND, MASS_SHARE
+from dplda.numerics.clipping import BOUND, MASS_SHARE
 from dplda.statistics import NONNEGATIVE, Contribution
 from dplda.store.attributes import TableRows
 from dplda.store.count_store import CountStore

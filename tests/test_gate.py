@@ -129,7 +129,7 @@ DEFINED_IN = {
     **dict.fromkeys(["UnitSums", "_loop_over_units", "count_eligible"], "dplda.statistics.unit_sums"),
     **dict.fromkeys(["ProductSums", "sums_of"], "dplda.statistics.third_moment_products"),
     **dict.fromkeys(["count_votes", "word_hashes"], "dplda.statistics.word_votes"),
-    "clip_bins": "dplda.statistics.clipping_norms",
+    "clip_bins": "dplda.statistics.clip_histogram",
     **dict.fromkeys(["exact_moments", "ExactMoments"], "dplda.statistics.exact_moments"),
     **dict.fromkeys(["spectral_topics", "_whitened_tensor"], "dplda.mechanisms.propose_test_release"),
     **dict.fromkeys(["release_decomposition", "release_topics"], "dplda.mechanisms.propose_test_release"),

@@ -11,7 +11,7 @@ from dplda.cli.options import public_words
 from dplda.corpus import Corpus, read_corpus
 from dplda.errors import InputError
 from dplda.readers.reading_options import Tokenization
-from dplda.tokenize.spacy_tokens import find_tokens, word_rule
+from dplda.tokenize.tokenizers import find_tokens, word_rule
 
 LISTS = {"en": wordlists.english, "de": wordlists.german, "fr": wordlists.french, "es": wordlists.spanish}
 

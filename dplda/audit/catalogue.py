@@ -25,7 +25,7 @@ from dplda.prior_topics import PriorTopics
 from dplda.runs.request import Request
 from dplda.runs.run_words import find_words
 from dplda.statistics import Contribution
-from dplda.statistics.clipping_norms import CLIP_GRID
+from dplda.statistics.clip_histogram import CLIP_GRID
 from dplda.statistics.word_votes import MOST_WORDS
 
 _WORDS = tuple(f"w{i}" for i in range(6))

@@ -17,7 +17,7 @@ from dplda.errors import DeviceError, InputError
 from dplda.execution.passes import SPENT, LocalPasses, in_threads
 from dplda.numerics.arrays import Gpu, to_numpy
 from dplda.statistics import Contribution
-from dplda.statistics.clipping_norms import clip_bins
+from dplda.statistics.clip_histogram import clip_bins
 from dplda.statistics.gpu_sums import GpuSums, UnitArrays, arranged, upload
 from dplda.statistics.third_moment_products import has_products
 from dplda.store.attributes import TableRows

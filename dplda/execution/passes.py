@@ -25,7 +25,7 @@ from dplda.numerics.arrays import Gpu
 from dplda.numerics.threads import add, one_blas_thread, run_ranges, split, thread_count
 from dplda.progress import NoProgress, Progress
 from dplda.statistics import Contribution, Statistic
-from dplda.statistics.clipping_norms import clip_bins
+from dplda.statistics.clip_histogram import clip_bins
 from dplda.statistics.exact_moments import ExactMoments, exact_moments
 from dplda.statistics.statistic import equal_weights
 from dplda.statistics.third_moment_products import ProductSums, sums_of

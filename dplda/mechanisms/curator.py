@@ -28,10 +28,10 @@ from dplda.mechanisms.local_sensitivity import PtrResult
 from dplda.mechanisms.noise import Noise, NoisyValues, joint_multiplier, lattice_scale, release_values
 from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.mechanisms.propose_test_release import spectral_topics
-from dplda.numerics.lattice import BOUND, MASS_SHARE
+from dplda.numerics.clipping import BOUND, MASS_SHARE
 from dplda.progress import NoProgress, Progress
 from dplda.statistics import NONNEGATIVE, Contribution
-from dplda.statistics.clipping_norms import clip_at_quantile, clip_in_range
+from dplda.statistics.clip_histogram import clip_at_quantile, clip_in_range
 from dplda.statistics.exact_moments import ExactMoments
 from dplda.statistics.word_votes import MOST_WORDS
 from dplda.store.attributes import Attribute, TableRows

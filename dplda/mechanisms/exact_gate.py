@@ -16,7 +16,7 @@ from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.gate import Release, WordFrequencies
 from dplda.mechanisms.local_sensitivity import PtrResult
 from dplda.mechanisms.propose_test_release import decompose, spectral_topics
-from dplda.numerics.lattice import BOUND, MASS_SHARE
+from dplda.numerics.clipping import BOUND, MASS_SHARE
 from dplda.statistics import Contribution
 from dplda.statistics.coordinates import unpack
 from dplda.store.attributes import Attribute

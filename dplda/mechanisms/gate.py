@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from dplda.mechanisms.local_sensitivity import PtrResult
-from dplda.numerics.lattice import MASS_SHARE
+from dplda.numerics.clipping import MASS_SHARE
 from dplda.statistics import Contribution
 
 
@@ -18,7 +18,7 @@ class Release:
     """A noisy clipped sum over units: its `total` (n_rows, width) and its `mass`.
 
     `mass` is the noisy sum, at least 1, of the units' clip factors. A unit's clip factor is min(1, clip / norm), where
-    the norm includes the mass coordinate (`numerics.lattice`, which clips). `std` is the standard deviation of the
+    the norm includes the mass coordinate (`numerics.clipping`, which clips). `std` is the standard deviation of the
     noise of `total` in a column of weight 1; in a column of weight w, the multiplicity of a symmetric coordinate
     (`Contribution.weights`), it is `std` / sqrt(w).
     """

@@ -21,7 +21,7 @@ from scipy.special import ndtri
 
 from dplda.accounting.events import Event
 from dplda.errors import GateError
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 from dplda.numerics.threads import chunks, run_ranges
 
 enable_features("contrib")

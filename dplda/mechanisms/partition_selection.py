@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import log_ndtr
 
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 
 
 @lru_cache(maxsize=16)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dplda.numerics.clipping import FAST
 from dplda.numerics.compiled import compiled
-from dplda.numerics.lattice import FAST
 
 LANES = 16  # how many float32 numbers a cache line holds, and the widest vector register
 UNROLLED = 4 * LANES  # entries that one iteration of an unrolled loop handles; a remainder costs one or two iterations

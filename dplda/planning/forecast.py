@@ -38,7 +38,7 @@ from dplda.lda.topic_count import most_topics, noise_level
 from dplda.lda.vocabulary_size import chosen_words_needed, frequency_limit, most_paired_words, most_words
 from dplda.mechanisms.curator import WordFrequencies
 from dplda.mechanisms.partition_selection import selection_threshold
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 from dplda.placements import default, from_pairs
 from dplda.placements.stages import LOW_QUANTILE, clip_quantile
 from dplda.planning import reference_corpora

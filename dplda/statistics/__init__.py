@@ -22,7 +22,7 @@ length l, scale s, h = s * c, a word's row x of X or w of W, tensor powers y^3 a
     (xii)  document completion     (gain, surprise) of the held-out half of the tokens, given the other half
 
 `statistic` defines what a statistic must state; `unit_sums` is the loop over units that all statistics share. A unit is
-clipped and rounded to integers in `quantise` of numerics/lattice.py.
+clipped and rounded to integers in `quantise` of numerics/clipping.py.
 """
 
 from dplda.statistics.core import core

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dplda.numerics.clipping import FAST
 from dplda.numerics.compiled import compiled
-from dplda.numerics.lattice import FAST
 from dplda.numerics.loops import LANES, add_four, add_scaled, clear, multiply_pairs, padded, round_up
 from dplda.statistics.second_moment_times import project
 from dplda.statistics.statistic import ONE_ROW, SIGNED, Contribution, CudaTwin, Statistic, as_float32

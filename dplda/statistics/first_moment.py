@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dplda.numerics.clipping import FAST
 from dplda.numerics.compiled import compiled
-from dplda.numerics.lattice import FAST
 from dplda.statistics.statistic import (
     NONNEGATIVE,
     ROW_PER_WORD,

@@ -19,7 +19,7 @@ from dplda import statistics
 from dplda.config import MINIMUM_LENGTH
 from dplda.errors import InputError
 from dplda.numerics.arrays import Gpu, to_numpy
-from dplda.numerics.lattice import BOUND, MARGIN, MASS_SHARE
+from dplda.numerics.clipping import BOUND, MARGIN, MASS_SHARE
 from dplda.statistics import Contribution
 from dplda.statistics.expected_counts import E_STEPS, LEAST, TOLERANCE
 

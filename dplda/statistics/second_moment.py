@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dplda.numerics.clipping import FAST
 from dplda.numerics.compiled import compiled
-from dplda.numerics.lattice import FAST
 from dplda.numerics.loops import clear
 from dplda.statistics.statistic import NONNEGATIVE, Contribution, CudaTwin, Layout, Statistic, as_float32
 

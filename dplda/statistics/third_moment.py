@@ -15,8 +15,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from dplda.numerics.clipping import FAST
 from dplda.numerics.compiled import compiled
-from dplda.numerics.lattice import FAST
 from dplda.numerics.loops import LANES, add_four, add_scaled, clear, multiply_pairs, padded, round_up
 from dplda.statistics.coordinates import rising
 from dplda.statistics.core import four_pairs, pairs_length

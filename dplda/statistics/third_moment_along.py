@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dplda.numerics.clipping import FAST
 from dplda.numerics.compiled import compiled
-from dplda.numerics.lattice import FAST
 from dplda.numerics.loops import add_four, add_scaled, clear, padded, round_up
 from dplda.statistics.statistic import ONE_ROW, SIGNED, Contribution, CudaTwin, Statistic, as_float32, equal_weights
 

@@ -25,8 +25,8 @@ import numpy as np
 
 from dplda.config import MINIMUM_LENGTH
 from dplda.numerics.arrays import Array, Gpu, to_numpy
+from dplda.numerics.clipping import BOUND, FAST, MASS_SHARE
 from dplda.numerics.compiled import compiled
-from dplda.numerics.lattice import BOUND, FAST, MASS_SHARE
 from dplda.numerics.loops import padded
 from dplda.statistics.coordinates import rising
 from dplda.statistics.statistic import Contribution, as_float32

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
+from dplda.numerics.clipping import FAST, MASS_SHARE
 from dplda.numerics.compiled import compiled
-from dplda.numerics.lattice import FAST, MASS_SHARE
 from dplda.numerics.loops import clear, round_up
 from dplda.statistics.expected_counts import fitted, posterior_room, predict
 from dplda.statistics.statistic import (

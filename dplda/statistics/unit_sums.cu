@@ -468,7 +468,7 @@ __device__ double make_whole(const Statistic &f, float *rows, int64 size, float 
     return block_sum(sum);
 }
 
-// Clip and round as `dplda.numerics.lattice.quantise`; the mass coordinate, or -1 if nothing may be added.
+// Clip and round as `dplda.numerics.clipping.quantise`; the mass coordinate, or -1 if nothing may be added.
 template <int KIND>
 __device__ double quantise(const Statistic &f, float *rows, int64 size, double square, double clip) {
     double extra = MASS_SHARE * clip, norm = sqrt(square + extra * extra);

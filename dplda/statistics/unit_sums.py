@@ -3,7 +3,7 @@
 A unit's contribution is the mean over its eligible documents, those with at least `MINIMUM_LENGTH` tokens among the
 words in use. It is formed over the union of their words and then clipped (docs/privacy.md, rule 1). The loop over units
 is written once and compiled for each statistic. Each contribution has one more coordinate, its mass, an eighth of the
-clip; the sum of masses normalises means (`numerics.lattice`).
+clip; the sum of masses normalises means (`numerics.clipping`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from dplda.config import MINIMUM_LENGTH
+from dplda.numerics.clipping import quantise, squared_norm
 from dplda.numerics.compiled import compiled
-from dplda.numerics.lattice import quantise, squared_norm
 from dplda.numerics.loops import aligned, round_up
 from dplda.statistics.statistic import Contribution, Statistic
 from dplda.store.units import UnitCounts

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dplda.numerics.clipping import FAST
 from dplda.numerics.compiled import compiled
-from dplda.numerics.lattice import FAST
 from dplda.numerics.loops import clear, round_up
 from dplda.statistics.statistic import NONNEGATIVE, ONE_ROW, Contribution, Statistic, equal_weights
 

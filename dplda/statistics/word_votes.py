@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dplda.config import MINIMUM_LENGTH
+from dplda.numerics.clipping import BOUND
 from dplda.numerics.compiled import compiled
-from dplda.numerics.lattice import BOUND
 from dplda.numerics.splitmix import finalise
 from dplda.numerics.threads import add, run_ranges, split
 from dplda.statistics.unit_sums import length_of, read_only

@@ -36,9 +36,9 @@ class _Chunk(NamedTuple):
 
 def find_tokens(tokenization: Tokenization) -> Tokens:
     """The tokenizer of `tokenization`. Raises `InputError` if it is not available for the language."""
-    from dplda.tokenize import spacy_tokens  # worker processes import this module but do not need spaCy
+    from dplda.tokenize import tokenizers  # worker processes import this module but do not need spaCy
 
-    return spacy_tokens.find_tokens(tokenization)
+    return tokenizers.find_tokens(tokenization)
 
 
 def count_words(

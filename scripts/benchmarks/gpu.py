@@ -19,7 +19,7 @@ from benchmarks.kernels import clip_of, clipped_sum, kernels, mixed_topics, size
 from benchmarks.measuring import least
 from benchmarks.tables import Table
 from dplda.numerics.arrays import Gpu, find_gpu
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 from dplda.numerics.threads import thread_count
 from dplda.statistics import Contribution
 from dplda.statistics.gpu_sums import GpuSums, UnitArrays, arranged, require_working, upload

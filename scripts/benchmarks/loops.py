@@ -20,7 +20,7 @@ from benchmarks.kernels import kernels, steps_taken, sum_of
 from benchmarks.measuring import in_turns, median_cores
 from benchmarks.systems import dplda_topics
 from benchmarks.tables import Table
-from dplda.numerics.lattice import FAST
+from dplda.numerics.clipping import FAST
 from dplda.statistics import Contribution
 from dplda.statistics.core import CORE
 from dplda.statistics.expected_counts import EXPECTED_COUNTS

@@ -29,7 +29,7 @@ from dplda.accounting.events import PrivacyStatement, Stage
 from dplda.corpus import synthetic
 from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.noise import SimulatedNoise, lattice_scale
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 from dplda.numerics.matching import match_topics
 from dplda.statistics.topic_proportions import COUNT_SHARE, TABLE_CLIP, table_proportions
 from dplda.store.attributes import Axis, TableRows

@@ -23,7 +23,7 @@ from dplda.execution.engines import running_engine
 from dplda.execution.gpu_passes import GpuPasses
 from dplda.execution.passes import LocalPasses, in_threads
 from dplda.numerics.arrays import find_gpu
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 
 ASKED = statistics.second_moment_times(np.ones(D), np.eye(D)[:, :4])
 OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("config1", "config3", "tensor-power")]

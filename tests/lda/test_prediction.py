@@ -13,7 +13,7 @@ from dplda.corpus import synthetic
 from dplda.evaluation.public_corpora import Documents
 from dplda.lda.prediction import CompletedHalves
 from dplda.mechanisms.gate import Release
-from dplda.numerics.lattice import MASS_SHARE
+from dplda.numerics.clipping import MASS_SHARE
 from dplda.progress import NoProgress
 from dplda.statistics.document_completion import COMPLETION_CLIP, MOST
 

@@ -17,8 +17,8 @@ from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise, lattice_scale
 from dplda.mechanisms.partition_selection import selection_threshold
-from dplda.numerics.lattice import BOUND, MASS_SHARE
-from dplda.statistics.clipping_norms import CLIP_GRID
+from dplda.numerics.clipping import BOUND, MASS_SHARE
+from dplda.statistics.clip_histogram import CLIP_GRID
 from dplda.statistics.word_votes import MOST_WORDS
 
 CORPUS = [

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dplda import statistics
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 from dplda.statistics.document_completion import document_completion
 from dplda.statistics.third_moment_products import _LEAST_TOPICS
 from dplda.statistics.word_votes import count_votes, word_hashes

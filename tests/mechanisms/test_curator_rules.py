@@ -22,7 +22,7 @@ from dplda.mechanisms import curator as module
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
-from dplda.numerics.lattice import BOUND, MASS_SHARE
+from dplda.numerics.clipping import BOUND, MASS_SHARE
 from dplda.placements import default
 
 ONES = np.ones(len(WORDS))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, chisquare, kstest, norm
 
 from dplda.mechanisms.noise import _CHUNK, ExactNoise, SimulatedNoise, joint_multiplier, lattice_scale
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 
 UNLIKELY = 1e-6  # a true claim fails one run in a million
 

@@ -16,7 +16,7 @@ from dplda.errors import GateError
 from dplda.mechanisms.local_sensitivity import ROOT2, TopicStability, decomposition_sensitivity, moment_changes
 from dplda.mechanisms.noise import ExactNoise, NoisyValues, SimulatedNoise, lattice_scale, release_values
 from dplda.mechanisms.propose_test_release import decompose, release_decomposition, release_topics, spectral_topics
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 from dplda.statistics.coordinates import pack, unpack
 
 sensitivities = st.sampled_from([1e-9, 0.37, 1.0, 1e6])

@@ -13,8 +13,8 @@ from scipy.stats import norm
 
 from dplda.mechanisms import partition_selection
 from dplda.mechanisms.partition_selection import selection_threshold
-from dplda.numerics.lattice import BOUND
-from dplda.statistics.clipping_norms import CLIP_GRID, clip_at_quantile, clip_bins, clip_in_range
+from dplda.numerics.clipping import BOUND
+from dplda.statistics.clip_histogram import CLIP_GRID, clip_at_quantile, clip_bins, clip_in_range
 from dplda.statistics.word_votes import MOST_WORDS
 
 

@@ -20,7 +20,7 @@ from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.local_sensitivity import KAPPA, decomposition_sensitivity
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise, lattice_scale
 from dplda.mechanisms.propose_test_release import _SOLVER
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 
 FIVE = WORDS[:5]
 H, R = np.array([0.0, 0.2, 0.5, 0.8, 1.0]), np.ones(5)

@@ -13,7 +13,7 @@ from benchmarks import kernel_costs, kernels
 from benchmarks.corpora import planted_topics, stored_counts, write_store
 from benchmarks.kernel_costs import Cost, Size
 from dplda import statistics
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 from dplda.statistics import Contribution
 from dplda.statistics.expected_counts import _exp_digamma
 from dplda.store.units import UnitCounts

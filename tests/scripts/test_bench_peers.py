@@ -13,7 +13,7 @@ from benchmarks.systems import tensorly_topics, whitened_third
 from dplda import statistics
 from dplda.corpus import synthetic
 from dplda.evaluation.topic_quality import matched_error
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 from dplda.statistics.coordinates import unpack
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tiny_units import as_document, contribution_of, lattice_sum, make_units, norms, pack_offsets
 
 from dplda import statistics
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 from dplda.statistics.coordinates import unpack, unpack_matrix, unpack_offsets
 
 D = 5

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tiny_units import as_document, contribution_of, lattice_sum, make_units
 
 from dplda import statistics
-from dplda.numerics.lattice import BOUND, MASS_SHARE
+from dplda.numerics.clipping import BOUND, MASS_SHARE
 from dplda.statistics.document_completion import _MIXED, COMPLETION_CLIP, MOST, document_completion
 
 D, ALPHA = 9, 0.05

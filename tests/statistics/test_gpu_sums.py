@@ -9,7 +9,7 @@ from gpus import CUDA, GPUS, WHY_NOT, emulated
 from tiny_units import Units, lattice_sum, make_units, norms, squared_length, summing_on
 
 from dplda import statistics
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 from dplda.statistics.gpu_sums import GpuSums, _source, arranged, upload
 
 D = 200

@@ -12,8 +12,8 @@ from gate_helpers import WORDS, curator, gaussian, passes_over
 from tiny_units import contribution_of, lattice_sum, make_units, norms
 
 from dplda.errors import InputError
+from dplda.numerics.clipping import BOUND, FAST
 from dplda.numerics.compiled import compiled
-from dplda.numerics.lattice import BOUND, FAST
 from dplda.statistics import NONNEGATIVE, Contribution, Statistic, statistic
 from dplda.statistics.first_moment import FIRST_MOMENT
 from dplda.statistics.gpu_sums import GpuSums

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tiny_units import Units, contribution_of, make_units
 
 from dplda import statistics
-from dplda.numerics.lattice import BOUND, MASS_SHARE
+from dplda.numerics.clipping import BOUND, MASS_SHARE
 from dplda.statistics.topic_proportions import COUNT_SHARE, TABLE_CLIP, table_proportions
 from dplda.statistics.unit_sums import UnitSums
 

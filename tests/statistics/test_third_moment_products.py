@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tiny_units import make_units, squared_length
 
 from dplda import statistics
-from dplda.numerics.lattice import BOUND, MASS_SHARE
+from dplda.numerics.clipping import BOUND, MASS_SHARE
 from dplda.statistics import third_moment_products as products
 from dplda.statistics.coordinates import rising
 from dplda.statistics.third_moment_products import ProductSums, sums_of

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tiny_units import as_document, contribution_of, lattice_sum, make_units
 
 from dplda import statistics
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 from dplda.statistics.topic_proportions import MOST_GAIN
 
 D = 9

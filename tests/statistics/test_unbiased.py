@@ -10,7 +10,7 @@ from tiny_units import Units, as_document, contribution_of, lattice_sum, norms
 
 from dplda import statistics
 from dplda.datasets.synthetic import draw_counts
-from dplda.numerics.lattice import BOUND, MASS_SHARE
+from dplda.numerics.clipping import BOUND, MASS_SHARE
 from dplda.statistics.coordinates import unpack, unpack_matrix, unpack_offsets
 from dplda.statistics.lda_moments import PopulationMoments, population_moments
 

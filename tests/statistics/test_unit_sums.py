@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tiny_units import Units, contribution_of, lattice_sum, make_units, norms, squared_length, summing_on
 
 from dplda import statistics
-from dplda.numerics.lattice import _BOUND_SQUARED, BOUND, MARGIN, MASS_SHARE
+from dplda.numerics.clipping import _BOUND_SQUARED, BOUND, MARGIN, MASS_SHARE
 from dplda.numerics.threads import run_ranges, split
 
 D = 7

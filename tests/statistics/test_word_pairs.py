@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_units import contribution_of, make_units
 
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 from dplda.statistics.unit_sums import UnitSums
 from dplda.statistics.word_pairs import FIRST, PAIRS, WORD_WEIGHT, norm_limits, pair_totals, word_pairs
 

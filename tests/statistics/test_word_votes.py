@@ -8,7 +8,7 @@ from gate_helpers import WORDS, counts_of, store_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 from dplda.statistics import word_votes
 from dplda.statistics.word_votes import MOST_WORDS, count_votes, word_hashes
 from dplda.store.units import UnitCounts, all_words, project

@@ -17,7 +17,7 @@ from dplda.readers.reading_options import Tokenization
 from dplda.tokenize import asian_languages
 from dplda.tokenize.asian_languages import SegmentedTokens, Token
 from dplda.tokenize.counting import Tokens, WordCounter, WordRule
-from dplda.tokenize.spacy_tokens import find_tokens
+from dplda.tokenize.tokenizers import find_tokens
 
 TEXTS = {
     "zh": "昨天我看了一部很好看的电影。他喜欢喝茶、读书，book 2000年!",

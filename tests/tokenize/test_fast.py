@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dplda.errors import InputError
 from dplda.readers.reading_options import NO_WHITE_SPACE, Tokenization
 from dplda.tokenize.counting import _MAX_LETTERS, _WITH_MARKS, FastTokens
-from dplda.tokenize.spacy_tokens import SpacyTokens, fast_tokens
+from dplda.tokenize.tokenizers import SpacyTokens, fast_tokens
 
 FAST = fast_tokens("en")
 ENGLISH = spacy.blank("en").Defaults

@@ -4,7 +4,7 @@ import pytest
 
 from dplda import wordlists
 from dplda.tokenize.language_guess import _WORDS, mistaken_language
-from dplda.tokenize.spacy_tokens import word_rule
+from dplda.tokenize.tokenizers import word_rule
 
 wordfreq = pytest.importorskip("wordfreq")
 

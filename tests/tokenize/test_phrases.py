@@ -12,7 +12,7 @@ from dplda.readers.reading_options import TOKENIZERS, Tokenization
 from dplda.tokenize import phrases as module
 from dplda.tokenize.counting import WordCounter
 from dplda.tokenize.phrases import PhraseTokens, phrases
-from dplda.tokenize.spacy_tokens import find_tokens
+from dplda.tokenize.tokenizers import find_tokens
 
 TOKENS = {name: find_tokens(Tokenization(tokenizer=name, ngrams=2)) for name in TOKENIZERS}
 TEXT = st.text(alphabet="abc xyz\n.,'-1\u2019é\t", max_size=40)

@@ -17,7 +17,7 @@ from dplda.readers.records import CountedDocuments, Defect, TextRecord, document
 from dplda.tokenize import pool
 from dplda.tokenize.counting import FastTokens
 from dplda.tokenize.pool import count_words
-from dplda.tokenize.spacy_tokens import SpacyTokens
+from dplda.tokenize.tokenizers import SpacyTokens
 
 RECORDS: list[TextRecord | Defect] = [
     TextRecord(f"d{number}", document_key(number), f"film number{number % 7} actor{'s' * (number % 3)} story")

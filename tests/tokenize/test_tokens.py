@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from spacy.strings import hash_string
 
 from dplda.errors import InputError
-from dplda.tokenize import spacy_tokens as tokens
-from dplda.tokenize.spacy_tokens import _MAX_PIECE, SpacyTokens
+from dplda.tokenize import tokenizers as tokens
+from dplda.tokenize.tokenizers import _MAX_PIECE, SpacyTokens
 
 TOKENS = SpacyTokens("en")
 WHOLE = spacy.blank("en")

@@ -38,7 +38,7 @@ from dplda.store.fingerprint import Fingerprinter
 from dplda.store.partial_store import PartialStore
 from dplda.store.writer import StoreWriter
 from dplda.tokenize.counting import WordCounter
-from dplda.tokenize.spacy_tokens import SpacyTokens
+from dplda.tokenize.tokenizers import SpacyTokens
 
 STEPS: tuple[tuple[Any, str], ...] = (
     (dplda.readers.text_lines, "_parse_line"),

@@ -24,7 +24,7 @@ def peak() -> float:
 def main(corpus: Path, store: Path, options: dict[str, str]) -> dict[str, object]:
     """Read `corpus` into `store`."""
     if corpus.suffix != ".npz":  # which has no text
-        from dplda.tokenize.spacy_tokens import SpacyTokens
+        from dplda.tokenize.tokenizers import SpacyTokens
 
         SpacyTokens().words("warm")
     before, since = peak(), time.monotonic()

@@ -23,7 +23,7 @@ from dplda.readers.formats import open_source
 from dplda.readers.records import Defect, TextRecord, TextSource, unit_key
 from dplda.store.count_store import CountStore
 from dplda.tokenize.counting import WordCounter
-from dplda.tokenize.spacy_tokens import fast_tokens
+from dplda.tokenize.tokenizers import fast_tokens
 
 MARKS = ['"', ",", "\t", "\r", "\n", "\r\n", "\0", "\\", "'", ";", "\x1a", "\ufeff", "\u2028", "\x85", "\x0b"]
 CHARACTERS = st.characters(exclude_categories=["Cs"])

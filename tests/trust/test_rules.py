@@ -25,7 +25,7 @@ from dplda.cli.main import main
 from dplda.corpus import Corpus
 from dplda.errors import UnsupportedByData
 from dplda.mechanisms.noise import SimulatedNoise
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 
 WORDS = [f"word{i:02d}" for i in range(24)]
 LETTERS = ["".join(pair) for pair in zip("abcdefghijklmnopqrstuvwx", "bcdefghijklmnopqrstuvwxy", strict=True)]

@@ -15,7 +15,7 @@ from dplda.execution.passes import Passes
 from dplda.mechanisms import curator
 from dplda.mechanisms.noise import SimulatedNoise
 from dplda.mechanisms.partition_selection import selection_threshold
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 from dplda.statistics import Contribution
 
 FAR = 1024  # clips, at which a forgotten clip still stops, so that integers stay within 64 bits

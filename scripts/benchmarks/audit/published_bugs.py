@@ -30,7 +30,7 @@ from dplda.lda.refinement import Refined, variational_rounds
 from dplda.mechanisms import curator
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.gate import Release, WordFrequencies
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 from dplda.placements import default
 from dplda.statistics import Contribution
 from dplda.statistics.third_moment import THIRD_MOMENT

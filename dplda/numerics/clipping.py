@@ -1,4 +1,4 @@
-"""Clipping of units, and the integer lattice on which they are summed (docs/privacy.md, section 5, rules 1, 11).
+"""Clip units, and round them to the integer lattice on which they are summed (docs/privacy.md, section 5, rules 1, 11).
 
 `quantise` clips a unit's contribution F to norm C and rounds it once to integers z = round(F / g), g = C / B with
 B = `BOUND`, over the union support of all its documents, and the weighted squared norm is verified exactly. Integer

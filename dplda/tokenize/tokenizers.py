@@ -1,4 +1,4 @@
-"""spaCy's tokenizer of one language: lower-case alphabetic words without stop words.
+"""The choice of a tokenizer for a language, and spaCy's: lower-case alphabetic words without stop words.
 
 spaCy's rule tokenizer splits text at white space and then each piece separately, so that the words of a document are
 those of its pieces. The result depends on the document alone: spaCy's cache of earlier documents can be dropped at any

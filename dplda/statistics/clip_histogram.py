@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dplda.numerics.lattice import BOUND
+from dplda.numerics.clipping import BOUND
 
 # Candidate clipping norms: a public geometric grid from 2^-12 to 2^24 with ratio 2^(1/4).
 CLIP_GRID = 2.0 ** np.arange(-12, 24.25, 0.25)
@@ -15,7 +15,7 @@ def clip_bins(norms: np.ndarray) -> np.ndarray:
     """Lattice histogram of unit norms over `CLIP_GRID`: bin j counts units with norm in (grid[j-1], grid[j]].
 
     The last bin counts all norms above the grid. Units without an eligible document (norm < 0) are in no bin. Each unit
-    counts as B (`dplda.numerics.lattice.BOUND`). Adding or removing a unit changes one bin by B: the l2-sensitivity is
+    counts as B (`dplda.numerics.clipping.BOUND`). Adding or removing a unit changes one bin by B: the l2-sensitivity is
     B, or sqrt(2) B when a unit is replaced.
     """
     eligible = norms[norms >= 0]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dplda.numerics.lattice import _BOUND_SQUARED, BOUND, MARGIN, MASS_SHARE, quantise, squared_norm
+from dplda.numerics.clipping import _BOUND_SQUARED, BOUND, MARGIN, MASS_SHARE, quantise, squared_norm
 
 brief = settings(max_examples=100, deadline=None)
 WEIGHTS = np.array([1.0, 3.0, 6.0] * 8)
