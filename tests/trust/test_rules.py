@@ -202,7 +202,7 @@ def test_rule_5_neither_order_of_documents_nor_of_words_shows_even_among_ties(mo
     np.testing.assert_array_equal(forward.prevalence, backward.prevalence)
 
 
-# Rules 6 and 7: one filter for a dataset, a unit and an adjacency, whose bound is the guarantee.
+# Rules 4, 6 and 7: one filter for a dataset, a unit and an adjacency, whose bound is the guarantee.
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +233,7 @@ def test_rule_6_another_adjacency_or_unit_is_refused_on_the_same_documents(spent
     assert _budget(spent, capsys) == before
 
 
-def test_rule_6_a_copy_under_another_name_spends_from_the_same_grant(spent, monkeypatch, capsys):
+def test_rule_4_a_copy_under_another_name_spends_from_the_same_grant(spent, monkeypatch, capsys):
     monkeypatch.setenv("DPLDA_CACHE", str(spent / "cache"))
     shutil.copy(spent / "c.jsonl", spent / "copy.jsonl")
     assert (
