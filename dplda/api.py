@@ -63,30 +63,30 @@ def fit(
       and is not private.
     - `calibration`: ``sound``, or ``published``, the noise as DeCarolis et al. 2020 print it, which is not proven
       private.
-    - `vocabulary`: a public word list (None: that of `corpus`; without one, words are chosen privately).
+    - `vocabulary`: a public word list (None: the list of `corpus`; if it has none, words are chosen privately).
     - `ledger`: the ledger that is charged (None: the default one); False records nothing and is for simulations.
     - `engine`: ``local``, or ``dask``, which runs passes over the documents on the cluster at the address `scheduler`,
       whose workers must be able to read the corpus' folder.
-    - `device`: ``cpu``, ``cuda``, which sums contributions on this machine's GPU, or ``auto``, which does so if there
-      is one; noise is always drawn on the CPU.
+    - `device`: ``cpu``, ``cuda``, which sums contributions on this machine's GPU, or ``auto``, which is ``cuda`` if
+      there is a GPU; noise is always drawn on the CPU.
     - `simulate_seed`: makes the noise reproducible and the run not private.
     - `adjacency`: neighbouring corpora differ by one unit that is added or removed (``add-remove``) or replaced by
       another (``replace``).
-    - `max_vocabulary`, `max_document_frequency`: most words that are chosen privately, and the largest share of the
-      documents that may contain one of them (None: 0.1, raised if too few words would be left).
+    - `max_vocabulary`, `max_document_frequency`: the maximum number of words that are chosen privately, and the largest
+      share of the documents that may contain such a word (None: 0.1, raised if too few words would be left).
     - `alpha0`: the sum of the parameters of the Dirichlet prior of documents.
     - `split`: maps each edge (a place where the placement adds noise, such as ``e8``; docs/placements.md) to its share
       of the budget (None: the default of the placement).
     - `prior`: public or released topics, from which the run starts if they explain the documents.
     - `seed_words`: maps names of topics to public words that guide them.
     - `series`, `batch`: a dataset that comes in batches, and the batch that `corpus` is (None: the name of `corpus`);
-      the run continues from the previous batch, or from `prior`, with its topics (docs/every-week.md).
+      the run starts from the topics of the previous batch, or from those of `prior` (docs/every-week.md).
     - `out`, `models`: the model is saved in the folder `out`, or in ``<models>/<run>``. Without either, the model of a
       batch is saved in a folder ``models`` beside the ledger, and any other model is not saved.
     - `seconds`: receives the time of each stage; times are private and must stay on this machine.
 
-    Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends
-    anything, except an `InputError` because the model cannot be written. Raises `UnsupportedByData` if the released
+    Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything,
+    with one exception: an `InputError` because the model cannot be written. Raises `UnsupportedByData` if the released
     numbers cannot support the request.
     """
     if not isinstance(corpus, Corpus):

@@ -176,7 +176,7 @@ class ExecutionSettings:
 class FitSettings:
     """A user's settings for `fit`. All of them are public.
 
-    `series` and `batch` name a series and the batch of it to which the documents belong.
+    `series` and `batch` name a series and its batch to which the documents belong.
     """
 
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
@@ -257,7 +257,7 @@ class FitSettings:
     def of(
         cls, *, prior: PriorTopics | None = None, series: str | None = None, batch: str | None = None, **named: Any
     ) -> Self:
-        """Settings from field names of any group; the others keep their defaults."""
+        """Settings from field names of any group; other fields keep their defaults."""
         groups = (PrivacySettings, VocabularySettings, ModelSettings, ExecutionSettings)
         by_group = [{f.name: named.pop(f.name) for f in fields(group) if f.name in named} for group in groups]
         if named:
@@ -276,7 +276,7 @@ class FitSettings:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The settings that decide what is learned, as plain JSON; those that are None are left out."""
+        """The settings that decide what is learned, as plain JSON; settings that are None are left out."""
         values = asdict(self.model) | asdict(self.privacy) | asdict(self.vocabulary)
         values["vocabulary"] = "private" if values.pop("words") is None else "public"
         values |= {"prior": self.prior and self.prior.to_json(), "series": self.series, "batch": self.batch}

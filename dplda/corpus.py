@@ -99,9 +99,9 @@ class Corpus:
     def from_gensim(cls, corpus: Iterable[Any], dictionary: Mapping[int, str], **options: Any) -> Corpus:
         """A corpus from one of gensim: bags of words, as lists of (word id, number), and the dictionary of their ids.
 
-        `options` are those of `from_counts`. A dictionary that was made of the documents is private: leave
+        `options` are passed to `from_counts`. A dictionary that was made of the documents is private: leave
         ``public_vocabulary`` False, and each run chooses its words privately. Raises `InputError` for ids that the
-        dictionary lacks, and as `from_counts` does.
+        dictionary lacks, and for what `from_counts` refuses.
         """
         from gensim.matutils import corpus2csc
 
@@ -118,7 +118,7 @@ class Corpus:
     def from_texts(
         cls, texts: Iterable[Any], *, name: str | None = None, cache: str | Path | None = None, **fields: Unpack[Fields]
     ) -> Corpus:
-        """A corpus from `texts`, any iterable of documents: strings, or records (dictionaries) that contain one each.
+        """A corpus from `texts`, any iterable of strings, or of records (dictionaries) that each contain a text.
 
         `fields` are the options of `dplda.readers.reading_options.Fields`: ``text_field``, ``id_field``,
         ``unit_field``, ``language``, ``lemmas`` and ``tokenizer``. `name` is the default name of the dataset. An item
@@ -127,7 +127,7 @@ class Corpus:
         Documents are read on first use. An iterator can be read only once: the corpus keeps the counts, in a private
         folder of `cache`, until it is no longer used; `write` keeps them for good. Exceptions of the iterator are
         passed on, and nothing is spent. Raises `InputError` for what is no iterable of documents, and for fields that
-        the first documents lack (those of an iterator are checked when it is read).
+        the first documents lack (for an iterator, fields are checked when it is read).
         """
         return cls._in_memory(partial(texts_source, texts), name, cache, fields)
 
@@ -135,11 +135,11 @@ class Corpus:
     def from_table(
         cls, table: Any, *, name: str | None = None, cache: str | Path | None = None, **fields: Unpack[Fields]
     ) -> Corpus:
-        """A corpus from the rows of `table`; the options are those of `from_texts`.
+        """A corpus from the rows of `table`; for the options see `from_texts`.
 
         `table` is a pandas or polars DataFrame, an Arrow table or reader of record batches, a DuckDB relation, a
         Hugging Face dataset, or any other object with an Arrow stream (``__arrow_c_stream__``). Names and types of
-        columns are public and are checked now; rows are read on first use, and those of a stream only once. Raises
+        columns are public and are checked now; rows are read on first use, and from a stream only once. Raises
         `InputError` for another object, and for a column that is missing or has an unsuitable type.
         """
         return cls._in_memory(partial(table_source, table), name, cache, fields)
@@ -160,8 +160,9 @@ class Corpus:
     def open(self, progress: Progress | None = None, *, key: bytes | None = None) -> CountStore:
         """Return the store of counts; write it first if it does not exist.
 
-        A new store keeps its fingerprint under `key`, the key of a ledger, which saves each `fit` with that ledger a
-        pass over the documents. Raises `InputError` for a damaged file, a full disk, or a store of another unit.
+        A new store contains its fingerprint, computed with `key`, the secret key of a ledger. This saves each `fit`
+        with that ledger a pass over the documents. Raises `InputError` for a damaged file, a full disk, or a store of
+        another unit.
         """
         if self._store is None:
             self._store = self._preparation.open(progress or NoProgress(), key)
@@ -194,7 +195,7 @@ class Corpus:
 
     @property
     def is_text(self) -> bool:
-        """Whether the documents are text, which the options about words apply to, and not counts or a store."""
+        """Whether the documents are text, so that the options about words apply, and not counts or a store."""
         return isinstance(self._preparation, RawFiles) and bool(self.reading)
 
     @property
@@ -223,8 +224,9 @@ def read_corpus(path: Named, *, cache: str | Path | None = None, **reading: Unpa
     """Return a `Corpus` for the file or folder at `path`. Its documents are read later, on first use.
 
     `path` may also be a pattern (``"tickets-*.csv"``), a list of files of one kind, or ``"-"`` for standard input,
-    which is kept in a private file in the cache as long as the corpus is used.
-    Checks the public facts of the corpus now: path, format, columns and language.
+    which is kept in a private file in the cache as long as the corpus is used. Checks the public facts of the corpus
+    now: path, format, columns and language.
+
     `reading` are the options of `dplda.readers.reading_options.Reading`; `cache` is the folder of prepared stores.
     Raises `InputError`, and `TypeError` for an unknown option.
     """

@@ -10,7 +10,8 @@ from __future__ import annotations
 class DpldaError(Exception):
     """Base of all errors meant for the user, with a one-line message and an exit status.
 
-    `reason` is what the ledger records of a run that the error ends; it is the same for all documents.
+    `reason` is what the ledger records of a run that the error ends. It is fixed for each class, whatever the documents
+    contain.
     """
 
     exit_code = 2
@@ -43,13 +44,13 @@ class UnsupportedByData(DpldaError):
     """
 
     exit_code = 4
-    reason = "the released numbers could not support the request"
+    reason = "the data could not support the request"
 
 
 class DeviceError(DpldaError):
     """A GPU or cluster could not finish a pass over the documents. What was charged before stays spent.
 
-    It may depend on the documents and is only for the person who runs the fit.
+    The error may depend on the documents and is only for the person who runs the fit.
     """
 
     exit_code = 6

@@ -28,21 +28,23 @@ except ImportError:
 class PrivateLDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Differentially private latent Dirichlet allocation on a document-term matrix.
 
-    The columns of X must be public, because this class does not protect a vocabulary taken from private documents, such
-    as that of a CountVectorizer fitted on them; `dplda.fit` can choose one privately. `public_vocabulary=True` declares
-    that the columns are public, for example because the CountVectorizer was given its `vocabulary`; without it, each
-    charged fit warns. Each row is a document and a unit; a row with an entry that is not a nonnegative whole number
-    contributes nothing, and a matrix of mostly such rows, as of tf-idf weights, is refused before anything is charged.
-    Every fit is charged to `dataset` in the ledger.
+    The columns of X must be public. This class does not protect a vocabulary taken from private documents, such as the
+    vocabulary of a CountVectorizer that was fitted on them; `dplda.fit` can choose a vocabulary privately.
+    `public_vocabulary=True` declares that the columns are public, for example because the CountVectorizer was given its
+    `vocabulary`; without it, each charged fit warns.
+
+    Each row is a document and a unit. A row with an entry that is not a nonnegative whole number contributes nothing. A
+    matrix of mostly such rows, such as one of tf-idf weights, is refused before anything is charged. Every fit is
+    charged to `dataset` in the ledger.
 
     There is no `random_state`, because noise that can be reproduced gives no privacy. For experiments on public
     documents, `simulate_seed` draws reproducible noise, and the result is NOT PRIVATE. The ledger then refuses
     documents whose budget is bounded; `ledger=False` uses no ledger.
 
-    The parameters are those of `dplda.fit`; `n_components` is its `n_topics`. After fitting, `components_`
-    (n_components, n_features) holds the topics, one probability distribution over words per row, with 0 for words too
-    rare to be learned; `prevalence_` (n_components,) the share of each topic; `privacy_` the `PrivacyStatement`; and
-    `model_` the `TopicModel`.
+    The parameters are as in `dplda.fit`; `n_components` is its `n_topics`. After fitting, `components_` (n_components,
+    n_features) holds the topics, one probability distribution over words per row, with 0 for words too rare to be
+    learned; `prevalence_` (n_components,) the share of each topic; `privacy_` the `PrivacyStatement`; and `model_` the
+    `TopicModel`.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ class PriorTopics:
 
     `source` names where they come from: a public corpus, or the run that released them. `declared_public` is true if
     the topics, or the prior that they were chosen from, are public only because the user declared so. `guarantee` is
-    that of the run that released them, as JSON, and `places` are the real paths of the public files. Raises
+    the guarantee of the run that released them, as JSON, and `places` are the real paths of the public files. Raises
     `InputError` for values that are no topics.
 
     `run` is the id of that run, `counts` are the counts that it released, `names` are the names of its topics, and

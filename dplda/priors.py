@@ -37,9 +37,9 @@ def public_prior(
 ) -> PriorTopics:
     """Prior topics from `corpus`, which you declare public: nothing in it is protected.
 
-    It is fitted without noise, with a topic for every 25 documents, at most 80 topics. The topics are kept in `cache`,
-    so that the same text is fitted once. `vocabulary` limits the words; None takes the most frequent ones of the
-    corpus.
+    The corpus is fitted without noise, with a topic for every 25 documents, at most 80 topics. The topics are kept in
+    `cache`, so that the same text is fitted once. `vocabulary` limits the words; None takes the most frequent ones of
+    the corpus.
     """
     store = corpus.open(progress, key=_KEY)
     n_topics = min(MOST_TOPICS, store.n_documents // DOCUMENTS_PER_TOPIC)
@@ -80,7 +80,11 @@ def _fitted(corpus: Corpus, words: Sequence[str] | None, n_topics: int, progress
 
 
 def _name(documents: str, words: Sequence[str] | None) -> str:
-    """The name of a prior's folder: a hash of `documents` (the code of their fingerprint), `words` and `_VERSION`."""
+    """The name of a prior's folder: a hash of everything that decides the fit.
+
+    That is `documents` (the code of the corpus's fingerprint), `words`, `_VERSION`, and the constants that decide the
+    number of topics.
+    """
     text = json.dumps([_VERSION, documents, words, MOST_TOPICS, DOCUMENTS_PER_TOPIC])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

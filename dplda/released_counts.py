@@ -16,7 +16,8 @@ from dplda.numerics.distributions import frozen
 class CountSums:
     """Noisy word-topic counts of several rounds, summed with weights: `total` (n_words, k).
 
-    `variance` (n_words,) is that of the noise in a word's row of `total`, and `weight` the sum of the rounds' weights.
+    `variance` (n_words,) is the variance of the noise in a word's row of `total`, and `weight` the sum of the rounds'
+    weights.
     """
 
     total: NDArray[np.float64]

@@ -57,7 +57,7 @@ def version() -> str:
 
 
 def versions(names: Iterable[str]) -> dict[str, str]:
-    """The version of each of these distributions that is installed."""
+    """The versions of those distributions in `names` that are installed."""
     return {name: found.version for name in names if (found := _installed(name)) is not None}
 
 

@@ -2,9 +2,9 @@
 
 The most frequent words are for `dplda.fit(..., vocabulary=...)`. A public list saves the share of the budget that
 choosing words from the documents costs. It does not contain the words that only your documents use. The lists are made
-of those of the package `wordfreq`, which count words of Wikipedia, books, subtitles, news and the web up to 2021.
+from the lists of the package `wordfreq`, which count words of Wikipedia, books, subtitles, news and the web up to 2021.
 
-The names are for `dplda.read_corpus(..., stopwords=...)`. They are those of `dplda.tokenize.name_lists`.
+The names are for `dplda.read_corpus(..., stopwords=...)`. They come from `dplda.tokenize.name_lists`.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ _CODES = {"english": "en", "german": "de", "french": "fr", "spanish": "es"}
 
 
 def english(count: int, *, lemmas: bool = False) -> list[str]:
-    """The `count` most frequent English words that `read_corpus` can find; as `frequent_words`."""
+    """The `count` most frequent English words that `read_corpus` can find; see `frequent_words`."""
     return frequent_words("en", count, lemmas=lemmas)
 
 
 def german(count: int, *, lemmas: bool = False) -> list[str]:
-    """The `count` most frequent German words that `read_corpus` can find; as `frequent_words`."""
+    """The `count` most frequent German words that `read_corpus` can find; see `frequent_words`."""
     return frequent_words("de", count, lemmas=lemmas)
 
 
 def french(count: int, *, lemmas: bool = False) -> list[str]:
-    """The `count` most frequent French words that `read_corpus` can find; as `frequent_words`."""
+    """The `count` most frequent French words that `read_corpus` can find; see `frequent_words`."""
     return frequent_words("fr", count, lemmas=lemmas)
 
 
 def spanish(count: int, *, lemmas: bool = False) -> list[str]:
-    """The `count` most frequent Spanish words that `read_corpus` can find; as `frequent_words`."""
+    """The `count` most frequent Spanish words that `read_corpus` can find; see `frequent_words`."""
     return frequent_words("es", count, lemmas=lemmas)
 
 
@@ -47,9 +47,9 @@ def frequent_words(
     """The `count` most frequent words of `language` (``"en"``, ``"de"``, ``"fr"`` or ``"es"``), most frequent first.
 
     They are spelled as documents are read: in lower case, without stop words, numbers and single letters. Set `lemmas`
-    if the corpus is read with lemmas; then the list consists of lemmas. Words in `stopwords` are left out, and so are
-    those that `tokenizer`, by default that of `read_corpus`, does not find. Raises `InputError` if the package wordfreq
-    is not installed, or has fewer words.
+    if the corpus is read with lemmas; then the list consists of lemmas. Words in `stopwords` are left out. Words that
+    `tokenizer` does not find are left out, too; the default is the tokenizer of `read_corpus`. Raises `InputError` if
+    the package wordfreq is not installed, or has fewer words.
     """
     if language not in _CODES.values():
         raise InputError(f"There are word lists for the languages {', '.join(_CODES.values())}, not {language!r}.")

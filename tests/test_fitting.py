@@ -158,8 +158,9 @@ def test_a_hopeless_run_ends_after_its_size_and_says_what_would_do(planted, ledg
         dplda.fit(corpus_of(planted[0][:40]), n_topics=4, ledger=ledger, models=tmp_path / "models")
     said = (
         r"the corpus has about [\d,]+ documents \(noisy, standard deviation \d+\), too few at epsilon 2 to choose the "
-        r"words for 4 topics privately\. It needs at least epsilon [\d.]+ or [\d,]+ documents or a public word list "
-        r"\(--vocabulary\), fewer topics, or public text about the same things \(--prior\)\. Spent: 0\.1% of the run's"
+        r"words for 4 topics privately\. Any one of these may be enough: at least epsilon [\d.]+; at least [\d,]+ "
+        r"documents; a public word list \(--vocabulary\); public text about the same things \(--prior\); fewer "
+        r"topics\. Spent: 0\.1% of the run's"
     )
     assert re.match(said, str(refusal.value))
     run = ledger.runs()[0]
@@ -177,7 +178,7 @@ def test_no_run_with_public_words_is_hopeless_by_its_size(planted, ledger):
 def test_nothing_passing_the_threshold_costs_only_size_and_vocabulary(ledger, tmp_path):
     texts = sparse.csr_array(3 * np.eye(3000, dtype=np.int32))  # everyone has a word of their own
     corpus = dplda.Corpus.from_counts(texts, [f"own{i}" for i in range(3000)], name="planted")
-    with pytest.raises(UnsupportedByData, match="0 words passed") as refusal:
+    with pytest.raises(UnsupportedByData, match="only 0 words are frequent enough") as refusal:
         dplda.fit(corpus, n_topics=4, epsilon=8.0, ledger=ledger, models=tmp_path / "models")
     run = ledger.runs()[0]
     share = run.cost.mu_squared / cost(run.events).mu_squared
@@ -185,7 +186,8 @@ def test_nothing_passing_the_threshold_costs_only_size_and_vocabulary(ledger, tm
     assert 0 < share < 0.5
     assert str(refusal.value).endswith(
         f" Spent: {share:.1%} of the run's budget, recorded as run {run.id}. "
-        f"Its guarantee stays that of the whole run, epsilon {promised} at delta 1e-06."
+        f"If you tell others how the run ended, quote its whole budget, which was fixed before it began: epsilon "
+        f"{promised} at delta 1e-06."
     )
     assert run.status == "unsupported"
     assert [p.event.stage for p in run.plan if p.charged] == ["size", "vocabulary", "vote total"]
@@ -293,7 +295,7 @@ def test_a_run_that_fails_before_it_asks_costs_nothing(planted, ledger, monkeypa
         (InputError, "cancelled: bad input"),
         (errors.LedgerError, "cancelled: the ledger could not be used"),
         (errors.BudgetRefused, "cancelled: the budget does not allow it"),
-        (UnsupportedByData, "unsupported: the released numbers could not support the request"),
+        (UnsupportedByData, "unsupported: the data could not support the request"),
         (errors.DeviceError, "cancelled: the GPU failed"),
         (errors.ClusterError, "cancelled: the cluster failed"),
         (KeyboardInterrupt, "cancelled: interrupted"),
@@ -333,7 +335,7 @@ def test_an_interrupt_passes_with_a_note_on_what_the_ledger_keeps(planted, ledge
     else:
         assert 0 < run.cost.mu_squared <= whole
         assert f"{run.cost.mu_squared / whole:.1%} of its budget" in note
-        assert "stays epsilon 1.99" in note
+        assert "is still that of the whole run, epsilon 1.99" in note
         assert (run.cost.mu_squared < 0.9 * whole) == (stage == "core")
 
 

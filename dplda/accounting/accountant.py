@@ -71,8 +71,8 @@ def zcdp(events: Iterable[Event]) -> float:
     """rho of `events` under zero-concentrated DP, up to their failure probabilities (docs/privacy.md, section 4.1).
 
     A Gaussian event of multiplier s, discrete or not, is 1 / (2 s^2)-zCDP (Bun and Steinke 2016, Proposition 1.6;
-    Canonne, Kamath and Steinke 2020, Theorem 4), a pure epsilon-DP test epsilon^2 / 2-zCDP (Proposition 1.4). Infinite
-    if an event has no noise.
+    Canonne, Kamath and Steinke 2020, Theorem 4). A pure epsilon-DP test is epsilon^2 / 2-zCDP (Bun and Steinke 2016,
+    Proposition 1.4). The result is infinite if an event has no noise.
     """
     total = 0.0
     for event in events:
@@ -107,8 +107,8 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 def capacity(epsilon: float, delta: float) -> Cost:
     """The filter's capacity for a grant of (epsilon, delta), rounded down.
 
-    `FAILURE_SHARE` * delta is for failure probabilities; mu^2 is the largest that is (epsilon, (1 - `FAILURE_SHARE`)
-    delta)-DP.
+    `FAILURE_SHARE` * delta is for failure probabilities; mu is the largest for which mu-GDP implies (epsilon, (1 -
+    `FAILURE_SHARE`) delta)-DP.
     """
     kept = FAILURE_SHARE * delta
     low, high = 1e-9, 1.0

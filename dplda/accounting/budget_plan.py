@@ -30,8 +30,13 @@ class Share:
 
     @property
     def n_may_fail(self) -> int:
-        """The number of its queries that have a failure probability."""
+        """The number of the stage's queries that have a failure probability."""
         return self.count if self.selects_words or self.may_fail else 0
+
+
+def failure_of_query(delta: float) -> float:
+    """The failure probability of each query that may fail, in a run at `delta`."""
+    return 0.1 * FAILURE_SHARE * delta
 
 
 @lru_cache(maxsize=64)
@@ -43,7 +48,7 @@ def calibrate(shares: tuple[Share, ...], epsilon: float, delta: float) -> tuple[
     each query that may fail gets a tenth. Raises `ValueError` if more than nine may fail.
     """
     total = sum(share.weight for share in shares)
-    failure, failing = 0.1 * FAILURE_SHARE * delta, sum(share.n_may_fail for share in shares)
+    failure, failing = failure_of_query(delta), sum(share.n_may_fail for share in shares)
     if failing > _MOST_FAILURES:
         raise ValueError(f"a plan may hold at most {_MOST_FAILURES} queries that can fail, got {failing}")
 

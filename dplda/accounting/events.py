@@ -72,10 +72,9 @@ EXACT = "exact"
 class Event:
     """A stage's charge for `count` equal queries; never changed once reserved (docs/privacy.md, rule 8).
 
-    The other numbers are those of one query. `mechanism` decides which are present: ``gaussian`` and
-    ``gaussian-threshold`` have a `noise_multiplier`, the noise's standard deviation divided by the l2 sensitivity under
-    the run's adjacency; ``pure`` has `epsilon` (nats); ``exact``, which has no noise, has neither. `delta` is the
-    failure probability.
+    The other numbers are for one query. `mechanism` decides which are present: ``gaussian`` and ``gaussian-threshold``
+    have a `noise_multiplier`, the noise's standard deviation divided by the l2 sensitivity under the run's adjacency;
+    ``pure`` has `epsilon` (nats); ``exact``, which has no noise, has neither. `delta` is the failure probability.
     """
 
     stage: str
@@ -125,8 +124,8 @@ def at_least(epsilon: float) -> str:
 class PrivacyStatement:
     """A run's guarantee: (epsilon, delta) for one `unit` under `adjacency`, and the events from which it follows.
 
-    `epsilon` (nats) is that of all `events` together (docs/privacy.md, section 4.2). `sound` is False for a run that is
-    not private or not proven private; then `reason` says why and `epsilon` is infinite.
+    `epsilon` (nats) is the epsilon of all `events` together (docs/privacy.md, section 4.2). `sound` is False for a run
+    that is not private or not proven private; then `reason` says why and `epsilon` is infinite.
     """
 
     epsilon: float

@@ -22,8 +22,8 @@ _HEIGHT = 400  # CSS pixels
 def attack_chart(outcomes: Sequence[Outcome]) -> Chart:
     """A chart with panels for documents and for canaries: a curve for each system, and its limit as a dotted line.
 
-    Of the two scores, offline and online, a system's curve is that of the one that finds more members at the largest
-    rate of false alarms in `Outcome.detections`. `dplda.audit.membership` explains systems, targets and scores.
+    A system's curve shows the score, offline or online, that finds more members at the largest rate of false alarms in
+    `Outcome.detections`. `dplda.audit.membership` explains systems, targets and scores.
     """
     best: dict[str, dict[str, Outcome]] = {}
     for outcome in outcomes:

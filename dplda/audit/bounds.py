@@ -79,8 +79,8 @@ def _lower_bound(less: np.ndarray, more: np.ndarray, shown: _Bound, level: float
     """The lower bound from one threshold test of the evidence; fails with probability at most `level`.
 
     `less` and `more`, (runs,) each, are the log likelihood ratios of runs on the two corpora; `shown` maps limits of
-    false positives and false negatives to the bound. A test decides for `more`
-    if the ratio exceeds its threshold. The threshold with the largest bound on the first runs is applied to the others.
+    false positives and false negatives to the bound. A test decides for `more` if the ratio exceeds its threshold. The
+    threshold with the largest bound on the first runs is applied to the others.
     """
     first, second = int(_TUNING * len(less)), int(_TUNING * len(more))
     tuning = np.concatenate([less[:first], more[:second]])

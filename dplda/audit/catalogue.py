@@ -52,8 +52,8 @@ def mechanism_games(settings: PrivacySettings) -> Iterator[Game]:
 def _statistics() -> dict[str, tuple[Contribution, dict[int, int], dict[int, int]]]:
     """The sums of docs/privacy.md, section 2, each with a canary and the document that replaces the canary.
 
-    The canary is the document by which the two corpora differ. Its contribution is the opposite of that of the document
-    in its place where a statistic allows it; otherwise the two are orthogonal.
+    The canary is the document by which the two corpora differ. Where a statistic allows it, the contributions of the
+    canary and of the document that replaces it are opposite; otherwise they are orthogonal.
     """
     ones, topics = np.ones(len(_WORDS)), np.full((len(_WORDS), 2), 1 / len(_WORDS))
     separate = np.array([[1e-6, 1e-6], [1, 1e-6], [1e-6, 1]] + 3 * [[1e-6, 1e-6]])
@@ -140,9 +140,9 @@ def _known_word(settings: PrivacySettings) -> Game:
 
 
 def _unknown_words(settings: PrivacySettings) -> Game:
-    """A game whose canary contains as many words as a unit may vote for, all of them in no other document.
+    """A game whose canary contains as many words as a unit may vote for; no other document contains these words.
 
-    The attacker wins if one of these words is released, which noise makes happen with a small probability.
+    The attacker wins if one of these words is released. Noise makes this happen with a small probability.
     """
     words = (*_WORDS, *(f"own{i}" for i in range(MOST_WORDS)))
     canary = dict.fromkeys(range(len(_WORDS), len(words)), 1)

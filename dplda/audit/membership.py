@@ -1,6 +1,6 @@
 """The membership attack on released topics: was a given document among those that the topics were learned from?
 
-The test statistic is that of Manzonelli, Zhang and Vadhan (2024): the log-likelihood of the document under the topics,
+The test statistic is from Manzonelli, Zhang and Vadhan (2024): the log-likelihood of the document under the topics,
 maximised over its topic mixture. The scores are the likelihood ratios of Carlini et al. (2022). For each document, the
 statistic under the attacked model is compared with the statistics under shadow models that were trained with the
 document (`inside`) and without it.
@@ -54,10 +54,11 @@ def scores(said: np.ndarray, inside: np.ndarray) -> dict[str, np.ndarray]:
     """The offline and online scores of each model and target, larger for members; all arrays are (models, targets).
 
     `said` is the statistic, and `inside` says which targets each model was trained on. The score of a model uses the
-    other models as shadow models. A normal distribution is fitted to the statistics of a target under those trained
-    without it, and another to those trained with it. The offline score is the number of standard deviations above the
-    mean of the first; the online score is the logarithm of the ratio of the two densities. If the statistic is missing
-    (NaN), or fewer than two shadow models have it, the attacker does not accuse: the score is minus infinity.
+    other models as shadow models. One normal distribution is fitted to the statistics of a target under the shadow
+    models trained without it, and a second one to the statistics under the shadow models trained with it. The offline
+    score is the number of standard deviations above the mean of the first; the online score is the logarithm of the
+    ratio of the two densities. If the statistic is missing (NaN), or fewer than two shadow models have it, the attacker
+    does not accuse: the score is minus infinity.
     """
     usable = np.isfinite(said)
     centred = np.where(usable, said - np.nanmean(said, axis=0, where=usable), 0.0)
@@ -110,8 +111,8 @@ class Detection:
     `found` is the share of the `members` (pairs of a model and a document that it was trained on) that are found at a
     rate of at most `false_alarms`; `low` and `high` are its interval of Clopper and Pearson. No attack can find a
     larger share than `gaussian`, by the noise of the plan, nor than `definition`, by epsilon and delta alone; both are
-    None if the system is not private. `exceeded` says whether `low` is above this limit, evaluated at the upper end of
-    the interval of the rate of false alarms.
+    None if the system is not private. `exceeded` says whether `low` is above the smaller of these limits at the upper
+    confidence limit of the rate of false alarms that was counted.
     """
 
     false_alarms: float
@@ -136,8 +137,8 @@ class Detection:
 def detection(scores: np.ndarray, inside: np.ndarray, allowed: float, statement: PrivacyStatement | None) -> Detection:
     """What `scores` find at the rate `allowed` of false alarms, with the limits that `statement` implies.
 
-    `statement` is None without privacy. Raises `InputError` if all pairs of a model and a target are members, or none
-    is.
+    `statement` is None without privacy. Raises `InputError` if all pairs of a model and a target are members, or if no
+    pair is a member.
     """
     members = int(inside.sum())
     if not 0 < members < inside.size:
@@ -163,8 +164,8 @@ def detection(scores: np.ndarray, inside: np.ndarray, allowed: float, statement:
 class Outcome:
     """What the `ratio` (offline or online) finds in one system among `targets`, documents or canaries.
 
-    `scores` and `inside`, which says which targets are members, are (models, targets). `statement` is the guarantee of
-    the system, None without privacy.
+    `scores` and `inside` are (models, targets); `inside` says which targets are members. `statement` is the guarantee
+    of the system, None without privacy.
     """
 
     system: str

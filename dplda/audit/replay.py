@@ -5,7 +5,7 @@ wherever the curator adds noise to exact values, the replayed run gets the noisy
 else in the two runs must then be equal: the queries, the amount of noise, the charges, and the releases. The exact
 values of both runs show the privacy loss of each query, which must not exceed its charge. One pair of runs finds such
 defects with certainty, where a statistical attack needs thousands. The method finds only defects that these two corpora
-reveal, and it assumes that the noise has the stated distribution. It is that of Cebere et al. (2026).
+reveal, and it assumes that the noise has the stated distribution. The method is from Cebere et al. (2026).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Shadow models for the membership attack: topics that each attacked system learns from random halves of documents.
 
-For each model, an independent coin decides about each document, so that two models whose documents differ in one are
-neighbours in the sense of add-remove. The noise is simulated and has the distribution of the exact noise; no ledger is
-opened.
+For each model, an independent coin decides about each document, so that two models whose documents differ in one
+document are neighbours in the sense of add-remove. The noise is simulated and has the distribution of the exact noise;
+no ledger is opened.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def find_targets(
 ) -> Targets:
     """The documents of `corpus`, which its owner declared public, and canaries, which repeat a word of their own.
 
-    `words` is a public list. If it is None, the words are those of the corpus, at most the `max_vocabulary` that occur
-    in most documents. Documents that contain none of the words are left out. Raises `InputError` if fewer than two
-    documents are left.
+    `words` is a public list. If it is None, the words are those of the corpus, at most the `max_vocabulary` with the
+    largest document frequencies. Documents that contain none of the words are left out. Raises `InputError` if fewer
+    than two documents are left.
     """
     store = corpus.open(progress)
     chosen = list(words if words is not None else corpus.public_vocabulary or store.dictionary)

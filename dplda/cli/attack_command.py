@@ -19,11 +19,11 @@ from dplda.cli.options import (
     ledger_option,
     prior_option,
     public_prior_option,
+    public_vocabulary_option,
     public_words,
     quiet_option,
     read,
     reading_options,
-    vocabulary_option,
 )
 from dplda.config import DEFAULTS, NO_NOISE, RANGES, FitSettings, Range
 from dplda.errors import InputError
@@ -73,13 +73,20 @@ _PERCENT = 100
 @delta_option
 @prior_option
 @public_prior_option
-@vocabulary_option
+@public_vocabulary_option
 @learning_options
 @click.option(
-    "--models", "shadow_models", default=128, metavar="N", help="Shadow models of each system, on random halves."
+    "--models",
+    "shadow_models",
+    default=128,
+    metavar="N",
+    help="Shadow models of each system (a placement at an epsilon, or ordinary LDA), on random halves of CORPUS.",
 )
 @click.option(
-    "--canaries", default=0, metavar="N", help="Also attack N added documents that repeat a word of their own."
+    "--canaries",
+    default=0,
+    metavar="N",
+    help="Also attack N added documents; each repeats one invented word, which no other document has, 12 times.",
 )
 @click.option("--seed", default=0, help="Seed of the halves and of the simulated noise.")
 @click.option(
@@ -102,8 +109,9 @@ def attack(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Pat
     """Try to find the documents of public CORPUS from which topics were learned, as an attacker would.
 
     Shadow models learn topics from random halves of CORPUS. The attacker asks how likely a document is under the topics
-    of one model, and compares that with the other models, with and without it (offline and online likelihood ratios).
-    What is found is shown beside the most that any attack may find. Use public text like your private text.
+    of one model, and compares this with other models, some of which learned from the document. The offline likelihood
+    ratio uses only the models without the document, the online ratio uses both kinds. What is found is shown beside the
+    most that any attack may find. Use public text like your private text.
 
     Nothing is charged: the noise is simulated. Exits with status 5 if more is found than the guarantee allows.
     """

@@ -151,7 +151,10 @@ def _tell_replays(replays: list[Replay]) -> None:
     for one in replays:
         for violation in one.violations:
             say(f"{one.name}: {violation}")
-    say("Of the charge: the largest part of its charged privacy parameter that a query showed on these two corpora.")
+    say(
+        "Of the charge: the largest difference that a query showed between these two corpora, as a part of the largest "
+        "difference that it is charged for."
+    )
 
 
 audit.add_command(attack)

@@ -38,6 +38,8 @@ def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
             say(f"  {record.remaining_text}")
         if record.raises:
             say(f"  {record.raises}")
+        if record.to_tell:
+            say(f"  {record.to_tell}")
         if record.unit:
             say(f"  one {record.unit} is protected, adjacency {record.adjacency}")
         for remark in record.remarks:
@@ -70,8 +72,8 @@ def grant(
 ) -> None:
     """Let dataset NAME spend --epsilon at --delta in total; replaces its earlier grant.
 
-    Set the grant before the first run. Once an output has been released, the grant can be raised with a valid
-    guarantee only to a total that --then listed before the first release.
+    Set the grant before the first run. Once an output has been released, raising the grant keeps the guarantee valid
+    only if the new total was listed with the option --then before the first release.
     """
     numbers = (epsilon is not None, delta is not None)
     if unbounded == any(numbers) or (any(numbers) and not all(numbers)) or (unbounded and listed):
@@ -88,6 +90,8 @@ def grant(
         raises = f" {_sentence(record.raises)}" if record.raises else ""
         say(f"{name} may now spend: {record.grant}.{raises} {_sentence(record.spent_so_far)}")
         say(_sentence(record.guarantee), style=None if record.guaranteed.holds or unbounded else "yellow")
+        if record.to_tell:
+            say(_sentence(record.to_tell))
 
 
 def _sentence(text: str) -> str:
@@ -122,7 +126,7 @@ def history(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
 @json_option
 @ledger_option
 def verify(as_json: bool, ledger_path: Path | None) -> None:
-    """Check that the ledger holds exactly what dplda wrote; exits with status 2 if it does not."""
+    """Check that the ledger holds exactly what dplda wrote; exits with status 2 otherwise."""
     ledger = open_ledger(ledger_path)
     result = ledger.verify()
     place, known = ledger.witness()

@@ -51,8 +51,8 @@ class _Report:
     """What `dplda check` found. `problems` would make a fit fail; `remarks` would not.
 
     `text_fields` are the columns of the text. `people` is the column, if there is one, that seems to name people with
-    several documents, and `price` what a run would cost, in words. `options` are those that say how to read the corpus,
-    given or suggested.
+    several documents, and `price` what a run would cost, in words. `granted` says whether the dataset is known to have
+    its own grant or an earlier run. `options` say how to read the corpus, as given or as suggested.
     """
 
     sample: Sample | None = None
@@ -61,6 +61,7 @@ class _Report:
     unit_candidates: list[str] = field(default_factory=list)
     people: str | None = None
     price: str | None = None
+    granted: bool = False
     language: str | None = None
     problems: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -99,7 +100,7 @@ def _without_names(report: _Report) -> _Report:
     told = (
         f"{len(report.columns)} columns have no plain names, which only a terminal shows: does the file have a header?"
     )
-    kept = {name: getattr(report, name) for name in ("sample", "language", "problems", "price")}
+    kept = {name: getattr(report, name) for name in ("sample", "language", "problems", "price", "granted")}
     return _Report(**kept, remarks=[told])
 
 
@@ -108,8 +109,8 @@ def examine(
 ) -> _Report:
     """Look at the files named `corpus` with the reading `options`.
 
-    The command that is shown ends with `extra`; if None, with settings for a small collection if it seems to be one.
-    Without `any_unit`, no column is suggested as the privacy unit.
+    The command that is shown ends with `extra`. If `extra` is None and the collection seems small, it ends with
+    settings for a small collection. Without `any_unit`, no column is suggested as the privacy unit.
     """
     if STANDARD_INPUT in corpus:
         raise InputError("check looks at files. Write standard input to a file first.")
@@ -351,8 +352,8 @@ def _tell(report: _Report) -> None:
         say(f"{_records_text(sample)}; format {sample.located.format}; {n_files:,} file{'s' * (n_files != 1)}.")
     if report.columns:
         visible = _is_screen()
-        note = "with shortened PRIVATE values" if visible else "without their values, which only a terminal shows"
-        say(f"Columns in the first {len(sample.rows) if sample else 0:,} records, {note}:")
+        note = "values are shortened, and PRIVATE" if visible else "values are shown only on a terminal"
+        say(f"Columns in the first {len(sample.rows) if sample else 0:,} records ({note}):")
         columns = ("column", "type", "missing", "words", *(["values (private)"] if visible else []))
         rows = [
             (c.name, c.type, _share(c.null_share), _words(c), *([" | ".join(c.examples)] if visible else []))
@@ -371,8 +372,8 @@ def _tell(report: _Report) -> None:
         )
     elif sample is not None and sample.located.is_folder:
         say(
-            "In a folder, each file is protected by itself. To protect people with several files, write a table with "
-            "a column of texts and one of people."
+            "In a folder, each file is one document, which is protected by itself. To protect people with several "
+            "files, write a table with a column of texts and one of people."
         )
     elif report.unit_candidates:
         say(
@@ -388,7 +389,9 @@ def _tell(report: _Report) -> None:
     if report.price:
         say(report.price)
     if report.command:
-        say("Before the first run, `dplda budget grant` sets what all runs together may spend (see its --help). Next:")
+        if not report.granted:
+            say("Before the first run, fix what all runs together may spend: `dplda budget grant --help` says how.")
+        say("Next:")
         say(f"  {report.command}")
 
 

@@ -85,8 +85,8 @@ def _sizes(value: str) -> tuple[int, int, int, float]:
     is_flag=True,
     help="Declare CORPUS public: no budget is charged and coherence is measured. Never use this for private text.",
 )
-@click.option("--placements", type=_listed(str), default=_NOISY, metavar="A,B", help="Noise placements to compare.")
-@click.option("--calibrations", type=_listed(str), default=SOUND, metavar="A,B", help="Noise calibrations to compare.")
+@click.option("--placements", type=_listed(str), default=_NOISY, metavar="A,B", help="Where noise is added.")
+@click.option("--calibrations", type=_listed(str), default=SOUND, metavar="A,B", help="How the noise is scaled.")
 @click.option(
     "--epsilons",
     type=_listed(float),
@@ -117,7 +117,7 @@ def _sizes(value: str) -> tuple[int, int, int, float]:
 @quiet_option
 @ledger_option
 def compare(corpus: str | None, as_json: bool, quiet: bool, ledger_path: Path | None, **options: Any) -> None:
-    """Run several noise placements at several budgets on CORPUS and compare the results.
+    """Compare placements (where noise is added) at several budgets on CORPUS.
 
     Synthetic and public corpora cost nothing, because their noise is simulated; the quality of their topics is
     measured. A corpus with a bounded budget in the ledger cannot be declared public. On a private corpus every run is
@@ -240,9 +240,8 @@ def _tell_cost(grid: Grid, quote: Quote | None, runs: int) -> None:
         say(f"{runs} runs; the grant is unbounded.", error=True)
     else:
         say(
-            f"{runs} runs cost {quote.cost.mu_squared:.4g} (sum of squared GDP parameters), {quote.share:.1%} of the "
-            f"budget ({dataset.grant}, or less where linked datasets have less); {quote.left:.4g}, "
-            f"{dataset.remaining:.1%} of it, is left.",
+            f"{runs} runs cost {quote.share:.1%} of the budget ({dataset.grant}, or less where linked datasets have "
+            f"less); {quote.left:.1%} of it is left.",
             error=True,
         )
 

@@ -48,8 +48,8 @@ def import_(
 
     The store is as private as the documents, so only its owner may read it. After an interruption, by Ctrl-C, a full
     disk or a power cut, the same command resumes from the partial store in the folder .STORE.partial next to STORE.
-    STORE also holds the keyed hash by which the ledger recognises the documents, which saves `dplda fit` with this
-    ledger a pass.
+    STORE also holds the keyed hash by which the ledger recognises the documents. This saves `dplda fit` with this
+    ledger a pass over the documents.
     """
     opened = read(source, options)
     key = _ledger_key(ledger_path)

@@ -54,11 +54,11 @@ def evaluate(
     """Tell how good the topics of RUN are for CORPUS: how coherent, and how well they predict words.
 
     Coherence (NPMI) is 1 if the ten most probable words of a topic always occur in the same documents, 0 if by chance,
-    and -1 if never; C_v is 1 at most. Perplexity is that of half of a document's words given the other half: smaller is
-    better. Each unit counts once, with the average of its documents; documents with fewer than three words of the
-    topics are left out.
+    and -1 if never; C_v is 1 at most. Perplexity tells how well half of a document's words predict the other half:
+    smaller is better. Each unit counts once, with the average of its documents; documents with fewer than three words
+    of the topics are left out.
 
-    The answer is charged to the budget of CORPUS, unless that is public (--reference).
+    The answer is charged to the budget of CORPUS, unless CORPUS is public (--reference).
     """
     simulate_seed(options)  # refused before anything is read
     if options["reference"]:
@@ -81,7 +81,7 @@ def evaluate(
 
 
 def _in_public(model: TopicModel, source: Any, ledger: Ledger, progress: Progress) -> dict[str, Any]:
-    """Exact coherence, perplexity and gain in public text; raises `BudgetRefused` if the ledger protects it."""
+    """Exact coherence, perplexity and gain in public text; raises `BudgetRefused` if the ledger protects this text."""
     from dplda.evaluation.public_corpora import Documents
     from dplda.runs.charged_query import warn_of_other_words
 

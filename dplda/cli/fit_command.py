@@ -49,7 +49,9 @@ from dplda.progress import NoProgress
 from dplda.readers.word_lists import read_seed_words
 
 if TYPE_CHECKING:
-    from dplda.ledger import Ledger
+    from dplda.accounting.events import PrivacyStatement
+    from dplda.ledger import Ledger, Quote
+    from dplda.ledger.grants import Grant
     from dplda.model import TopicModel
     from dplda.runs.request import Request
 
@@ -206,21 +208,23 @@ def _dry_run(
         with TemporaryDirectory() as empty:
             ledger = find_ledger(ledger_path) or open_ledger(Path(empty, "ledger.db"))
             names = {name: options[name] for name in ("dataset", "series", "batch")}
-            report.price = _price(requested(source, ledger, **names, **named), ledger)
+            request = requested(source, ledger, **names, **named)
+            quote = request.quote(ledger)
+            report.price = _price(request, quote)
+            report.granted = quote.dataset.grant.created is not None or bool(quote.dataset.runs)
     show(report, as_json=as_json)
 
 
-def _price(request: Request, ledger: Ledger) -> str:
-    """What the run would take of its dataset's budget, in words. Raises `BudgetRefused` if that is too much."""
-    quote = request.quote(ledger)
+def _price(request: Request, quote: Quote) -> str:
+    """What the run would take of its dataset's budget, in words."""
     if quote.more is None:
         return f"Dataset {request.dataset} may spend without limit."
-    more = f"about {quote.more - 1:,} more like it" if quote.more > 1 else "no other like it"
+    more = f"room for about {quote.more - 1:,} more like it" if quote.more > 1 else "no room for another like it"
     if request.settings.batch is not None and quote.dataset.parallel:
         more += " on this batch"
     return (
         f"This run would take {quote.share:.1%} of the budget of dataset {request.dataset} "
-        f"({quote.dataset.grant}), which leaves room for {more}."
+        f"({quote.dataset.grant}), which leaves {more}."
     )
 
 
@@ -323,7 +327,7 @@ def _about_prior(model: TopicModel) -> str:
     return (
         f"These are the {len(model.topics)} of {prior['topics']} prior topics that the texts contain most (prior: "
         f"{prior['source']}): {share:.0%} of the text is about them, and the shares below sum to 100 %. Their words "
-        "are the prior's; which they are, and how common, was learned privately."
+        "are the prior's. Which of the prior topics were chosen, and how common each is, was learned privately."
     )
 
 
@@ -350,7 +354,18 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     name = model.parameters.get("dataset")
     if name is not None:
         record = ledger.dataset(str(name))
-        remarks = "".join(f"; {remark}" for remark in record.remarks)
+        facts = filter(None, (record.in_short, record.guarantee, record.to_tell, *record.remarks))
         say(
-            f"Dataset {name}: {record.in_short}; {record.guarantee}{remarks}.", error=True
+            f"Dataset {name}: {'; '.join(facts)}.{_about_delta(statement, record.grant)}", error=True
         )  # depends on which datasets share documents: local
+
+
+def _about_delta(statement: PrivacyStatement, grant: Grant) -> str:
+    """A sentence on why the epsilons of a run and of the budget differ, if they are at different deltas."""
+    if grant.unbounded or grant.lapsed or grant.delta == statement.delta:
+        return ""
+    size, result = ("larger", "smaller") if grant.delta > statement.delta else ("smaller", "larger")
+    return (
+        f" The run's epsilon is at delta {statement.delta:g}; at the {size} delta {grant.delta:g} of the budget, the "
+        f"same run has a {result} epsilon."
+    )

@@ -45,15 +45,15 @@ _COMMANDS = {  # in the order in which a newcomer needs them
     tree: "Put the topics of a run into groups.",
     merge: "Merge topics of a run.",
     contrast: "Compare the topics of two collections.",
-    tabulate: "Topics by group and period: how much, of whom, since when.",
+    tabulate: "Shares of topics by group and period, with intervals.",
     evaluate: "Tell how coherent topics are.",
-    tables: "Show tables again, and write them to a file.",
+    tables: "Show tables of `dplda tabulate` again, and write them to a file.",
     report: "Write one HTML page about runs, to show to others.",
     export: "Write a released model for other tools.",
     runs: "List runs, and show what each stage spent.",
     budget: "Show and set budgets, and check the ledger.",
     corpus: "Prepare corpora, and show their public facts.",
-    compare: "Compare noise placements and budgets on one corpus.",
+    compare: "Compare placements (where noise is added) and budgets on one corpus.",
     audit: "Attack the guarantee, to measure whether it holds.",
     software: "Tell by which code and libraries a run was made.",
     transform: "Infer topics of single documents: NOT PRIVATE.",
@@ -110,7 +110,7 @@ def _show_warning(
 ) -> None:
     """Print a warning in one line.
 
-    Of a warning of another library, whose message may quote values, the line has the category and the file alone.
+    For a warning of another library, the line has only the category and the file, because the message may quote values.
     """
     told = (
         " ".join(str(message).split())
@@ -165,7 +165,7 @@ def _unexpected(error: BaseException) -> str:
 
 
 def _broken_pipe() -> int:
-    """Discard further output, including that at interpreter exit; returns the exit status."""
+    """Discard further output, including the output at interpreter exit; returns the exit status."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return _BROKEN_PIPE

@@ -28,7 +28,13 @@ _groups_option = click.option(
 
 @click.command()
 @click.argument("run")
-@click.option("--labels", "file", metavar="FILE", type=click.Path(path_type=Path), help="YAML or JSON: number to name.")
+@click.option(
+    "--labels",
+    "file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="A YAML or JSON file that maps topic numbers to names.",
+)
 @click.option("--endpoint", metavar="URL", help="Ask this OpenAI-compatible server, such as http://localhost:11434/v1.")
 @click.option("--model", "language_model", metavar="NAME", help="The language model that --endpoint is asked for.")
 @click.option("--timeout", default=60.0, type=click.FloatRange(min=0.1), help="Seconds that one answer may take.")
@@ -48,7 +54,7 @@ def label(
     """Name the topics of RUN and the groups of `dplda tree`: from a file, by a server, or by distinctive words.
 
     A server is sent released words and nothing else. The names are kept with the model and appear wherever its topics
-    do. Labels in a file replace those of their topics and leave the others as they are.
+    are shown. Labels in a file replace earlier labels of the same topics; other labels stay.
     """
     if (endpoint is None) != (language_model is None) or (file is not None and endpoint is not None):
         raise click.UsageError("give --labels FILE, or --endpoint URL with --model NAME, or neither.")
@@ -143,7 +149,7 @@ def _topic_list(value: str) -> list[int]:
 @json_option
 @ledger_option
 def merge(run: str, topics: tuple[list[int], ...], out: Path, as_json: bool, ledger_path: Path | None) -> None:
-    """Merge topics of RUN, such as 3,7 or 3,7 1,4, into a new model folder; the guarantee is that of RUN."""
+    """Merge topics of RUN, such as 3,7 or 3,7 1,4, into a new model folder with the guarantee of RUN."""
     from dplda.model import topic_groups
 
     together = topic_groups.merged(open_model(run, ledger_path), topics)
@@ -162,7 +168,7 @@ def merge(run: str, topics: tuple[list[int], ...], out: Path, as_json: bool, led
 @json_option
 @ledger_option
 def contrast(first: str, second: str, output: Path | None, as_json: bool, ledger_path: Path | None) -> None:
-    """Compare two collections by the topics of a run on each: which topics both have, and which only one.
+    """Compare two collections by the topics of a run on each: which topics both have, and which only one of them has.
 
     A share has a 95 % interval if `dplda tabulate` made a table of the topics of its run.
     """

@@ -39,7 +39,7 @@ def topic_count(value: str | int) -> str | int:
 
 # The groups of options in --help, in order, and the group of each option that is not a reading option, which are all
 # in the first. An option that is not listed is shown under `_OTHER`.
-_DATA, _OTHER, _EXPERT = "Data", "Other options", "Expert options, those of the papers among them"
+_DATA, _OTHER, _EXPERT = "Data", "Other options", "Expert options (some are those of published papers)"
 _GROUPS = (_DATA, "Groups", "Topics", "Privacy", "Where it runs", "Output", _OTHER, _EXPERT)
 _GROUP_OF = {
     **dict.fromkeys(("synthetic", "public", "reference"), _DATA),
@@ -101,11 +101,20 @@ topics_option = click.option(
     default=DEFAULTS.model.topics,
     help="Number of topics; auto takes as many as stand out from the noise.",
 )
-vocabulary_option = click.option(
-    "--vocabulary",
-    metavar="FILE|LANGUAGE:COUNT",
-    help="A public word list, one word per line, or the most frequent words of a language, such as english:20000 or "
-    "de:5000; without it each run chooses its words privately.",
+
+
+def _vocabulary_option(without: str) -> Callable[[_Command], _Command]:
+    return click.option(
+        "--vocabulary",
+        metavar="FILE|LANGUAGE:COUNT",
+        help="A public word list, one word per line, or the most frequent words of a language, such as english:20000 "
+        f"or de:5000; without it {without}.",
+    )
+
+
+vocabulary_option = _vocabulary_option("each run chooses its words privately")
+public_vocabulary_option = _vocabulary_option(
+    "the words are those that most documents of CORPUS contain, up to --max-vocabulary of them"
 )
 prior_option = click.option(
     "--prior",
@@ -190,7 +199,7 @@ def simulate_seed(options: dict[str, Any]) -> int | None:
 _public_topics_option = click.option(
     "--public-topics",
     is_flag=True,
-    help="Declare that the text that RUN was learned from is public, if it is not private.",
+    help="Needed if RUN is not private: declare that the text from which its topics were learned is public.",
 )
 
 
@@ -340,8 +349,8 @@ def read_like(paths: Sequence[str], options: dict[str, Any], known: Mapping[str,
 def public_words(vocabulary: str | None, corpus: Corpus | None) -> list[str] | None:
     """The words that ``--vocabulary`` names, a file or ``LANGUAGE:COUNT``; None without it.
 
-    The words of a language are lemmas if `corpus` counts lemmas, and none is a stop word of it. Raises `InputError` if
-    the list is of another language.
+    The words of a language are lemmas if `corpus` counts lemmas, and no stop word of `corpus` is among them. Raises
+    `InputError` if the list is of another language.
     """
     named = None if vocabulary is None else re.fullmatch(r"([a-z]+):([0-9]{1,9})", vocabulary)
     if vocabulary is None or named is None:
@@ -369,9 +378,10 @@ def find_prior(
     ledger_path: Path | None,
     progress: Progress,
 ) -> PriorTopics | None:
-    """The prior that --prior names, None without it; a corpus is read as `source` is, except for its columns.
+    """The prior that --prior names; None without --prior.
 
-    Raises `InputError` for a prior that is neither public nor released.
+    If --prior names a corpus, it is read with the text settings of `source` (language, tokenizer, ...), but not with
+    the columns of `source`. Raises `InputError` for a prior that is neither public nor released.
     """
     name, public = options["prior"], options["public_prior"]
     if name is None:

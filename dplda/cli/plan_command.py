@@ -30,10 +30,10 @@ _SIGNALS = {  # the unit of each stage's noise and signal
     Stage.VOCABULARY: "documents that contain the rarest word",
     Stage.FREQUENCY: "documents that contain the rarest word",
     Stage.SIZE: "documents",
-    Stage.MEAN: "length of the mean direction",
-    Stage.SUBSPACE: "eigenvalue of the last topic",
-    Stage.CORE: "what the subspace found of it",
-    Stage.TENSOR: "eigenvalue of a topic",
+    Stage.MEAN: "length of the mean",
+    Stage.SUBSPACE: "eigenvalue of the last topic (second moment)",
+    Stage.CORE: "that eigenvalue, within the noisy subspace",
+    Stage.TENSOR: "eigenvalue of a topic (third moment)",
     Stage.REFINE: "count of a word that is 1% of its topic",
 }
 
@@ -43,7 +43,7 @@ _SIGNALS = {  # the unit of each stage's noise and signal
 @click.option(
     "--vocabulary",
     metavar="FILE|LANGUAGE:COUNT|N",
-    help="A public word list, as for fit; or a number, short for --max-vocabulary.",
+    help="A public word list, as for fit; or a number N, the same as --max-vocabulary N.",
 )
 @click.option(
     "--public-vocabulary",
@@ -73,7 +73,7 @@ def plan(
 ) -> None:
     """Forecast noise, signal and surviving topics of `dplda fit` from public numbers alone.
 
-    No document is read, nothing is spent and nothing is written. Where people are protected, give their number as
+    No document is read, nothing is spent and nothing is written. If people are protected, give their number as
     --documents.
     """
     if options["placement"] != PLACEMENTS[0]:
@@ -162,17 +162,18 @@ def _tell(
         about = f"If the texts are about {kind.name}, as {kind.example}"
         say(f"{about}: {_topics(inputs, expected)}; {_enough(inputs, kind)}.")
     if any(expected.from_pairs for _, expected in forecasts):
-        say("So few documents are learned from pairs of words, for which the forecast of topics is a cautious one.")
+        say("A run on so few documents learns from pairs of words; for it, the forecast of topics is cautious.")
     if prior is not None:
         say(_with_prior(inputs, forecasts, prior))
     say(
-        "A topic that survives stands out from the noise, but may still be called weak. Take the lower forecast if in "
-        "doubt; texts that repeat their words, such as forms and form letters, do better than both."
+        "Real results are usually between the two: plan with the smaller number of topics. Texts that repeat their "
+        "words, such as forms and form letters, do better than both. A topic that survives stands out from the noise, "
+        "but may still be called weak."
     )
     say("One document is taken to be one unit: where people are protected, give their number as --documents.")
     if not details:
         return
-    columns = ("stage", "budget", "multiplier", *(kind.name for kind, _ in forecasts), "noise / signal, which is")
+    columns = ("stage", "budget", "multiplier", *(kind.name for kind, _ in forecasts), "noise / signal of")
     table(columns, _rows(inputs, [expected for _, expected in forecasts]), wide=columns[-1])
     say(_rules([expected for _, expected in forecasts]))
 
@@ -225,8 +226,8 @@ def _words(inputs: ForecastInputs, expected: Forecast) -> str:
             return f"Words: of the {listed:,} on the public list, the {expected.words:,} most frequent."
         return f"Words: all {expected.words:,}, from the public list."
     return (
-        f"Words: chosen privately. A word must be in about {_short(expected.stages[1].noise)} documents, as about "
-        f"{expected.words:,} typical words are."
+        f"Words: chosen privately. To be released, a word must be in about {_short(expected.stages[1].noise)} "
+        f"documents; in typical text, about {expected.words:,} words are."
     )
 
 
@@ -243,26 +244,28 @@ def _topics(inputs: ForecastInputs, expected: Forecast) -> str:
 
 
 def _enough(inputs: ForecastInputs, kind: ReferenceCorpus) -> str:
-    """A phrase on the epsilon or the number of documents from which on all topics survive."""
+    """A phrase on the least epsilon, or the least number of documents, with which all topics survive."""
     from dplda.planning.forecast import least_documents, least_epsilon, rounded_up
 
     epsilon, documents = least_epsilon(inputs, kind), least_documents(inputs, kind)
     ways = [] if epsilon is None else [f"epsilon {rounded_up(epsilon)}"]
     ways += [] if documents is None else [f"{rounded_up(documents)} documents"]
     return (
-        f"all {inputs.most_topics} would from about {' or '.join(ways)} on" if ways else "no allowed epsilon is enough"
+        f"about {' or '.join(ways)} would be enough for all {inputs.most_topics}"
+        if ways
+        else f"no allowed epsilon is enough for all {inputs.most_topics}"
     )
 
 
 def _rules(forecasts: Sequence[Forecast]) -> str:
-    """A sentence on what the placement sets by fixed rules: the budget, the clips and the weights of words."""
+    """A sentence on what follows fixed rules: the division of the budget, the quantiles of clips, and word weights."""
     from dplda.placements.default import MEAN_QUANTILE, REFINE_QUANTILE
     from dplda.placements.stages import HIGH_QUANTILE, LOW_QUANTILE
 
     powers = sorted({f"{expected.word_power:.2f}" for expected in forecasts if len(expected.stages) > 2})
-    scaled = f", words weighted by frequency^-{' to -'.join(powers)} in the refinement" if powers else ""
+    scaled = f"; words weigh frequency^-{' to -'.join(powers)} in the refinement" if powers else ""
     return (
-        f"By rule: the budget as in the table; clips at quantiles of the norms ({MEAN_QUANTILE:.0%} mean, "
-        f"{LOW_QUANTILE:.0%} subspace, {LOW_QUANTILE:.0%} to {HIGH_QUANTILE:.0%} core and tensor by what came before, "
-        f"{REFINE_QUANTILE:.0%} refinement){scaled}."
+        "Set by fixed rules: the budget is divided as in the table; clips are at quantiles of the norms of what units "
+        f"contribute (mean {MEAN_QUANTILE:.0%}, subspace {LOW_QUANTILE:.0%}, core and tensor {LOW_QUANTILE:.0%} to "
+        f"{HIGH_QUANTILE:.0%}, depending on the previous stage, refinement {REFINE_QUANTILE:.0%}){scaled}."
     )

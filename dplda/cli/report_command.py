@@ -163,7 +163,7 @@ def _wording(title: str | None, names: Sequence[str], hidden: Sequence[str], n_r
 
 
 def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, TopicModel]:
-    """The models of a series up to the only one in `models`, by batch.
+    """If `models` is one model of a series, the models of the series up to and including it, by batch.
 
     Earlier models that are not private, or that no longer exist, are left out. Empty for several models, for a model of
     no series, and without a ledger.
@@ -183,7 +183,7 @@ def _batches(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str
 
 
 def _with_model(run: str, ledger_path: Path | None) -> str:
-    """The run whose topics the tables of `run` are about, if it is a run that made tables; else `run`."""
+    """If `run` made tables, the run whose topics they are about; else `run`."""
     ledger = None if os.sep in run or os.path.isdir(run) else find_ledger(ledger_path)
     if ledger is None:
         return run
@@ -196,7 +196,7 @@ def _with_model(run: str, ledger_path: Path | None) -> str:
 def _tables(models: Sequence[TopicModel], ledger_path: Path | None) -> list[Tables]:
     """The tables that the ledger, if it exists, has about the topics of `models`.
 
-    Of several tables by the same attributes, the latest alone is included.
+    Only the latest of several tables by the same attributes is included.
     """
     from dplda.tables.tabulation import latest_tables
 

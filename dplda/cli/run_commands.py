@@ -80,6 +80,10 @@ def show(group_options: tuple[bool, Path | None], run: str, as_json: bool, ledge
     }
     table(("", ""), facts.items(), wide="")
     table(("stage", "mechanism", "noise", "status", "times", "share"), _stages(record))
+    say(
+        "Multiplier: the standard deviation of the noise, divided by the most that one unit can change the sum. Share: "
+        "of what the run spent."
+    )
     if record.seconds:
         seconds = ", ".join(f"{stage} {value:.1f}" for stage, value in record.seconds.items())
         say(f"seconds (not private, not for sharing): {seconds}")
@@ -135,7 +139,7 @@ def _stages(record: RunRecord) -> list[tuple[object, ...]]:
 
 
 def _described(event: Event) -> tuple[str, str, str]:
-    noise = "none" if event.noise_multiplier is None else f"{event.noise_multiplier:.4g} sd"
+    noise = "none" if event.noise_multiplier is None else f"multiplier {event.noise_multiplier:.4g}"
     return event.stage, event.mechanism, f"epsilon {event.epsilon:g}" if event.epsilon else noise
 
 

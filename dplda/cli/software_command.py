@@ -1,4 +1,4 @@
-"""`dplda software`: by which code and libraries a run was made, and whether they are those that are installed."""
+"""`dplda software`: the code and libraries that made a run, and whether the same are installed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from dplda.software import software as software_of
 @json_option
 @ledger_option
 def software(run: str | None, as_json: bool, ledger_path: Path | None) -> None:
-    """Show versions and digests of the installed code and libraries, or compare those of RUN with them.
+    """Show versions and digests of the installed code and libraries, or compare them with the software of RUN.
 
     RUN is an id or its beginning, a dataset for its latest run, or a model folder. What is shown is public, and holds
-    no path and no name of a machine or user. Documentation, page Verify: how to match a digest with a release.
+    no path and no name of a machine or user. The page Verify of the documentation says how to match a digest with a
+    release.
     """
     from dplda.mechanisms.noise import EXACT_SOURCE
 

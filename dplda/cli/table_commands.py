@@ -44,7 +44,7 @@ _GROUPS_HINT = "Write for example: product: [phone, tablet]"
 _sampling_option = click.option(
     "--sampling",
     is_flag=True,
-    help="Widen the intervals by the error of taking the documents for a sample of a larger population.",
+    help="Widen the intervals, for statements about a larger population of which the documents are a sample.",
 )
 _out_option = click.option(
     "--out", "-o", type=click.Path(path_type=Path), help="Write all shares to this new .csv, .parquet or .json file."
@@ -84,9 +84,9 @@ def tabulate(
 ) -> None:
     """Show what the documents of each group or period in CORPUS are about: the topics of RUN by product, month, ...
 
-    For each group the number of units and the share of each topic, with 95 % intervals. The tables are charged to the
-    budget of CORPUS, which is usually what RUN was learned from. The language and tokenizer of the run are used unless
-    options say otherwise.
+    A table shows the number of units in each group and the share of each topic, with 95 % intervals. The tables are
+    charged to the budget of CORPUS, which is usually what RUN was learned from. The language and tokenizer of the run
+    are used unless options say otherwise.
     """
     from dplda.tables import tabulate as release
     from dplda.tables.grouping import groupings
@@ -244,9 +244,9 @@ def _show_changes(one: ReleasedTable, names: list[str]) -> None:
         return
     since = "from one period to the next" if one.period_axis is not None else "between a group and all others"
     if not certain:
-        say(f"No difference {since} is certain.")
+        say(f"No difference {since} holds with 95 % probability.")
         return
-    say(f"Differences {since} that are certain (all {len(pairs) * one.n_topics:,} intervals hold together with 95 %):")
+    say(f"Differences {since} that hold, all of them together, with 95 % probability:")
     for change in certain[:_SHOWN_CHANGES]:
         say(f"  {change.described(names[change.topic])}")
     if len(certain) > _SHOWN_CHANGES:

@@ -29,12 +29,16 @@ _SHOWN_BATCHES = 6
     "--relevance",
     default=0.6,
     type=click.FloatRange(0.0, 1.0),
-    help="Rank words by this weight of their probability; the rest is that of their lift. 1: most probable first.",
+    metavar="W",
+    help="Rank words by W log probability + (1 - W) log lift; the lift is the probability in the topic over that in "
+    "the text. 1: most probable first.",
 )
 @click.option(
     "--sure",
     type=click.FloatRange(0.0, 1.0),
-    help="List only topics that are real, and words that are among the first ten, with this probability.",
+    metavar="P",
+    help="List only topics that are real with a probability of at least P, and of their words those that would be "
+    "among the first ten without noise with a probability of at least P.",
 )
 @click.option("--all", "noise", is_flag=True, help="Also list topics that cannot be told from noise.")
 @click.option(
@@ -144,9 +148,11 @@ def topics_json(
 ) -> list[dict[str, Any]]:
     """Topics as JSON objects: number, verdict (null if unknown), prevalence and the `top` most probable words.
 
-    Where they are known, there are also ``real``, the probability that the topic is real (a fit without noise has it),
-    ``among_ten``, for words the probability that they are among the topic's first ten in that fit, and ``share``, the
-    topic's share by a table, with the interval, from `shares`.
+    There are also, where they are known:
+
+    - ``real``: the probability that the same fit without noise has the topic;
+    - ``among_ten``: for each word the probability that it is among the topic's first ten in the fit without noise;
+    - ``share``: the topic's share by a table, with its interval, from `shares`.
     """
     verdicts = model.verdicts or (None,) * len(model.topics)
     numbered = enumerate(zip(verdicts, model.prevalence, model.top_words(top), strict=True))
@@ -173,7 +179,7 @@ def show_topics(
     """Print a table of the topics, and what the verdicts mean.
 
     Topics with the verdict ``noise`` are listed only if `noise` is set. With `sure`, only topics and words of at least
-    that probability are listed. `shares` are those of a table.
+    that probability are listed. `shares` are the topics' shares by a table.
     """
     every = topics_json(model, top, shares)
     listed = [t for t in every if noise or t["verdict"] != "noise"]
@@ -186,7 +192,7 @@ def show_topics(
             f"{t['topic']} {model.topic_names.get(t['topic'], '')}".strip(),
             f"{t['verdict'] or '–'}" + (f" {t['real']:.0%}" if "real" in t else ""),
             _share(t),
-            " ".join(words[t["topic"]]) or "–",
+            " ".join(words[t["topic"]]) or ("–" if sure is None else "(no word is that sure)"),
         )
         for t in listed
     )

@@ -77,7 +77,7 @@ class Grid:
     def requests(self) -> dict[tuple[str, str, float], Request]:
         """The request of each placement, calibration and epsilon; raises `InputError` for one that is invalid.
 
-        A placement runs with those of the calibrations that it has. One without noise runs at the first epsilon only.
+        A placement runs with the calibrations that it has. A placement without noise runs at the first epsilon only.
         """
         requests: dict[tuple[str, str, float], Request] = {}
         for placement in self.placements:

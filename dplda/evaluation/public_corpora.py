@@ -71,7 +71,7 @@ class Documents:
         """Coherence, perplexity and gain of the topics of `model` in the documents, all exact.
 
         ``coherence`` (n_topics,) is NPMI@10 of each topic, and ``c_v`` the mean over `TopicModel.listed_topics`.
-        ``perplexity`` and ``gain`` are those of `dplda.lda.prediction.Prediction`.
+        `dplda.lda.prediction.Prediction` explains ``perplexity`` and ``gain``.
         """
         counts = counts_for(model.vocabulary, self._store)[0]
         eligible = counts[np.asarray(counts.sum(axis=1)).ravel() >= MINIMUM_LENGTH]
@@ -91,7 +91,7 @@ class Documents:
 
 
 class Truth:
-    """Measures models against the known topics (n_topics, n_words) over `words`, from which `corpus` was drawn."""
+    """Measures models against known topics (n_topics, n_words) over `words`; `corpus` was drawn from these topics."""
 
     kind = ComparisonKind.PLANTED
 

@@ -46,10 +46,10 @@ _PAIRS_QUANTILE, _TOTALS_QUANTILE, _TOTALS_FACTOR = 0.95, 0.995, 1.5
 class Evaluation:
     """The result of `evaluate`: coherence, perplexity and gain of the topics of a run, with intervals.
 
-    `coherence` (NPMI, C_v) is that of `topics`, the numbers of the listed topics (`TopicModel.listed_topics`) of the
-    run `of`. `prediction` is the perplexity and the gain of all topics of that run. The gain tells how much better
-    topics predict a word than its frequency alone: it is the mean of log(p / r), in nats a token, where p is the
-    probability of a word under the topics and r its frequency. `privacy` is the guarantee of the query `run`.
+    `coherence` (NPMI, C_v) is for `topics`, the numbers of the listed topics (`TopicModel.listed_topics`) of the run
+    `of`. `prediction` is the perplexity and the gain of all topics of that run. The gain tells how much better topics
+    predict a word than its frequency alone: it is the mean of log(p / r), in nats a token, where p is the probability
+    of a word under the topics and r its frequency. `privacy` is the guarantee of the query `run`.
     """
 
     run: str
@@ -87,11 +87,11 @@ def evaluate(
 ) -> Evaluation:
     """Estimate how good the topics of `model` are for `corpus` under (epsilon, delta) differential privacy.
 
-    Coherence, of the topics that `TopicModel.listed_topics` gives, is the mean normalised pointwise mutual information
-    (NPMI) of pairs of a topic's ten most probable words, counted in documents: 1 if they always occur together, 0 if
-    independently. Perplexity is that of half of a document's tokens given the other half under all topics. `Evaluation`
-    explains the gain. `asked` are the options of `dplda.runs.charged_query.Asked`. Raises `InputError` for bad input,
-    such as a model of fewer than ten words, and `BudgetRefused`.
+    Coherence is the mean normalised pointwise mutual information (NPMI) of pairs of a topic's ten most probable words,
+    counted in documents: 1 if they always occur together, 0 if independently. It is estimated for the topics in
+    `TopicModel.listed_topics`. Perplexity is estimated for half of a document's tokens, given the other half, under all
+    topics. `Evaluation` explains the gain. `asked` are the options of `dplda.runs.charged_query.Asked`. Raises
+    `InputError` for bad input, such as a model of fewer than ten words, and `BudgetRefused`.
     """
     if len(model.vocabulary) < FIRST:
         raise InputError(f"coherence is that of {FIRST} words of a topic, and the model has {len(model.vocabulary)}.")

@@ -100,7 +100,7 @@ def connected(scheduler: str | None) -> Iterator[Client]:
 class ClusterPasses(Passes):
     """`Passes` on the workers of `client`, each of which must see the folder of `store`.
 
-    Raises `InputError` if a worker does not, or if it runs other code or another kind of processor: a unit's rounding
+    Raises `InputError` if a worker does not see it, or runs other code or another kind of processor: a unit's rounding
     must not depend on which worker sums it (docs/privacy.md, rule 12). Passes raise `ClusterError` if the cluster
     fails.
     """
@@ -163,7 +163,7 @@ class ClusterPasses(Passes):
         ]
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future:
-        """Submit a task whose name, and what Dask shows of its arguments, reveal nothing about them."""
+        """Submit a task so that neither its name nor what Dask shows of its arguments reveals their contents."""
         from distributed import Future
 
         hidden = [value if isinstance(value, Future) else _Hidden(value) for value in arguments]

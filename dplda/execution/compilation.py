@@ -29,9 +29,9 @@ _MAX_PROCESSES = 4
 def compiling(statistics: Sequence[Statistic], *, here: bool = True) -> Iterator[Callable[[Progress], None]]:
     """Compile in other processes those kernels of `statistics` that the cache on disk lacks.
 
-    Yields a function that waits until they are compiled and reports that as a stage. If the cache is not writable, this
-    function compiles them in this process. Leaving the context stops the processes. If not `here`, sums are computed
-    elsewhere, and nothing is compiled.
+    Yields a function that waits until they are compiled and reports the wait as a stage of progress. If the cache is
+    not writable, no process is started, and the yielded function compiles them in this process. Leaving the context
+    stops the processes. If not `here`, sums are computed elsewhere, and nothing is compiled.
     """
     kernels = [*(statistic for statistic in statistics if statistic.is_named), None]
     missing = [kernel for kernel in kernels if here and not _is_compiled(kernel)]
@@ -70,7 +70,7 @@ def _ignore_interrupts() -> None:
 
 
 def _compile(kernel: Statistic | None) -> None:
-    """Compile the kernel of a statistic, or that of votes and units if None, and note that the cache has it."""
+    """Compile the kernel of a statistic, or, if None, of votes and units, and note that the cache has it."""
     compile_passes(kernel)
     if cache_folder() is not None:
         with suppress(OSError):

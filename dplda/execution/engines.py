@@ -22,8 +22,9 @@ _Engine = Callable[[CountStore], Passes]
 def running_engine(settings: ExecutionSettings, *, passes: int | None = None) -> Iterator[_Engine]:
     """Context manager that yields the function which makes the `Passes` of a store.
 
-    They run in threads, on a GPU or on a cluster. If `passes`, the number of passes of the run, is 1, local passes on
-    the CPU read the counts in parts and do not keep them in memory.
+    These passes run in threads, on a GPU or on a cluster. If `passes`, the number of passes of the run, is 1, local
+    passes on the CPU read the counts in parts and do not keep them in memory.
+
     Raises `InputError` if the scheduler or the GPU is not available. The device ``auto`` logs one warning instead if
     there is no GPU.
     """

@@ -49,7 +49,7 @@ _sums_of: Callable[..., UnitSums | ProductSums] = lru_cache(maxsize=2)(sums_of)
 class Passes(ABC):
     """Passes over the counts of one store. All results are exact and private.
 
-    Subclasses decide where ranges are kept and who computes. Consecutive ranges contain consecutive units.
+    Subclasses decide where ranges are kept and where they are summed. Consecutive ranges contain consecutive units.
     """
 
     _gpu: Gpu | None = None  # which takes matrix products
@@ -76,7 +76,7 @@ class Passes(ABC):
     def count_group_votes(self, attribute: Attribute, most: int) -> tuple[dict[str, int], int]:
         """Votes for each group by `attribute`, and the votes that a group of all documents would receive.
 
-        A unit votes for at most `most` groups, as `count_votes` says of words.
+        A unit votes for at most `most` groups, as it votes for words in `count_votes`.
         """
         votes: dict[str, int] = {}
         full = 0
@@ -108,9 +108,9 @@ class Passes(ABC):
         return sum(self._range_sizes())
 
     def clip_histogram(self, contribution: Contribution, sampled: np.ndarray) -> np.ndarray:
-        """The lattice histogram (see `clip_bins`) of the norms (see `UnitSums.norms`) of some units.
+        """The histogram of the norms of some units, in which each unit counts as B (see `clip_bins`).
 
-        `sampled` (n,), int64, are their indices, ascending.
+        `sampled` (n,), int64, are the indices of these units, ascending. For the norms see `UnitSums.norms`.
         """
         first = np.cumsum([0, *self._range_sizes()])
         cuts = pairwise(np.searchsorted(sampled, first))
@@ -164,7 +164,7 @@ def read_range(
 def group_votes(
     store: CountStore, attribute: Attribute, most: int, units: UnitRange
 ) -> tuple[list[str], np.ndarray, int]:
-    """Groups of the documents of `units`, the votes for each, and those that a group of all documents would receive."""
+    """Groups of the documents of `units`, the votes for each, and the votes that a group of all documents would get."""
     names, counts = units_of_groups(store, attribute, units)
     votes, full = count_votes(counts, 1, word_hashes(names), most)
     return names, votes, full

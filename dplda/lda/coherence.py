@@ -1,13 +1,13 @@
 """Coherence of topics, with intervals, from released counts of word pairs; not charged.
 
-NPMI (Bouma 2009; Lau, Newman and Baldwin 2014) of a pair with document frequencies p, q and r together is
-log(r / p q) / -log r; the coherence of a topic is its mean over the pairs of its ten first words, or C_v. The noisy
+NPMI (Bouma 2009; Lau, Newman and Baldwin 2014) of a pair of words with document frequencies p and q, and r together, is
+log(r / p q) / -log r. The coherence of a topic is the mean NPMI of the pairs of its ten first words, or C_v. The noisy
 count of a rare pair has a large relative error, and its logarithm a larger one. Therefore lifts r / p q are estimated
 together: in topic z, the log lift of pair i is normal with mean m_z + b x_i and standard deviation s, where x_i is the
-log lift that the released topics predict. The number of all pairs of a topic, which is released with little noise,
-gives m_z; b and s are fitted to all pairs (empirical Bayes by expectation maximisation). Pair counts come from clipped
-contributions. For each topic, their sum divided by the number of all its pairs, which is released separately with
-little clipping, estimates the clip factor.
+log lift that the released topics predict. The number of all pairs of a topic gives m_z; it is released separately, with
+little noise and little clipping. The slope b and s are fitted to all pairs (empirical Bayes by expectation
+maximisation). Pair counts come from clipped contributions. For each topic, the sum of the pair counts divided by the
+number of all pairs estimates the clip factor.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class PairCounts:
     def relative_noise(self) -> float:
         """Noise standard deviation of a pair count, divided by a lower estimate of the average pair count.
 
-        The estimate is the mean minus its noise. The result is infinite if the mean number of pairs, that of words or
-        the number of documents is less than three standard deviations of its noise.
+        The estimate is the mean minus its noise. The result is infinite if the mean number of pairs, the mean number of
+        words or the number of documents is less than three standard deviations of its noise.
         """
         known = (
             (self.totals.mean(), self.totals_std / math.sqrt(len(self.totals))),
@@ -88,8 +88,8 @@ def first_words(model: TopicModel, topics: Sequence[int]) -> list[list[int]]:
 def c_v(npmi: np.ndarray) -> np.ndarray:
     """The coherence C_v of topics, (...), from the NPMI of the pairs of their ten words, (..., 45).
 
-    It is the mean cosine of a word's vector of NPMI with all ten words and the sum of these vectors (Roeder, Both and
-    Hinneburg 2015), with documents for windows.
+    A word's vector is its NPMI with all ten words. C_v is the mean cosine between a word's vector and the sum of the
+    ten vectors (Roeder, Both and Hinneburg 2015), with documents for windows.
     """
     vectors = np.zeros((*npmi.shape[:-1], FIRST, FIRST))
     vectors[..., *_PLACES] = npmi
@@ -129,7 +129,7 @@ def estimated(model: TopicModel, topics: Sequence[int], counts: PairCounts, leve
 
 @dataclass(frozen=True)
 class _Posterior:
-    """Weights of the points of each pair's grid, the counts and the NPMI there, all (k, 45, n_points).
+    """Weights of the points of each pair's grid, and the counts and the NPMI at these points, all (k, 45, n_points).
 
     `factors` (k,) are the clip factors.
     """

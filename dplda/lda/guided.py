@@ -29,7 +29,7 @@ class Guide:
         return self._mixed(topics, _START)
 
     def pulled(self, expected: ExpectedCounts) -> ExpectedCounts:
-        """The function `expected`, of topics that are first pulled towards their seed words."""
+        """A function that pulls the guided ones of its topics towards their seed words, and then calls `expected`."""
         return lambda topics: expected(self._mixed(topics, PULL))
 
     def counts(self, counts: np.ndarray) -> np.ndarray:
@@ -37,7 +37,7 @@ class Guide:
         return self._mixed(counts, PULL)
 
     def names(self, names: Sequence[str], k: int) -> list[str]:
-        """The name of each of `k` topics, empty for one that is not guided; no names at all if none is."""
+        """The name of each of `k` topics, empty for a topic that is not guided; an empty list without `names`."""
         if not names:
             return []
         given = dict(zip(self.columns.tolist(), names, strict=True))
@@ -74,7 +74,7 @@ def guide(
 def seed_distributions(
     seed_words: Mapping[str, Sequence[str]], words: Sequence[str], frequencies: np.ndarray
 ) -> np.ndarray:
-    """For each list of seed words a distribution over those of `words` that it contains, (n_words, n_guided)."""
+    """For each list of seed words, a distribution over the words that `words` also contains, (n_words, n_guided)."""
     place = {word: index for index, word in enumerate(words)}
     seeds = np.zeros((len(words), len(seed_words)))
     for column, (name, listed) in enumerate(seed_words.items()):

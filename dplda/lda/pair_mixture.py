@@ -6,9 +6,9 @@ In LDA two tokens of a document are a pair of words (i, j) with probability
 
 for word proportions m, topics mu_z and their prevalence p_z: the second moment is a mixture of pairs, in which m is one
 more component. Expectation maximisation fits it to the counts of pairs, as in the biterm topic model (Yan et al. 2013;
-its background topic is m), which is nonnegative factorisation of E2 with the Kullback-Leibler divergence. The
-weight of the background starts at LDA's a and is fitted, too, because documents of a few words are about fewer topics
-than alpha0 says. One release is enough: all steps after it are post-processing.
+its background topic is m). This is nonnegative factorisation of E2 with the Kullback-Leibler divergence. The weight of
+the background starts at LDA's a and is fitted, too, because documents of a few words are about fewer topics than alpha0
+says. One release is enough: all steps after it are post-processing.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ class NoisyPairs:
 
 
 def fit_mixture(pairs: NoisyPairs, k: int, alpha0: float, guided: Guide, stream: int = 0) -> PairMixture:
-    """The likeliest mixture of `k` topics, of which some may be `guided` in every step.
+    """The likeliest mixture of `k` topics; those that `guided` guides are pulled to their seed words in every step.
 
-    Starts are drawn from the random `stream` with that public number, so that the mixture is a function of the released
+    Starts are drawn from the public random stream of number `stream`, so that the mixture is a function of the released
     `pairs`.
     """
     counts, frequencies, rng = pairs.estimated(), pairs.frequencies, np.random.default_rng([_PUBLIC_SEED, stream])
@@ -127,8 +127,8 @@ def _maximised(
 def agreement(mixture: PairMixture, halves: Sequence[PairMixture]) -> tuple[np.ndarray, np.ndarray]:
     """How well the topics of a `mixture` agree with those fitted to each of the `halves`, matched one to one.
 
-    Returns the cosine of each topic and its match in each half, (n_halves, k), and for each of a topic's first ten
-    words the number of halves in which it is among the first ten words of the match, (k, 10).
+    Returns the cosine of each topic and its match in each half, (n_halves, k). Also returns, for each of a topic's
+    first ten words, the number of halves in which this word is among the first ten words of the match, (k, 10).
     """
     k = mixture.topics.shape[1]
     top = first_words(mixture.topics)

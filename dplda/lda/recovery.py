@@ -76,7 +76,7 @@ def word_scale(words: WordFrequencies) -> np.ndarray:
 def eigenpairs(T: np.ndarray, rng: np.random.Generator) -> EigenPairs:
     """The k eigenpairs of the symmetric T (k, k, k) by the robust power method, as float64 NumPy arrays.
 
-    From `_MANY` topics on, steps are taken in float32, whose error of about 1e-6 is far below that of any moment.
+    From `_MANY` topics on, steps are taken in float32, whose error of about 1e-6 is far below the error of any moment.
     """
     dtype, tolerance = (np.float64, 1e-8) if len(T) < _MANY else (np.float32, 1e-6)
     found = robust_power_method(to_device(T.astype(dtype)), len(T), rng, starts=_STARTS * len(T), tolerance=tolerance)
@@ -116,7 +116,7 @@ class Learned:
     """Released topics (n_topics, n_words), their prevalence (n_topics,), and released facts about the run.
 
     `documents` is the released number of units, or a lower bound on it (placement ``config4``). `words` (n_words,) are
-    the words of the topics, if they are not all that were modelled. `counts` are the counts from which topics were
+    the words of the topics, if these are not all modelled words. `counts` are the counts from which topics were
     estimated, if any were released.
     """
 

@@ -82,7 +82,7 @@ def smoothed_topics(counts: np.ndarray, smoothing: float) -> np.ndarray:
 
 
 def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The cosine of each column (n_words, k) of `first` with that of `second`, (k,)."""
+    """The cosine of each column of `first` (n_words, k) with the same column of `second`, (k,)."""
     norms = np.linalg.norm(first, axis=0) * np.linalg.norm(second, axis=0)
     return np.asarray((first * second).sum(axis=0) / np.maximum(norms, 1e-300))
 
@@ -104,8 +104,8 @@ def first_words(topics: np.ndarray) -> np.ndarray:
 def top_word_probabilities(sums: CountSums, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Each topic's ten words with the largest estimated counts, and the probability that each belongs to the ten.
 
-    Both are (k, 10). The probability is the posterior one that the word's true count exceeds the middle between the
-    tenth and the eleventh largest posterior median. It is 1 without noise, and with ten words or fewer.
+    Both are (k, 10). The probability is the posterior one: that the word's true count exceeds the middle between the
+    tenth and the eleventh largest posterior medians. It is 1 without noise, and with ten words or fewer.
     """
     counts, std = sums.counts, sums.std
     mixtures = list(_mixtures(counts, std, frequencies)) if std.any() else []

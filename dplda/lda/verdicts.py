@@ -1,11 +1,11 @@
 """How certain topics and their words are: probabilities and verdicts, from released numbers alone.
 
-A topic is *real* if the same fit without noise has it. It is *clear* if that is probable, *noise* if it is not, and
-*weak* in between. After the refinement, the probability is a logistic function of five numbers and their products. The
-probability that a word is among its topic's first ten is a logistic function of three numbers and their products: the
-word's posterior probability, its rank and the topic's probability. The coefficients were estimated from 360 simulated
-fits of ten corpora, and checked on others (`docs/design-log.md`).
-Nothing is charged: all of it is post-processing.
+A topic is *real* if the same fit without noise has it. It is *clear* if that is probable, *noise* if that is
+improbable, and *weak* in between. After the refinement, the probability is a logistic function of five numbers and
+their products. The probability that a word is among its topic's first ten is a logistic function of three numbers and
+their products: the word's posterior probability, its rank and the topic's probability. The coefficients were estimated
+from 360 simulated fits of ten corpora, and checked on others (`docs/design-log.md`). Nothing is charged: all of it is
+post-processing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def evidence(
 ) -> np.ndarray:
     """Five numbers (k, 5) on each of the refined `topics` (n_words, k), which started from spectral topics `start`.
 
-    `agreement` (k,) is that of `Refined`: the cosine of the topics with which the last two rounds started. `signal`
+    `agreement` (k,) is `Refined.agreement`: the cosine of the topics with which the last two rounds started. `signal`
     (k,) is the mean quotient of the counts of a topic's top words and their noise. `budget` is documents * mu / topics
     for the run's GDP parameter mu (`signal_per_topic`).
     """
@@ -77,7 +77,7 @@ def of_words(posterior: np.ndarray, topics: np.ndarray) -> np.ndarray:
 
     The words are the columns, in the order of their rank. `posterior` (k, n) is the probability from the noisy counts
     alone, and `topics` (k,) the probability that each topic is real. For a topic that is not real, "its first ten" are
-    those of the most similar topic of the fit without noise.
+    the first ten of the most similar topic of the fit without noise.
     """
     a, b = logit(np.clip(posterior, *_WORD_LIMITS)), logit(np.clip(topics, *_WORD_LIMITS))[:, None]
     r = np.arange(posterior.shape[1]) / 9
@@ -95,9 +95,9 @@ def of_refinement(
 ) -> dict[str, list[Any]]:
     """For each topic its probability to be real, the verdict, and the probabilities of its first ten `words`.
 
-    `start` and `budget` are those of `evidence`, and `refined` gives its other arguments; `frequencies` (n_words,) sum
-    to one. No topic of a series gets a higher probability than `earlier`, in the previous batch: each batch starts from
-    the topics of the previous one, so that a topic that was noise is kept, and agrees with itself from then on.
+    `start` and `budget` are arguments of `evidence`, and `refined` gives its other arguments; `frequencies` (n_words,)
+    sum to one. No topic of a series gets a higher probability than in the previous batch (`earlier`): each batch starts
+    from the topics of the previous one, so that a topic that was noise is kept, and agrees with itself from then on.
     """
     k = start.shape[1]
     if np.isinf(refined.signal).all():
@@ -122,7 +122,7 @@ def of_pairs(
 ) -> dict[str, list[Any]]:
     """As `of_refinement`, for the `topics` (n_words, k) of a mixture of pairs of words.
 
-    `cosines` (2, k) and `common` (k, n) are those of `pair_mixture.agreement`; `budget` is that of `evidence`.
+    `cosines` (2, k) and `common` (k, n) are the result of `pair_mixture.agreement`. For `budget` see `evidence`.
     """
     apart = -np.log10(np.maximum(1 - np.sort(cosines, axis=0), _LEAST))
     numbers = np.column_stack([*apart, _nearest(topics), np.full(topics.shape[1], math.log(max(budget, _LEAST)))])
@@ -149,9 +149,10 @@ def _verdict_facts(
 
 
 def of_spectrum(topics: np.ndarray, supported: int) -> list[str]:
-    """Verdicts of spectral `topics` (n_words, k), of which the released eigenvalues support `supported`.
+    """Verdicts on spectral `topics` (n_words, k); the released eigenvalues support the number `supported` of them.
 
-    Eigenvalues do not say which topics those are: with fewer than k, every topic is weak; with none, all are noise.
+    Eigenvalues do not say which topics they support. If they support fewer than k, every topic is weak; if none, all
+    are noise.
     """
     k = topics.shape[1]
     if supported == 0:
@@ -160,7 +161,7 @@ def of_spectrum(topics: np.ndarray, supported: int) -> list[str]:
 
 
 def of_columns(columns: np.ndarray, std: float) -> list[str]:
-    """Verdicts of topics released as noisy `columns` (n_words, k), by their norm over that of their noise."""
+    """Verdicts on topics released as noisy `columns` (n_words, k), by a column's norm over the norm of its noise."""
     noise = std * math.sqrt(len(columns))
     ratios = np.linalg.norm(columns, axis=0) / noise if noise > 0 else np.full(columns.shape[1], np.inf)
     return [CLEAR if ratio >= 3 else WEAK if ratio >= 1.5 else NOISE for ratio in ratios]

@@ -42,7 +42,7 @@ def frequency_limit(frequencies: np.ndarray, settings: FitSettings) -> float:
 
 
 def chosen_words_needed(settings: FitSettings) -> int:
-    """The fewest privately chosen words from which a run learns topics: two for each; two in all for ``"auto"``."""
+    """The fewest privately chosen words from which a run learns topics: two per topic; two in all for ``"auto"``."""
     topics = settings.model.topics
     return 2 if topics == "auto" else min(max(2, 2 * int(topics)), settings.vocabulary.max_vocabulary)
 
@@ -59,12 +59,12 @@ def modelled_words(released: WordFrequencies, settings: FitSettings) -> WordFreq
         return WordFrequencies(tuple(released.words[i] for i in kept), released.frequencies[kept], released.std)
     if len(released.words) < needed:
         raise UnsupportedByData(
-            f"only {len(released.words)} words passed the private vocabulary threshold, {needed} are needed. "
+            f"only {len(released.words)} words are frequent enough to be released, and {needed} are needed. "
             "Ask for fewer topics, or use more documents, a larger epsilon, or a public word list (--vocabulary)."
         )
     raise UnsupportedByData(
-        f"{len(released.words)} words passed the private vocabulary threshold, but only {len(kept)} of them "
-        f"are in at most {limit:.0%} of the documents, {needed} are needed. Raise --max-document-frequency, or ask "
+        f"{len(released.words)} words are frequent enough to be released, but only {len(kept)} of them are in at most "
+        f"{limit:.0%} of the documents, and {needed} are needed. Raise --max-document-frequency, or ask "
         "for fewer topics."
     )
 
@@ -82,8 +82,8 @@ def most_words(documents: float, settings: FitSettings) -> int:
 def most_paired_words(documents: float, settings: FitSettings) -> int:
     """The number of words whose pairs stand out from the noise of `placements.from_pairs`.
 
-    The number of noisy pairs grows with the square of that of the words, and hardly with that of the topics, so it is
-    proportional to documents * mu alone (docs/design-log.md).
+    The number of noisy pairs grows with the square of the number of words, and hardly with the number of topics. The
+    result is therefore proportional to documents * mu alone (docs/design-log.md).
     """
     paired = math.ceil(_PAIRED_PER_SIGNAL * documents * run_mu(settings))
     return max(_LEAST_PER_TOPIC * number_of_topics(settings), _LEAST_PAIRED, min(paired, _MOST_PAIRED))

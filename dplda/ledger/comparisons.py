@@ -20,7 +20,7 @@ from dplda.ledger.schema import CellRow, ComparisonRow
 class ComparisonKind(StrEnum):
     """Whether a comparison's corpus is synthetic, declared public or private.
 
-    Runs on a private corpus are charged; models of the others are measured.
+    Runs on a private corpus are charged; models of the other corpora are measured.
     """
 
     PLANTED = "planted"  # synthetic, with known topics
@@ -34,7 +34,10 @@ class ComparisonKind(StrEnum):
 
     @property
     def declared_public(self) -> bool:
-        """Whether the owner declared the corpus public, so that the ledger must not hold a budget for its documents."""
+        """Whether the owner declared the corpus public.
+
+        A run is then refused if the ledger has a bounded budget for its documents (`Ledger.check_public`).
+        """
         return self is ComparisonKind.PUBLIC
 
     @property

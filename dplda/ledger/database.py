@@ -103,17 +103,18 @@ class Store:
 
     @contextlib.contextmanager
     def inspecting(self) -> Iterator[tuple[Session, str]]:
-        """A transaction that sees one state, with the reason why the witness contradicts it; empty if it does not."""
+        """A transaction that sees one state, and the reason why the witness contradicts it; empty if there is none."""
         mark = self.witness.latest()  # first: what commits between the two only makes the ledger longer
         with self._transaction("BEGIN") as session:
             yield session, self.contradiction(session, mark)
 
     @contextlib.contextmanager
     def writing(self, *, accepting: bool = False) -> Iterator[Session]:
-        """A transaction that excludes every other writer. When it ends, it is on disk, and a mark of it in the witness.
+        """A transaction that excludes every other writer.
 
-        If the mark cannot be written after the commit, the change stays and `LedgerError` is raised. With `accepting`,
-        the witness may contradict the ledger at the beginning; the mark that is written at the end makes them agree.
+        When it ends, the change is on disk, and the witness has a mark of it. If the mark cannot be written after the
+        commit, the change stays and `LedgerError` is raised. With `accepting`, the witness may contradict the ledger at
+        the beginning; the mark that is written at the end makes them agree.
         """
         with self.witness.adding(_BUSY_SECONDS) as add:
             mark = self.witness.latest()
@@ -154,7 +155,7 @@ class Store:
             raise LedgerError(f"The ledger {self.path} {_EXPLANATIONS['SQLITE_CORRUPT']}.") from None
 
     def contradiction(self, session: Session, mark: Mark | None) -> str:
-        """Why `mark` is not of this ledger's past; empty if it is."""
+        """The reason why `mark` is not of this ledger's past; empty if there is none."""
         if mark is None:
             return ""
         query = "SELECT code FROM journal WHERE number = ?"

@@ -21,9 +21,9 @@ class Basis(StrEnum):
     """Why a dataset's guarantee holds or does not (docs/privacy.md, rule 17), from the strongest to none.
 
     `FIXED`: spending stays within the grant in force before the first output. `LISTED`: it stays within a level listed
-    with that grant. `AFTER_LOOKING`: more was spent than any of these allows. `NO_LIMIT`: that grant was unbounded,
-    what was spent is infinite, or a later run was admitted without a limit. `LOST`: an older copy of the ledger was
-    accepted, so that what was spent is not known.
+    with that grant. `AFTER_LOOKING`: more was spent than that grant and its levels allow. `NO_LIMIT`: the grant in
+    force before the first output was unbounded, what was spent is infinite, or a later run was admitted without a
+    limit. `LOST`: an older copy of the ledger was accepted, so that what was spent is not known.
     """
 
     FIXED = "fixed beforehand"
@@ -38,8 +38,9 @@ class Grant:
     """A dataset's total budget: `epsilon` (nats, infinite if unbounded) at `delta`.
 
     `listed` are rising epsilons to which it may be raised later, each at the same delta. `after_run` is the number of
-    the ledger's latest run when the grant was made, `created` its time; the initial grant of every dataset has 0 and
-    None. `lapsed` says why nothing may be spent any more; it is empty while the grant is in force.
+    the ledger's latest run when the grant was made, `created` its time; the initial grant of every dataset has
+    `after_run` 0 and `created` None. `lapsed` says why nothing may be spent any more; it is empty while the grant is in
+    force.
     """
 
     epsilon: float = DEFAULT_GRANT[0]
@@ -104,6 +105,11 @@ class Guarantee:
     def __str__(self) -> str:
         return f"epsilon {self.epsilon:g}, delta {self.delta:g}"
 
+    @property
+    def total(self) -> str:
+        """(epsilon, delta) in words."""
+        return f"epsilon {self.epsilon:g} at delta {self.delta:g}"
+
     def described(self, grant: Grant) -> str:
         """The guarantee in words, given the `grant` in force."""
         if self.basis == Basis.LOST:
@@ -116,17 +122,18 @@ class Guarantee:
                 "before the first output. Quote what was spent, and that its limit was chosen after looking"
             )
         if str(self) == str(grant):
-            return f"the guarantee is the grant's ({self})"
-        level = "the level reached of those listed" if self.basis == Basis.LISTED else "the grant"
+            return f"the guarantee is the whole grant: {self.total}"
+        listed, fixed = "the largest total reached, of those listed", "the grant that was in force"
+        level = listed if self.basis == Basis.LISTED else fixed
         beyond = f"once more than epsilon {self.epsilon:g} is spent,"
         more = ""
         if self.allows_more:
-            more = f"; the grant in force ({grant}) was chosen after looking: {beyond} nothing is guaranteed"
+            more = f"; the grant now in force ({grant}) was chosen after looking: {beyond} nothing is guaranteed"
         elif grant.epsilon > self.epsilon:
             reached = sum(level < grant.epsilon for level in self.listed)
             level_then = replace(self, epsilon=self.listed[reached], delta=(reached + 1) * self.level_delta)
-            more = f"; {beyond} it is that of a level listed then ({level_then})"
-        return f"the guarantee is that of {level} before the first output ({self}){more}"
+            more = f"; {beyond} the guarantee is a larger listed total: at most {level_then.total}"
+        return f"the guarantee is {level} before the first output: {self.total}{more}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; null where nothing is guaranteed."""

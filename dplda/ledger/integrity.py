@@ -27,9 +27,12 @@ _State = dict[tuple[str, str], dict[str, Any]]  # (table, primary key) -> row
 
 @dataclass(frozen=True)
 class Verification:
-    """A verification: whether the record is intact, the number of its changes, and its faults, one line each.
+    """A verification: whether it found no fault (`ok`), the number of the record's changes, and the faults.
 
-    `outdated` says that the record is intact and that its only fault is that the witness knows a newer or another one.
+    Each fault is one line of `problems`.
+
+    `outdated` says that the only fault is that the witness knows a newer or another record. The file is then intact in
+    itself, but `ok` is False.
     """
 
     ok: bool

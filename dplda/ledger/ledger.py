@@ -280,9 +280,9 @@ class Ledger:
     def accept_copy(self) -> None:
         """Go on from this copy of the ledger, although its witness knows a newer or another one.
 
-        What was spent in the changes that it lacks is not known. Every grant lapses, also the default one of a dataset
-        that was never granted anything; every open run ends, counted as wholly spent; and no guarantee is stated from
-        now on. Raises `InputError` if the witness does not contradict the ledger.
+        What was spent in the changes that this copy lacks is not known. Every grant lapses, also the default one of a
+        dataset that was never granted anything; every open run ends, counted as wholly spent; and no guarantee is
+        stated from now on. Raises `InputError` if the witness does not contradict the ledger.
         """
         known = self._store.witness.latest()
         with self._store.writing(accepting=True) as session:

@@ -12,6 +12,7 @@ from typing import Any
 
 from dplda.accounting import accountant
 from dplda.accounting.accountant import NOTHING, Cost
+from dplda.accounting.budget_plan import failure_of_query
 from dplda.accounting.events import Event, at_least
 from dplda.config import ADJACENCIES, DEFAULTS
 from dplda.ledger.grants import Basis, Grant, Guarantee
@@ -102,7 +103,7 @@ class RunRecord:
 
     @property
     def is_charged(self) -> bool:
-        """Whether the run costs anything; the filter ignores a run that does not."""
+        """Whether the run costs anything; the filter ignores a run without cost."""
         return self.cost != NOTHING
 
     @property
@@ -162,13 +163,15 @@ class DatasetRecord:
     """A dataset's budget. `spent` counts all runs of the datasets `linked` to it (itself included).
 
     `grant` is the grant in force. `guaranteed` covers the runs of all linked datasets. `guaranteed_alone` covers the
-    dataset's own runs; only this one may be shared. `unit` and `adjacency` are None until a run fixes them. Of the
-    charged runs, `unfinished` have not ended, and `ungrouped` precede schema 4 and did not record their grouping.
-    `run_cost` is what the plan of the dataset's latest charged run costs (None without one), and `capacity` the least
-    mu^2 and the least delta that a linked dataset's grant in force allows. `batches` are those of a series, and
-    `shared_batches` those that share documents with another one. If each unit is in one batch (`parallel`), `spent` is
-    what the batch that spent most has spent. `counted` is the cost to which the cost of the next run is added; in a
-    series it leaves out the runs on other batches than that of the next run.
+    dataset's own runs; only this one may be shared. `unit` and `adjacency` are None until a run fixes them.
+    `unfinished` are the charged runs that have not ended. `ungrouped` are the charged runs from before schema 4, which
+    did not record their grouping. `run_cost` is what the plan of the dataset's latest charged run costs (None without
+    one), and `capacity` the least mu^2 and the least delta that a linked dataset's grant in force allows. `batches` are
+    the batches of a series, and `shared_batches` those that share documents with another batch. If each unit is in one
+    batch only (`parallel`), `spent` is what the batch that spent most has spent.
+
+    `counted` is the part of `spent` to which the cost of the next run is added. It is the whole of `spent`, except in a
+    series whose batches are charged in parallel: there it leaves out the runs on batches other than the next run's.
     """
 
     name: str
@@ -191,12 +194,12 @@ class DatasetRecord:
 
     @property
     def parallel(self) -> bool:
-        """Whether this is a series each of whose units is in one batch."""
+        """Whether this is a series in which each unit is in one batch only."""
         return bool(self.batches) and self.unit == DOCUMENT and self.adjacency == ADJACENCIES[0]
 
     @property
     def more_runs(self) -> int | None:
-        """How many more runs of the cost of the latest one fit the filters; None if unlimited or without a run."""
+        """How many more runs as costly as the latest one fit the filters; None if unlimited or without a run."""
         cost, left, spent = self.run_cost, self.capacity, self.counted
         if cost is None or math.isinf(left.mu_squared) or math.isinf(cost.mu_squared):
             return None
@@ -238,14 +241,17 @@ class DatasetRecord:
             return "no run is admitted"
         delta, left = DEFAULTS.privacy.delta, max(0.0, self.capacity.mu_squared - self.counted.mu_squared)
         epsilon = accountant.gaussian_epsilon(math.sqrt(left), delta * (1 - accountant.FAILURE_SHARE))
-        failure = max(0.0, self.capacity.delta - self.counted.delta)
-        scarce = ""
-        if failure < accountant.FAILURE_SHARE * delta:
-            scarce = f", if it chooses words with failure probability {failure:.2g} or less"
+        chooses = self.counted.delta + failure_of_query(delta) <= self.capacity.delta
+        scarce = "" if chooses else ", if its words come from a public list (--vocabulary)"
         run = "a run on a new batch" if self.parallel else "one more run"
+        same = ""
+        if self.grant.delta != delta:
+            part = self.grant.delta * (1 - accountant.FAILURE_SHARE)
+            there = accountant.gaussian_epsilon(math.sqrt(left), part)
+            same = f"as much as epsilon {there:.4g} at delta {self.grant.delta:g}; "
         return (
             f"{run} may have up to epsilon {math.floor(1000 * epsilon) / 1000:g} at delta {delta:g}{scarce} "
-            "(several runs spend less than the sum of their epsilons)"
+            f"({same}several runs spend less than the sum of their epsilons)"
         )
 
     @property
@@ -255,6 +261,17 @@ class DatasetRecord:
             return ""
         larger = [f"{level:g}" for level in self.guaranteed_alone.listed if level > self.grant.epsilon]
         return f"the grant may be raised later to epsilon {' or '.join(larger)}, as listed" if larger else ""
+
+    @property
+    def to_tell(self) -> str:
+        """The total to tell others if larger ones were listed, in words; else empty (docs/privacy.md, section 9.5)."""
+        alone = self.guaranteed_alone
+        if len(alone.listed) < 2 or alone.allows_more or not (alone.holds and self.guaranteed.holds):
+            return ""
+        return (
+            f"tell others the largest listed total from the beginning: epsilon {alone.listed[-1]:g} at delta "
+            f"{alone.level_delta:g} holds, whichever of the listed totals is reached"
+        )
 
     @property
     def guarantee(self) -> str:
@@ -332,7 +349,7 @@ class Quote:
 
     @property
     def share(self) -> float:
-        """The share of what all linked grants allow together that `cost` takes, for the screen only; 0 if unbounded."""
+        """The share that `cost` takes of what all linked grants allow together; for the screen only; 0 if unbounded."""
         return _share(self.cost, self.dataset.capacity)
 
     @property
@@ -350,8 +367,8 @@ class Quote:
 
     @property
     def left(self) -> float:
-        """The sum of squared GDP parameters that is left; infinite if unbounded."""
-        return max(0.0, self.dataset.capacity.mu_squared - self.dataset.counted.mu_squared)
+        """The share of what all linked grants allow together that is left, for the screen only; 1 if unbounded."""
+        return max(0.0, 1.0 - _share(self.dataset.counted, self.dataset.capacity))
 
 
 @dataclass(frozen=True, kw_only=True)

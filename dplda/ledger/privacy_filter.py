@@ -27,8 +27,9 @@ class LedgerState:
     """All runs and grants of a ledger at one moment.
 
     `grants` lists each dataset's grants, oldest first; `overlaps` are pairs of fingerprints that share documents. For
-    each older copy of the ledger that was accepted, `lapses` has one lapsed grant, by which all earlier grants ended. A
-    dataset that has grants has the lapses among them, in order.
+    each older copy of the ledger that was accepted, `lapses` has one lapsed grant, which ended all earlier grants. The
+    list of a dataset in `grants` contains these lapses, too, in order of time. For a dataset that is not in `grants`,
+    the lapses alone apply.
     """
 
     runs: Sequence[RunRecord]
@@ -74,8 +75,8 @@ class LedgerState:
     def guaranteed(self, dataset: str, *, alone: bool = False) -> Guarantee:
         """The guarantee for all outputs on the documents of `dataset`; if `alone`, for its own runs only.
 
-        If linked datasets had outputs earlier, the guarantee is the largest of their limits and of its own: the name of
-        `dataset` and its limit may have been chosen after those outputs had been seen.
+        If linked datasets had outputs earlier, the guarantee is the largest of their limits and its own limit: the name
+        of `dataset` and its limit may have been chosen after those outputs had been seen.
         """
         names = (dataset,) if alone else self.linked(dataset)
         runs = self.charged(names)
@@ -95,7 +96,7 @@ class LedgerState:
     def _admitted_unchecked(self, runs: Sequence[RunRecord]) -> bool:
         """Whether a run other than the first of `runs` was admitted under an unbounded grant.
 
-        The filter may then not have checked that its units are those of the earlier runs.
+        The filter may then not have checked that the run has the same units as the earlier runs.
         """
         return any(
             [grant for grant in self._grants(run.dataset) if grant.after_run < run.number][-1].unbounded
@@ -120,7 +121,7 @@ class LedgerState:
         return remarks
 
     def _limit(self, dataset: str, spent: Cost) -> Guarantee:
-        """The smallest level, of those listed before the first output, that `spent` fits (docs/privacy.md, rule 17)."""
+        """The smallest of the levels listed before the first output that allows `spent` (docs/privacy.md, rule 17)."""
         levels = self.levels(dataset)
         for i, level in enumerate(levels):
             if not level.unbounded and spent.fits(level.capacity):
@@ -177,8 +178,8 @@ def admit(
     """Raise `BudgetRefused` unless `run` fits the filters of its dataset and of all datasets linked to it.
 
     `run` may stand for several `runs`, with the events of all of them. `regrouped` are the codes of groupings in which
-    its documents are grouped into units differently, and `repeated` the fingerprints of corpora that share with this
-    one more than half of the documents of the smaller of the two.
+    its documents are grouped into units differently. `repeated` are the fingerprints of corpora that share most
+    documents with this one: more than half of the smaller corpus.
     """
     others = [other for other in state.runs if other.id != run.id]
     linked = replace(state, runs=[*others, run]).linked(run.dataset)
@@ -199,8 +200,9 @@ def admit(
 def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) -> None:
     """Raise `BudgetRefused` if documents declared public have a bounded budget, in `dataset` or in another dataset.
 
-    `fingerprints` are those of all corpora that share documents with these. The budgets of their `holders` are checked,
-    and, if `dataset` has runs or grants, its own budget and those of the datasets linked to it.
+    `fingerprints` are the fingerprints of all corpora that share documents with the declared ones. The budgets of their
+    `holders` are checked, and, if `dataset` has runs or grants, the budgets of `dataset` and of the datasets linked to
+    it.
     """
     declared = {*state.grants, *(run.dataset for run in state.runs)}
     linked = state.linked(dataset) if dataset in declared else ()
@@ -297,13 +299,16 @@ def _described(name: str, dataset: str) -> str:
 
 
 def _epsilon_left(grant: Grant, spent: Cost, run: RunRecord) -> str:
-    """The largest epsilon, rounded down, that a run at the same delta could still have."""
+    """The largest epsilon, rounded down, that is still possible for a run at the same delta."""
     mu_squared = max(0.0, grant.capacity.mu_squared - spent.mu_squared)
     text = f"epsilon {math.floor(1000 * _gaussian_epsilon(mu_squared, run)) / 1000:g} at delta {run.delta:g}"
     if spent.delta + run.cost.delta <= grant.capacity.delta:
         return text
     failure = max(0.0, grant.capacity.delta - spent.delta)
-    return f"{text}, with failure probability {failure:.2g} (needed: {run.cost.delta:.2g})"
+    return (
+        f"{text}, but of delta too little for another private choice of words ({failure:.2g}, needed: "
+        f"{run.cost.delta:.2g}; a public list, --vocabulary, needs none),"
+    )
 
 
 def _gaussian_epsilon(mu_squared: float, run: RunRecord) -> float:

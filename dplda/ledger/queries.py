@@ -65,7 +65,7 @@ def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
 def repeated(session: Session, fingerprint: Fingerprint) -> set[str]:
     """The code of `fingerprint`, and the codes of corpora that share most documents with its corpus.
 
-    Most means more than half of the documents of the smaller of the two.
+    Most means more than half of the documents of the smaller corpus.
     """
     others = _other_sketches(session, fingerprint)
     return {fingerprint.code, *(code for code, sketch in others if sketch.repeats(fingerprint.sketch))}
@@ -193,7 +193,8 @@ def history(state: LedgerState, name: str) -> list[HistoryRecord]:
     lines = []
     for i, (grant, remark) in enumerate(state.granted(name)):
         listed = f", may be raised to {', '.join(f'{e:g}' for e in grant.listed)}" if grant.listed else ""
-        text = grant.lapsed or (f"grant {grant}{listed}{remark}" if i else f"grant {grant} (every dataset's)")
+        initial = f"grant {grant} (what every dataset has before its first grant)"
+        text = grant.lapsed or (f"grant {grant}{listed}{remark}" if i else initial)
         lines.append((grant.after_run, min(i, 1), HistoryRecord(created=grant.created, text=text)))
     for run in state.runs:
         if run.dataset == name:

@@ -39,9 +39,9 @@ class Reservation:
     def bind(self, fingerprint: Fingerprint) -> None:
         """Attach the keyed fingerprint and sketch of the documents read, before the first `charge`.
 
-        Checks the filters again, now of all datasets that share documents with these, and that earlier runs grouped
-        the documents into the same units. Raises `BudgetRefused` if a check fails; the run then ends as `REFUSED` and
-        costs nothing.
+        Checks the filters again, now of all datasets that share documents with these. Also checks that earlier runs
+        grouped the documents into the same units. Raises `BudgetRefused` if a check fails; the run then ends as
+        `REFUSED` and costs nothing.
         """
         refusal: BudgetRefused | None = None
         with self._store.writing() as session:
@@ -70,7 +70,7 @@ class Reservation:
             raise refusal
 
     def charge(self, event: Event) -> None:
-        """Record the charge of `event`, with its whole count, before its release; on disk when this returns.
+        """Record the charge of `event`, for all its `count` queries, before its release; on disk when this returns.
 
         Raises `GateError`, after which nothing may be released, unless the run is bound and has not ended and `event`
         equals a planned event that was not charged yet.

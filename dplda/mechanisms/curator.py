@@ -43,7 +43,7 @@ class Curator:
     """The only object that makes passes over private counts, with the planned events and the source of noise.
 
     `charge` is called with each event before its release is computed. It must make the event durable, as the ledger's
-    reservation does, or raise an error. Sensitivities are those of T1 for the `adjacency`.
+    reservation does, or raise an error. Sensitivities follow from T1 for the `adjacency`.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class Curator:
         return Release(noisy * step, max(noisy_mass, 1.0), multiplier * sensitivity * step)
 
     def decompose(self, W: np.ndarray, K: np.ndarray, theta: np.ndarray, clip: float) -> PtrResult:
-        """Noisy columns T(v_i, v_i, .), (k, k), by descending eigenvalue; T = clipped mean of E3(W, W, W) + K (T5).
+        """Noisy columns T(v_i, v_i, .), (k, k), by descending eigenvalue; T = K + clipped mean of E3(W, W, W) (T5).
 
         W (n_words, k) includes the word scale; v_i are the eigenvectors of T(., ., theta). W, LDA's correction K (k, k,
         k), theta (k,) and `clip` may depend on earlier releases only. Charges the events ``mass``, ``gap``, ``tensor
@@ -201,7 +201,8 @@ class Curator:
     def final_topics(self, alpha0: float, h: np.ndarray, r: np.ndarray, topics: int) -> PtrResult:
         """Noisy columns (r . x_i) x_i, (n_words, topics), from the exact moments of all eligible units (T6).
 
-        The x_i are those of `SpectralTopics`; for M = sum w_i mu_i mu_i', the columns are w_i (r . mu_i) mu_i.
+        The x_i are defined in `propose_test_release.SpectralTopics`. If LDA's second moment M2 is sum w_i mu_i mu_i',
+        as in the population, the columns are w_i (r . mu_i) mu_i.
 
         The public h (n_words,), in [0, 1], contracts the third moment. The public r (n_words,), scaled to norm 1, makes
         a column independent of the sign of x_i. 2 <= topics < n_words. Charges the events ``size lower bound``,

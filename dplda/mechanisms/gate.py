@@ -19,8 +19,8 @@ class Release:
 
     `mass` is the noisy sum, at least 1, of the units' clip factors. A unit's clip factor is min(1, clip / norm), where
     the norm includes the mass coordinate (`numerics.clipping`, which clips). `std` is the standard deviation of the
-    noise of `total` in a column of weight 1; in a column of weight w, the multiplicity of a symmetric coordinate
-    (`Contribution.weights`), it is `std` / sqrt(w).
+    noise of `total` in a column of weight 1. In a column of weight w it is `std` / sqrt(w); weights are the
+    multiplicities of symmetric coordinates (`Contribution.weights`).
     """
 
     total: np.ndarray

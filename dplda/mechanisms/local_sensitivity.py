@@ -1,8 +1,8 @@
 """Local sensitivity: bounds on how much one unit can change a decomposition or topics (docs/privacy.md, T4 to T6).
 
 Every argument that depends on the data is a one-sided bound from a private test; the results are monotone in each. M,
-B, H, R and the topics' columns (r . x_i) x_i are those of `propose_test_release.SpectralTopics`, T and v_i those of its
-`PerturbedEigenvectors`, and L_H is T6's bound, in Frobenius norm, on how much one unit can change H.
+B, H, R and the topics' columns (r . x_i) x_i are defined in `propose_test_release.SpectralTopics`, T and v_i in
+`propose_test_release.PerturbedEigenvectors`. L_H is T6's bound, in Frobenius norm, on how much one unit can change H.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class StabilityTest:
 
 @dataclass(frozen=True)
 class PtrResult:
-    """An output that is released only if its tests pass: `value`, or None; `std` of the noise in each entry.
+    """An output that is released only if its tests pass: `value`, or None.
 
-    `tests` are in the order in which they were made; without a value, at least one of them failed. All fields are
-    released.
+    `std` is the standard deviation of the noise in each entry. `tests` are in the order in which they were made;
+    without a value, at least one of them failed. All fields are released.
     """
 
     value: np.ndarray | None

@@ -92,8 +92,8 @@ def _gaussian(scale: float, size: int) -> np.ndarray:
 class SimulatedNoise:
     """Reproducible rounded Gaussian noise for experiments. Never private: anyone with the seed can subtract it.
 
-    Its random stream is not `numpy.random.default_rng(seed)`, from which a fit of the same seed draws its public
-    starting points and `dplda.datasets.synthetic` its documents.
+    Its random stream is not `numpy.random.default_rng(seed)`: a fit with the same seed draws its public starting points
+    from that stream, and `dplda.datasets.synthetic` its documents.
     """
 
     private = False
@@ -123,7 +123,7 @@ def lattice_scale(multiplier: float, sensitivity: float, weight: int = 1) -> flo
     `sensitivity` is in lattice units, and `weight` is the weight of the column that gets the noise (docs/privacy.md,
     rule 11). The factor covers the difference between discrete and continuous Gaussian noise: by T8, a scale of 10^5,
     about the smallest in use, lowers the effective multiplier by a relative 10^-10. OpenDP computes with the exact
-    fraction, and one with a small denominator takes a tenth less time. Raises `ValueError` for a scale below 10^4.
+    fraction; a small denominator saves a tenth of the time. Raises `ValueError` for a scale below 10^4.
     """
     scale = multiplier * sensitivity / math.sqrt(weight)
     if scale < 1e4:

@@ -17,9 +17,9 @@ def selection_threshold(scale: float, delta: float, most_words: int) -> int:
 
     A unit votes for at most `most_words` words that no other unit contains, with weights of norm at most B = `BOUND`.
     The probability that one of these words is released is largest if one word has a share y of the squared norm, thus
-    the weight sqrt(y) B, and all others have equal weights (T7'). Bisection finds the least threshold at which it is at
-    most `delta` for every y in [0, 1]. T7' holds for thresholds of at least 2 B. The discrete Gaussian of parameter
-    `scale` has P(Z >= z) <= 1 - Phi((z - 1) / scale), hence the extra step.
+    the weight sqrt(y) B, and all others have equal weights (T7'). Bisection finds the least threshold at which this
+    probability is at most `delta` for every y in [0, 1]. T7' holds for thresholds of at least 2 B. The discrete
+    Gaussian of parameter `scale` has P(Z >= z) <= 1 - Phi((z - 1) / scale), hence the extra step.
     """
     low, high = 0.0, 2.0 * BOUND + 40.0 * scale
     while high - low > max(1.0, 1e-9 * high):
@@ -31,9 +31,9 @@ def selection_threshold(scale: float, delta: float, most_words: int) -> int:
 def _leak(threshold: float, scale: float, most_words: int) -> float:
     """An upper bound on the probability that a word that only one unit contains is released (T7').
 
-    It holds for every share y in [0, 1] of its squared norm that the unit gives to one word. A grid divides [0, 1] into
-    cells [y, y']. In each cell, the weight of the one word, which rises with y, is taken at y', and that of the others,
-    which falls, at y.
+    The bound holds for every share y in [0, 1] of the unit's squared norm that one word has. A grid divides [0, 1] into
+    cells [y, y']. In each cell, the weight of this word is taken at y', since it rises with y. The weight of the other
+    words is taken at y, since it falls with y.
     """
     y = np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 2000)])
     one = log_ndtr((threshold - BOUND * np.sqrt(y[1:])) / scale)

@@ -1,9 +1,9 @@
 """Propose-test-release: private tests bound the local sensitivity of an output, which scales its noise.
 
-A release consists of private bounds, some of which are tests, and then the output (docs/privacy.md, section 3, T4). If
-a test fails, the output is neither released nor charged; each function says which bounds it charges before it stops.
-The eigen-solvers are backward stable: their result is exact for an input within relative distance `_SOLVER` of the
-given one. Every sensitivity is therefore increased by twice that distance (section 5).
+A release first consists of private bounds, and then of the output. Some of the bounds are tests (docs/privacy.md,
+section 3, T4). If a test fails, the output is neither released nor charged; each function says which bounds it charges
+before it stops. The eigen-solvers are backward stable: their result is exact for an input within relative distance
+`_SOLVER` of the given one. Every sensitivity is therefore increased by twice that distance (section 5).
 
 M and B = M3(., ., h), both (d, d), are the moments of the placement ``config4`` (`dplda.placements`); this B is not the
 bound of the lattice.
@@ -39,9 +39,8 @@ _LARGEST2, _LARGEST3 = 2.0, 6.0  # upper bounds of the Frobenius norms of M and 
 class PerturbedEigenvectors:
     """The exact `columns` T(v_i, v_i, .), (k, k), of the placement ``config3``; only the release adds noise to them.
 
-    v_i are the eigenvectors of T(., ., theta / |theta|) by descending eigenvalue, which one unit can perturb. `gap` is
-    the least eigenvalue gap, and `norm` is the operator norm of the (k, k^2) unfolding of T; they bound that
-    perturbation.
+    v_i are the eigenvectors of T(., ., theta / |theta|) by descending eigenvalue. `gap`, the least eigenvalue gap, and
+    `norm`, the operator norm of the (k, k^2) unfolding of T, bound how much one unit can perturb them.
     """
 
     gap: float
@@ -59,7 +58,7 @@ def _whitened_tensor(coordinates: np.ndarray, K: np.ndarray, largest: float) -> 
 def decompose(T: np.ndarray, theta: np.ndarray, largest: float) -> PerturbedEigenvectors:
     """Decompose the symmetric T (k, k, k) along theta / |theta|.
 
-    The gap is capped at `largest`, a public upper bound on the Frobenius norm of T, which is also the gap for k = 1.
+    The gap is capped at `largest`, a public upper bound on the Frobenius norm of T. For k = 1 the gap is `largest`.
     """
     A = T @ (theta / np.linalg.norm(theta))
     values, V = np.linalg.eigh((A + A.T) / 2)
@@ -111,9 +110,9 @@ def release_decomposition(
 ) -> PtrResult:
     """Release the columns T(v_i, v_i, .), (k, k), of T = `unpack(coordinates)` + K (T5).
 
-    `coordinates` (k (k + 1) (k + 2) / 6,) are those of the clipped mean of E3(W, W, W) at a <= b <= c, and K (k, k, k)
-    is LDA's correction. A unit changes T by at most `change` in Frobenius norm. Charges ``gap``, ``tensor norm`` and,
-    if the test of the gap passes, ``decomposition``.
+    `coordinates` (k (k + 1) (k + 2) / 6,) are the entries at a <= b <= c of the clipped mean of E3(W, W, W), and K (k,
+    k, k) is LDA's correction. A unit changes T by at most `change` in Frobenius norm. Charges ``gap``, ``tensor norm``
+    and, if the test of the gap passes, ``decomposition``.
     """
     K = unpack(pack(K), len(K))
     T = _whitened_tensor(coordinates, K, _MOST_UNITS * change)

@@ -25,9 +25,9 @@ def export(model: TopicModel, target: str, destination: str | Path) -> list[Path
     """Write `model` for `target`, a key of `EXPORTERS`, to `destination`; returns the files written.
 
     ``csv`` writes a folder with ``topics.csv`` and ``prevalence.csv``; if `destination` ends in ``.csv``, it writes
-    that file and one that ends in ``.prevalence.csv``. ``json`` and ``pyldavis`` write one file. ``gensim`` writes
-    the file for ``gensim.models.LdaModel.load`` and gensim's companion files. JSON files hold the privacy statement;
-    the others have it in a file that ends in ``privacy.json``. Raises `InputError` for an unknown target, and for a
+    that file and one that ends in ``.prevalence.csv``. ``json`` and ``pyldavis`` write one file. ``gensim`` writes the
+    file for ``gensim.models.LdaModel.load`` and gensim's companion files. JSON files contain the privacy statement; for
+    other files it is in a file that ends in ``privacy.json``. Raises `InputError` for an unknown target, and for a
     destination that exists or cannot be written.
     """
     if target not in EXPORTERS:

@@ -46,7 +46,7 @@ Labels = Mapping[tuple[int, ...], Label]  # of topics, (3,), and of groups of to
 
 
 def labelled(model: TopicModel, labels: Labels) -> TopicModel:
-    """`model` with the `labels` of some topics and groups of topics; those of the others stay."""
+    """`model` with the `labels` of some topics and groups of topics; its other labels stay."""
     names, sentences = dict(model.topic_names), dict(model.topic_sentences)
     groups = dict(group_labels(model))
     for topics, label in labels.items():

@@ -62,7 +62,7 @@ def save(model: TopicModel, directory: str | Path) -> None:
 
 
 def save_parameters(model: TopicModel, directory: str | Path) -> None:
-    """Replace the parameters of the model saved in `directory` by those of `model`, whose arrays are the same.
+    """Replace the parameters of the model saved in `directory` by the parameters of `model`, which has the same arrays.
 
     Raises `InputError` if they cannot be written.
     """

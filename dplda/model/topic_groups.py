@@ -39,9 +39,10 @@ class TopicTree:
     merges: NDArray[np.float64]
 
     def groups(self, count: int | None = None) -> list[tuple[int, ...]]:
-        """The topics in `count` groups, near ones next to each other; None: about the square root of their number.
+        """The topics in `count` groups, near ones next to each other.
 
-        Raises `InputError` for a wrong number.
+        By default there are about as many groups as the square root of the number of topics. Raises `InputError` for a
+        wrong number.
         """
         count = round(math.sqrt(len(self.topics))) if count is None else count
         if not 1 <= count <= len(self.topics):
@@ -62,10 +63,10 @@ class TopicTree:
 
 
 def topic_tree(model: TopicModel, topics: Sequence[int] | None = None) -> TopicTree:
-    """The hierarchy of `topics`, by default those that are listed (`TopicModel.listed_topics`).
+    """The hierarchy of `topics`, by default the listed ones (`TopicModel.listed_topics`).
 
-    By Ward's method on Hellinger distances, which are the Euclidean ones of square roots of probabilities, up to a
-    constant factor.
+    By Ward's method on Hellinger distances. Up to a constant factor, these are Euclidean distances between the square
+    roots of probabilities.
     """
     chosen = tuple(model.listed_topics if topics is None else topics)
     roots = np.sqrt(model.topics[list(chosen)])
@@ -74,10 +75,10 @@ def topic_tree(model: TopicModel, topics: Sequence[int] | None = None) -> TopicT
 
 
 def merged(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicModel:
-    """`model` with the topics of each of `groups` merged into one, at the number of the first of them.
+    """`model` with the topics of each of `groups` merged into one, at the number of the group's first topic.
 
-    A merged topic is the average of its topics by prevalence, and its share the sum of theirs. The topics after it get
-    smaller numbers, so that there are no gaps; the parameter ``merged`` lists which earlier numbers each topic
+    A merged topic is the average of its topics by prevalence, and its share is the sum of their shares. Later topics
+    get smaller numbers, so that there are no gaps; the parameter ``merged`` lists which earlier numbers each topic
     contains. Raises `InputError` for groups that overlap, or that name topics which do not exist.
     """
     n = len(model.topics)

@@ -98,8 +98,8 @@ class TopicModel:
     def word_probabilities(self) -> tuple[dict[str, float], ...]:
         """For each topic its first ten words, each with the probability that it would be among them without noise.
 
-        That is the probability that the same fit without noise has the word among the ten most probable ones of this
-        topic or, if the topic is not real, of the most similar one. Empty if they are not known.
+        This is the probability that the same fit without noise has the word among the ten most probable ones of this
+        topic or, if the topic is not real, of the most similar topic. Empty if the probabilities are not known.
         """
         given = self.parameters.get("word_probabilities")
         if not isinstance(given, list) or len(given) != len(self.topics):
@@ -115,11 +115,14 @@ class TopicModel:
 
     @property
     def topic_sentences(self) -> dict[int, str]:
-        """Sentences about topics, by their number; empty if they were given none (`dplda label`)."""
+        """The sentences about topics that `dplda label` gave, by the number of the topic; empty if there are none."""
         return self._texts("topic_sentences")
 
     def _texts(self, parameter: str) -> dict[int, str]:
-        """The texts that a list in the parameters gives some topics, by their number."""
+        """The texts in the list ``parameters[parameter]``, by the number of the topic.
+
+        The list has a place for each topic; topics without a text are left out.
+        """
         given = self.parameters.get(parameter)
         if not isinstance(given, list) or len(given) != len(self.topics):
             return {}
@@ -127,7 +130,7 @@ class TopicModel:
 
     @property
     def listed_topics(self) -> list[int]:
-        """The numbers of the topics to show: those whose verdict is not ``"noise"``, or all if there is no other."""
+        """The numbers of the topics to show: those with a verdict other than ``"noise"``, or all if there are none."""
         kept = [topic for topic, verdict in enumerate(self.verdicts) if verdict != "noise"]
         return kept or list(range(len(self.topics)))
 
@@ -138,9 +141,9 @@ class TopicModel:
     def relevant_words(self, n: int = 10, weight: float = _PROBABILITY_WEIGHT) -> list[list[tuple[str, float]]]:
         """The `n` most relevant words of each topic and their probabilities, as reports and the command line list them.
 
-        Relevance is that of Sievert and Shirley 2014, w log p + (1 - w) log(p / q) for the `weight` w in [0, 1], where
-        p is a word's probability in the topic and q that in the text as a whole. Words with p < q, or p = 0, are left
-        out.
+        Relevance (Sievert and Shirley 2014) is w log p + (1 - w) log(p / q) for the `weight` w in [0, 1]. Here p is a
+        word's probability in the topic, and q its probability in the text as a whole. Words with p < q, or p = 0, are
+        left out.
         """
         overall = self.prevalence @ self.topics
         listed = (self.topics > 0) & (self.topics >= overall * (1 - 1e-9))  # whatever the rounding of `overall`

@@ -88,7 +88,7 @@ def floats(array: Array, name: str) -> Array:
 
 
 def rounding(A: Array) -> float:
-    """Largest asymmetry of the floating-point `A`, relative to its largest entry, that counts as rounding."""
+    """The tolerance for the dtype of `A`: asymmetry up to this share of the largest entry counts as rounding."""
     return max(_SYMMETRY, 10 * float(namespace(A).finfo(A.dtype).eps))
 
 
@@ -118,7 +118,7 @@ class Gpu(Protocol):
     def turn(self, index: int) -> AbstractContextManager[Any]:
         """Context manager for step `index` of a loop.
 
-        Its work may overlap with that of step `index` - 1, and starts after that of step `index` - 2.
+        The work of this step may overlap with the work of step `index` - 1. It starts when step `index` - 2 is done.
         """
 
     def finish(self) -> None:

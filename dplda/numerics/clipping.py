@@ -1,9 +1,10 @@
 """Clip units, and round them to the integer lattice on which they are summed (docs/privacy.md, section 5, rules 1, 11).
 
-`quantise` clips a unit's contribution F to norm C and rounds it once to integers z = round(F / g), g = C / B with
-B = `BOUND`, over the union support of all its documents, and the weighted squared norm is verified exactly. Integer
-sums do not depend on the order of units, so rounding does not increase the sensitivity: in lattice units it is B if a
-unit is added or removed, and `Statistic.replace_factor` times B if one is replaced (T1).
+`quantise` clips a unit's contribution F to norm C and rounds it once, over the union support of all the unit's
+documents, to integers z = round(F / g). Here g = C / B with B = `BOUND`. The weighted squared norm of z is verified
+exactly. Integer sums do not depend on the order of units, so rounding does not increase the sensitivity. In lattice
+units the sensitivity is B if a unit is added or removed, and `Statistic.replace_factor` times B if a unit is replaced
+(T1).
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ def quantise(rows: np.ndarray, n: int, weights: np.ndarray, clip: float, bound: 
     F is the first `n` entries of `rows` (float32), which are replaced by lattice integers. Its `weights` are integers
     in float64; an empty array means that all are 1. If F is a projection of a larger array, `bound` is an upper bound
     on that array's norm, which replaces the norm of F where it is larger; otherwise `bound` is 0. The privacy guarantee
-    does not depend on `bound`. Returns -1 if the unit must contribute nothing, because F is not finite or exceeds B
-    after rounding.
+    does not depend on `bound`. Returns -1 if the unit must contribute nothing, because F is not finite or its norm
+    exceeds B after rounding.
     """
     extra = MASS_SHARE * clip
     norm = np.sqrt(np.maximum(squared_norm(rows, n, weights), bound * bound) + extra * extra)  # nan stays nan

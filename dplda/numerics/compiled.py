@@ -31,7 +31,7 @@ _SOURCES = ("numerics/*.py", "statistics/*.py", "config.py")  # compiled in, as 
 def compiled(*, keep: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorator that compiles a function for the CPU; it runs without the interpreter lock.
 
-    `options` are those of ``numba.njit``. With `keep`, the code is cached in a folder in ``$NUMBA_CACHE_DIR`` if that
+    `options` are passed to ``numba.njit``. With `keep`, the code is cached in a folder in ``$NUMBA_CACHE_DIR`` if that
     is set, else in the user's cache folder. It is compiled again in every process if the folder is not writable, or if
     the function belongs to another package: the folder is named after this package's sources only.
 
@@ -63,7 +63,7 @@ def compiled(*, keep: bool = False, **options: Any) -> Callable[[Callable[..., A
 
 
 class _Inner(CPUDispatcher):  # type: ignore[misc]
-    """A compiled function without entry points for Python, which take a quarter of the compilation of a kernel.
+    """A compiled function without entry points for Python; they would take a quarter of a kernel's compilation time.
 
     Python calls a second version, which is compiled when it is needed.
     """

@@ -80,9 +80,9 @@ def largest_likelihood(
     """Fill `answer` (n_documents,) with the log-likelihood of each document, maximised over its mixture of topics.
 
     `by_word` (n_words, n_topics) must be positive; `words` and `counts` (nnz,) are the entries of the documents, which
-    `indptr` delimits. Expectation-maximisation from equal proportions climbs the concave function. The value reached is
-    below the maximum by at most the largest component of the gradient minus the document's length (the gap of Frank and
-    Wolfe 1956). The ascent ends when this difference is below `_GAP`, or after `_CLIMBS` steps.
+    `indptr` delimits. Expectation-maximisation from equal proportions climbs the log-likelihood, which is concave. The
+    value reached is below the maximum by at most the largest component of the gradient minus the document's length (the
+    gap of Frank and Wolfe 1956). The ascent ends when this difference is below `_GAP`, or after `_CLIMBS` steps.
     """
     n_topics = by_word.shape[1]
     mixture, gradient = np.empty(n_topics), np.empty(n_topics)

@@ -30,7 +30,7 @@ def split(weights: np.ndarray, parts: int) -> list[tuple[int, int]]:
 
 
 def chunks(n: int, size: int) -> list[tuple[int, int]]:
-    """Cut 0..n into ranges of `size`, the last one of what is left: the same ranges on any number of cores."""
+    """Cut 0..n into ranges of `size`; the last may be shorter. They do not depend on the number of cores."""
     return [(first, min(first + size, n)) for first in range(0, n, size)]
 
 

@@ -1,4 +1,5 @@
 """Noise placements: a module for each, with its algorithm, budget shares and split, and the registry of all.
 
-The paper is that of DeCarolis et al. 2020 (docs/privacy.md, source [2]). An edge, e1 to e9, is an edge of its graph of
-the algorithm, and a configuration is a set of edges where noise is added. tensor-power adds the edge ``power``."""
+The paper is DeCarolis et al. 2020 (docs/privacy.md, source [2]). An edge, e1 to e9, is an edge of the paper's graph of
+the algorithm, and a configuration is a set of edges where noise is added. tensor-power adds the edge ``power``.
+"""

@@ -87,8 +87,8 @@ def shares(
     With a prior, all spectral stages are named ``start``, because `prior_start` spends their events if the prior
     explains the documents.
 
-    The noise of the spectral stages grows with the number of topics and that of the refinement does not, so the
-    spectral stages get less for fewer than 20 topics.
+    Only the noise of the spectral stages grows with the number of topics, and not the noise of the refinement.
+    Therefore the spectral stages get less for fewer than 20 topics.
     """
     spectral = 1.0 if topics == "auto" else min(1.0, int(topics) / 20)
     stages = _spectral_stages(with_prior)
@@ -217,7 +217,8 @@ def _subspace(
 def _shrunk_rows(Y: np.ndarray, std: float, energy: np.ndarray) -> np.ndarray:
     """Y (d, p) with noise of `std`, rows scaled by signal / (signal + `_ROW_NOISE` * noise): a weak Wiener filter.
 
-    The signals of the rows are proportional to `energy` (d,) and sum to the squared norm of Y less that of its noise.
+    The signals of the rows are proportional to `energy` (d,) and sum to the squared norm of Y less the squared norm of
+    its noise.
     """
     noise = Y.shape[1] * std**2
     signal = energy * max(float((Y**2).sum() - noise * len(Y)), 0.0) / float(energy.sum())
@@ -246,7 +247,7 @@ def word_power(documents: float, topics: int, settings: FitSettings) -> float:
     """The exponent p of the refinement's word scaling s = frequency^-p, at most 1/3.
 
     The l1 error that noise causes is proportional to sum(1/s) sqrt(sum(s^2 c^2)) for a word's mean squared count c^2 in
-    a document, and least at s = (c^2)^(-1/3). Most words occur once in a document, so c^2 is proportional to the
+    a document. It is least at s = (c^2)^(-1/3). Most words occur once in a document, so c^2 is proportional to the
     frequency. The exponent is smaller where few words stand above the noise.
     """
     return _WORD_POWER * min(1.0, signal_per_topic(documents, topics, settings) / _WORD_SIGNAL)

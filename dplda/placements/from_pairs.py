@@ -44,7 +44,7 @@ _LEAST_FREQUENCY = 1e-4  # of a word, relative to the sum of all
 def applies(documents: float, words: WordFrequencies, settings: FitSettings) -> bool:
     """Whether a run over `documents` units of these `words` learns its topics from pairs; all numbers are released.
 
-    A batch of a series does not, because later batches continue the counts of words in topics, and neither does a run
+    False for a batch of a series, because later batches continue the counts of words in topics. Also false for a run
     with so many topics or seed words that fitting their pairs would take minutes (docs/privacy.md, section 9.13).
     """
     many = most_paired_words(documents, settings) + len(settings.model.guiding_words) > _MOST_WORDS
@@ -65,8 +65,8 @@ def learn(
 ) -> Learned:
     """Learn topics of `words` from two releases.
 
-    The first spends the events of `frequency_stages`, the second those of `pair_stages`. The plan must have an event
-    for the clipping norm of the first stage of each.
+    The first spends the events of `frequency_stages`, the second those of `pair_stages`. For the first stage of each
+    list, the plan must have an event that chooses the clipping norm.
     """
     release = StageReleaser(gate, documents)
     words = _averaged_frequencies(release, words, frequency_stages)
@@ -104,7 +104,11 @@ def _averaged_frequencies(release: StageReleaser, words: WordFrequencies, stages
 
 
 def _spectrum(E2: np.ndarray, std: float, frequencies: np.ndarray, settings: FitSettings) -> dict[str, Any]:
-    """The `spectrum_facts` of M2 of unscaled words, for noisy E2 (d, d) with `std` on the diagonal, scaled to sum 1."""
+    """The `spectrum_facts` (`lda.topic_count`) of M2 of unscaled words, from noisy sums E2 (d, d).
+
+    `std` is the standard deviation of the noise in a diagonal entry. E2 and `std` are first divided by the sum of E2.
+    `frequencies` (d,) are the mean m.
+    """
     d = len(frequencies)
     total = max(float(E2.sum()), d * std, 1e-12)
     values, _ = leading_eigenvalues(corrected_second_moment(E2 / total, frequencies, settings.model.alpha0))

@@ -1,13 +1,13 @@
 """The next batch of a series: the topics of the previous batch, refined by noisy rounds over new documents.
 
 size     noisy number of units
-words    this batch's words: those of the public list, or those that are chosen privately and those of the series
+words    this batch's words: the public list, or the privately chosen words and the words of the series
 new      a topic of words that rose more than a changed prevalence of the known topics explains, if there are any
 counts   noisy variational rounds that start at the topics of the previous batch, and continue its sums of counts
 
 Releases of earlier batches are available before this batch is queried, and using them costs nothing (docs/privacy.md,
-T11). So no budget is spent on spectral stages. Topics keep their numbers: a new one gets the next number, and one that
-the batch does not contain keeps its words.
+T11). So no budget is spent on spectral stages. Topics keep their numbers. A new topic gets the next number. A topic
+that the batch does not contain keeps its words.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class _BatchWords:
     """The words of a batch: `frequencies` and their `std`, averaged over batches; all arrays are (n_words,).
 
     `now` are the frequencies that this batch released, NaN for a word of the series that was not chosen in this batch.
-    `known` are the words that the series had before, and `frequent` those that it left out as too frequent.
+    `known` says which words the series had before, and `frequent` which it left out as too frequent.
     """
 
     words: tuple[str, ...]
@@ -138,8 +138,8 @@ class _BatchWords:
 def _words_of_batch(words: WordFrequencies, prior: PriorTopics, documents: float, settings: FitSettings) -> _BatchWords:
     """The words of this batch and, if they are chosen privately, of the series, as many as `supported_words` keeps.
 
-    Frequencies are averaged over batches by their precision. That of a word which was not chosen in this batch is
-    lowered instead, so that it leaves the list in time.
+    Frequencies are averaged over batches by their precision. The frequency of a word that was not chosen in this batch
+    is lowered instead, so that the word leaves the list in time.
     """
     assert prior.counts is not None
     names = tuple(dict.fromkeys((*words.words, *(prior.words if settings.vocabulary.words is None else ()))))

@@ -47,9 +47,9 @@ def shares(public_vocabulary: bool) -> tuple[Share, ...]:
 def explains(gate: Gate, words: WordFrequencies, prior: PriorTopics, settings: FitSettings) -> bool:
     """Whether the topics of `prior` explain the documents; False, without a release, if it has too few of `words`.
 
-    One noisy sum decides: of each document's gain minus a public threshold (`_LEAST_GAIN` or more, growing with log k
-    for k prior topics). It must exceed 0 by `_DEVIATIONS` standard deviations of its noise, because it is pure noise if
-    the documents contain none of the words.
+    One noisy sum over documents decides. A document adds its gain minus a public threshold (`_LEAST_GAIN` or more,
+    growing with log k for k prior topics). The sum must exceed 0 by `_DEVIATIONS` standard deviations of its noise,
+    because it is pure noise if the documents contain none of the words.
     """
     known = set(prior.words)
     common = [index for index, word in enumerate(words.words) if word in known]
@@ -75,7 +75,7 @@ def choose_topics(
     """The prior topics that the documents contain most, over `words`, by one noisy sum that spends the `stages`.
 
     The sum is of the documents' proportions of all prior topics, so that text about another topic does not count for
-    those that are chosen.
+    the chosen topics.
     """
     prior, seed_words = settings.prior, settings.model.seed_words or {}
     assert prior is not None

@@ -15,7 +15,7 @@ The paper leaves details open. They are read as follows; each item says where it
 * A symmetric array gets symmetric noise. The noise on e4, e6 and e8 has the printed standard deviation where indices
   differ; the code symmetrises e6 in the same way. On e3 it is the symmetric part of independent entries, which is all
   that a symmetric decomposition can see of the code's noise.
-* The noise on e4 and that on e8 are drawn separately, each with its own share of the budget, and added to M2 as in H.1
+* The noises on e4 and on e8 are drawn separately, each with its own share of the budget, and added to M2 as in H.1
   and H.2; the code adds them to W and to the unwhitening matrix instead. Eigenvectors of M2 and of M2 + noise may
   differ in sign and order, and the paper does not align them: here the orthogonal matrix of best fit
   (Procrustes) aligns the unwhitening with the whitening, as the text after equation 131 suggests.
@@ -158,7 +158,7 @@ def _whitening(M2: np.ndarray, k: int) -> Whitening:
 def _quantities(
     documents: float, d: int, alpha0: float, exact: Whitening, values: np.ndarray | None = None
 ) -> Quantities:
-    """Exact quantities of the data; those of the tensor are zero without its eigenvalues `values` (k,)."""
+    """Exact quantities of the data; without the tensor's eigenvalues `values` (k,), its quantities are zero."""
     falling = -np.sort(-values) if values is not None else np.zeros(1)
     return Quantities(
         documents=max(documents, 3.0),
@@ -173,7 +173,7 @@ def _quantities(
 
 
 def _rotation(unwhitening: Whitening, whitening: Whitening) -> np.ndarray:
-    """The rotation R (k, k) that brings the columns of the unwhitening matrix nearest that of the whitening."""
+    """The rotation R (k, k) that brings the columns of the unwhitening matrix nearest to the whitening matrix."""
     columns = unwhitening.basis * np.sqrt(unwhitening.values)
     return np.asarray(scipy.linalg.orthogonal_procrustes(columns, whitening.basis * np.sqrt(whitening.values))[0])
 

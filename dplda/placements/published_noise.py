@@ -1,9 +1,9 @@
 """The noise that the paper (DeCarolis et al. 2020) prints in appendices A, G and H; it is not proven private.
 
-Formulas are those of the paper, even where they are wrong: docs/privacy.md, section 1, lists where each proof fails.
-Where two printed formulas disagree, or one cannot be evaluated, the authors' code decides. Its second moment is
-alpha0 (alpha0 + 1) times the paper's, and its whitened eigenvalues lambda are (alpha0 + 2) / 2 / sqrt(alpha0 (alpha0
-+ 1)) times the paper's; its floors are converted to the paper's units here.
+The formulas are the paper's, even where they are wrong: docs/privacy.md, section 1, lists where each proof fails. Where
+two printed formulas disagree, or one cannot be evaluated, the authors' code decides. The code's second moment is alpha0
+(alpha0 + 1) times the paper's, and its whitened eigenvalues lambda are (alpha0 + 2) / 2 / sqrt(alpha0 (alpha0 + 1))
+times the paper's. Its floors are converted to the paper's units here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Quantities:
     """The quantities in the paper's formulas.
 
     Numbers of `documents` N, `words` d and `topics` k; `sigma_1` and `sigma_k` are eigenvalues of M2, `tensor_1` the
-    largest lambda of the whitened M3 and `gamma_s` a quarter of the least gap between its lambda.
+    largest eigenvalue lambda of the whitened M3, and `gamma_s` a quarter of the least gap between these eigenvalues.
     """
 
     documents: float
@@ -83,7 +83,7 @@ def delta_2(documents: float, alpha0: float) -> float:
 
 
 def delta_3(documents: float, alpha0: float) -> float:
-    """l1 sensitivity of M3 (Theorem 4, equation 96), which is too small.
+    """l1 sensitivity of M3 as printed (Theorem 4, equation 96); it is too small.
 
     The proof counts only one of the three terms of P(E2, m), which LDA's correction multiplies by b (docs/privacy.md).
     """
@@ -103,7 +103,7 @@ def _delta_whitened(q: Quantities) -> float:
     """l2 sensitivity of the whitened M3 (Theorem 5, equation 113).
 
     The difference of W and W' is cubed, although it enters once (110), and W is assumed to be unique, although it is
-    so only up to a rotation. sigma_k - Delta_2 is at least its floor.
+    unique only up to a rotation. sigma_k - Delta_2 is at least its floor.
     """
     change = delta_2(q.documents, q.alpha0)
     root = math.sqrt(max(q.sigma_k - change, _sigma_floor(q.alpha0)))
@@ -152,7 +152,7 @@ def _noisy_bounds(q: Quantities, epsilon: float, delta: float, laplace: Callable
 
     Each bound is (epsilon, 0)-private by Laplace noise, `laplace` times sensitivity over epsilon, and fails with
     probability delta (Lemma 44). Lemma 9 prints the sensitivities 1/N and 2/N for the eigenvalues and 1 for gamma_s;
-    the authors' code has Delta_2 and Delta_3, of which the first agrees with equation 82.
+    the authors' code has Delta_2 and Delta_3. Delta_2 agrees with equation 82.
     """
 
     def noise_and_margin(sensitivity: float) -> tuple[float, float]:

@@ -49,14 +49,14 @@ class Placement:
 
     `shares` maps (whether the vocabulary is public, the split over edges, the settings) to the budget shares of a run.
     `learn` takes the gate, the noisy number of units, the words, the settings and an `rng` for public starting points,
-    and runs every stage after the vocabulary; `learn_from_prior` does so if a prior explains the documents
+    and runs every stage after the vocabulary. `learn_from_prior` takes its place if a prior explains the documents
     (`prior_start.explains`), and `learn_next` for the next batch of a series. `split` maps the edges with noise to
     their default parts of the budget.
 
-    `most_words` bounds the vocabulary, and `least_topics` the number of topics; ``auto`` is allowed only if it is 1.
-    `reason` says why a run is not private or not proven private; it is empty for a sound placement, and otherwise
-    statistics are released without noise, as events of the mechanism ``exact``. `statistics` are those that it
-    releases, whose kernels are compiled while the documents are read.
+    `most_words` is the largest vocabulary, and `least_topics` the least number of topics; ``auto`` is allowed only if
+    `least_topics` is 1. `reason` says why a run is not private or not proven private. For a sound placement it is
+    empty; otherwise statistics are released without noise, as events of the mechanism ``exact``. `statistics` are the
+    statistics that the placement releases; their kernels are compiled while the documents are read.
     """
 
     shares: Callable[[bool, Mapping[str, float], FitSettings], tuple[Share, ...]]

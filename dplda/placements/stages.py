@@ -104,7 +104,7 @@ class StageReleaser:
         return self.gate.release(stage, contribution, self.clip(stage, contribution, quantile))
 
     def jointly(self, stages: Sequence[str], contribution: Contribution, quantile: float) -> Release:
-        """One release that spends `stages`, of which the first has an event for the clipping norm."""
+        """One release that spends `stages`; the first of them has an event for the clipping norm."""
         return self.gate.release_jointly(stages, contribution, self.clip(stages[0], contribution, quantile))
 
     def clip(self, stage: str, contribution: Contribution, quantile: float) -> float:

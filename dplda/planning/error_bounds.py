@@ -36,8 +36,8 @@ def bound(
 ) -> float:
     """Bound on the l2 error of a topic in config1, 2, 3 or 4; `split` divides (epsilon, delta) over the edges.
 
-    `q` are the quantities in the paper's formulas. The noise of the noisy bounds on local sensitivities is 0, its
-    median. A gap gamma_s of M3 below `published_noise.gap_floor` is raised to it.
+    `q` are the quantities in the paper's formulas. The mechanism adds noise to its bounds on local sensitivities, too;
+    here that noise is taken to be 0, its median. A gap gamma_s of M3 below `published_noise.gap_floor` is raised to it.
     """
     noise = {
         edge: edge_noise(edge, q, *budget) for edge, budget in edge_budgets(placement, epsilon, delta, split).items()
@@ -84,7 +84,7 @@ def planted(
 ) -> Quantities:
     """Population quantities of the corpus that `synthetic` draws with these arguments, computed from its topics.
 
-    The prior is symmetric, so that all lambda are equal and gamma_s is zero, which `bound` raises to its floor.
+    The prior is symmetric, so that all lambda are equal and gamma_s is zero; `bound` raises gamma_s to its floor.
     """
     mu = synthetic(1, words, topics, alpha0=alpha0, seed=seed, concentration=concentration, zipf=zipf)[1]
     weight = 1 / (topics * (alpha0 + 1))
@@ -102,12 +102,15 @@ def planted(
 
 
 def _gaussian_norm(std: float) -> float:
-    """Bound on |n| for one number (Theorem 40, whose two tails need log(2 / failure))."""
+    """Bound on |n| for the noise n of one number, with standard deviation `std`.
+
+    Theorem 40 with log(2 / failure), because both tails count.
+    """
     return std * math.sqrt(2 * math.log(2 / _FAILURE))
 
 
 def _gaussian_vector_norm(std: float, k: int) -> float:
-    """Bound on ||Y|| for a vector (k,) (Theorem 41)."""
+    """Bound on ||Y|| for a noise vector Y (k,) of independent entries (Theorem 41)."""
     t = math.log(1 / _FAILURE)
     return std * math.sqrt(k + 2 * math.sqrt(k * t) + 2 * t)
 
@@ -121,7 +124,10 @@ def _gaussian_matrix_norm(std: float, d: int) -> float:
 
 
 def _gaussian_tensor_norm(std: float, d: int) -> float:
-    """Bound on ||E|| for a tensor (d, d, d) of independent entries (Theorem 43; the variance multiplies both terms)."""
+    """Bound on ||E|| for a noise tensor E (d, d, d) of independent entries.
+
+    Theorem 43; the variance multiplies both terms.
+    """
     covered, missed = 3 * d * math.log(6 / math.log(1.5)), math.log(2 / _FAILURE)
     return std * math.sqrt(8 * (covered + missed))
 

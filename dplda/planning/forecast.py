@@ -1,7 +1,7 @@
 """Forecasts of fits with the default placement from public numbers; no document is read, nothing is charged.
 
-The noise of a stage is its noise multiplier times its clipping threshold. The multipliers are those of a fit. The
-threshold is the quantile that a fit uses of the norms of the documents' contributions, which are nearly log-normal.
+The noise of a stage is its noise multiplier times its clipping threshold. Both are as in a fit: the threshold is a
+quantile of the norms of the documents' contributions. These norms are nearly log-normal.
 
 Let h be a document's vector of scaled word frequencies (d,), where d is the number of words. Let y be its projection:
 on the block of p directions in the subspace and core stages, and on the whitened topics in the tensor stage. l is the
@@ -70,10 +70,10 @@ class StageForecast:
 class Forecast:
     """The expected result of a fit: its number of `words`, eigenvalues above noise (`supported`), and `stages`.
 
-    `eigenvalues` are those of the second moment without noise, descending. With too few words for the topics, a fit
-    would stop after the vocabulary; then no topic is supported and no other stage is listed. The refinement scales
-    words by their frequency to the power -`word_power`. With `from_pairs`, a fit learns from pairs of words, but the
-    forecast of topics is that of a fit from moments.
+    `eigenvalues` are of the second moment without noise, descending. With too few words for the topics, a fit would
+    stop after the vocabulary; then no topic is supported and no other stage is listed. The refinement scales words by
+    their frequency to the power -`word_power`. With `from_pairs`, a fit learns from pairs of words, but its topics are
+    forecast as for a fit from moments.
     """
 
     words: int
@@ -129,17 +129,14 @@ class ForecastInputs:
 
 @dataclass(frozen=True)
 class _Noise:
-    """Computes the noise of stages from their noise `multipliers`; `replaces` if neighbours replace one unit."""
+    """Computes the noise of stages from their `multipliers`; `replaces` says whether neighbours replace one unit."""
 
     documents: int
     multipliers: Mapping[str, float]
     replaces: bool
 
     def deviation(self, stage: str, replace_factor: float) -> float:
-        """Noise standard deviation of a sum of contributions of norm at most 1.
-
-        The sensitivity is 1 for an added or removed unit and `replace_factor` for a replaced one.
-        """
+        """Noise standard deviation of a sum of contributions of norm at most 1 (sensitivity 1, or `replace_factor`)."""
         return self.multipliers[stage] * (replace_factor if self.replaces else 1.0)
 
     def clipped(
@@ -157,7 +154,7 @@ class _Noise:
         return self.deviation(stage, replace_factor) * clip, max(self.documents * float(kept), 1.0)
 
     def of_mean(self, stage: str, median: float, quantile: float, replace_factor: float, growth: float = 1.0) -> float:
-        """Noise standard deviation of a clipped mean; the parameters are those of `clipped`."""
+        """Noise standard deviation of a clipped mean; the parameters are as in `clipped`."""
         std, mass = self.clipped(stage, median, quantile, replace_factor, growth)
         return std / mass
 
@@ -226,8 +223,7 @@ def _words(noise: _Noise, inputs: ForecastInputs, failure: float) -> tuple[WordF
     """Return the modelled words, the forecast of the stage that finds them, and whether a fit learns from word pairs.
 
     The stage's noise is the number of documents that must contain a word for it to be selected, and its signal the
-    number that contain the rarest word. With a public vocabulary there is no selection, and the noise is that of a
-    count.
+    number that contain the rarest word. With a public vocabulary there is no selection, only noise on counts.
     """
     most = inputs.settings.vocabulary.max_vocabulary
     stage = Stage.FREQUENCY if inputs.public_vocabulary else Stage.VOCABULARY
@@ -255,7 +251,7 @@ def _threshold(noise: _Noise, failure: float) -> float:
 def units_needed(statement: PrivacyStatement) -> float | None:
     """About how many units must use a word for a run to release it; None unless it chose its words privately.
 
-    Assumes that a unit's vote for a word is that of a mean document of the reference corpora.
+    Assumes that a unit votes for a word as a mean document of the reference corpora would.
     """
     event = next((event for event in statement.events if event.stage == Stage.VOCABULARY), None)
     if event is None or event.noise_multiplier is None:
@@ -292,9 +288,9 @@ def _captured(noise: _Noise, text: _Text, d: int, true: np.ndarray) -> tuple[flo
 def _core_quantile(block: np.ndarray, std: float, d: int, topics: int) -> float:
     """The quantile at which a fit clips the core.
 
-    A fit derives it from the singular values of the last block, for which `block` (p,) are the values without noise.
-    Noise of standard deviation n per coordinate (`std`) raises a singular value v to sqrt((v^2 + d n^2) (v^2 + p n^2))
-    / v (Benaych-Georges and Nadakuditi 2012).
+    A fit derives it from the singular values of the last block; `block` (p,) are these values without noise. Noise of
+    standard deviation n per coordinate (`std`) raises a singular value v to sqrt((v^2 + d n^2) (v^2 + p n^2)) / v
+    (Benaych-Georges and Nadakuditi 2012).
     """
     p = len(block)
     last = float(block[min(max(topics - 1, 1), p) - 1])
@@ -326,10 +322,7 @@ def _symmetric_noise(p: int) -> np.ndarray:
 
 
 def _tensor_noise(noise: _Noise, text: _Text, values: np.ndarray, level: float) -> float:
-    """Spectral norm of the noise on the whitened tensor.
-
-    `values` (k,) are the eigenvalues of the core, and `level` is the noise level below which none is used to whiten.
-    """
+    """Spectral norm of the noise on the tensor, whitened by core eigenvalues `values` (k,) of at least `level`."""
     floored = np.maximum(values, max(level, 1e-3 * values[0]))
     square = float(((np.maximum(values, 0.0) + text.flat / text.length) / floored).sum())
     median = square**1.5 * math.exp(
@@ -361,10 +354,10 @@ def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float
 def require_documents(settings: FitSettings, events: Sequence[Event], documents: float, unit: str) -> None:
     """Raise `UnsupportedByData` if the corpus is surely too small for its words to be chosen privately.
 
-    `documents` is the noisy number of units that a run of `events` released. The corpus counts as too small if even a
-    larger one is expected to give fewer words than the topics need. The larger one has 1.5 (`documents` + 2 standard
-    deviations of their noise) documents. The result depends on that release and on public numbers alone. Never raises
-    for public words, whose frequencies are not known.
+    `documents` is the noisy number of units that a run of `events` released. The corpus is too small if 1.5
+    (`documents` + 2 standard deviations of their noise) documents are expected to give fewer words than the topics
+    need. The result depends on that release and on public numbers alone. Never raises for public words, whose
+    frequencies are not known.
     """
     if settings.vocabulary.words is not None:
         return
@@ -378,17 +371,17 @@ def require_documents(settings: FitSettings, events: Sequence[Event], documents:
 
     enough = _least(lambda number: _enough_words(settings, events, math.ceil(number)), _DOCUMENTS)
     budget = _least(by_budget, RANGES["epsilon"])
-    ways = [] if budget is None else [f"epsilon {rounded_up(budget)}"]
+    ways = [] if budget is None else [f"at least epsilon {rounded_up(budget)}"]
     counted = "documents" if unit == "document" else f"different values of {unit}"
-    ways += [] if enough is None else [f"{rounded_up(enough)} {counted}"]
+    ways += [] if enough is None else [f"at least {rounded_up(enough)} {counted}"]
+    ways += ["a public word list (--vocabulary)", "public text about the same things (--prior)", "fewer topics"]
     topics = "topics" if settings.model.topics == "auto" else f"{settings.model.topics} topics"
     limit = settings.vocabulary.max_document_frequency
     limited = "" if limit is None else f" that are in at most {limit:.2%} of the documents"
     raise UnsupportedByData(
         f"the corpus has about {max(0, round(documents)):,} {counted} (noisy, standard deviation {std:,.0f}), too few "
-        f"at epsilon {settings.privacy.epsilon:g} to choose the words{limited} for {topics} privately. It needs at "
-        f"least {' or '.join([*ways, 'a public word list (--vocabulary)'])}, fewer topics, or "
-        "public text about the same things (--prior)."
+        f"at epsilon {settings.privacy.epsilon:g} to choose the words{limited} for {topics} privately. Any one of "
+        f"these may be enough: {'; '.join(ways)}."
     )
 
 
@@ -447,7 +440,7 @@ def _multipliers(events: Sequence[Event]) -> dict[str, float]:
 
 
 def _least(holds: Callable[[float], bool], within: Range) -> float | None:
-    """The least number of a range at which `holds` is true, found by bisection on a log scale; None if it never is."""
+    """The least number of a range at which `holds` is true, found by bisection on a log scale; None without one."""
     low, high = within.low, within.high
     if not holds(high):
         return None

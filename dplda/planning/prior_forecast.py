@@ -21,8 +21,8 @@ _DEVIATIONS = 4.0  # of the noise of the test, above which it succeeds nearly al
 class PriorForecast:
     """The expected result if the prior explains the documents.
 
-    `least_share` is the share of the text from which on a topic stands out from the noise, and
-    `least_documents` the number of documents from which on the test of the prior succeeds nearly always.
+    `least_share` is the least share of the text with which a topic stands out from the noise. `least_documents` is the
+    least number of documents with which the test of the prior succeeds nearly always.
     """
 
     least_share: float

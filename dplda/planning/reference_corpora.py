@@ -38,7 +38,7 @@ SPREADS: dict[str, float] = {
 class ReferenceCorpus:
     """A kind of corpus: its name, an example, and its `eigenvalue`.
 
-    That is the first eigenvalue of its scaled second moment orthogonal to the mean direction.
+    `eigenvalue` is the first eigenvalue of the corpus's scaled second moment orthogonal to the mean direction.
     """
 
     name: str

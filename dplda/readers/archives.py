@@ -1,7 +1,7 @@
 """Archives as folders: the files in .zip and .tar archives, read in place, never unpacked under their names.
 
-A file in an archive is a path below that of the archive, such as ``texts.zip/2024/a.txt``. Such a path is only a name:
-members are found by comparing it with the names in the archive.
+A file in an archive has a path below the path of the archive, such as ``texts.zip/2024/a.txt``. Such a path is only a
+name: members are found by comparing it with the names in the archive.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def open_members(archive: Path, wanted: Collection[Path]) -> Generator[tuple[Pat
 
 
 def _path(archive: Path, name: str) -> Path | None:
-    """The path of a member below that of the archive; None if it is hidden. Raises `InputError` for an unsafe name."""
+    """The path of a member in the archive; None if it is hidden. Raises `InputError` for an unsafe name."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if ".." in parts or name.startswith(("/", "\\")) or "\0" in name:
         raise InputError(f"{archive} holds a file whose name leads out of the archive. Pack it again.")

@@ -39,7 +39,10 @@ class RowReader(Protocol):
     """Reads the rows of one file."""
 
     def __call__(self, skip: int) -> Generator[Row | Defect, None, int]:
-        """Yield the rows after the first `skip`; return how many rows are still to be skipped."""
+        """Yield the rows after the first `skip`; return how many rows are still to be skipped in the next file.
+
+        That is 0, unless this file has fewer than `skip` rows.
+        """
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,8 @@ class Columns:
 
     The columns `groups` contain what tables are grouped by, such as a product or a date.
 
-    The text of a document is that of all columns `text`. Without `text`, in formats whose records have fields of their
-    own, it is in the first of the columns `TEXT_NAMES` that the record has.
+    The text of a document is in all columns `text` together. Without `text`, in formats whose records have fields of
+    their own, the text is in the first of the columns `TEXT_NAMES` that the record has.
     """
 
     text: tuple[str, ...]
@@ -123,8 +126,8 @@ class Columns:
     def row(self, values: Sequence[Any]) -> Row:
         """A row of the `values` of the columns `wanted`.
 
-        Several texts are joined by an empty line, which no phrase crosses. A missing one counts as empty. A value that
-        is no text makes the record defective, and so do missing texts in all columns.
+        Several texts are joined by an empty line, which no phrase crosses. A missing text counts as empty. A record is
+        defective if one of these values is not text, or if all of them are missing.
         """
         n_texts = len(self.text)
         texts, (name, unit, *groups) = values[:n_texts], values[n_texts:]
@@ -136,14 +139,17 @@ class Columns:
 
 
 def _is_null(value: Any) -> bool:
-    """Whether `value` stands for a missing one; pandas has several of them."""
+    """Whether `value` stands for a missing value; pandas has several such values."""
     return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in _NULLS
 
 
 def rows_after(
     skip: int, records: Iterable[_Record | Defect], row: Callable[[_Record], Row | Defect]
 ) -> Generator[Row | Defect, None, int]:
-    """Yield the `row` of each of the `records` after the first `skip`; return how many are still to be skipped."""
+    """Yield the `row` of each of the `records` after the first `skip`.
+
+    Returns how many records are still to be skipped in the next file (see `RowReader`).
+    """
     for record in records:
         if skip:
             skip -= 1

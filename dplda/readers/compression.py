@@ -78,7 +78,7 @@ class _Metered(io.FileIO):
 
 @contextmanager
 def metered(report: Callable[[int], None]) -> Iterator[None]:
-    """Report the bytes that this thread reads from files, compressed as they are."""
+    """Report the number of bytes that this thread reads from files, before decompression."""
     token = _meter.set(report)
     try:
         yield
@@ -94,12 +94,12 @@ def archive_of(path: Path) -> Path | None:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether `path` is a file whose name is that of an archive."""
+    """Whether `path` is a file with the name of an archive."""
     return path.name.lower().endswith(ARCHIVES) and os.path.isfile(path)
 
 
 def file_size(path: Path) -> int:
-    """The size of a file on disk, compressed or not; that of the whole archive for a file in an archive."""
+    """The size of a file on disk, compressed or not; for a file in an archive, the size of the whole archive."""
     return (archive_of(path) or path).stat().st_size
 
 

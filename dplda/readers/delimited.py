@@ -38,7 +38,7 @@ _Fields = Sequence[bytes]  # raw fields of a record, with their quotation marks
 def csv_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
     """The CSV files as one table, as `_delimited_source`.
 
-    The delimiter is that of the options. Without one it is a comma, except if the first header has no comma outside
+    The delimiter is taken from the options. Without one it is a comma, except if the first header has no comma outside
     quotation marks, but semicolons, tabs or vertical bars. The header is public; the choice does not depend on records.
     """
     return _delimited_source(files, options, _delimiter(files, options, tabs=False))
@@ -144,8 +144,8 @@ class _Grammar:
     def walk(self, buffer: bytes, at: int, most: int) -> tuple[list[slice], int] | bytes:
         """Parse the record that begins `at`. Return its first `most` fields, and where the next one begins.
 
-        If the record continues past the end of `buffer`, return instead a few bytes that leave the parser in the same
-        state as the part of the record read so far. Raises `_Malformed`.
+        If the record continues past the end of `buffer`, return instead a few bytes that can stand for the part read so
+        far: after them the parser is in the same state. Raises `_Malformed`.
         """
         fields = list[slice]()
         while True:
@@ -299,7 +299,7 @@ def _passed(pattern: re.Pattern[bytes], buffer: bytes, at: int) -> int:
 
 
 def _split_line(line: bytes, grammar: _Grammar, most: int) -> _Fields:
-    """The fields of one line: all of them if they are at most `most`, else at least `most`.
+    """The fields of one line; fields after the first `most` may be missing.
 
     In a malformed line quotation marks are ordinary text.
     """

@@ -1,8 +1,8 @@
 """The text of one document file: PDF, Word, OpenDocument, RTF, HTML or e-mail.
 
-The extension of a file's name decides its kind, and never its content: `_KINDS` maps extensions, such as ``.eml``, to
-the function that extracts the text, and a new kind is added there. Functions here parse hostile bytes and are called in
-a process that `dplda.readers.document_worker` makes for each file; whatever they raise is a defect of that file.
+The extension of a file's name decides its kind; the content never does so. `_KINDS` maps extensions, such as ``.eml``,
+to the function that extracts the text, and a new kind is added there. Functions here parse hostile bytes and are called
+in a process that `dplda.readers.document_worker` makes for each file; whatever they raise is a defect of that file.
 """
 
 from __future__ import annotations
@@ -74,18 +74,18 @@ _LIGATURES = re.compile("[\ufb00-\ufb06]")
 
 
 def is_document(file: Path) -> bool:
-    """Whether the name of `file` is that of a document from which text must be extracted."""
+    """Whether `file`, by its name, is a document from which text must be extracted."""
     return file.suffix.lower() in _KINDS
 
 
 def require_extractors(files: Collection[Path]) -> None:
-    """Raise `InputError` if libraries are missing that read some of `files`, by their names alone."""
+    """Raise `InputError` if a library is missing that some of `files` need, by the names of the files alone."""
     if missing := missing_extractors(files):
         raise InputError(missing)
 
 
 def missing_extractors(files: Collection[Path]) -> str:
-    """Which libraries are missing that read some of `files`, and how to install them; empty if none is."""
+    """The missing libraries that some of `files` need, and how to install them; empty if no library is missing."""
     libraries = {ending: _KINDS[ending][1] for file in files if (ending := file.suffix.lower()) in _KINDS}
     lacking = {ending: name for ending, name in sorted(libraries.items()) if name and find_spec(name) is None}
     if not lacking:
@@ -99,7 +99,7 @@ def missing_extractors(files: Collection[Path]) -> str:
 
 
 def load_libraries() -> None:
-    """Import the libraries that are installed, so that processes forked from this one need not."""
+    """Import the libraries that are installed, so that processes forked from this one need not import them."""
     with suppress(ImportError):
         import pypdf  # noqa: F401
     with suppress(ImportError):
@@ -231,8 +231,8 @@ def _html_text(raw: bytes, encoding: str | None) -> str | Defect:
 def _decoded_as(raw: bytes, named: str | None) -> str | Defect:
     """`raw` in the encoding that the document names, else as a text file is decoded.
 
-    Latin-1 and ASCII are names that programs give to Windows-1252 and UTF-8 too, so these names are ignored. So is
-    UTF-16, which cannot be true without a byte order mark.
+    Latin-1 and ASCII are names that programs give to Windows-1252 and UTF-8 too, so these names are ignored. The name
+    UTF-16 is ignored, too: without a byte order mark it cannot be true.
     """
     with suppress(LookupError, UnicodeError, ValueError):
         codec = codecs.lookup(named).name if named else "ascii"

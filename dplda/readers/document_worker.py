@@ -1,9 +1,9 @@
 """Extraction of text in processes that cannot harm the run, one for each document file.
 
-A server process, which never holds a text, forks a relay for each file, and the relay a child. The child has limits on
-memory and CPU time, may not write files, open connections or start programs, and hands its text to the relay through a
-pipe. A child that crashes, hangs or exceeds a limit makes its own document defective. The next relay is forked from the
-same server in the same state, so that no document can change how another one is read.
+A server process, which never holds a text, forks a relay for each file, and the relay forks a child. The child has
+limits on memory and CPU time, may not write files, open connections or start programs, and hands its text to the relay
+through a pipe. A child that crashes, hangs or exceeds a limit makes its own document defective. The next relay is
+forked from the same server in the same state, so that no document can change how another one is read.
 """
 
 from __future__ import annotations

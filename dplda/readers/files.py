@@ -84,7 +84,7 @@ def read_whole(file: Path) -> bytes | Defect:
 
 
 def decode(raw: bytes, encoding: str | None) -> str | Defect:
-    """Text of one document in the declared `encoding`, else that of its byte order mark, UTF-8, cp1252 or Latin-1.
+    """Text of one document in the declared `encoding`, else by its byte order mark, else in UTF-8, cp1252 or Latin-1.
 
     Text with a NUL character is a defect, because the bytes are probably an image, or UTF-16 without a mark.
     """
@@ -129,9 +129,9 @@ def decode_line(raw: bytes, encoding: str | None) -> tuple[str, bool] | Defect:
 
 
 def mended(value: Any) -> Any:
-    """`value`, a field of a record read with surrogate escapes because it is not UTF-8, decoded from its own bytes.
+    """`value` decoded from its own bytes; it is a field of a record that was read with surrogate escapes.
 
-    Unchanged if it is not a string.
+    A record is read in this way if it is not UTF-8. A `value` that is not a string is returned unchanged.
     """
     try:
         return decode_field(value.encode("utf-8", "surrogateescape"), None) if isinstance(value, str) else value

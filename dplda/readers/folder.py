@@ -24,7 +24,7 @@ PATTERN_SEPARATOR = "|"  # which fnmatch gives no meaning
 def folder_source(folder: Path, files: Sequence[Path], options: ReadOptions) -> TextSource:
     """The `files` of `folder`, in this order.
 
-    Raises `InputError` for options of tables, and if a library is missing that reads a file of this name.
+    Raises `InputError` for options of tables, and if a library is missing that one of the files needs.
     """
     refuse_columns(folder, "a folder of text files", options)
     return _documents(folder, files, options)
@@ -74,7 +74,7 @@ def _documents(folder: Path, files: Sequence[Path], options: ReadOptions) -> Tex
 def list_files(folder: Path, pattern: str | None = None) -> list[Path]:
     """Regular files under `folder`, sorted, whose names or relative paths match `pattern`; see `choose_files`.
 
-    Hidden files and those that programs leave in every folder are left out, and links, so that no document counts
+    Hidden files, files that programs leave in every folder, and links are left out. Without links, no document counts
     twice. Raises `InputError` if no file is left.
     """
     files: list[Path] = []

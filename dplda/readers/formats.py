@@ -165,7 +165,7 @@ def _locate_several(files: list[Path], format: str | None) -> Located:
 
 
 def _guess_format(path: Path) -> str:
-    """The format of a file by its name. Raises `InputError` if none fits."""
+    """The format of a file by its name. Raises `InputError` if no format fits."""
     guess = "document" if is_document(path) or path.suffix.lower() == ".md" else _named_format(path)
     if guess is None and without_compression(path).suffix.lower() in _PLAIN:
         raise InputError(

@@ -235,7 +235,7 @@ def _pandas_rows(frame: Any, columns: Columns, typed: list[str]) -> Iterator[Row
 
 @contextmanager
 def _streaming() -> Iterator[None]:
-    """Turn errors of the table's library, which may quote documents, into an `InputError` that does not."""
+    """Turn errors of the table's library, which may quote documents, into an `InputError` that quotes nothing."""
     try:
         yield
     except DpldaError:

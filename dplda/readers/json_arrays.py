@@ -111,7 +111,7 @@ class _Scanner:
                 return b""
 
     def _read(self) -> bool:
-        """Read on, keeping the current element; whether the file had more."""
+        """Read on, keeping the current element; returns whether the file had more."""
         kept = self._buffer[self._begin :]
         if len(kept) > MAX_BYTES:
             self._too_long = True

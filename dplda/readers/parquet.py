@@ -128,7 +128,7 @@ def _is_text(kind: Any) -> bool:
 
 @contextmanager
 def _table(path: Path, strings: Sequence[str] = ()) -> Iterator[Any]:
-    """Open a table; its columns `strings` are read as dictionaries."""
+    """Open a table; its columns `strings` are read dictionary-encoded, which stores equal texts in memory once."""
     with reading(path), tempfile.TemporaryFile() as spool, open_bytes(path) as stream:
         packed = without_compression(path) != path or archive_of(path) is not None
         if packed:  # Parquet is read from its end, so it must be unpacked first

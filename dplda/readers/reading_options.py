@@ -25,8 +25,9 @@ class Reading(TypedDict, total=False):
     - `language`: a spaCy code (``"en"``); `lemmas`: count lemmas instead of words (False); `tokenizer`: ``"fast"``
       (where white space separates words) or ``"spacy"`` (elsewhere).
     - `stopwords`: public words that do not count, besides those of the language. A string is the path of a file with
-      one a line, or ``"names"`` for the names of persons in the language of the text, ``"names:german"`` for others.
-    - `ngrams`: count phrases of up to so many adjacent words besides the words, such as ``climate_change`` for 2 (1).
+      one word a line, or ``"names"`` for the names of persons in the language of the text, or ``"names:german"`` for
+      those in another language.
+    - `ngrams`: the largest number of adjacent words that also count as a phrase; ``climate_change`` needs 2 (1).
     - `one_line`: each line of a CSV or TSV file is one record, whatever it holds (False).
     - `delimiter`: the character between the fields of a CSV file (a comma, or what its header shows), or ``tab``.
     - `multiline`: does nothing; line breaks inside quotation marks are read unless `one_line`.
@@ -72,7 +73,7 @@ _LONGEST_PHRASE = 5  # longer phrases are seldom in two documents
 
 @dataclass(frozen=True)
 class Tokenization:
-    """How text is split into words; the options are those of `Reading`, with stop words in lower case.
+    """How text is split into words; the options are as in `Reading`, with stop words in lower case.
 
     An empty `tokenizer` stands for the default of the language. Raises `InputError` for a tokenizer or a length of
     phrases that does not exist.

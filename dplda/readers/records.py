@@ -87,7 +87,7 @@ class Chunks(Protocol):
 
 @dataclass(frozen=True)
 class TextSource:
-    """A source of text documents, none of which has been read; its path, format and columns were checked.
+    """A source of text documents that have not been read yet; its path, format and columns were checked.
 
     `files` are its files, `unit` is the column of the privacy unit or ``document``, `records` reads the documents, and
     `total` is their number if it is known without reading. It is `slow` if text must be extracted from files such as
@@ -103,7 +103,7 @@ class TextSource:
 
 @dataclass(frozen=True)
 class CountSource:
-    """A source of counted documents, none of which has been read, with `chunks` of them; else as `TextSource`."""
+    """A source of counted documents that have not been read yet; `chunks` reads them; else as `TextSource`."""
 
     files: tuple[Path, ...]
     unit: str
@@ -118,8 +118,8 @@ def unit_key(value: Any) -> bytes | None:
     """Key of the privacy unit with the name `value`, or None if `value` is not a name.
 
     Different spellings of one value give one key, so that no unit is split in two. White space around a name is
-    ignored, composed and decomposed accents are equal, and so are 7, 7.0, "7" and "7.0" (pandas writes whole numbers
-    as 7.0 or 1e+16 in a column with missing values).
+    ignored, and composed and decomposed accents are equal. 7, 7.0, "7" and "7.0" are equal, too (pandas writes whole
+    numbers as 7.0 or 1e+16 in a column with missing values).
     """
     name = _spelling(value)
     return None if name is None else _hash(b"value", name)

@@ -38,9 +38,9 @@ class _Sampled(NamedTuple):
 class Sample:
     """The first `rows` of a corpus. `types` are the declared types of columns, empty where the format has none.
 
-    `names` are those of its columns; in JSON, of the fields that more than half of the rows have, and `n_rare` is the
-    number of the other ones, whose names may be content.
-    `total` is the exact number of records if it is known, `estimate` an extrapolation from the sample otherwise.
+    `names` are the names of its columns. In JSON they are the names of the fields that more than half of the rows have,
+    and `n_rare` is the number of the other fields, whose names may be content. `total` is the exact number of records
+    if it is known, `estimate` an extrapolation from the sample otherwise.
     """
 
     located: Located

@@ -42,10 +42,10 @@ def jsonl_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
 
 
 def json_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
-    """A source of the documents in `files`, each of which is an array of objects or JSON lines, in order.
+    """A source of the documents in `files`, in order; a file holds an array of objects, or JSON lines.
 
-    The first character of a file tells whether it is an array; the JSON writer put it there, whatever the records hold.
-    Raises `InputError` if the first objects lack a column.
+    The first character of a file tells which; the JSON writer put it there, whatever the records hold. Raises
+    `InputError` if the first objects lack a column.
     """
     arrays = frozenset(file for file in files if is_array(file))
     if arrays:

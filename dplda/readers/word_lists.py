@@ -40,12 +40,12 @@ def read_seed_words(path: Path) -> dict[str, tuple[str, ...]]:
 def read_mapping(path: Path, hint: str, key: str = "topic") -> dict[Any, Any]:
     """The mapping in a YAML or JSON file. Raises `InputError`, whose message ends in `hint`, for anything else.
 
-    Messages call each key a `key`.
+    `key` is the word for a key in messages, such as ``topic``.
     """
     import yaml  # slow to import
 
     class Loader(yaml.SafeLoader):
-        """Refuses a key that is given twice, of which YAML would silently keep the last."""
+        """Refuses a key that is given twice; YAML would silently keep the last one."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
             names = [key.value for key, _ in node.value]

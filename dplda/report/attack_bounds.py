@@ -18,7 +18,7 @@ _RARE = 0.01  # belief bounds hold for tests that are positive for at least this
 
 @dataclass(frozen=True)
 class StageShare:
-    """A stage's shares of the run's mu^2: of its `releases`, and of choosing the norm that clips them (`clip`).
+    """The parts of the run's mu^2 that a stage takes: for its `releases`, and for their clipping norm (`clip`).
 
     mu is the Gaussian-DP parameter that `noise` returns. `count` is the number of the stage's releases, and
     `multiplier` their noise over their sensitivity.
@@ -32,11 +32,11 @@ class StageShare:
 
 
 def belief_at_most(prior: float, epsilon: float, delta: float) -> float:
-    """Upper bound on an attacker's belief in a fact of prior probability `prior`, after evidence from the release.
+    """Upper bound on an attacker's belief that a unit is in the data, after evidence from the release.
 
-    The evidence must have a probability t of at least `_RARE` (0.01) if the fact holds; for rarer evidence nothing is
-    bounded, as delta covers it. Then t <= e^epsilon P(evidence | unit absent) + delta, and Bayes' rule gives the bound;
-    1 if `delta` >= `_RARE`. `epsilon` is in nats.
+    `prior` is the probability of this before the evidence, and `epsilon` is in nats. The bound is only for evidence
+    with a probability t of at least `_RARE` (0.01) if the unit is present; rarer evidence might come from delta alone.
+    As t <= e^epsilon P(evidence | unit absent) + delta, Bayes' rule gives the bound. It is 1 if `delta` >= `_RARE`.
     """
     if math.isinf(epsilon) or delta >= _RARE:
         return 1.0
@@ -74,20 +74,21 @@ def noise_under_filter(epsilon: float, delta: float) -> tuple[float, float]:
 def success_for_several(units: int, mu: float, failures: float) -> float:
     """`success_at_most` for a group of `units` that are all in the data or not at all.
 
-    `mu` and `failures`, a sum of deltas, are those of `noise`. A group of n has n mu instead of mu (Dong, Roth and Su
-    2022, Theorem 2.14). Between data without and with the group are n steps of one unit each. A step raises a detection
-    rate x to at most g(x) + failures for g(x) = Phi(Phi^-1(x) + mu), which is concave with g(0) = 0, so that n steps
-    add at most the sum of g^j(failures) over j < n.
+    `mu` and `failures`, a sum of deltas, are what `noise` returns. A group of n has n mu instead of mu (Dong, Roth and
+    Su 2022, Theorem 2.14). One gets from data without the group to data with it in n steps, each of which adds one
+    unit. Let g(x) = Phi(Phi^-1(x) + mu). A step raises a detection rate x to at most g(x) + failures. As g is concave
+    and g(0) = 0, g(x + y) <= g(x) + g(y). Therefore n steps add at most the sum over j < n of g applied j times to
+    `failures`.
     """
     grown = sum(float(ndtr(ndtri(failures) + step * mu)) for step in range(units))
     return float(min(ndtr(units * mu / 2) + grown / 2, 1.0))
 
 
 def surer_at_most(epsilon: float, mu: float, failures: float) -> float:
-    """Upper bound on the probability that the release favours the presence of a unit by more than e^`epsilon` to one.
+    """Upper bound on the probability of a release more than e^`epsilon` times as likely with a unit as without it.
 
-    It holds whether or not the unit is there, because the log likelihood ratio of a Gaussian mechanism with `mu` has a
-    mean of at most mu^2 / 2, and the standard deviation mu (docs/privacy.md, section 4.1).
+    The bound holds whether or not the unit is there, because the log likelihood ratio of a Gaussian mechanism with `mu`
+    has a mean of at most mu^2 / 2, and the standard deviation mu (docs/privacy.md, section 4.1).
     """
     return float(min(ndtr(mu / 2 - epsilon / mu) + failures, 1.0)) if mu > 0 else failures
 

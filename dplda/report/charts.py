@@ -1,6 +1,6 @@
 """Charts of a report: matplotlib draws each as SVG, for a wide page and for a phone, in the page's colours.
 
-The text of a chart stays text, and its colours are those of the page's style, so that they follow its theme.
+The text of a chart stays text. Its colours come from the page's style, so that they follow the page's theme.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def _quiet() -> Iterator[None]:
 class Chart:
     """A chart that `draw` puts on matplotlib's axes; `height` and `narrow_height` are in CSS pixels.
 
-    With `panels`, it has so many axes, which `draw` gets all at once, two a row on a wide page and one on a phone.
+    With `panels`, the chart has this number of axes, and `draw` gets all of them at once. A row has two of them on a
+    wide page, and one on a phone.
     """
 
     draw: Callable[[Sequence[Axes]], None]
@@ -95,7 +96,10 @@ class Chart:
         )
 
     def file(self, name: str) -> str:
-        """The wide chart as the text of an SVG file of its own, on white; equal charts of one `name` give one file."""
+        """The wide chart as the text of an SVG file of its own, on white.
+
+        The same chart with the same `name` gives the same text, byte for byte.
+        """
         return self._rendered(name, _WIDE, self.height, transparent=False)
 
     def _drawn(self, name: str, width: int, height: int) -> str:

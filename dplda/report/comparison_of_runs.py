@@ -74,7 +74,7 @@ def _pair(models: Sequence[TopicModel], names: Sequence[str], topics: Sequence[S
 
 
 def _in_words(matched: _Matched) -> str:
-    """The agreement of two runs, compared with that of topics that do not belong together."""
+    """The agreement of two runs, compared with the similarity of topics that do not belong together."""
     if matched.background is None:
         return f"The matched topics have {matched.agreement:.2f}."
     return (
@@ -161,7 +161,7 @@ class _Matched:
 
     @property
     def background(self) -> float | None:
-        """Mean similarity of all other pairs; None if there is none."""
+        """Mean similarity of all other pairs; None if there are no other pairs."""
         others = np.ones(self.similarity.shape, dtype=bool)
         others[self._pairs] = False
         return float(self.similarity[others].mean()) if others.any() else None
@@ -208,7 +208,7 @@ def _agreements(models: Sequence[TopicModel]) -> NDArray[np.float64]:
 def batch_pictures(batches: Mapping[str, TopicModel], topics: Sequence[ShownTopics]) -> list[Picture]:
     """A heat map of each topic's share in each of `batches`; none for fewer than two.
 
-    `topics` are those of the last batch's model.
+    `topics` are the topics of the last batch's model.
     """
     if len(batches) < 2:
         return []

@@ -337,8 +337,8 @@ class _Point:
 class _Best:
     """The proven method with the best mean at an epsilon.
 
-    `clear` if all proven methods were repeated and no other's range overlaps that of the winner; `unproven` is the
-    best method without a proof, if it is better than the winner.
+    `clear` is true if all proven methods were repeated and no other range overlaps the winner's. `unproven` is the best
+    method without a proof, if it is better than the winner.
     """
 
     epsilon: float
@@ -363,7 +363,7 @@ def _points(comparison: Comparison, method: Method, field: str) -> list[_Point]:
 
 
 def _best(comparison: Comparison, measure: Measure) -> list[_Best]:
-    """The best proven method at each epsilon for which one has a value."""
+    """The best proven method at each epsilon at which some proven method has a value."""
     noisy = [method for method in methods(comparison) if method.placement != NO_NOISE]
     table = [(method, point) for method in noisy for point in _points(comparison, method, measure.field)]
     sign = 1 if measure.least_is_best else -1

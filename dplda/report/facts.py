@@ -108,7 +108,7 @@ class Facts:
 
     @property
     def unit(self) -> Unit:
-        """The privacy unit in prose; `Unit.defined` is empty if it is the document."""
+        """The privacy unit in prose; `Unit.defined` is empty if the unit is the document."""
         return unit_of(self.privacy)
 
     @property
@@ -144,7 +144,7 @@ class Facts:
 
     @property
     def series(self) -> str:
-        """The series to which the run belongs; empty if to none."""
+        """The series to which the run belongs; empty if it belongs to none."""
         return shown(self.parameters.get("series") or "")
 
     @property
@@ -232,7 +232,7 @@ class Facts:
 
     @property
     def quoted(self) -> Quoted:
-        """The guarantee to quote: that of all runs if several are recorded and it holds, otherwise that of this run."""
+        """The guarantee to quote: for all runs if several are recorded and it holds, otherwise for this run."""
         several = self.together is not None and self.together.runs > 1
         return self.of_total if several and self.of_total is not None else self.of_run
 

@@ -93,7 +93,7 @@ def _render(
     batches: Mapping[str, TopicModel] | None = None,
     tables: Sequence[Tables] = (),
 ) -> str:
-    """The page as text; parameters and errors are those of `write_report`."""
+    """The page as text; parameters and errors are as in `write_report`."""
     names, topics, known = _names(models, comparison), shown_topics(models, wording), guarantees or {}
     environment = Environment(
         loader=PackageLoader("dplda.report"),

@@ -38,9 +38,9 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """Horizontal bars on one scale, which ends at `longest` or, if None, at the longest of them.
+    """Horizontal bars on one scale, which ends at `longest` or, if None, with the longest bar.
 
-    `legend` names their parts if there are several.
+    `legend` names the parts of bars that have several.
     """
 
     rows: Sequence[Bar]

@@ -105,7 +105,11 @@ def for_several(mu: float, failures: float) -> dict[int, str]:
 def all_runs(
     records: Sequence[DatasetRecord], models: Sequence[TopicModel], runs: Iterable[RunRecord] = ()
 ) -> dict[str, AllRuns]:
-    """What a ledger's `records` say of all `runs` on each dataset of which a run in `models` is recorded."""
+    """What a ledger's `records` of datasets say of all runs on each dataset, by the dataset's name.
+
+    Only datasets count for which a run in `models` is recorded. `runs`, the ledger's runs, are only for
+    `AllRuns.records`, which is empty without them.
+    """
     shared: dict[str, list[Mapping[str, Any]]] = {}
     for run in runs:
         shared.setdefault(run.dataset, []).append(run.to_json())
@@ -174,8 +178,8 @@ def of_total(together: AllRuns | None) -> Promise | None:
 def largest_total(guarantee: Guarantee) -> tuple[float, float]:
     """The (epsilon, delta) of the largest total listed before the first output, which no output can have influenced.
 
-    Which of the listed totals the runs reach may depend on their outputs. A bound for that total alone would therefore
-    not hold for a reader who is told it.
+    Which of the listed totals the runs reach may depend on their outputs. To be told this total therefore says
+    something about the data, too. Only the bound for the largest total covers this.
     """
     if not guarantee.listed:
         return guarantee.epsilon, guarantee.delta
@@ -196,7 +200,10 @@ def beliefs(privacy: PrivacyStatement, together: AllRuns | None) -> tuple[tuple[
 
 
 def size(model: TopicModel) -> tuple[str, str]:
-    """How many units a run is about, such as ``about 4,067 customers``, and why the number is inexact; or empty."""
+    """How many units a run is about, such as ``about 4,067 customers``, and why the number is inexact.
+
+    Both are empty if the number is not known.
+    """
     documents, unit = model.parameters.get("documents"), unit_of(model.privacy)
     if not isinstance(documents, int) or isinstance(documents, bool):
         return "", ""

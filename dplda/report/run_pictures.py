@@ -32,7 +32,7 @@ def pictures(
 ) -> list[Picture]:
     """All pictures that the released numbers of `model` allow, labelled with the names and words in `topics`.
 
-    `prefix` begins the ids of the pictures. `shares` are those of the topics by a released table, if there is one.
+    `prefix` begins the ids of the pictures. `shares` are the topics' shares by a released table, if there is one.
     """
     drawn = [
         _prevalence(model, topics, prefix, shares),
@@ -103,9 +103,9 @@ def _budget(model: TopicModel, prefix: str) -> Picture | None:
 
 
 def _spent_otherwise(parameters: Mapping[str, Any]) -> str:
-    """A sentence on what some stages spent their budget on, where it is not what they are named for; else empty.
+    """If some stages spent their budget on something else than their names say, a sentence on it; else empty.
 
-    That is so in a run on few documents, and in one that uses prior topics.
+    This happens in a run on few documents, and in a run that uses prior topics.
     """
     if "learned_from" in parameters:
         return (
@@ -149,7 +149,10 @@ def _prevalence(model: TopicModel, topics: ShownTopics, prefix: str, shares: Est
 
 
 def _what_shares_are(privacy: PrivacyStatement, noisy: bool) -> str:
-    """What the prevalence of a topic is a share of (docs/privacy.md, section 0); `noisy` if its error is not shown."""
+    """What the prevalence of a topic is a share of (docs/privacy.md, section 0), in sentences.
+
+    With `noisy`, for a picture without intervals, they add that the order of the shares may be chance.
+    """
     unit = unit_of(privacy)
     counted = (
         "each document counts once"
@@ -258,7 +261,7 @@ def _named(model: TopicModel, topics: ShownTopics, group: Sequence[int]) -> str:
 
 
 def _paths(tree: TopicTree, place: dict[int, float]) -> list[str]:
-    """SVG paths of the merges: two children, joined at their height; `place` is that of each topic from the top."""
+    """SVG paths of the merges: two children, joined at their height; `place` is each topic's place from the top."""
     highest = float(tree.merges[:, 2].max()) or 1.0
     at = [(100.0, place[topic]) for topic in tree.topics]
     paths = []

@@ -84,11 +84,11 @@ def _certain(table: ReleasedTable, names: dict[int, str]) -> str:
     """The largest differences that are certain, in a sentence."""
     certain = [change for change in table.changes() if change.topic in names]
     if not certain:
-        return "No difference is certain."
+        return "No difference holds with 95 % probability."
     largest = sorted(certain, key=lambda change: -abs(change.value))[:_MOST_CHANGES]
     told = shown("; ".join(change.described(names[change.topic]) for change in largest))
     more = f"; and {len(certain) - len(largest)} more" if len(certain) > len(largest) else ""
-    return f"Certain, all together with 95 %: {told}{more}."
+    return f"With 95 % probability, all of these hold: {told}{more}."
 
 
 def _numbers(table: ReleasedTable, names: dict[int, str]) -> Table:
@@ -133,7 +133,7 @@ def _drawn_rows(table: ReleasedTable) -> list[int]:
 
 
 def _largest(table: ReleasedTable, names: dict[int, str]) -> float:
-    """The largest share that is drawn; 0 if none is."""
+    """The largest share that is drawn; 0 if no share is drawn."""
     rows = [row for row in _drawn_rows(table) if table.tells[row]]
     return float(table.shares().value[rows][:, list(names)].max()) if rows else 0.0
 

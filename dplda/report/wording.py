@@ -42,7 +42,7 @@ class ShownTopics:
         return ", ".join(word for word, _ in self.words[topic][:n])
 
     def title(self, topic: int, n: int = 3) -> str:
-        """The name of `topic`, or its first `n` words if it has none."""
+        """The name of `topic`, or its first `n` words if it has no name."""
         return self.names.get(topic) or self.few(topic, n)
 
 

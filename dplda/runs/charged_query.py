@@ -28,8 +28,8 @@ class Asked(TypedDict, total=False):
 
     - `dataset`: whose budget is charged (the name of the corpus).
     - `ledger`: the ledger that is charged, or False for a simulation that is not recorded (the default ledger).
-    - `public_topics`: declare that what the topics were learned from is public (False).
-    - `adjacency`: how neighbouring corpora differ, ``add-remove`` or ``replace`` (that of the model).
+    - `public_topics`: declare that the topics were learned from public documents (False).
+    - `adjacency`: how neighbouring corpora differ, ``add-remove`` or ``replace`` (as for the model).
     - `engine`, `scheduler`, `simulate_seed`, `progress`, `seconds`: as in `dplda.fit`.
     """
 
@@ -91,7 +91,7 @@ class QuestionPlan(Generic[_Answer]):
 
     ``answer(curator, about)`` makes the releases and returns the result. `about` maps names of fields of that result to
     their values: ``run``, ``of`` (the run that released the topics) and ``privacy`` (the statement). `shares` and
-    `facts` are those of `Question`, `statistics` and `passes` those of `charged_run`.
+    `facts` go to `Question`, `statistics` and `passes` to `charged_run`.
     """
 
     kind: str
@@ -150,7 +150,7 @@ def ask(
 
 
 def warn_of_other_words(model: TopicModel, corpus: Corpus) -> None:
-    """Warn if `corpus` is tokenised with other settings than the documents of `model` were.
+    """Warn if `corpus` is tokenised with other settings than the documents of `model`.
 
     The settings are language, lemmas, tokenizer and ngrams.
     """

@@ -55,7 +55,7 @@ class Planned(Protocol):
 
     @property
     def reason(self) -> str:
-        """Why the run is not private; empty if it is."""
+        """Why the run is not private; empty if it is private."""
 
     def parameters(self) -> dict[str, Any]:
         """The parameters that the ledger records, as plain JSON."""
@@ -125,7 +125,10 @@ class _Stopwatch:
     _since: float = 0.0
 
     def start(self, stage: str, total: int | None = None) -> None:
-        """End the previous stage and begin `stage`; choosing a clipping norm counts as time of its stage."""
+        """End the previous stage and begin `stage`.
+
+        The time of choosing a clipping norm is added to the time of the stage whose contributions are clipped to it.
+        """
         self.stop()
         self._stage, self._since = base_of(stage), time.perf_counter()
         self.progress.start(stage, total)
@@ -150,7 +153,7 @@ class _Stopwatch:
 class ChargedRun:
     """A run whose budget is reserved: its `id`, the `gate` for its queries of the documents, and its `watch`.
 
-    `software`, the code and library versions, is also in its record in the ledger.
+    `software`, the code and library versions, is also in the run's record in the ledger.
     """
 
     id: str
@@ -160,7 +163,7 @@ class ChargedRun:
     _recorder: _Recorder
 
     def finish(self, *, model: str | None = None, result: Mapping[str, Any] | None = None) -> None:
-        """End the run, as `Reservation.finish` says."""
+        """End the run; see `Reservation.finish`."""
         self.watch.stop()
         self._recorder.finish(model=model, seconds=self.watch.seconds, result=result)
 
@@ -236,13 +239,16 @@ def _reserved(plan: Planned, ledger: Ledger | Literal[False], run: str, made_by:
 def _spent(plan: Planned, recorder: _Recorder, charged: Sequence[Event]) -> str:
     """A sentence on what a run without a model spent.
 
-    The guarantee of such a run is that of its plan (docs/privacy.md, rule 7).
+    Such a run has the guarantee of its plan (docs/privacy.md, rule 7).
     """
     recorded = "" if isinstance(recorder, _Unrecorded) else f"recorded as run {recorder.run}"
     if plan.reason:
         return f"{plan.reason}{recorded and f'; {recorded}'}."
     share, promise = _share_and_promise(plan, cost(charged))
-    return f"Spent: {share} of the run's budget, {recorded}. Its guarantee stays that of the whole run, {promise}."
+    return (
+        f"Spent: {share} of the run's budget, {recorded}. If you tell others how the run ended, quote its whole "
+        f"budget, which was fixed before it began: {promise}."
+    )
 
 
 def _share_and_promise(plan: Planned, spent: Cost) -> tuple[str, str]:
@@ -276,7 +282,7 @@ def _spent_when_stopped(plan: Planned, run: RunRecord) -> str:
     share, promise = _share_and_promise(plan, run.cost)
     return (
         f"Run {run.id} had charged {share} of its budget (counted as the filter counts): the ledger keeps this as "
-        f"spent and has returned the rest. The guarantee stays {promise}."
+        f"spent and has returned the rest. The guarantee is still that of the whole run, {promise}."
     )
 
 

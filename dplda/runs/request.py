@@ -95,7 +95,7 @@ class Request:
 
     @property
     def reason(self) -> str:
-        """Why the run is not private; empty if it is."""
+        """Why the run is not private; empty if it is private."""
         return self.placement.reason or self.privacy.reason
 
     @property

@@ -48,7 +48,9 @@ class RunWords:
 
 
 def find_words(gate: Gate, run: PublicFacts) -> RunWords:
-    """Release the size and the words of `run`; with a prior, test it first, on its own words if none are public.
+    """Release the size and the words of `run`, and test its prior.
+
+    The prior is tested before any words are chosen, on its own words if no words are public.
 
     Raises `UnsupportedByData` if words must be chosen privately and the noisy size is too small for that
     (`require_documents`; only for a private run that does not continue a series), if too few words are found, or if
@@ -94,7 +96,7 @@ def _chosen_words(gate: Gate, run: PublicFacts, documents: float) -> tuple[WordF
 def _with_seed_words(modelled: WordFrequencies, released: WordFrequencies, settings: FitSettings) -> WordFrequencies:
     """The `modelled` words, and the public seed words that were not released.
 
-    The frequency of the latter is set to the standard deviation of the noise of a frequency.
+    The frequency of such a seed word is set to the standard deviation of the noise of a frequency.
     """
     chosen = set(released.words)
     more = [word for word in settings.model.guiding_words if word not in chosen]

@@ -25,9 +25,10 @@ UNNAMED = "unnamed"  # dataset of corpora without a name; they share one budget,
 
 @dataclass(frozen=True)
 class Place:
-    """Where a run is recorded: its `dataset`, which may be a `series` of which it is a `batch`.
+    """Where a run is recorded: in its `dataset`.
 
-    In a series, the `prior` is by default what the previous batch released, and `earlier` is its model.
+    If the dataset is a series, `series` is its name, too, and `batch` is the batch that the run is on. The `prior` is
+    then by default what the previous batch released, and `earlier` is the model of the previous batch.
     """
 
     dataset: str
@@ -37,10 +38,11 @@ class Place:
     earlier: TopicModel | None = None
 
     def topics(self, requested: int | Literal["auto"]) -> int | Literal["auto"]:
-        """The number of topics of the run: in a continued series that of the previous batch's model, else `requested`.
+        """The number of topics of the run: in a continued series the number in the previous batch, else `requested`.
 
-        A series may add topics from batch to batch. Raises `InputError` if a larger number is `requested`; ``auto`` and
-        the default number count as no request.
+        In a series, new topics are added as they appear, not on request. Raises `InputError` if more topics than those
+        of the previous batch are `requested`; ``auto`` and the default number count as no request. A smaller number is
+        ignored.
         """
         if self.series is None or self.prior is None or self.prior.counts is None:
             return requested
@@ -67,8 +69,8 @@ def find_place(
     """The place of a run on `corpus`, from the arguments of `fit` and whether it is `private`.
 
     If `prior` is from a run of a series in the ledger, this run joins that series, unless `series` or `dataset` is
-    given. Raises `InputError` for arguments that contradict each other, and if the previous batch is not private but
-    this one is.
+    given. Raises `InputError` for arguments that contradict each other, and if this batch is private but the previous
+    batch is not private.
     """
     if series is None and dataset is None and prior is not None and ledger is not False:
         series = _series_of(prior, corpus, ledger)
@@ -111,7 +113,7 @@ def _series_of(prior: PriorTopics, corpus: Corpus, ledger: Ledger) -> str | None
 def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
     """The topics of `model` as prior topics: a private release, or one that you declare `public`.
 
-    Raises `InputError` for a model that is neither.
+    Raises `InputError` for any other model.
     """
     if not (model.privacy.sound or public):
         raise InputError(
@@ -136,7 +138,7 @@ def released_prior(model: TopicModel, *, public: bool = False) -> PriorTopics:
 
 
 def batches(ledger: Ledger, series: str) -> list[RunRecord]:
-    """The latest run with a model of each batch of `series`, in the order of their first runs."""
+    """For each batch of `series` its latest run with a model, in the order of the batches' first runs."""
     found: dict[str, RunRecord] = {}
     for run in ledger.runs():
         if run.dataset == series and run.batch is not None and run.model:
@@ -187,7 +189,7 @@ def before(ledger: Ledger, series: str, batch: str) -> list[RunRecord]:
 
 
 def _last_batch(ledger: Ledger, series: str, batch: str) -> TopicModel | None:
-    """The model from which `batch` of `series` continues: that of the previous batch; None if it is the first.
+    """The model of the previous batch of `series`, from which `batch` continues; None if `batch` is the first.
 
     Raises `InputError` if the model is no longer there.
     """
@@ -196,7 +198,7 @@ def _last_batch(ledger: Ledger, series: str, batch: str) -> TopicModel | None:
 
 
 def numbered(learned: Learned, words: tuple[str, ...], earlier: TopicModel) -> Learned:
-    """Renumber the topics of `learned`: a topic that `earlier` also has gets its number there.
+    """Renumber the topics of `learned`: a topic that `earlier` also has gets its number in `earlier`.
 
     The topics of `learned` are over `words`. They are matched one to one with the largest sum of cosines, and a match
     counts if its cosine is at least `SAME` (`dplda.model.topic_groups`). The remaining topics get the free numbers and

@@ -1,13 +1,13 @@
 """Private power iteration on rows, with noise that fits the contributions of most rows.
 
-The contribution a a'X of a row has norm |a| |X'a|, mostly far below |a|^2, and noise need only cover most
+A row a contributes a a'X, of norm |a| |X'a|. This norm is mostly far below |a|^2, and noise need only cover most
 contributions.
 
 `adaptive_power_iteration` is Algorithm 1 of Nguyen, Ene and Nguyen: rows above a privately found threshold are left
-out. It differs where the printed algorithm is not private or does not match its proof (docs/papers.md): the filtered
-sum of a a' is applied once, not squared; iterates have unit length, so that thresholds lie on a fixed public grid below
-1; the number of rows is not used, because it is private when a row may be added; and Gaussian noise is calibrated
-exactly, to twice the threshold where a row is replaced.
+out. It differs where the printed algorithm is not private or does not match its proof (docs/papers.md). The filtered
+sum of a a' is applied once, not squared. Iterates have unit length, so that thresholds lie on a fixed public grid below
+1. The number of rows is not used, because it is private when a row may be added. Gaussian noise is calibrated exactly,
+and to twice the threshold where a row is replaced.
 
 `clipped_power_iteration` is the block form that the default placement uses. It has three differences. The threshold is
 chosen once, at the first X, by a noisy histogram of all norms rather than by a search that stops. It is a quantile of
@@ -50,14 +50,14 @@ def adaptive_power_iteration(
 ) -> Subspace:
     """Leading right singular vectors of `A`, (epsilon, delta)-private for one row, without rows above a threshold.
 
-    `A` (n, d), array or scipy sparse, has rows of length at most 1 (longer ones are scaled down to it), of which one is
-    added or removed, or for ``replaced-row`` replaced; `X` (d, p) is a public start, p = 1 in the paper. Each round
-    scores every row by |a| |X'a|, the norm of its contribution a a'X. AboveThreshold finds the least threshold on the
-    grid 2^-j that few rows exceed; these rows are left out. The sum of the others gets Gaussian noise of the round's
-    multiplier times the threshold (twice that for ``replaced-row``). The searches use `search_share` of the budget.
-    With probability 1 - `beta`, the search of a round stops no later than at the first threshold that no row exceeds,
-    and leaves out at most 8 ln((J + 2) / beta) / epsilon' rows, where J = 40 is the number of halvings and epsilon'
-    the epsilon of one search.
+    `A` (n, d), array or scipy sparse, has rows of length at most 1; longer rows are scaled down to length 1. Neighbours
+    differ by one added or removed row, or for ``replaced-row`` by one replaced row. `X` (d, p) is a public start, p = 1
+    in the paper. Each round scores every row by |a| |X'a|, the norm of its contribution a a'X. AboveThreshold finds the
+    least threshold on the grid 2^-j that is exceeded by few rows; these rows are left out. The sum of the others gets
+    Gaussian noise of the round's multiplier times the threshold (twice that for ``replaced-row``). The searches use
+    `search_share` of the budget. With probability 1 - `beta`, the search of a round stops no later than at the first
+    threshold that no row exceeds, and leaves out at most 8 ln((J + 2) / beta) / epsilon' rows, where J = 40 is the
+    number of halvings and epsilon' the epsilon of one search.
 
     Cost: `rounds` times A X, A' Z, O(n p) and O(d p^2); memory O((n + d) p) in addition to A and its scaled rows. For
     rows of low coherence and a constant gap, the squared sine of the angle to the subspace is of the order d^2 /
@@ -114,11 +114,12 @@ def clipped_power_iteration(
 ) -> Subspace:
     """Leading right singular vectors of `A`, (epsilon, delta)-private for one row, each contribution clipped.
 
-    `A` (n, d), array or scipy sparse, has rows of length at most 1 (longer ones are scaled down to it), of which one is
-    added or removed, or for ``replaced-row`` replaced; `X` (d, p) is a public start. The clip C is the least power of
-    1/2 that at most the share `beyond` of the rows exceed, by a noisy histogram of the norms |a| |X'a| at `X`. In each
-    round a row contributes a a'X min(1, C / (|a| |X'a|)), and the sum gets Gaussian noise of the multiplier times C
-    (twice that for ``replaced-row``, because clipped contributions may point in opposite directions).
+    `A` (n, d), array or scipy sparse, has rows of length at most 1; longer rows are scaled down to length 1. Neighbours
+    differ by one added or removed row, or for ``replaced-row`` by one replaced row. `X` (d, p) is a public start. The
+    clip C is the least power of 1/2 that is exceeded by at most the share `beyond` of the norms |a| |X'a| at `X`, by a
+    noisy histogram of these norms. In each round a row contributes a a'X min(1, C / (|a| |X'a|)), and the sum gets
+    Gaussian noise of the multiplier times C (twice that for ``replaced-row``, because clipped contributions may point
+    in opposite directions).
 
     Cost: `rounds` times A X, A' Z, O(n p) and O(d p^2); memory O((n + d) p) in addition to A and its scaled rows.
     The seeded floating-point noise is for experiments only; for a private release of documents use the
@@ -150,10 +151,10 @@ def clipped_power_iteration(
 
 
 def _clip(scores: Array, beyond: float, std: float, rng: np.random.Generator) -> float:
-    """The least threshold that at most the share `beyond` of the `scores` (n,) exceed, by a noisy histogram.
+    """The least threshold that is exceeded by at most the share `beyond` of the `scores` (n,), by a noisy histogram.
 
-    Its bins are the scores up to the first threshold, those between two thresholds, and those above the last. Noise of
-    `std` is added to the count of each bin, and a row is in one bin.
+    The bins count the scores up to the first threshold, those between two thresholds, and those above the last. Noise
+    of `std` is added to the count of each bin, and a row is in one bin.
     """
     tails = _tail_counts(scores)
     bins = np.concatenate([[scores.shape[0]], tails]) - np.concatenate([tails, [0]])

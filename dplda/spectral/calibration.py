@@ -9,7 +9,7 @@ row           A is the sum of a a' over rows a of squared norm at most `change`,
 replaced-row  As row, but one row is replaced by another. If a and b are orthogonal unit vectors, a a' - b b' has
               Frobenius norm sqrt(2) and spectral norm 1.
 
-X has orthonormal columns. The l2 sensitivities of A X are exact, and so is the l1 sensitivity for entries; the other l1
+X has orthonormal columns. The l2 sensitivities of A X and the l1 sensitivity for entries are exact; the other l1
 sensitivities are upper bounds.
 
 Gaussian queries with noise multipliers z_j compose exactly to mu-GDP with mu^2 = sum of 1 / z_j^2 (Dong, Roth and Su
@@ -50,8 +50,8 @@ def l2_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False)
 def l1_sensitivity(X: Array, neighbours: str, *, by_largest_entry: bool = False) -> float:
     """Largest sum of absolute entries of (A - A') X over neighbours with change 1, or a bound on it.
 
-    The bound for the spectral relation is p sqrt(d), a tenth of that in Lemma 4.5. For one row it is sqrt(d p), because
-    |a|_1 |X'a|_1 <= sqrt(d p). For a replaced row it is sqrt(d p) times the l2 sensitivity.
+    The bound for the spectral relation is p sqrt(d), a tenth of the bound in Lemma 4.5. For one row it is sqrt(d p),
+    because |a|_1 |X'a|_1 <= sqrt(d p). For a replaced row it is sqrt(d p) times the l2 sensitivity.
     """
     check_choice("neighbours", neighbours, NEIGHBOURS)
     d, p = map(int, X.shape)

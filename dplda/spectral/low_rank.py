@@ -83,10 +83,10 @@ def private_power_method(
 
     `A` (d, d) is an array, a scipy sparse matrix or a callable X -> A X, symmetric; for a callable this is not checked.
     `X` (d, p) is a public start, see `random_basis`. `neighbours` and `change` state what is protected
-    (`dplda.spectral.calibration`); the caller must ensure that the data satisfy them. G is Gaussian, with the exact
-    multiplier of `rounds` queries times the l2 sensitivity at the last, already released X; with delta 0 it is Laplace
-    with the l1 sensitivity. With `by_largest_entry`, entry-level noise is scaled by max |X_ij| as in Figure 3, and
-    otherwise by the two largest rows of X, which is never more.
+    (`dplda.spectral.calibration`); the caller must ensure that the data satisfy them. G is Gaussian. Its standard
+    deviation is the exact multiplier of `rounds` queries times the l2 sensitivity at the last X, which is already
+    released. With delta 0, G is Laplace with the l1 sensitivity. With `by_largest_entry`, entry-level noise is scaled
+    by max |X_ij| as in Figure 3. Otherwise it is scaled by the two largest rows of X, which gives no more noise.
 
     Differences from the paper: sigma = sqrt(4 p L log(1/delta)) / epsilon (L rounds) is replaced by exact composition,
     a symmetric pair of entries counts twice, and Laplace noise is p L sqrt(d) / epsilon without the factor 10 of Lemma
@@ -132,8 +132,8 @@ def private_low_rank(
 ) -> LowRank:
     """A private approximation B = X Y' of a symmetric A, of rank p; the corollary takes p = 2 k for rank k.
 
-    Arguments, errors and noise as in `private_power_method`, with `rounds` + 1 queries, of which the last one is Y = A
-    X + G at the final X. The spectral norm of A - B is at most s_(k+1) + O~(s_1 sqrt((k / gap) d log d log(1/delta)) /
+    Arguments, errors and noise are as in `private_power_method`, with `rounds` + 1 queries. The last query is Y = A X +
+    G at the final X. The spectral norm of A - B is at most s_(k+1) + O~(s_1 sqrt((k / gap) d log d log(1/delta)) /
     (epsilon (s_k - s_(k+1)))), gap = 1 - s_(k+1) / s_k, s_i the singular values of A (Corollary 4.3). Cost: one more
     product than `private_power_method`.
     """

@@ -26,7 +26,7 @@ from dplda.spectral.arguments import (
 
 
 class StreamEnded(InputError):
-    """A stream ended before as many samples as were requested had been read."""
+    """A stream ended before the requested number of samples had been read."""
 
 
 class SampleStream:
@@ -76,7 +76,7 @@ class SampleStream:
 
 
 def _rows(Z: Any, first: int, last: int) -> Any:
-    """Rows `first` to `last` of `Z`; those of a sparse matrix without a copy."""
+    """Rows `first` to `last` of `Z`, without a copy if `Z` is sparse."""
     if not sparse.issparse(Z):
         return Z[first:last, :]
     begin, end = Z.indptr[first], Z.indptr[last]
@@ -106,8 +106,8 @@ class Subspace:
 def random_basis(rng: np.random.Generator, d: int, p: int, array: Array | None = None) -> Array:
     """An orthonormal basis (d, p) of a uniformly random subspace, the usual public start of a power method.
 
-    It has the library, device and type of `array`, or is in NumPy's float64 without one. Cost: d p^2.
-    Raises `InputError` unless 1 <= p <= d.
+    It has the library, device and type of `array`, or of NumPy's float64 arrays without `array`. Cost: d p^2. Raises
+    `InputError` unless 1 <= p <= d.
     """
     require_up_to(d, "columns", p=p)
     basis = np.linalg.qr(rng.standard_normal((d, p)))[0]
@@ -129,12 +129,13 @@ def noisy_power_method(
     `random_basis`; NumPy or CuPy. With the unit vector `away_from` (d,), every iterate is orthogonal to it (deflation
     of a known direction), provided that A X + G has p directions orthogonal to it.
 
-    Cost: `rounds` products and O(rounds d p^2); memory O(d p) in addition to A. With p >= k, |G| of at most a fifth of
-    error * (s_k - s_(k+1)) and |U'G| of at most (s_k - s_(k+1)) (sqrt(p) - sqrt(k - 1)) / (5 tau sqrt(d)) in every
-    round (tau is the paper's parameter of the failure probability, s_i are the singular values of A), the k leading
-    eigenvectors U lie within an angle of sine `error` of the span of X after O(s_k / (s_k - s_(k+1)) log(d tau /
-    error)) rounds (Corollary 1.1). Not private by itself. Raises `InputError` for an asymmetric or non-finite A and
-    wrong shapes.
+    Let U be the k leading eigenvectors of A, p >= k, s_i the singular values of A, and tau the paper's parameter of the
+    failure probability. Suppose that in every round |G| is at most error * (s_k - s_(k+1)) / 5 and |U'G| is at most
+    (s_k - s_(k+1)) (sqrt(p) - sqrt(k - 1)) / (5 tau sqrt(d)). Then U lies within an angle of sine `error` of the span
+    of X after O(s_k / (s_k - s_(k+1)) log(d tau / error)) rounds (Corollary 1.1).
+
+    Cost: `rounds` products and O(rounds d p^2); memory O(d p) in addition to A. Not private by itself. Raises
+    `InputError` for an asymmetric or non-finite A and wrong shapes.
     """
     require_counts(rounds=rounds)
     X = checked_start(X)

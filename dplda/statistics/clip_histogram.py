@@ -12,11 +12,11 @@ _TAIL_DEVIATIONS = 2.0  # standard deviations of noise that are allowed for in t
 
 
 def clip_bins(norms: np.ndarray) -> np.ndarray:
-    """Lattice histogram of unit norms over `CLIP_GRID`: bin j counts units with norm in (grid[j-1], grid[j]].
+    """Histogram of unit norms over `CLIP_GRID`, in which each unit counts as B (`dplda.numerics.clipping.BOUND`).
 
-    The last bin counts all norms above the grid. Units without an eligible document (norm < 0) are in no bin. Each unit
-    counts as B (`dplda.numerics.clipping.BOUND`). Adding or removing a unit changes one bin by B: the l2-sensitivity is
-    B, or sqrt(2) B when a unit is replaced.
+    Bin j counts units with norm in (grid[j-1], grid[j]], and the last bin all norms above the grid. Units without an
+    eligible document (norm < 0) are in no bin. Adding or removing a unit changes one bin by B. The l2-sensitivity is
+    therefore B, or sqrt(2) B when a unit is replaced.
     """
     eligible = norms[norms >= 0]
     index = np.searchsorted(CLIP_GRID, eligible, side="left")
@@ -24,7 +24,10 @@ def clip_bins(norms: np.ndarray) -> np.ndarray:
 
 
 def clip_at_quantile(noisy_bins: np.ndarray, quantile: float) -> float:
-    """The least candidate that an estimated share `quantile` of the norms does not exceed (post-processing)."""
+    """The least candidate clip that bounds an estimated share `quantile` of the norms, else the largest candidate.
+
+    Post-processing of the released `noisy_bins`.
+    """
     below = np.cumsum(noisy_bins[:-1])
     total = max(float(noisy_bins.sum()), 1.0)
     reached = np.flatnonzero(below >= quantile * total)
@@ -32,11 +35,11 @@ def clip_at_quantile(noisy_bins: np.ndarray, quantile: float) -> float:
 
 
 def clip_in_range(noisy_bins: np.ndarray, std: float, quantile: float, least: float, most: float) -> float:
-    """The least candidate that at most a share 1 - `quantile` of the nonzero norms exceed, or `most` if there is none.
+    """The least candidate clip that bounds a share `quantile` of the nonzero norms, else `most`.
 
     Norms are 0 or in [`least`, `most`], both public. `std` is the standard deviation of the noise of one bin. The noisy
-    count of norms above a candidate may exceed that share by two standard deviations of its noise, so that noise alone
-    does not raise the clip.
+    count of norms above a candidate may exceed a share 1 - `quantile` by two standard deviations of its noise, so that
+    noise alone does not raise the clip.
     """
     candidates = np.flatnonzero((least <= CLIP_GRID) & (most > CLIP_GRID))
     inside = noisy_bins[candidates[0] : candidates[-1] + 2]  # the last bin holds norms up to `most`

@@ -38,8 +38,8 @@ def _hold_out(counts, first, last, amounts, held):
 def _completion(words, counts, first, last, length, scale, matrix, shape, room, out):
     """The mean over held-out tokens of log(p / r), and of the centred -log r, each over `MOST`.
 
-    p is the probability of a word given the other half, r that of `scale`, and the centred -log r is the last column of
-    `matrix`.
+    p is a word's probability given the other half, r its frequency in `scale`, and the centred -log r the last column
+    of `matrix`.
     """
     k, _, stride, row, alpha = shape
     extra = padded(last - first, LANES)

@@ -1,7 +1,7 @@
 """Exact moments over the words in use, without clipping or word scales, for the placement ``config4``.
 
 Each document contributes its m, its E2 and its E3 contracted in one mode with the public vector h (n_words,), written
-E3(., ., h). The formulas are those of docs/privacy.md, section 2, with s = 1; h is not the s * c of that section.
+E3(., ., h). The formulas are in docs/privacy.md, section 2, with s = 1; h is not the s * c of that section.
 Contributions are divided by the number of the unit's eligible documents, rounded down to multiples of 2^-32 and summed
 in integers. Rounding down keeps a unit's arrays nonnegative with entries that sum to at most 1, as T6 requires. Integer
 sums depend neither on order nor on threads. They do not overflow below 2^31 units.
@@ -33,7 +33,7 @@ class ExactMoments:
     E3h: np.ndarray
 
     def corrected(self, alpha0: float, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(M, B): LDA's second moment, and its third contracted with h (d,), both (d, d) and symmetric."""
+        """(M, B): LDA's second moment, and its third moment contracted with h (d,), both (d, d) and symmetric."""
         a, b, c3 = coefficients(alpha0)
         mm, q, mh = np.outer(self.m, self.m), np.outer(self.E2 @ h, self.m), float(self.m @ h)
         return self.E2 - a * mm, self.E3h + b * (mh * self.E2 + q + q.T) + c3 * mh * mm

@@ -31,8 +31,9 @@ def _exp_digamma(x: float) -> float:
     """exp(digamma(x)) for x > 0, with a relative error below 3e-6 wherever float32 can represent the result.
 
     Other x give nan, and the unit then contributes nothing. The code has no branch or call, so that it is vectorised
-    over topics. With v = x + 7/2, the result is v + 1/(24 v) - 37/(5760 v^3), which approximates exp(digamma(x + 4)),
-    divided by exp(1/x + ... + 1/(x + 3)), which is the 256th power of a Taylor polynomial of degree 7.
+    over topics. The result is a quotient. Its numerator v + 1/(24 v) - 37/(5760 v^3), v = x + 7/2, approximates
+    exp(digamma(x + 4)). Its denominator exp(1/x + ... + 1/(x + 3)) is computed as the 256th power of a Taylor
+    polynomial of degree 7.
     """
     p = x * (x + 3.0)
     r = (2.0 * x + 3.0) * (2.0 * p + 2.0) / (p * (p + 2.0)) / 256.0
@@ -158,7 +159,7 @@ def document_space(words, counts, first, last, matrix, shape, room):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def fitted(words, counts, first, last, length, matrix, shape, room):
-    """The `posterior` of one document in `room`; returns what `document_space` does, without `before`."""
+    """The `posterior` of one document in `room`; returns the arrays of `document_space` without `before`."""
     k, _, _, _, alpha = shape
     before, theta, gamma, table, amounts, wide = document_space(words, counts, first, last, matrix, shape, room)
     posterior(table, amounts, wide, length, k, alpha, before, theta, gamma)
@@ -167,9 +168,10 @@ def fitted(words, counts, first, last, length, matrix, shape, room):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def predict(theta, gamma, table, amounts, wide, k):
-    """Write the sum over topics of `gamma` times a word's probability behind `amounts`; returns the sum of `gamma`.
+    """For each entry, sum `gamma` times the word's probability over topics; returns the sum of `gamma`.
 
-    The arguments are what `fitted` returns; `theta` is overwritten.
+    The arguments are what `fitted` returns. The sums are written to `amounts` from `wide` on, and `theta` is
+    overwritten.
     """
     rows, total = padded(k, 4), np.float32(0.0)
     for z in range(np.uint64(rows)):

@@ -1,7 +1,8 @@
 """Clipped sums and norms of contributions on a GPU, computed by the kernels of unit_sums.cu.
 
 Like `dplda.statistics.unit_sums` on the CPU, the kernels round a unit once to the same lattice and verify its norm in
-exact arithmetic. Sums on the two differ only where different float32 errors round a coordinate to different integers.
+exact arithmetic. Sums on CPU and GPU differ only where different float32 errors round a coordinate to different
+integers.
 """
 
 from __future__ import annotations
@@ -201,7 +202,7 @@ def _multiplies_exactly(xp: Any) -> bool:
     """Whether products of matrices of integers are exact below 2^53, as `third_moment_products` requires.
 
     Such products in float64 are exact, unless the library was told to emulate float64. The test multiplies two matrices
-    of odd numbers, as large as those of a batch, whose product has entries of about 2^52.6.
+    of odd numbers, as large as the matrices of a batch. The product has entries of about 2^52.6.
     """
     Y = 2 * np.random.default_rng(0).integers(8192, 11000, (1023, 20)) + 1
     pairs = Y[:, np.arange(800) % 20] * Y[:, np.arange(800) // 40]

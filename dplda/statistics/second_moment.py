@@ -124,8 +124,8 @@ SECOND_MOMENT = Statistic(
 def second_moment(scale: np.ndarray) -> Contribution:
     """(ii): the scaled second moment E2, sum of shape (n_words, n_words // 2 + 1), packed by circular offset.
 
-    Entry (i, j) is E2 at i and (i + j) mod n_words; `dplda.statistics.coordinates.unpack_offsets` unpacks it. It takes
-    4 n_words^2 bytes per thread, and a document of n words n^2 / 2 operations.
+    Entry (i, j) is E2 at i and (i + j) mod n_words; `dplda.statistics.coordinates.unpack_offsets` unpacks it. The sum
+    takes 4 n_words^2 bytes per thread. A document of n words takes n^2 / 2 operations.
     """
     scale = as_float32(scale)
     return Contribution(SECOND_MOMENT, scale, np.zeros((len(scale), 1), np.float32), _columns(len(scale)))

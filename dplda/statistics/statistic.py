@@ -22,11 +22,11 @@ class Layout:
     """How a unit's contribution is laid out in memory, as compiled functions.
 
     `size(n, row)` is how many numbers the contribution of a unit of `n` words has, if a row has `row` numbers.
-    `merge(words, first, last, share, one, row, row_of, slots, used, rows)` adds `share` times the contribution `one` of
-    a document, whose entries are first..last-1, to `rows`, that of its unit. A unit's words are numbered in the order
-    of their first occurrence: `slots[i]` is word i, `row_of[w]` (n_words,) is the number of word w or -1, and `used` is
-    how many there are; `merge` keeps both lists and returns the new `used`. With a single row it keeps no list and
-    returns 1.
+    `merge(words, first, last, share, one, row, row_of, slots, used, rows)` adds a document, with the entries
+    first..last-1, to the contribution `rows` of its unit: `share` times the document's contribution `one`. A unit's
+    words are numbered in the order of their first occurrence: `slots[i]` is word i, `row_of[w]` (n_words,) is the
+    number of word w or -1, and `used` is the number of words so far. `merge` updates `slots` and `row_of` and returns
+    the new `used`. With a single row it updates neither and returns 1.
 
     `add(rows, slots, used, row, n_words, sums)` adds a unit's integers to the flat `sums`. `weights(most)` are the
     integer weights of the contribution of a unit of `most` words; an empty array means that all weights are 1.
@@ -138,11 +138,11 @@ class Statistic:
     `name` is ``module:ATTRIBUTE``, from which this object can be imported. The compiled function ``contribution(words,
     counts, first, last, length, scale, matrix, shape, room, out)`` writes the contribution of the document with the
     entries first..last-1 to `out`, in rows of `row(k, directions)` numbers, in the order of `layout`. k and
-    `directions` are those of the `Contribution`, and `stride` is the padded length of a row of its matrix. The
-    function writes all rows, and reads only parts of `room` and `out` that it wrote: the rest may hold another unit's
-    numbers. `length` is the document's number of tokens, `scale` (n_words,) and `matrix` (flat, rows of `stride`)
-    belong to the `Contribution`, and `shape` is (k, directions, stride, row, alpha). `room` is scratch space of
-    `room(k, directions, longest)` numbers for documents of at most `longest` entries.
+    `directions` belong to the `Contribution`, and `stride` is the padded length of a row of its matrix. The function
+    writes all rows, and reads only parts of `room` and `out` that it wrote: the rest may hold another unit's numbers.
+    `length` is the document's number of tokens, `scale` (n_words,) and `matrix` (flat, rows of `stride`) belong to the
+    `Contribution`, and `shape` is (k, directions, stride, row, alpha). `room` is scratch space of `room(k, directions,
+    longest)` numbers for documents of at most `longest` entries.
 
     Each document is computed separately, in the order of its own words, so that removing a unit cannot change another
     unit's integers (docs/privacy.md, section 5). Divisions follow NumPy: an undefined quotient is inf or nan, and its
@@ -204,11 +204,11 @@ class Contribution:
 
     `scale` (n_words,) and `matrix` (n_words, k + directions), float32, are the arrays that the statistic's kernel
     reads. For most statistics `scale` is the word scale s (ones if unused), and the first k columns of `matrix` are X,
-    W or the topics. (viii) and (xii) have the reference frequencies as `scale`; (x) and (xi) have the listed words'
-    numbers as `scale`, and as `matrix` the places of words among the first of each topic. The last `directions` columns
-    of `matrix` are W u for the vectors u of (iv'), and the centred -log r of (xii). `alpha` is the prior of the E-step.
-    `weights` (width,) are the integer multiplicities of symmetric coordinates; with them the norm is the Frobenius norm
-    of the full array (T2). `table_rows` is the number of rows of a table.
+    W or the topics. In (viii) and (xii), `scale` holds the reference frequencies. In (x) and (xi), `scale` holds the
+    numbers of the listed words, and `matrix` the places of words among the first words of each topic. The last
+    `directions` columns of `matrix` are W u for the vectors u in (iv'), and the centred -log r in (xii). `alpha` is the
+    prior of the E-step. `weights` (width,) are the integer multiplicities of symmetric coordinates; with them the norm
+    is the Frobenius norm of the full array (T2). `table_rows` is the number of rows of a table.
     """
 
     statistic: Statistic
@@ -221,7 +221,7 @@ class Contribution:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the sum: one, one a word, or one a row of a table."""
+        """The number of rows of the sum: one, one per word, or one per row of a table."""
         if self.statistic.layout.by_table_row:
             return self.table_rows
         return 1 if self.statistic.layout.one_row else len(self.scale)

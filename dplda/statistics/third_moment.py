@@ -80,8 +80,8 @@ def _assemble(norm, k, stride, n, y, pairs, square, out):
 
     y, R and Q are the module's sums divided by l, l^2 and l^3, and `norm` is l^2 / ((l - 1) (l - 2)). `pairs` has six
     parts of length `n`, each laid out as in `multiply_pairs`: the first is overwritten by the pair products of y, the
-    fifth holds R, and the sixth is scratch space, as is `square`, which gets R as a full matrix with rows of `stride`
-    numbers.
+    fifth holds R, and the sixth is scratch space. `square` is scratch space, too, for R as a full matrix with rows of
+    `stride` numbers.
     """
     R, products = np.uint64(4 * n), np.uint64(5 * n)
     at = R
@@ -160,9 +160,8 @@ def _whole_norm(words, counts, first, last, length, scale, amounts):
     """The norm of the whole tensor, in float64 and without cancellation. `amounts` (n_words,) must be, and stays, zero.
 
     The squares of coordinates at three, two and one distinct words are summed separately, by recurrences over distinct
-    words: with a = (s c)^2, u = a s^2 (c - 1)^2 and v = u s^2 (c - 2)^2, the square of l (l - 1) (l - 2) times
-    the norm is 6 e3(a) + 3 (sum of u_i a_j over i != j) + (sum of v), with the third elementary symmetric polynomial
-    e3.
+    words. Let a = (s c)^2, u = a s^2 (c - 1)^2 and v = u s^2 (c - 2)^2, and let e3 be the third elementary symmetric
+    polynomial. The square of l (l - 1) (l - 2) times the norm is 6 e3(a) + 3 (sum of u_i a_j over i != j) + (sum of v).
     """
     for e in range(first, last):
         amounts[words[e]] += counts[e]

@@ -1,20 +1,20 @@
 """(iv) by matrix products: clipped sums of whitened third moments in integers (docs/privacy.md, section 5).
 
-A unit of one document of length l with the shares x_i = c_i / l is first clipped and written in integers: with rho^3
-the factor of y^3 in lattice units,
+A unit of one document of length l with the shares x_i = c_i / l is first clipped and written in integers. With y = sum
+of x_i w_i and rho^3 the factor of y^3 in lattice units, they are
 
     z = round(2^8 rho y),   g_i = round(2^10 rho^2 m_i^2 x_i / l),   q_i = round(2^4 (2/3) rho^3 m_i^3 x_i / l^2),
 
 where m_i is the least power of two that no entry of the row w_i exceeds. With the public integers p_i = round(2^16 w_i
 w_i' / m_i^2) and o_i = round(2^14 w_i / m_i), its contribution is z^3 - S(sum over i of p_i (g_i z - q_i o_i)), up to
-powers of two, where S(A)_abc = A_abc + A_acb + A_bca. Three sums over units remain: Y'P, where the rows of Y are the
-units' z and those of P the products z_a z_b, a <= b; and for each word the sum G of g z and the sum of q. They are
-exact, since integers stay below 2^53 in float64, and are int64 after that, so that a unit changes no other unit's
-numbers. The products with p are taken once, and the tensor is rounded to the lattice once.
+powers of two, where S(A)_abc = A_abc + A_acb + A_bca. Three sums over units remain: Y'P; for each word, G, the sum of g
+z; and, for each word, the sum of q. A row of Y is a unit's z, and a row of P its products z_a z_b, a <= b. The sums are
+exact (in float64 below 2^53, then in int64), so that a unit changes no other unit's numbers. The products with p are
+taken, and the tensor is rounded to the lattice, once for all units.
 
-The norm of the exact contribution follows from the Gram matrix of the rows of its words; the integers differ from it by
-at most `_SLACK`, which is checked. Units for which this bound cannot be verified, and units of several documents, are
-summed by `unit_sums`.
+The norm of the exact contribution follows from the Gram matrix of the rows of its words. The integers differ from this
+contribution by at most `_SLACK`, which is checked. Units for which this bound cannot be verified, and units of several
+documents, are summed by `unit_sums`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _UNIT_ROUNDOFF = 2.0**-53
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _gather(words, first, last, W, k, wide, table):
-    """Copy the rows of a document's words to the columns of `table`, k rows of `wide`; zeros behind."""
+    """Copy the rows of a document's words to the columns of `table`, k rows of `wide`, padded with zeros."""
     size = last - first
     for z in range(k):
         at = z * wide
@@ -99,10 +99,10 @@ def _row_products(table, wide, k, i, upto, row):
 
 @compiled(fastmath=FAST, error_model="numpy")
 def _document_norm(document, W, lengths, k, y, room):
-    """An upper bound on the norm of a document's contribution, in float64; `y` is that of `_project`.
+    """An upper bound on the norm of a document's contribution, in float64; `y` is from `_project`.
 
-    The closed form of docs/privacy.md, section 2, with a bound on its rounding; infinite where that would be a
-    considerable part of it. `room` is scratch space.
+    The closed form of docs/privacy.md, section 2, plus a bound on its rounding; infinite where the bound on the
+    rounding is a considerable part of the squared norm. `room` is scratch space.
     """
     words, counts, first, last, length = document
     size = last - first
@@ -196,7 +196,7 @@ def _write(document, peaks, k, rho, y, G, q):
 
 @compiled(error_model="numpy")
 def _fits(document, peaks, k, rho, y):
-    """Whether integers are small enough for exact sums and the entries sorted, one for each word; false for nan."""
+    """Whether the integers are small enough for exact sums, and the entries sorted, one per word; false for nan."""
     words, counts, first, last, length = document
     for z in range(k):
         if not abs(y[z]) * rho * 2.0**_Y < _LARGEST_Y:
@@ -214,10 +214,10 @@ def _fits(document, peaks, k, rho, y):
 
 @compiled(keep=True, error_model="numpy")
 def _unit_norms(arrays, units, W, lengths, norms, documents):
-    """Fill `norms` with upper bounds on the norms of `units`, and `documents` with their eligible documents.
+    """Fill `norms` with upper bounds on the norms of `units`, and `documents` with each unit's eligible document.
 
-    The bound is -1 without such a document, and infinite for units that `UnitSums` must sum: those of several, those of
-    one with so many words that forming its tensor takes less time, and those for which `_document_norm` is infinite.
+    A bound is -1 without such a document. It is infinite if `UnitSums` must sum the unit: for several eligible
+    documents, or one with an infinite `_document_norm`, or with so many words that forming its tensor takes less time.
     """
     indptr, words, counts, unit_ptr = arrays
     k = W.shape[1]
@@ -254,8 +254,8 @@ def _fill(arrays, of_units, begin, of_words, clip, margin, Y, sums, slow):
     """Write the integers of units to the rows of `Y`, from the unit `begin` on, and to the `sums` (G, q).
 
     `of_units` are the results of `_unit_norms`; `of_words` are the rows w, bounds on their norms, and the m. Ends
-    before a unit for which `Y` has no row, or with which its products might not be exact. Sets `slow` for units that
-    `UnitSums` must sum. Returns the next unit, the number of rows, the sum of masses, and a bound on the products.
+    before a unit for which `Y` has no row, or with which the products of `Y` might not be exact. Sets `slow` for units
+    that `UnitSums` must sum. Returns the next unit, the number of rows, the sum of masses, and a bound on the products.
     """
     indptr, words, counts, _ = arrays
     (norms, documents), (W, lengths, peaks), (G, q) = of_units, of_words, sums
@@ -306,7 +306,7 @@ def _pair_products(Y, rows, pairs):
 
 
 def sums_of(contribution: Contribution, gpu: Gpu | None = None) -> UnitSums | ProductSums:
-    """What sums `contribution` over units on the CPU, with matrix products on `gpu` if there is one."""
+    """An object that sums `contribution` over units on the CPU, with matrix products on `gpu` if there is one."""
     return ProductSums(contribution, gpu) if has_products(contribution) else UnitSums(contribution)
 
 
@@ -340,7 +340,7 @@ class ProductSums:
         self._rows = min(max(_BUFFER // self._sizes[-1][1], 64), 1024)
 
     def total(self, counts: UnitCounts, chosen: np.ndarray, clip: float) -> tuple[Any, ...]:
-        """Integers of the units `chosen` (int64), whose sums over all ranges `finish` turns into the result."""
+        """Integers of the units `chosen` (int64); `finish` turns their sums over all ranges into the result."""
         d, k, n_products = len(self._peaks), self._k, sum(a * b for a, b in self._sizes)
         high, low, products = (self._xp.zeros(n_products, dtype) for dtype in (np.int64, np.int64, np.float64))
         words_high, words_low, squares = np.zeros((d, k), np.int64), np.zeros((d, k), np.int64), np.zeros(d, np.int64)
@@ -382,7 +382,7 @@ class ProductSums:
         return norms
 
     def _bounds(self, counts: UnitCounts, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What `_unit_norms` says of the units `chosen`."""
+        """The `norms` and `documents` that `_unit_norms` finds for the units `chosen`."""
         norms, documents = np.empty(len(chosen)), np.empty(len(chosen), np.int64)
         arrays = tuple(map(read_only, counts.arrays))
         _unit_norms(arrays, read_only(chosen), self._matrix, self._lengths, norms, documents)
@@ -405,7 +405,7 @@ class ProductSums:
         return others + (whole + np.rint(rest).astype(np.int64))[None], mass
 
     def _limbs(self, high: np.ndarray, low: np.ndarray, squares: np.ndarray) -> list[np.ndarray]:
-        """H = G - q o, (n_words, k), in parts of 22 bits, of which the last has the sign; G = high 2^22 + low."""
+        """H = G - q o, (n_words, k), in parts of 22 bits, the last one signed; G = high 2^22 + low, q = `squares`."""
         rows, mask, q = np.rint(self._scaled * 2.0**_ROW).astype(np.int64), (1 << _LIMB) - 1, squares[:, None]
         low = low - (q & mask) * rows
         high = high - (q >> _LIMB) * rows + (low >> _LIMB)
@@ -431,7 +431,7 @@ class ProductSums:
         return np.asarray(starts[block] + (c - block * _BLOCK) * widths[block] + pair)
 
     def _words_products(self, limb: np.ndarray) -> np.ndarray:
-        """The products limb'(pairs of rows), (k, k (k + 1) / 2); those of a batch of words are exact in float64."""
+        """limb' times the words' p at a <= b, (k, k (k + 1) / 2); exact in float64 for each batch of words."""
         b, a = np.tril_indices(self._k)
         total = np.zeros((self._k, len(a)), np.int64)
         for first in range(0, len(limb), _WORDS):
@@ -442,7 +442,7 @@ class ProductSums:
 
 
 def _flush(sums: Array, high: Array, low: Array, bits: int) -> float:
-    """Move `sums` to `high` (multiples of 2^bits) and `low` (the rest) and clear them; returns their new bound, 0."""
+    """Move `sums` to `high` (multiples of 2^bits) and `low` (the rest), and clear `sums`; returns the new bound, 0."""
     whole = np.floor(sums * 2.0**-bits)
     high += whole.astype(np.int64)
     low += (sums - whole * 2.0**bits).astype(np.int64)

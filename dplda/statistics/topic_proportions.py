@@ -1,7 +1,7 @@
 """(vii) Topic proportions, (viii) likelihood gain over word frequencies, (ix) proportions in a table's row.
 
-All are functions of one document and given topics, computed with the posterior of `expected_counts`. The topics are
-public or released, and so is every number here besides the document's own counts.
+All are functions of one document and given topics, computed with the posterior of `expected_counts`. The topics and all
+other numbers here are public or released, except the document's own counts.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class UnitSums:
     def finish(self, parts: tuple[Any, ...]) -> tuple[np.ndarray, int]:
         """The result for all units, from `parts`, the sums over all ranges of what `total` returned.
 
-        Here it is `parts` itself; `ProductSums.finish` converts them.
+        Here the result is `parts` itself; `ProductSums.finish` converts `parts`.
         """
         total, mass = parts
         return total, mass
@@ -60,8 +60,8 @@ class UnitSums:
     def norms(self, counts: UnitCounts, chosen: np.ndarray) -> np.ndarray:
         """The norms by which the units `chosen` (int64) are clipped; -1 where no document is eligible.
 
-        It is the norm of the unclipped contribution, or the mean of its documents' `norm_bound` (see `Statistic`),
-        where the statistic has one and it is larger.
+        Each is the norm of the unclipped contribution or, if the statistic has a `norm_bound` (see `Statistic`), its
+        mean over the unit's documents, whichever is larger.
         """
         norms = np.empty(len(chosen))
         self._run(counts, chosen, 1.0, np.zeros(0, np.int64), norms)

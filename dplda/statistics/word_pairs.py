@@ -31,7 +31,7 @@ def _word_pairs(words, counts, first, last, length, scale, matrix, shape, room, 
     """1 for each pair of first words that the document contains.
 
     `matrix` contains the place of a word among the first of a topic, from 1, and `scale` its place among all listed
-    words; 0 stands for no place. `room` contains the places that were seen in each topic, and then how many they are.
+    words; 0 stands for no place. `room` contains the places that were seen in each topic, and then their number.
     """
     k, _, stride, row, _ = shape
     clear(out, 0, row)
@@ -103,7 +103,7 @@ def word_pairs(first_words: Sequence[Sequence[int]], n_words: int) -> Contributi
 def pair_totals(first_words: Sequence[Sequence[int]], n_words: int) -> Contribution:
     """(xi): the pairs of each of k topics that documents contain, and the documents that contain each word.
 
-    The pairs are those of a topic's ten `first_words`. The sum is (1, k + n_listed): the number of pairs of each topic,
+    The pairs are of each topic's ten `first_words`. The sum is (1, k + n_listed): the number of pairs of each topic,
     then for each distinct word, in ascending order, `WORD_WEIGHT` times the number of documents.
     """
     return _contribution(PAIR_TOTALS, first_words, n_words, len(first_words) + len(_listed(first_words)))

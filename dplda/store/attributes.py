@@ -1,6 +1,6 @@
 """Attributes by which documents are grouped, such as product or month, and the rows of the resulting table.
 
-Attributes, groups and rows are public or released; a document's own values are not.
+Attributes, groups and rows are public or released; a document's own values are private.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Attribute:
     """An attribute by which documents are grouped: the values of a `column`, or the `period` of its dates.
 
     With `BOOLEAN` (``bool``) as `period`, the groups are ``true`` and ``false``, and the truth values of the column
-    (true, false, yes, no, 1, 0) are mapped to them. Dates are in ISO 8601. Those with an offset are converted to the
-    time zone `zone`; others are taken as they are.
+    (true, false, yes, no, 1, 0) are mapped to them. Dates are in ISO 8601. Dates with an offset are converted to the
+    time zone `zone`; other dates are taken as they are.
     """
 
     column: str
@@ -54,7 +54,7 @@ class Attribute:
         return self.column if self.period is None else f"{self.period}({self.column})"
 
     def group(self, value: str) -> str | None:
-        """The group of a document with this `value` in the column; None if it has none."""
+        """The group of a document with this `value` in the column; None if the value names no group."""
         if self.period is None:
             return None if value == OTHER else value  # which is the name of a row
         if self.period == BOOLEAN:

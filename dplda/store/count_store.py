@@ -50,8 +50,8 @@ class StoreFacts:
 
     `unit` is ``"document"`` or the column that names the privacy unit; `defects` counts the documents that contribute
     nothing, by the name of their `Defect`; `name` is the name of the corpus, if any; `reading` says how text became
-    words (language, lemmas), and is empty for counts. `group_columns` name the columns, public as well, whose values
-    the store keeps for tables (`Block.groups`).
+    words (language, lemmas), and is empty for counts. `group_columns` are the columns whose values the store keeps for
+    tables (`Block.groups`); their names are public, too.
     """
 
     unit: str
@@ -179,7 +179,7 @@ class CountStore:
 
 
 def is_store(path: Path) -> bool:
-    """Whether `path` is a folder whose file names are those of a corpus store.
+    """Whether `path` is a folder with the file names of a corpus store.
 
     The names alone decide, so no document is opened, and the content of a document cannot turn its folder into a store.
     Raises `InputError` for a store that contains other files or lacks some of its own.

@@ -87,7 +87,7 @@ class Fingerprinter:
 
 
 def fingerprint(store: CountStore, key: bytes) -> Fingerprint:
-    """The fingerprint of `store` under `key`, from its folder if it was stored there, else from a pass over it."""
+    """The fingerprint of `store` under `key`: the one that is stored in its folder, else from a pass over the store."""
     stored = _stored(store, key)
     if stored is not None:
         return stored
@@ -118,9 +118,9 @@ def _seal(entry: dict[str, str | None], key: bytes, identity: str) -> str:
 
 
 class _Units:
-    """Sums over each unit of the hashes of its documents, in any order, one for each lane (see `_word_hashes`).
+    """For each unit the sums of its documents' hashes, one for each lane (see `_word_hashes`).
 
-    Memory grows with the number of units.
+    The order of documents does not matter. Memory grows with the number of units.
     """
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ class _Units:
             self._merge()
 
     def sums(self) -> tuple[_Hashes, int]:
-        """The sum over units of a hash of each unit's sum, (lanes,), and the number of units."""
+        """Hashes of the units' sums, added up over all units, (lanes,), and the number of units."""
         self._merge()
         return _mixed(self._rows[:, 2:]).sum(axis=0, dtype=np.uint64), len(self._rows)
 
@@ -156,7 +156,8 @@ def _code(key: bytes, domain: bytes, sums: _Hashes, n: int, of: str = "") -> str
 def _keyed(hashes: _Hashes, secret: bytes) -> _Hashes:
     """A pseudorandom 64-bit number for each row of `hashes`, (n_documents, lanes), under `secret`.
 
-    The rows themselves are sums of few unknowns, which a reader without the key could solve for.
+    The rows themselves must not be stored: they are sums of few secret numbers, the hashes of words. Somebody who has
+    the ledger, but not the key, could solve for these.
     """
     rows, width = hashes.astype("<u8").tobytes(), 8 * hashes.shape[1]
     digests = (
@@ -181,7 +182,7 @@ def _word_hashes(words: Sequence[str], key: bytes, lane: int) -> _Hashes:
 def _document_hashes(block: Block, hashes: _Hashes, counts: _Hashes) -> _Hashes:
     """Hash of each document, (n_documents,), from the hashes of words (n_words,) and of counts (nnz,).
 
-    The hashes of a document's entries are mixed, summed, and the sum is mixed again.
+    The hashes of a document's entries are mixed and summed, and the sum is mixed again.
     """
     entries = np.empty(len(block.words), np.uint64)
     for first in range(0, len(entries), _CHUNK):

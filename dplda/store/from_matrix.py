@@ -80,7 +80,7 @@ def _checked_words(vocabulary: Sequence[str], n_columns: int) -> list[str]:
 
 
 def _unit_keys(units: Sequence[Any] | None, n_documents: int) -> tuple[list[bytes], NDArray[np.bool_]]:
-    """The key of each row's unit, and a mask of the rows without one (each gets a unit of its own, and is emptied)."""
+    """The key of each row's unit, and a mask of the rows without a unit (each gets its own, and is emptied)."""
     if units is None:
         return [document_key(row) for row in range(n_documents)], np.zeros(n_documents, dtype=np.bool_)
     values = np.asarray(units, dtype=object).tolist()

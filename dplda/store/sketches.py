@@ -46,7 +46,7 @@ class Sketch:
 
     @property
     def bound(self) -> int:
-        """The sketch contains every document whose hash is at most this."""
+        """The largest hash up to which the sketch contains every document."""
         return int(self.hashes[-1]) if len(self.hashes) == _SKETCH_SIZE else 2**64 - 1
 
     def shared(self, other: Sketch) -> tuple[int, int]:
@@ -69,12 +69,12 @@ class Sketch:
         return shared > _MOST * sampled
 
     def regroups(self, other: Sketch) -> bool | None:
-        """Whether `other` groups the shared documents into units differently; None if they are too few to decide.
+        """Whether `other` groups the shared documents into units differently; None if there are too few to decide.
 
-        A unit here and a unit there match if each contains more than half of the shared documents of the other. Units
-        count only if they contain several shared documents, or share a document with a unit that does. The share of
-        unmatched units decides, not that of documents: else splitting a few documents off every person would go
-        unnoticed.
+        A unit here and a unit there match if each contains more than half of the shared documents of the other. A unit
+        is compared only if it contains several of the shared documents, or has one in common with a unit of the other
+        corpus that contains several. What decides is the share of the compared units that have no match, not the share
+        of their documents: else splitting a few documents off every person would go unnoticed.
         """
         shared, sampled = self.shared(other)
         both = np.intersect1d(self.hashes, other.hashes, assume_unique=True)
@@ -132,8 +132,8 @@ class Fingerprint:
     """The keyed code, sketch and grouping of a corpus. Private.
 
     Corpora with the same documents have the same `code`; `sketch` finds the documents that two corpora share. If they
-    also group these documents into the same units, regardless of the units' names, they have the same `grouping`. It is
-    None if every document is a unit.
+    also group these documents into the same units, regardless of the units' names, they have the same `grouping`.
+    `grouping` is None if every document is a unit.
     """
 
     code: str

@@ -108,7 +108,10 @@ def units_of_groups(
 
 
 def _blocks(store: CountStore, units: UnitRange) -> Iterator[tuple[Block, np.ndarray, np.ndarray | slice]]:
-    """The blocks of `units`, with the keys of the documents among them that belong to `units`, and their places."""
+    """Each block that may have documents of `units`, the unit keys of these documents, and their indices in the block.
+
+    The indices are a slice if all documents of the block belong to `units`.
+    """
     by_key = store.unit != DOCUMENT
     chosen = None if by_key else range(*(store.n_blocks * i // units.of for i in (units.index, units.index + 1)))
     for block in store.blocks(chosen):
@@ -148,7 +151,10 @@ def _grouped(
 
 
 def _in_range(keys: np.ndarray, units: UnitRange) -> np.ndarray:
-    """The indices of the unit `keys` (n_documents, 2) in the range `units`, which the first half of a key decides."""
+    """The indices (n,) of those unit `keys` (n_documents, 2) that are in the range `units`.
+
+    The first half of a key decides.
+    """
     first, last = (2**64 * i // units.of for i in (units.index, units.index + 1))
     upper = np.uint64(last - 1)
     return np.flatnonzero((keys[:, 0] >= np.uint64(first)) & (keys[:, 0] <= upper))
@@ -191,14 +197,14 @@ class _Numbers(dict[str, int]):
 
 
 def _group_names(block: Block, columns: tuple[str, ...], attribute: Attribute) -> tuple[list[str], np.ndarray]:
-    """The groups of the documents of `block`, private, and the index of each document's, -1 if it has none."""
+    """The groups of the documents of `block`, private, and the index of each document's group, -1 without a group."""
     names = _Numbers()
     numbers = _numbered(block, columns, attribute, names)
     return list(names), numbers
 
 
 def _numbered(block: Block, columns: tuple[str, ...], attribute: Attribute, places: Mapping[str, int]) -> np.ndarray:
-    """The number in `places` of each document's group, (n_documents,); -1 for a document without one."""
+    """The number in `places` of each document's group, (n_documents,); -1 for a document without a group."""
     if block.groups is None or attribute.column not in columns:
         return np.full(block.n_documents, -1, np.int64)
     values = _values(block, columns.index(attribute.column), len(columns)).dictionary_encode()

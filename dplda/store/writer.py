@@ -103,7 +103,7 @@ class StoreWriter:
                 self._flush()
 
     def carry_over(self, defects: dict[str, int]) -> None:
-        """Replace the recorded defects by those of the store from which the documents come."""
+        """Replace the recorded defects by the defects of the store from which the documents come."""
         self.defects = Counter({Defect[name]: count for name, count in defects.items()})
 
     def __exit__(

@@ -35,10 +35,10 @@ def groupings(
 
     An empty `by` is one table of a single row, of all documents.
 
-    An attribute is a column, a period of one (``day``, ``week``, ``month``, ``quarter`` or ``year``), or ``bool(...)``
-    of one, whose groups are true and false. `public` maps columns to their public groups; `dates` are the public first
-    and last day, which list the periods; the groups of any other attribute are found privately. Raises `InputError`
-    for anything else.
+    An attribute is a column, a period of a column (``day``, ``week``, ``month``, ``quarter`` or ``year``), or
+    ``bool(...)`` of a column, with the groups true and false. `public` maps columns to their public groups; `dates` are
+    the public first and last day, which list the periods; the groups of any other attribute are found privately. Raises
+    `InputError` for anything else.
     """
     by = [by] if isinstance(by, str) else by
     if not all(isinstance(table, str) for table in by):

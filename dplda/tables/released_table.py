@@ -1,19 +1,19 @@
 """A released table: its estimates and their intervals, which follow from released numbers and cost nothing.
 
-Intervals of shares and numbers are exact for the noise, or wider. Let T_gz be the noisy sum of topic z's proportions in
-group g, and C_g the noisy count of units, with independent Gaussian noise of standard deviations s and s / b. With k
-topics,
+Intervals of shares and numbers are exact for the noise, or wider. Let T_gt be the noisy sum of topic t's proportions in
+group g, and C_g the noisy count of units. They have independent Gaussian noise of standard deviations s and s / b,
+where b is `COUNT_SHARE`. With k topics,
 
-    N_g = (sum_z T_gz / k + b^2 C_g) / (1 / k + b^2),   variance s^2 / (1 / k + b^2),
+    N_g = (sum_t T_gt / k + b^2 C_g) / (1 / k + b^2),   variance s^2 / (1 / k + b^2),
 
-is the best linear estimate of the number of units, since proportions sum to 1. A share p has the deviation
+is the best linear estimate of the number of units, since proportions sum to 1. For a share p, let
 
-    D(p) = T_gz - sum_y T_gy / k + (1 / k - p) N_g,
+    D(p) = T_gt - sum_u T_gu / k + (1 / k - p) N_g.
 
-whose mean is 0 at the true share, and whose variance is s^2 (1 - 1 / k) + (1 / k - p)^2 var N_g. The interval contains
-all p with |D(p)| at most z of its standard deviations (Fieller 1954), within [0, 1]; it is exact however small a group
-is. Intervals of differences combine two of them, which is an approximation (Zou and Donner 2008); they say nothing if
-either of the two is unbounded.
+Its mean is 0 if p is the true share, and its variance is s^2 (1 - 1 / k) + (1 / k - p)^2 var N_g. The interval contains
+all p in [0, 1] for which |D(p)| is at most z times its standard deviation, where z is the normal quantile of the level
+(Fieller 1954). It is exact however small a group is. The interval of a difference combines the intervals of two shares,
+which is an approximation (Zou and Donner 2008). It says nothing if either of the two is unbounded.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ class Change:
 class ReleasedTable:
     """Noisy sums by group, from one event: `totals` (n_rows, k) of topic proportions and `counts` (n_rows,).
 
-    `by` names the attributes, and `groups` lists the groups of each, of which the last is ``other``; `private` says of
+    `by` names the attributes. `groups` lists the groups of each attribute; the last one is ``other``. `private` says of
     each attribute whether its groups were found privately. A row of the table is a combination of groups, one of each
-    attribute, the last attribute varying fastest. `std` is the standard deviation of the noise of `totals`; that of
-    `counts` is `std` / `COUNT_SHARE`. With `sampling`, intervals also cover the sampling error if the units are a
+    attribute, the last attribute varying fastest. `std` is the standard deviation of the noise of `totals`; for
+    `counts` it is `std` / `COUNT_SHARE`. With `sampling`, intervals also cover the sampling error if the units are a
     sample of a larger population; p (1 - p) / N is the upper bound of the variance of a share p among N units.
     """
 
@@ -152,7 +152,10 @@ class ReleasedTable:
         return np.asarray(self._sizes * _UNCLEAR >= max(half, self.std))
 
     def _limits(self, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Estimates of shares and the ends of their Fieller intervals, not cut to [0, 1] unless they are unbounded."""
+        """Estimates of shares, and the ends of their Fieller intervals.
+
+        The ends are 0 and 1 if an interval is unbounded, otherwise as computed, which may be outside [0, 1].
+        """
         k, n = self.n_topics, self._sizes[:, None]
         a = self.totals - self.totals.mean(axis=1, keepdims=True)
         own = (z * self.std) ** 2 * (1 - 1 / k)
@@ -170,15 +173,16 @@ class ReleasedTable:
     def _bounded(self, z: float) -> np.ndarray:
         """Whether the Fieller intervals of each row are bounded, (n_rows,).
 
-        They are if N exceeds `z` of its standard deviations, so that the row surely has units.
+        They are bounded if N exceeds `z` times its standard deviation, so that the row surely has units.
         """
         return np.asarray(self._sizes > z * self._size_std)
 
     def changes(self, level: float = _LEVEL) -> list[Change]:
         """The significant differences of shares: those whose simultaneous intervals, at `level`, exclude 0.
 
-        Rows with too few units (`tells`) are left out. With periods, each is compared with the previous one, within
-        every combination of the other groups; otherwise each row is compared with all the others together.
+        Rows with too few units (`tells`) are left out. With periods, each row is compared with the row of the previous
+        period, within every combination of the other groups. Otherwise each row is compared with all the others
+        together.
         """
         pairs, found = self.differences(level)
         large = self.tells
@@ -199,8 +203,8 @@ class ReleasedTable:
     ) -> tuple[list[tuple[int, int]], Estimates[np.ndarray]]:
         """The pairs of rows that `changes` compares, and the differences of their shares, (n_pairs, k).
 
-        A pair is the row before and the row after, or a row twice if it is compared with all others. The intervals all
-        hold with probability `level` (Bonferroni); without `together`, each does by itself.
+        A pair is the row before and the row after, or a row twice if it is compared with all others. All intervals hold
+        together with probability `level` (Bonferroni); without `together`, each one holds with this probability.
         """
         pairs = list(self._pairs())
         if not pairs:
@@ -338,7 +342,7 @@ def _interval(estimates: Estimates[np.ndarray], place: Any, name: str = "value")
 
 
 def least_noisy_shares(tables: Sequence[ReleasedTable]) -> Estimates[np.ndarray] | None:
-    """The shares of topics in all units, (k,), from that of `tables` with the least noise; None without one."""
+    """The shares of topics in all units, (k,), from the table with the least noise; None without a table."""
     if not tables:
         return None
     found = min(tables, key=lambda table: table.std * math.sqrt(len(table.rows))).whole().shares()

@@ -47,17 +47,17 @@ def tabulate(
 ) -> Tables:
     """Noisy tables of topics by group under (epsilon, delta) differential privacy.
 
-    A table has the number of units of `corpus` in each group, and the share of each topic there.
+    A table has the number of units of `corpus` in each group, and the share of each topic in the group.
 
     `by` lists the tables: ``"product"``, ``"month(date)"``, or ``"product,month(date)"`` for every product and month;
-    without it, there is one row of all documents. Their columns are those that `corpus` was read with
+    without it, there is one row of all documents. It may name the columns that `corpus` was read with
     (``group_fields``). `groups` maps columns to lists of their values that are public, and `dates`, the first and the
     last day, list all periods; other groups are found privately and cost a part of the budget. Offsets in dates are
     converted to `zone`.
 
     A unit is in the tables with its topic proportions under the topics of `model`, which are released or declared
-    public. `epsilon` (nats) is that of all tables together. With `sampling`, intervals also cover the sampling error,
-    as if the units were a sample of a larger population. `asked` are the options of `dplda.runs.charged_query.Asked`.
+    public. `epsilon` (nats) is for all tables together. With `sampling`, intervals also cover the sampling error, as if
+    the units were a sample of a larger population. `asked` are the options of `dplda.runs.charged_query.Asked`.
 
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
@@ -146,7 +146,7 @@ def load_tables(run: RunRecord, *, sampling: bool = False) -> Tables:
 
 
 def latest_tables(ledger: Ledger, of: str) -> list[Tables]:
-    """The tables of the topics of the run `of`; of several by the same attributes, the latest alone."""
+    """The tables of the topics of the run `of`; only the latest of several tables by the same attributes."""
     found: list[Tables] = []
     seen = set[str]()
     for run in reversed(tables_of(ledger, of)):

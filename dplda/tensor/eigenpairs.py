@@ -6,7 +6,8 @@ common part of Algorithms 2 and 3 of Wang and Anandkumar 2016. The simultaneous 
 The private method is Algorithm 3 of Wang and Anandkumar 2016, with exactly calibrated noise. A batch of L vectors u is
 charged as one Gaussian query. Each product T(I, u, u) or value T(u, u, u) has a scale: if each is divided by its scale,
 the batch has l2 sensitivity 1. The standard deviation of the noise is the scale times the noise multiplier. Charging
-each vector separately would need sqrt(L) times the scale of a batch of one, which is never less.
+each vector separately would need sqrt(L) times the scale of a batch of one. That is never less than the scale in the
+batch.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class EigenPairs:
     """Eigenvalues `values` (r,) and unit eigenvectors `vectors` (d, r) of a symmetric tensor T ~ sum values v^3.
 
     `iterations` counts the power steps of all pairs. `residuals` (r,) are the norms of T(I, u, u) - T(u, u, u) u, which
-    are 0 at an eigenvector. T is the (noisy, deflated) tensor, and u the last vector of each pair whose product was
-    computed. `events` are the releases of a private function.
+    are 0 at an eigenvector. T is the (noisy, deflated) tensor, and u is the last vector of each pair for which the
+    product was computed. `events` are the releases of a private function.
     """
 
     values: Array
@@ -64,13 +65,13 @@ def robust_power_method(
 
     With `screen`, which the papers do not have, `starts` vectors take a quarter of the steps. Only the best of them,
     starts / 16 or min(starts, 100) / 8 if that is more, then take `iterations` steps. Of these, the vectors that led to
-    another pair (cosine below 0.5 in absolute value) are kept as candidates for the next pair, for which at most 100
-    new vectors are drawn.
+    another pair (cosine below 0.5 in absolute value) are kept as candidates for the next pair. For that pair, at most
+    100 new vectors are drawn.
 
-    Cost: rank * iterations * (starts + 1) products T(I, u, u), with `screen` between a tenth, for many starts, and two
-    fifths of them; with a dense T each takes d^2 (d + 1) flops. Memory in addition to a dense T: d^2 (d + 1) / 2 +
-    starts * d (d + 1) numbers, or twice T during the test of its symmetry if that is more. Raises `InputError` unless T
-    is finite, cubic and symmetric and 1 <= rank <= d.
+    Cost: rank * iterations * (starts + 1) products T(I, u, u). With `screen`, it is about two fifths of them for ten
+    starts or more, and a tenth for many starts. With a dense T each product takes d^2 (d + 1) flops. Memory in addition
+    to a dense T: d^2 (d + 1) / 2 + starts * d (d + 1) numbers, or twice T during the test of its symmetry if that is
+    more. Raises `InputError` unless T is finite, cubic and symmetric and 1 <= rank <= d.
     """
     require_counts(starts=starts, iterations=iterations)
     tensor = implicit(T, rank)
@@ -240,11 +241,12 @@ def private_power_method(
     contributions of documents or persons, each clipped to Frobenius norm `change`, and one is added or removed. If one
     is replaced, pass twice the clipping threshold; for an average, divide it by the (public) number of contributions.
 
-    Each power step is one Gaussian query of all `starts` vectors, and so are the values after the last step of a pair.
-    The noise is the multiplier of rank * (iterations + 1) equal queries times `entry_scales` or `unit_scales`.
-    Normalisation and deflation are post-processing. There are two differences from the paper. Its noise level nu, which
-    no composition theorem supports (docs/privacy.md, section 1), is replaced by exact composition. Restarts are charged
-    by their joint sensitivity, whereas the paper's K = k L (R + 1) counts each one separately.
+    Each power step is one Gaussian query of all `starts` vectors. The values after the last step of a pair are one
+    query, too. The noise is the multiplier of rank * (iterations + 1) equal queries times `entry_scales` or
+    `unit_scales`. Normalisation and deflation are post-processing. There are two differences from the paper. The
+    paper's noise level nu, which no composition theorem supports (docs/privacy.md, section 1), is replaced by exact
+    composition. Restarts are charged by their joint sensitivity, whereas the paper's K = k L (R + 1) counts each one
+    separately.
 
     The seeded floating-point noise is for experiments only; for a private release of documents use the placement
     ``tensor-power``, which draws exact noise.

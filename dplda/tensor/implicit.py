@@ -105,7 +105,7 @@ def _require_symmetric_products(T: Implicit) -> None:
 
 
 def scaled_to_unit(V: Array, instead: Array) -> Array:
-    """The columns of V (d, L) scaled to length 1; zero columns are replaced by those of `instead`."""
+    """The columns of V (d, L) scaled to length 1; zero columns are replaced by the columns of `instead`."""
     xp = namespace(V)
     norm = xp.linalg.vector_norm(V, axis=0)
     return xp.where(norm > 0, V / xp.where(norm > 0, norm, xp.ones_like(norm)), instead)

@@ -28,7 +28,7 @@ def online_power_method(
 
     `blocks` are samples (d,), arrays (n, d) or SciPy sparse matrices (n, d), of any sizes. Every step reads the next
     `samples` of them, rank * iterations * samples in all (`itertools.cycle` repeats a stored set). As in the paper, the
-    value of a pair is that of the step before its vector.
+    value of a pair is taken one step before its vector.
 
     Cost (Proposition 3.1): 4 * starts flops for every entry read. Memory: O(d (rank + starts)) and one block with its
     products, (n, starts). The error falls as sqrt(d / samples) once samples are enough for Theorem 3.1. Raises

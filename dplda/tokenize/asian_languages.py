@@ -95,7 +95,7 @@ def finds_lemmas(language: str) -> bool:
 
 
 class _Here(local):
-    """The segmenters of this thread, by language; none must be used by two threads at a time."""
+    """The segmenters of this thread, by language; no segmenter may be used by two threads at a time."""
 
     def __init__(self) -> None:
         self.made: dict[str, _Segment] = {}

@@ -1,7 +1,7 @@
 """Vectorised word counts with any tokenizer, and the fast tokenizer.
 
 A tokenizer splits a document into pieces, and each piece into words. `WordCounter` numbers the distinct pieces and
-finds the words of each one once. A document is then a row of piece numbers and a piece a row of word numbers, and the
+finds the words of each one once. A document is then a row of piece numbers, a piece is a row of word numbers, and the
 counts are the product of two sparse matrices. The cache of pieces never changes the counts of a document.
 """
 
@@ -29,10 +29,11 @@ _SYLLABLE = re.compile("[\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud
 
 @dataclass(frozen=True)
 class WordRule:
-    """Maps a token to the word it counts as: in lower case, or its lemma, if it is all letters and not a stop word.
+    """Maps a token to the word that it counts as: the token in lower case, or its lemma.
 
-    With `marks`, vowel signs and tone marks after a letter belong to a word, as the scripts of India and Thailand need.
-    With `syllables`, one Han character or Hangul syllable can be a word; any other word has at least two letters.
+    A token counts only if it consists of letters and is not a stop word. With `marks`, vowel signs and tone marks after
+    a letter belong to a word, as the scripts of India and Thailand need. With `syllables`, one Han character or Hangul
+    syllable can be a word; any other word has at least two letters.
     """
 
     stop_words: Collection[str]
@@ -69,7 +70,7 @@ class Tokens(Protocol):
     """A tokenizer. Its results depend only on the arguments."""
 
     def pieces(self, text: str) -> list[str]:
-        """The pieces of a document; the words of the document are those of its pieces."""
+        """The pieces of a document; the words of the document are the words of its pieces."""
 
     def words(self, piece: str) -> Sequence[str]:
         """The words of one piece, repeated as often as they occur."""
@@ -222,7 +223,7 @@ class FastTokens:
         return [self._word(part) for part in self._exceptions.get(run) or run.split("'")]
 
     def _plain(self, piece: str) -> str:
-        """`piece` with plain apostrophes, and a period for each address and name of a host."""
+        """`piece` with plain apostrophes, and with a period in place of each address and each name of a host."""
         piece = piece.replace("\u2019", "'")
         if _may_hold_address(piece):
             piece = " ".join("." if _is_address(part) else part for part in _around(_IN_ADDRESSES).split(piece))
@@ -259,7 +260,7 @@ def _runs() -> re.Pattern[str]:
 def _around(inside: str) -> re.Pattern[str]:
     """The pattern of one character at which a text is split to find addresses and names of hosts.
 
-    It is no letter, digit, underscore or combining mark, and none of the characters that they may have `inside`.
+    It is no letter, digit, underscore or combining mark, and none of the characters `inside` addresses and names.
     """
     return re.compile(rf"[^\w{_marks()}{inside}]")
 

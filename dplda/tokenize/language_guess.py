@@ -52,7 +52,7 @@ def guess_language(texts: Sequence[str]) -> str | None:
 
 
 def mistaken_language(words: Sequence[str], language: str) -> str | None:
-    """The code of another language than `language` that the words chosen from texts suggest; None if none does.
+    """The code of another language than `language` that words chosen from texts suggest; None if they suggest none.
 
     The texts were read as `language`, and its own frequent words do not count. The `words` are the most frequent first.
     """

@@ -1,8 +1,8 @@
 """Public lists of first and last names of persons, as stop words.
 
-The names are those of the package Faker, which generates invented persons: some thousand frequent first and last names
-of each language. Those that it lacks in English and German are added from mimesis, a package of the same kind. Many
-names are also words. Such a word stays in the texts if public figures about the language show that it is used as one:
+The names come from the package Faker, which generates invented persons: some thousand frequent first and last names of
+each language. English and German names that Faker lacks are added from mimesis, a package of the same kind. Many names
+are also words. Such a name stays in the texts if public figures about the language show that it is used as a word:
 
 - it begins with a small letter in at least `_WRITTEN_SMALL` of its occurrences, by spaCy's table of word probabilities
   (``lexeme_prob``; French has none);
@@ -77,7 +77,7 @@ def _listed(language: str) -> Iterator[str]:
 
 
 def _spellings(name: str, language: str) -> set[str]:
-    """`name` as it is listed, and as people write it who leave out accents."""
+    """`name` as it is listed, and as it is written without accents and umlauts."""
     spelled = {name, _unaccented(name)}
     return spelled | {name.lower().translate(_WITHOUT_UMLAUTS).capitalize()} if language == "de" else spelled
 

@@ -1,9 +1,9 @@
 """The choice of a tokenizer for a language, and spaCy's: lower-case alphabetic words without stop words.
 
 spaCy's rule tokenizer splits text at white space and then each piece separately, so that the words of a document are
-those of its pieces. The result depends on the document alone: spaCy's cache of earlier documents can be dropped at any
-time, and a result from the cache is verified, because spaCy identifies strings by a 64-bit hash for which anyone can
-construct collisions.
+the words of its pieces. The result depends on the document alone: spaCy's cache of earlier documents can be dropped at
+any time, and a result from the cache is verified, because spaCy identifies strings by a 64-bit hash for which anyone
+can construct collisions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MARKED = ("bn", "gu", "hi", "kn", "ml", "mr", "ne", "sa", "si", "ta", "te", "th
 class SpacyTokens:
     """spaCy's tokenizer of `language`, a code such as ``"en"``; with `lemmas` it finds lemmas instead of words.
 
-    `stopwords`, in lower case, do not count, nor do the stop words of the language.
+    Neither `stopwords`, in lower case, nor the stop words of the language count.
 
     Raises `InputError` if spaCy does not have the language or its lemmas.
     """
@@ -93,7 +93,7 @@ class _Analyser:
 
 
 class _Here(local):
-    """The analysers of this thread, by language; none must be used by two threads at a time."""
+    """The analysers of this thread, by language; no analyser may be used by two threads at a time."""
 
     def __init__(self) -> None:
         self.made: dict[str, _Analyser] = {}
@@ -127,7 +127,7 @@ def _word_tokens(tokenization: Tokenization) -> OrderedTokens:
 
 
 def fast_tokens(language: str = "en", lemmas: bool = False, stopwords: Collection[str] = ()) -> FastTokens:
-    """The fast tokenizer with spaCy's lists for `language`, and `stopwords` besides.
+    """The fast tokenizer with spaCy's lists for `language`, and with `stopwords` as further stop words.
 
     Raises `InputError` if spaCy does not have the language or, with `lemmas`, its lemmas, or if white space does not
     separate its words.

@@ -13,7 +13,7 @@ from dplda.ledger import Ledger
 def test_show_says_guarantee_and_spent_in_words(dplda, saved: str) -> None:
     for answer in (dplda("budget", "show"), dplda("budget", "show", "reviews")):
         assert answer.status == 0
-        assert "the guarantee is the grant's (epsilon 10, delta 1e-05)" in answer.out
+        assert "the guarantee is the whole grant: epsilon 10 at delta 1e-05" in answer.out
         assert "spent of epsilon" in answer.out
         assert "one document is protected, adjacency add-remove" in answer.out
 
@@ -66,7 +66,7 @@ def test_a_grant_replaces_the_one_before_and_is_in_the_history(dplda, saved: str
 def test_a_grant_raised_after_outputs_says_what_is_left_of_the_guarantee(dplda, saved: str) -> None:
     raised = dplda("budget", "grant", "reviews", "--epsilon", 20, "--delta", "1e-5").out
     for told in (raised, dplda("budget", "show", "reviews").out):
-        assert "the grant in force (epsilon 20, delta 1e-05) was chosen after looking" in " ".join(told.split())
+        assert "the grant now in force (epsilon 20, delta 1e-05) was chosen after looking" in " ".join(told.split())
     assert "to a level not listed before the first" in " ".join(dplda("budget", "history", "reviews").out.split())
     assert dplda("budget", "show", "reviews", "--json").json["guaranteed"]["epsilon"] == 10.0
 
@@ -74,7 +74,7 @@ def test_a_grant_raised_after_outputs_says_what_is_left_of_the_guarantee(dplda, 
 def test_levels_listed_beforehand_keep_a_guarantee(dplda) -> None:
     grant = ("budget", "grant", "fresh", "--delta", "1e-6", "--epsilon")
     assert (
-        "the guarantee is the grant's (epsilon 1, delta 1e-06)"
+        "the guarantee is the whole grant: epsilon 1 at delta 1e-06"
         in dplda(*grant, 1, "--then", 2, "--then", 4).out.lower()
     )
     assert "may be raised to 2, 4" in " ".join(dplda("budget", "history", "fresh").out.split())
@@ -82,9 +82,11 @@ def test_levels_listed_beforehand_keep_a_guarantee(dplda) -> None:
     privacy = PrivacySettings(epsilon=1.0, delta=1e-7, adjacency="replace")
     asked = {"unit": "document", "privacy": privacy, "parameters": {}, "sound": True}
     Ledger().reserve(dataset="fresh", events=[Event(stage="size", noise_multiplier=6.0)], **asked)
-    assert "(epsilon 1, delta 1e-06)" in dplda(*grant, 4).out
+    assert "epsilon 1 at delta 1e-06; once more" in " ".join(dplda(*grant, 4).out.split())
     Ledger().reserve(dataset="fresh", events=[Event(stage="core", noise_multiplier=2.0)], **asked)
-    assert "those listed before the first output (epsilon 4, delta 3e-06)" in dplda("budget", "show", "fresh").out
+    shown = " ".join(dplda("budget", "show", "fresh").out.split())
+    assert "those listed before the first output: epsilon 4 at delta 3e-06" in shown
+    assert "tell others the largest listed total from the beginning: epsilon 4 at delta 1e-06 holds" in shown
 
 
 @pytest.mark.parametrize("wrong", [["--epsilon", 2, "--delta", 1e-6, "--then", 1], ["--unbounded", "--then", 1]])

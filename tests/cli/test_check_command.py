@@ -79,18 +79,20 @@ def test_a_folder_has_no_people_and_says_so(dplda, home: Path) -> None:
     (home / "notes").mkdir()
     for number in range(9):
         (home / "notes" / f"{number}.txt").write_text(GERMAN)
-    assert "each file is protected by itself" in dplda("check", "notes").out
+    assert "each file is one document, which is protected by itself" in dplda("check", "notes").out
 
 
 def test_a_dry_run_prices_the_run_and_refuses_what_the_budget_does_not_allow(dplda, home: Path) -> None:
     write_csv(home / "k.csv")
     run = ("fit", "k.csv", "--text-field", "Beschwerde", "--dry-run", "--epsilon")
     price = r"takes? .* of the budget of dataset k \(epsilon 10, delta 1e-05\), which leaves room for about 18 more"
-    assert re.search(price, dplda(*run, 2).out)
+    assert re.search(price, answer := dplda(*run, 2).out)
+    assert "Before the first run, fix what all runs together may spend" in answer
     assert not list(home.glob("**/ledger.db"))
     assert dplda("budget", "grant", "k", "--epsilon", 1, "--delta", 1e-5).status == 0
-    answer = dplda(*run, 2)
-    assert (answer.status, "cannot pay for this run" in answer.err) == (3, True)
+    refused = dplda(*run, 2)
+    assert (refused.status, "cannot pay for this run" in refused.err) == (3, True)
+    assert "budget grant" not in dplda(*run, 0.5).out, "the total is fixed already"
     assert dplda("budget", "grant", "k", "--unbounded").status == 0
     assert "may spend without limit" in dplda(*run, 2).out
 

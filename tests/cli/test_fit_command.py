@@ -80,8 +80,9 @@ def test_people_read_promise_topics_place_and_budget(dplda, asked: Recorder) -> 
     for expected in ("differentially private for one", "epsilon 1.25", "models/toy-aaaaaa", "w0"):
         assert expected in answer.out
     for expected in (
-        "the guarantee is the grant's",
+        "the guarantee is the whole grant",
         "spent of epsilon 10 (at delta 1e-05)",
+        "at the larger delta 1e-05 of the budget, the same run has a smaller epsilon",
     ):  # an exact fact about linked datasets
         assert expected in answer.err
         assert expected not in answer.out

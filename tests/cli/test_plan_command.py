@@ -43,9 +43,10 @@ def test_people_read_what_is_private_the_table_and_plain_sentences(dplda) -> Non
         *("size", "vocabulary", "mean", "subspace", "core", "tensor", "refine")
     ]
     for expected in (
-        "of 30 topics survive; all 30 would from about epsilon",
-        "A word must be in about",
-        "By rule:",
+        "of 30 topics survive; about epsilon",
+        "documents would be enough for all 30.",
+        "To be released, a word must be in about",
+        "Set by fixed rules:",
         "one unit",
     ):
         assert expected in answer.out

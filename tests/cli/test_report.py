@@ -42,7 +42,7 @@ def test_what_is_guaranteed_of_all_runs_is_on_the_page_where_the_ledger_knows(dp
     model = make_model()
     replace(model, parameters=dict(model.parameters) | {"run": saved, "dataset": "reviews"}).save(home / "m")
     assert dplda("report", home / "m").status == 0
-    assert "the guarantee is the grant&#39;s (epsilon 10, delta 1e-05)" in text_of(home / "report.html")
+    assert "the guarantee is the whole grant: epsilon 10 at delta 1e-05" in text_of(home / "report.html")
     assert "It is the only run recorded for <bdi>reviews</bdi>" in text_of(home / "report.html")
     second_run()
     assert dplda("report", home / "m", "--output", home / "two.html").status == 0

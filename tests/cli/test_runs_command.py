@@ -40,7 +40,7 @@ def test_a_run_without_noise_has_spent_without_bound(dplda) -> None:
 
 def test_show_tells_what_was_spent_on_which_stage(dplda, saved: str) -> None:
     out = dplda("runs", "show", saved[:-1]).out
-    for expected in (saved, "size", "10 sd", "M1 clip", "epsilon 0.1", "asked", "not for sharing", "read 1.2"):
+    for expected in (saved, "size", "multiplier 10", "M1 clip", "epsilon 0.1", "asked", "not for sharing", "read 1.2"):
         assert expected in out
     shares = [float(line.split()[-1].rstrip("%")) for line in out.splitlines() if line.endswith("%")]
     assert len(shares) == 2

@@ -123,9 +123,7 @@ def test_a_quote_is_refused_exactly_when_the_runs_would_not_all_be_admitted(tmp_
         assert ledger.dataset("reviews").spent.mu_squared == pytest.approx(
             quoted.dataset.spent.mu_squared + quoted.cost.mu_squared
         )
-        assert quoted.left - quoted.cost.mu_squared == pytest.approx(
-            WHOLE.mu_squared * ledger.dataset("reviews").remaining, abs=1e-6
-        )
+        assert quoted.left - quoted.share == pytest.approx(ledger.dataset("reviews").remaining, abs=1e-6)
 
 
 def test_failure_probabilities_are_quoted_too(ledger):

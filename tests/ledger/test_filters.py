@@ -86,7 +86,7 @@ def test_a_run_may_ask_for_exactly_what_is_left():
 
 def test_failure_probabilities_have_a_limit_of_their_own():
     plan = (PlannedEvent(event=gaussian(mu_squared=0.01, delta=2e-7), charged=True),)
-    with pytest.raises(BudgetRefused, match=r"with failure probability 1e-07 \(needed: 2e-07\)"):
+    with pytest.raises(BudgetRefused, match=r"too little for another private choice of words \(1e-07, needed: 2e-07"):
         admit(book(), a_run(plan=plan))
 
 

@@ -117,8 +117,8 @@ def test_what_a_new_batch_may_spend_leaves_out_runs_that_name_none_and_linked_da
     assert record.more_runs == 1
     asked = {"unit": "document", "adjacency": "add-remove", "delta": 1e-6, "sound": True}
     asked |= {"plans": [[gaussian(mu_squared=0.01 * WHOLE)]]}
-    assert ledger.quote(dataset="s", batch="week-1", **asked).left == pytest.approx(0.1 * WHOLE)
-    assert ledger.quote(dataset="s", batch="week-2", **asked).left == pytest.approx(0.4 * WHOLE)
+    assert ledger.quote(dataset="s", batch="week-1", **asked).left == pytest.approx(0.1)
+    assert ledger.quote(dataset="s", batch="week-2", **asked).left == pytest.approx(0.4)
 
 
 def test_a_replaced_document_may_change_its_batch_so_that_batches_are_charged_together(ledger):

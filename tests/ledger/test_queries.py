@@ -11,7 +11,7 @@ def test_history_tells_grants_and_runs_in_order_and_when_a_guarantee_was_lost(le
     second = reserve(ledger, events=[gaussian(mu_squared=0.1)]).run
     lines = ledger.history("reviews")
     assert [line.text for line in lines] == [
-        "grant epsilon 10, delta 1e-05 (every dataset's)",
+        "grant epsilon 10, delta 1e-05 (what every dataset has before its first grant)",
         "grant epsilon 5, delta 1e-05",
         f"run {first}, epsilon 2, delta 1e-06, done",
         "grant epsilon 20, delta 1e-06, raised after outputs were released, to a level not listed before the first",

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from ledger_helpers import a_run, gaussian, reserve, spend
 
 from dplda.accounting.accountant import Cost, capacity, gaussian_delta, gaussian_epsilon
+from dplda.accounting.budget_plan import Share, calibrate
 from dplda.accounting.events import at_least
 from dplda.errors import BudgetRefused, InputError
 from dplda.ledger import PlannedEvent, Quote
@@ -71,12 +73,21 @@ def test_remaining_is_the_share_of_the_filter(ledger):
     assert left - 0.001 < told <= left
 
 
-def test_what_is_left_is_an_epsilon_and_a_failure_probability_that_is_scarce(ledger):
-    spend(ledger, events=[gaussian(mu_squared=0.1, delta=9.2e-8)])
-    assert (
-        "at delta 1e-06, if it chooses words with failure probability 8e-09 or less ("
-        in ledger.dataset("reviews").remaining_text
-    )
+def test_what_is_left_is_said_at_the_deltas_of_a_run_and_of_the_grant(ledger):
+    ledger.grant("reviews", 10.0, 1e-5)
+    ledger.grant("letters", 6.0, 1e-6)
+    assert "(as much as epsilon 10 at delta 1e-05; several runs" in ledger.dataset("reviews").remaining_text
+    assert "at delta 1e-06 (several runs" in ledger.dataset("letters").remaining_text
+
+
+@pytest.mark.parametrize(("failed", "needs_list"), [(9.89e-8, False), (9.92e-8, True)])
+def test_a_run_that_can_choose_no_words_any_more_needs_a_public_list(ledger, failed, needs_list):
+    spend(ledger, events=[gaussian(mu_squared=0.1, delta=failed)])
+    told = ledger.dataset("reviews").remaining_text
+    assert ("if its words come from a public list (--vocabulary)" in told) == needs_list
+    share = (Share(stage="vocabulary", weight=1.0, selects_words=True),)
+    with pytest.raises(BudgetRefused, match="private choice of words") if needs_list else nullcontext():
+        spend(ledger, events=calibrate(share, 1.0, 1e-6))
     ledger.grant("reviews", unbounded=True)
     assert ledger.dataset("reviews").remaining_text == "spending has no limit"
 
@@ -114,24 +125,24 @@ def test_before_the_first_run_nothing_is_spent(ledger):
 def test_guarantee_and_spending_are_told_apart_in_words(ledger):
     spend(ledger, events=[gaussian(mu_squared=0.1)])
     dataset = ledger.dataset("reviews")
-    assert dataset.guarantee == "the guarantee is the grant's (epsilon 10, delta 1e-05)"
+    assert dataset.guarantee == "the guarantee is the whole grant: epsilon 10 at delta 1e-05"
     assert dataset.spent_so_far == f"spent so far: epsilon {at_least(dataset.spent_epsilon)} at delta 1e-05"
 
 
 def test_lowering_a_grant_to_what_was_spent_does_not_improve_the_guarantee(ledger):
     spend(ledger, events=[gaussian(mu_squared=0.1)])
     ledger.grant("reviews", 2.0, 1e-5)
-    words = "the guarantee is that of the grant before the first output (epsilon 10, delta 1e-05)"
+    words = "the guarantee is the grant that was in force before the first output: epsilon 10 at delta 1e-05"
     assert ledger.dataset("reviews").guarantee == words
     ledger.grant("reviews", 10.0, 1e-5)
-    assert ledger.dataset("reviews").guarantee == "the guarantee is the grant's (epsilon 10, delta 1e-05)"
+    assert ledger.dataset("reviews").guarantee == "the guarantee is the whole grant: epsilon 10 at delta 1e-05"
 
 
 def test_a_dataset_from_which_anything_was_released_without_a_limit_has_no_guarantee(ledger):
     spend(ledger, events=[gaussian(mu_squared=0.1)])
     ledger.grant("reviews", unbounded=True)
     ledger.grant("reviews", 10.0, 1e-5)
-    assert ledger.dataset("reviews").guarantee.startswith("the guarantee is the grant's")  # nothing came of it
+    assert ledger.dataset("reviews").guarantee.startswith("the guarantee is the whole grant")  # nothing came of it
     ledger.grant("reviews", unbounded=True)
     spend(ledger, sound=False)
     ledger.grant("reviews", 10.0, 1e-5)
@@ -158,7 +169,7 @@ def test_a_grant_between_two_listed_levels_has_the_guarantee_of_the_larger_one(l
     spend(ledger, events=[gaussian(mu_squared=0.001)])
     ledger.grant("reviews", 3.0, 1e-6)
     record = ledger.dataset("reviews")
-    assert record.guarantee.endswith("it is that of a level listed then (epsilon 4, delta 3e-06)")
+    assert record.guarantee.endswith("the guarantee is a larger listed total: at most epsilon 4 at delta 3e-06")
     assert record.raises == "the grant may be raised later to epsilon 4, as listed"
     spend(ledger, events=[gaussian(mu_squared=0.99 * (capacity(3.0, 1e-6).mu_squared - 0.001))])
     assert str(ledger.dataset("reviews").guaranteed) == "epsilon 4, delta 3e-06"
@@ -202,16 +213,18 @@ def test_a_grant_raised_after_looking_is_said_to_be_so(ledger):
     with pytest.raises(BudgetRefused, match=r"raise the grant to epsilon 2, which was listed .* --epsilon 2 "):
         spend(ledger, events=[gaussian(mu_squared=0.01)])
     ledger.grant("reviews", 2.0, 1e-6)
-    now = "the grant before the first output (epsilon 1, delta 1e-06)"
-    then = "once more than epsilon 1 is spent, it is that of a level listed then (epsilon 2, delta 2e-06)"
+    now = "the grant that was in force before the first output: epsilon 1 at delta 1e-06"
+    then = "once more than epsilon 1 is spent, the guarantee is a larger listed total: at most epsilon 2 at delta 2e-06"
     assert ledger.dataset("reviews").guarantee.endswith(f"{now}; {then}")
     spend(ledger, events=[gaussian(mu_squared=0.001)])
     record = ledger.dataset("reviews")
-    told = "the guarantee is that of the level reached of those listed before the first output (epsilon 2, delta 2e-06)"
-    assert record.guarantee == told
+    told = "the largest total reached, of those listed before the first output: epsilon 2 at delta 2e-06"
+    assert record.guarantee == f"the guarantee is {told}"
+    assert "epsilon 2 at delta 1e-06 holds, whichever of the listed totals is reached" in record.to_tell
     assert record.to_json()["guaranteed"] == {"epsilon": 2.0, "delta": 2e-6, "basis": Basis.LISTED}
     ledger.grant("reviews", 3.0, 1e-6)
     assert "(epsilon 3, delta 1e-06) was chosen after looking" in ledger.dataset("reviews").guarantee
+    assert ledger.dataset("reviews").to_tell == "", "the listed totals may be exceeded"
     spend(ledger, events=[gaussian(mu_squared=capacity(2.0, 1e-6).mu_squared)])
     record = ledger.dataset("reviews")
     assert record.guarantee.startswith(

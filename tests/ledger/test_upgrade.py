@@ -130,7 +130,7 @@ def test_a_ledger_of_schema_3_keeps_its_record_and_learns_groupings_when_documen
     assert (version(schema_3), ledger.verify().ok, ledger.verify().length) == (SCHEMA_VERSION, True, 8)
     [run] = ledger.runs()
     assert (run.status, run.grouping, run.unit) == ("done", None, "unit")
-    assert ledger.dataset("tickets").guarantee == "the guarantee is the grant's (epsilon 8, delta 1e-05)"
+    assert ledger.dataset("tickets").guarantee == "the guarantee is the whole grant: epsilon 8 at delta 1e-05"
     assert run.id in ledger.dataset("tickets").remarks[0]
     assert "is not recorded" in ledger.dataset("tickets").remarks[0]
     people = fingerprint(corpus(["u", "u", "v", "w"]), ledger.key)

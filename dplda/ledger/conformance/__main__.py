@@ -19,7 +19,7 @@ from dplda.ledger.conformance.suite import Outcome, check
 def main(factory: str, rules: tuple[str, ...]) -> None:
     """Check the budget ledger that FACTORY, such as my_adapter:open_ledger, opens.
 
-    FACTORY is called with two folders: that of the ledger, and one for what it keeps elsewhere.
+    FACTORY is called with two folders: one for the ledger, and one for what it keeps elsewhere.
     """
     try:
         opened = resolve_name(factory)

@@ -27,10 +27,10 @@ _YEARS = 10 * 365 * 86400.0
 def grant_is_never_exceeded(harness: Harness) -> None:
     """Whatever is asked for, and in whatever order, the charged releases together stay within the grant.
 
-    Requests are chosen after seeing what was admitted before (a filter, not an accountant of a fixed plan). The sum is
-    exact for Gaussian and for pure mechanisms, so that no valid composition can admit more. If a ledger breaks this
-    rule, the (epsilon, delta) that was granted does not hold. A ledger that admits nothing at all breaks this rule,
-    too.
+    Requests are chosen after seeing what was admitted before (a filter, not an accountant of a fixed plan). The test
+    adds up the shares of the budget that were charged (`share_of_budget`). For Gaussian and for pure mechanisms this
+    sum is exact, so that no valid composition admits more than 1. If a ledger breaks this rule, the (epsilon, delta)
+    that was granted does not hold. A ledger that admits nothing at all breaks this rule, too.
     """
     _ = harness.size  # raises `Broken` if there is none
     for first in (1.01, 0.3):
@@ -106,8 +106,8 @@ def guarantee_covers_what_was_spent(harness: Harness) -> None:
 def units_are_not_mixed(harness: Harness) -> None:
     """Costs for one unit are not added to costs for another one.
 
-    A cost states what one unit (a document, a person) loses. Added across units, it states nothing. If a ledger breaks
-    this rule, a person with a hundred documents is charged as one document.
+    A cost states what one unit (a document, a person) loses. A sum across units states nothing. If a ledger breaks this
+    rule, a person with a hundred documents is charged as one document.
     """
     harness.need(Feature.UNITS, "the ledger has one unit, which requests do not name")
     small = 0.05 * harness.size
@@ -141,8 +141,8 @@ def documents_keep_their_budget(harness: Harness) -> None:
 def batches_that_overlap_add_up(harness: Harness) -> None:
     """Batches compose in parallel only if no unit is in two of them.
 
-    Batches of the same documents add up; so do all batches if the unit is a person, who may be in each. If a ledger
-    breaks this rule, the same documents, called another batch, have a new budget.
+    Batches of the same documents add up. If the unit is a person, all batches add up, because a person may be in each.
+    If a ledger breaks this rule, the same documents, called another batch, have a new budget.
     """
     harness.need(Feature.BATCHES, "the ledger has no batches that compose in parallel")
     first = harness.request(harness.size, batch="1")

@@ -62,7 +62,10 @@ class Handle(Protocol):
     """A reserved run. Every method returns once its change is on disk, and raises if it was refused or failed."""
 
     def charge(self, position: int) -> None:
-        """Record that release number `position` (from 0) is about to be made. The caller makes it once this returns."""
+        """Record that release number `position` (from 0) is about to be made.
+
+        The caller makes the release once this returns.
+        """
 
     def finish(self) -> None:
         """End the run. Reserved releases that were not charged may be given back."""
@@ -74,8 +77,8 @@ class Handle(Protocol):
 class BudgetLedger(Protocol):
     """A ledger, opened. It may have a method ``close()``, called before its files are changed or opened again.
 
-    With `Feature.GUARANTEED` it has a method ``guaranteed(dataset)`` that returns the (epsilon, delta) that all outputs
-    on the dataset are stated to have together.
+    With `Feature.GUARANTEED` it has a method ``guaranteed(dataset)`` that returns the (epsilon, delta) that the ledger
+    states for all outputs on the dataset together.
     """
 
     @property
@@ -111,9 +114,9 @@ can import it.
 def share_of_budget(share: float, measure: Measure) -> float:
     """The cost, in `measure`, of a release that takes `share` of what the grant of (`EPSILON`, `DELTA`) can hold.
 
-    Shares add up exactly: a ledger that admits more than 1 in total exceeds its grant, however it computes. Of Gaussian
-    mechanisms, adaptively chosen or not, the squared parameters add up (Dong, Roth and Su 2022, Corollary 3.3; Smith
-    and Thakurta 2022, Theorem 3); of pure ones at delta 0, the epsilons.
+    Shares add up exactly: a ledger that admits more than 1 in total exceeds its grant, however it computes. The squared
+    parameters of Gaussian mechanisms add up, adaptively chosen or not (Dong, Roth and Su 2022, Corollary 3.3; Smith and
+    Thakurta 2022, Theorem 3). The epsilons of pure mechanisms add up at delta 0.
     """
     mu_squared = share * largest_mu_squared()
     costs = {

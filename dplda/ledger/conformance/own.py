@@ -19,7 +19,10 @@ from dplda.store.sketches import Fingerprint, Sketch
 
 
 class _OwnHandle:
-    """A reserved run whose events are its plan."""
+    """The `Handle` of a reservation in dplda's ledger.
+
+    Release number `position` is the event at this position in the reservation's plan.
+    """
 
     def __init__(self, reservation: Reservation) -> None:
         self._reservation = reservation
@@ -57,7 +60,7 @@ class _OwnLedger:
         return self._ledger.dataset(dataset).spent.mu_squared
 
     def guaranteed(self, dataset: str) -> tuple[float, float]:
-        """The guarantee of all outputs on the dataset and those linked to it."""
+        """The guarantee of all outputs on the dataset and on the datasets linked to it."""
         guarantee = self._ledger.dataset(dataset).guaranteed
         return guarantee.epsilon, guarantee.delta
 

@@ -95,7 +95,7 @@ def _take_once(connection: Connection, factory: Factory, place: Place, request: 
 
 
 def processes_share_one_budget(harness: Harness) -> None:
-    """Of processes that ask for the last of a budget at the same time, one at most gets it.
+    """If several processes ask for the last of a budget at the same time, at most one gets it.
 
     The check and the record are one step that excludes all others. If a ledger breaks this rule, each of several
     processes finds room before the others have written, and the grant is exceeded as often as there are processes.
@@ -129,7 +129,7 @@ def _spend(ledger: BudgetLedger, request: Request, wait: Callable[[], object]) -
 
 
 def threads_share_one_budget(harness: Harness) -> None:
-    """Of threads that use one open ledger, one at most gets the last of a budget, and one at most charges a release.
+    """If several threads use one open ledger, at most one gets the last of a budget, and at most one charges a release.
 
     A server answers each caller in a thread. If a ledger breaks this rule, two callers spend the same budget, or get
     two answers for one charge.

@@ -24,7 +24,7 @@ class _SameInstances(type):
 def shifted_clock(seconds: float) -> Iterator[None]:
     """Shift `time.time`, `time.time_ns`, and the now and today of `datetime`, in every module that has these names.
 
-    What other programs and libraries in C read is not shifted, such as SQLite's clock.
+    Clocks that other programs and libraries in C read, such as SQLite's, are not shifted.
     """
     shift = datetime.timedelta(seconds=seconds)
 

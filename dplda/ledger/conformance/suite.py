@@ -60,7 +60,7 @@ class Result:
 
 
 def check(factory: Factory, rules: Collection[str] | None = None) -> list[Result]:
-    """Check the ledger that `factory` opens, by all rules or by those of these names.
+    """Check the ledger that `factory` opens, by all rules or by the rules of these names.
 
     Everything happens in a temporary folder, which is removed. Raises `ValueError` if there is no rule of a name.
     """
