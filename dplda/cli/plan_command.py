@@ -105,7 +105,7 @@ def _prior(inputs: ForecastInputs) -> PriorForecast:
 
 def _record(inputs: ForecastInputs, forecasts: Sequence[tuple[ReferenceCorpus, Forecast]]) -> dict[str, Any]:
     """The JSON output."""
-    from dplda.planning.forecast import least_documents, least_epsilon
+    from dplda.planning.required_budget import least_documents, least_epsilon
 
     settings, shares = inputs.settings, inputs.shares
     return {
@@ -245,7 +245,7 @@ def _topics(inputs: ForecastInputs, expected: Forecast) -> str:
 
 def _enough(inputs: ForecastInputs, kind: ReferenceCorpus) -> str:
     """A phrase on the least epsilon, or the least number of documents, with which all topics survive."""
-    from dplda.planning.forecast import least_documents, least_epsilon, rounded_up
+    from dplda.planning.required_budget import least_documents, least_epsilon, rounded_up
 
     epsilon, documents = least_epsilon(inputs, kind), least_documents(inputs, kind)
     ways = [] if epsilon is None else [f"epsilon {rounded_up(epsilon)}"]

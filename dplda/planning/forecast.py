@@ -21,18 +21,17 @@ eigenvalues, plus noise from a public seed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from dplda.accounting.accountant import cost, gaussian_budget
+from dplda.accounting.accountant import cost
 from dplda.accounting.budget_plan import calibrate
 from dplda.accounting.events import Event, PrivacyStatement, Stage, base_of, is_clip
-from dplda.config import MINIMUM_LENGTH, RANGES, FitSettings, Range
-from dplda.errors import UnsupportedByData
+from dplda.config import MINIMUM_LENGTH, FitSettings, Range
 from dplda.lda.recovery import word_scale
 from dplda.lda.topic_count import most_topics, noise_level
 from dplda.lda.vocabulary_size import chosen_words_needed, frequency_limit, most_paired_words, most_words
@@ -47,13 +46,10 @@ from dplda.statistics import NONNEGATIVE, SIGNED
 from dplda.statistics.lda_moments import coefficients
 from dplda.statistics.word_votes import MOST_WORDS
 
-_DOCUMENTS = Range(low=1, high=10**12, unit="documents", integer=True)
+DOCUMENTS = Range(low=1, high=10**12, unit="documents", integer=True)
 _CUBIC = 1.66  # norm of symmetric Gaussian noise (k, k, k) over std * sqrt(k) (ground state of the 3-spin model)
 _DRAWN = 200  # approximate number of eigenvalues over all draws of the core's noise
 _FREQUENT = 100  # more than the number of typical words that are too frequent to be modelled
-# A run continues if a typical corpus with 1.5 times the size's upper limit (+2 deviations) would give enough words.
-_LENIENCY, _DEVIATIONS = 1.5, 2.0
-_STEPS = 16  # bisection steps, which give a precision of about a thousandth, far finer than a forecast
 
 
 @dataclass(frozen=True)
@@ -93,7 +89,7 @@ class ForecastInputs:
     public_vocabulary: bool = False
 
     def __post_init__(self) -> None:
-        _DOCUMENTS.check("documents", self.documents)
+        DOCUMENTS.check("documents", self.documents)
 
     @property
     def most_topics(self) -> int:
@@ -124,7 +120,7 @@ class ForecastInputs:
 
     def forecast(self, kind: ReferenceCorpus) -> Forecast:
         """The forecast for a corpus of `kind`."""
-        return _forecast(self, kind, self.events)
+        return forecast_with(self, kind, self.events)
 
 
 @dataclass(frozen=True)
@@ -185,7 +181,7 @@ class _Text:
         return cls(proportions, held, length, float(energy @ proportions), float(energy.mean()))
 
 
-def _forecast(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequence[Event]) -> Forecast:
+def forecast_with(inputs: ForecastInputs, kind: ReferenceCorpus, events: Sequence[Event]) -> Forecast:
     """The forecast for a corpus of `kind` under `events`, with all stages in the order of a fit."""
     settings = inputs.settings
     multipliers = _multipliers(events)
@@ -351,100 +347,12 @@ def _refinement(noise: _Noise, text: _Text, k: int, power: float) -> tuple[float
     return float(std / top), reference_corpora.TOP_WORD * mass * text.held / k
 
 
-def require_documents(settings: FitSettings, events: Sequence[Event], documents: float, unit: str) -> None:
-    """Raise `UnsupportedByData` if the corpus is surely too small for its words to be chosen privately.
-
-    `documents` is the noisy number of units that a run of `events` released. The corpus is too small if 1.5
-    (`documents` + 2 standard deviations of their noise) documents are expected to give fewer words than the topics
-    need. The result depends on that release and on public numbers alone. Never raises for public words, whose
-    frequencies are not known.
-    """
-    if settings.vocabulary.words is not None:
-        return
-    std = _multipliers(events)[Stage.SIZE]
-    most = max(1, math.ceil(_LENIENCY * (documents + _DEVIATIONS * std)))
-    if _enough_words(settings, events, most):
-        return
-
-    def by_budget(epsilon: float) -> bool:
-        return _enough_words(_at(settings, epsilon), _scaled(events, settings, epsilon), most)
-
-    enough = _least(lambda number: _enough_words(settings, events, math.ceil(number)), _DOCUMENTS)
-    budget = _least(by_budget, RANGES["epsilon"])
-    ways = [] if budget is None else [f"at least epsilon {rounded_up(budget)}"]
-    counted = "documents" if unit == "document" else f"different values of {unit}"
-    ways += [] if enough is None else [f"at least {rounded_up(enough)} {counted}"]
-    ways += ["a public word list (--vocabulary)", "public text about the same things (--prior)", "fewer topics"]
-    topics = "topics" if settings.model.topics == "auto" else f"{settings.model.topics} topics"
-    limit = settings.vocabulary.max_document_frequency
-    limited = "" if limit is None else f" that are in at most {limit:.2%} of the documents"
-    raise UnsupportedByData(
-        f"the corpus has about {max(0, round(documents)):,} {counted} (noisy, standard deviation {std:,.0f}), too few "
-        f"at epsilon {settings.privacy.epsilon:g} to choose the words{limited} for {topics} privately. Any one of "
-        f"these may be enough: {'; '.join(ways)}."
-    )
-
-
-def rounded_up(value: float) -> str:
-    """`value` rounded up to two significant digits."""
-    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return f"{math.ceil(value / unit - 1e-6) * unit:,.{max(0, -round(math.log10(unit)))}f}"
-
-
-def _enough_words(settings: FitSettings, events: Sequence[Event], documents: int) -> bool:
+def enough_words(settings: FitSettings, events: Sequence[Event], documents: int) -> bool:
     """Whether a typical corpus of `documents` is expected to give the words that the topics need."""
     noise = _Noise(documents, _multipliers(events), settings.privacy.adjacency == "replace")
     words, *_ = _words(noise, ForecastInputs(settings, documents), sum(event.delta for event in events))
     return len(words.frequencies) >= settings.model.least_words
 
 
-def least_epsilon(inputs: ForecastInputs, kind: ReferenceCorpus) -> float | None:
-    """The least epsilon in range at which a corpus of `kind` supports all requested topics, or None.
-
-    Multipliers are inversely proportional to the total GDP parameter, so one calibration serves all budgets.
-    """
-    settings, events = inputs.settings, inputs.events
-
-    def supports(epsilon: float) -> bool:
-        changed = replace(inputs, settings=_at(settings, epsilon))
-        return _forecast(changed, kind, _scaled(events, settings, epsilon)).supported >= inputs.most_topics
-
-    return _least(supports, RANGES["epsilon"])
-
-
-def least_documents(inputs: ForecastInputs, kind: ReferenceCorpus) -> int | None:
-    """The least number of documents at which a corpus of `kind` supports all requested topics, or None."""
-    events = inputs.events
-
-    def supports(documents: float) -> bool:
-        changed = replace(inputs, documents=math.ceil(documents))
-        return _forecast(changed, kind, events).supported >= inputs.most_topics
-
-    least = _least(supports, _DOCUMENTS)
-    return None if least is None else math.ceil(least)
-
-
-def _at(settings: FitSettings, epsilon: float) -> FitSettings:
-    return replace(settings, privacy=replace(settings.privacy, epsilon=epsilon))
-
-
-def _scaled(events: Sequence[Event], settings: FitSettings, epsilon: float) -> list[Event]:
-    """The `events` of a run with these settings, as they would be at another `epsilon`."""
-    privacy = settings.privacy
-    factor = gaussian_budget(privacy.epsilon, privacy.delta) / gaussian_budget(epsilon, privacy.delta)
-    return [replace(event, noise_multiplier=factor * (event.noise_multiplier or 0.0)) for event in events]
-
-
 def _multipliers(events: Sequence[Event]) -> dict[str, float]:
     return {event.stage: event.noise_multiplier or 0.0 for event in events}
-
-
-def _least(holds: Callable[[float], bool], within: Range) -> float | None:
-    """The least number of a range at which `holds` is true, found by bisection on a log scale; None without one."""
-    low, high = within.low, within.high
-    if not holds(high):
-        return None
-    for _ in range(_STEPS):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high

@@ -14,7 +14,7 @@ from dplda.errors import UnsupportedByData
 from dplda.lda.vocabulary_size import frequency_limit, modelled_words
 from dplda.mechanisms.gate import Gate, WordFrequencies
 from dplda.placements.prior_start import explains
-from dplda.planning.forecast import require_documents
+from dplda.planning.required_budget import require_documents
 
 _COMMON = 0.5  # share of the documents from which on a word indicates their language
 

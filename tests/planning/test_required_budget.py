@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from dplda.config import FitSettings
-from dplda.planning.forecast import ForecastInputs, least_documents, least_epsilon
+from dplda.planning.forecast import ForecastInputs
 from dplda.planning.reference_corpora import MANY_SUBJECTS, REFERENCE_CORPORA
+from dplda.planning.required_budget import least_documents, least_epsilon
 
 SETTINGS = FitSettings.of(topics=20, epsilon=2.0)
 PUBLIC = ForecastInputs(SETTINGS, 20_000, public_vocabulary=True)
