@@ -178,7 +178,7 @@ def of_total(together: AllRuns | None) -> Promise | None:
 def largest_total(guarantee: Guarantee) -> tuple[float, float]:
     """The (epsilon, delta) of the largest total listed before the first output, which no output can have influenced.
 
-    Which of the listed totals the runs reach may depend on their outputs. To be told this total therefore says
+    Which of the listed totals the runs reach may depend on their outputs. The total that was reached therefore says
     something about the data, too. Only the bound for the largest total covers this.
     """
     if not guarantee.listed:
