@@ -263,7 +263,11 @@ def _threads(width: int) -> int:
 
 
 def _tiles(k: int, sides: int) -> np.ndarray:
-    """Tiles of the coordinates a <= b (<= c) below k, (n, sides), the last index fastest, for nearby reads."""
+    """The tiles that contain coordinates a <= b (<= c) < k, (n, sides).
+
+    A row has the index of a tile along each side, in units of `_TILE`. Adjacent rows read nearby memory, because the
+    last index changes fastest.
+    """
     n = -(-k // _TILE)
     grid = np.indices((n,) * sides, np.int32).reshape(sides, -1).T
     return grid[(np.diff(grid, axis=1) >= 0).all(axis=1)]
@@ -274,9 +278,9 @@ def _packed(tiles: np.ndarray) -> np.ndarray:
 
 
 def _places(k: int, tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The positions of the coordinates a <= b (<= c) in a unit's scratch space, and the weight of each position.
+    """Where a unit's scratch space holds the coordinates a <= b (<= c), in order, and the weights of all its positions.
 
-    The position within a tile is the slow index and the tile the fast one, so that adjacent threads write adjacently.
+    A weight is the multiplicity of a coordinate, or 0 at a position that holds none. The position within a tile is the slow index and the tile the fast one, so that adjacent threads write adjacently.
     """
     sides = tiles.shape[1]
     local = np.indices((_TILE,) * sides, np.int32).reshape(sides, -1).T
