@@ -1,7 +1,8 @@
 """Local sensitivity: bounds on how much one unit can change a decomposition or topics (docs/privacy.md, T4 to T6).
 
-Every argument that depends on the data is a one-sided bound from a private test; the results are monotone in each. M,
-B, H, R and the topics' columns (r . x_i) x_i are defined in `propose_test_release.SpectralTopics`, T and v_i in
+Every argument that depends on the data is a one-sided bound from a private test; the results are monotone in each. M
+and B = M3(., ., h), a matrix and not the bound of the lattice, are the moments of `propose_test_release`. H, R and the
+topics' columns (r . x_i) x_i are defined in `propose_test_release.SpectralTopics`, T and v_i in
 `propose_test_release.PerturbedEigenvectors`. L_H is T6's bound, in Frobenius norm, on how much one unit can change H.
 """
 

@@ -1,4 +1,7 @@
-"""Questions that only the deployer of a run can answer, and the file with the answers. Papers ask them by name."""
+"""Questions that only the deployer of a run can answer, and the file with the answers.
+
+The papers for those who approve a run (`dplda.report.papers`) ask these questions by name.
+"""
 
 from __future__ import annotations
 

@@ -99,7 +99,10 @@ def _success(epsilon: float, delta: float, mu: float, failures: float) -> float:
 
 
 def noise(statement: PrivacyStatement) -> tuple[float, float]:
-    """Return the GDP parameter mu that dominates the run's events (infinite without noise), and their sum of deltas."""
+    """Return the run's GDP parameter mu, and the sum of the deltas of its events.
+
+    mu is the root of the sum of the events' mu^2, and infinite without noise.
+    """
     spent = cost(statement.events)
     return math.sqrt(spent.mu_squared), spent.delta
 

@@ -280,7 +280,8 @@ def _packed(tiles: np.ndarray) -> np.ndarray:
 def _places(k: int, tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where a unit's scratch space holds the coordinates a <= b (<= c), in order, and the weights of its positions.
 
-    A weight is the multiplicity of a coordinate, or 0 at a position that holds none. The position within a tile is the slow index and the tile the fast one, so that adjacent threads write adjacently.
+    A weight is the multiplicity of a coordinate, or 0 at a position that holds none. The position within a tile is the
+    slow index and the tile the fast one, so that adjacent threads write adjacently.
     """
     sides = tiles.shape[1]
     local = np.indices((_TILE,) * sides, np.int32).reshape(sides, -1).T

@@ -60,7 +60,10 @@ class Block:
         return np.repeat(np.arange(self.n_documents), np.diff(self.indptr))
 
     def without(self, emptied: NDArray[np.bool_]) -> Block:
-        """A copy in which the documents `emptied` (n_documents,) have no entries; their ranges may be invalid."""
+        """A copy in which the documents `emptied` (n_documents,) have no entries.
+
+        In this block, but not in the copy, their ranges in `indptr` may be invalid.
+        """
         lengths = np.where(emptied, 0, np.diff(self.indptr.astype(np.int64)))
         starts = self.indptr[:-1].astype(np.int64)
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
