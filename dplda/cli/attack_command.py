@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,7 @@ _PERCENT = 100
     metavar="FILE",
     help="Draw the curves to this new SVG file.",
 )
-@reading_options
+@partial(reading_options, without=("unit_field",))
 @json_option
 @quiet_option
 @ledger_option
@@ -118,7 +119,9 @@ def attack(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Pat
     _check(options)
     source = read(corpus, options)
     if source.unit != "document":
-        raise click.UsageError("the attack is on single documents: leave --unit-field out.")
+        raise InputError(
+            f"the attack is on single documents, and the unit of CORPUS is {source.unit!r}. Import it without --unit-field."
+        )
     with following(quiet=as_json or quiet) as progress:
         facts, found = _attack(source, options, ledger_path, progress)
     if options["draw"] is not None:

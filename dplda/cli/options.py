@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -291,9 +291,9 @@ _PRIOR_READING = ("language", "lemmas", "tokenizer", "stopwords", "ngrams")  # r
 READING_NAMES = tuple(Reading.__annotations__)
 
 
-def reading_options(command: _Command) -> _Command:
-    """Add the options that say how to read CORPUS."""
-    for name in reversed(_READING):
+def reading_options(command: _Command, *, without: Collection[str] = ()) -> _Command:
+    """Add the options that say how to read CORPUS, except those named in `without`."""
+    for name in reversed([name for name in _READING if name not in without]):
         command = click.option(f"--{name.replace('_', '-')}", name, **_READING[name])(command)
     return command
 

@@ -166,7 +166,7 @@ def history(ledger: Ledger, series: str) -> dict[str, TopicModel]:
 
 
 def share_of(model: TopicModel, topic: int) -> str:
-    """The share of `topic` in the batch of `model`, as ``3.1%``, ``new 3.1%`` or ``faded``.
+    """The share of `topic` in the batch of `model`, as ``3.1%``, ``new 3.1%`` or ``faded`` (see `state_of`).
 
     A dash if `model` has no topic of this number.
     """
@@ -178,7 +178,10 @@ def share_of(model: TopicModel, topic: int) -> str:
 
 
 def state_of(model: TopicModel, topic: int) -> str:
-    """The state of `topic` in the batch of `model`: ``faded``, ``new``, or ``held`` if it continues."""
+    """The state of `topic` in the batch of `model`: ``new``, ``faded``, or ``held`` if it continues.
+
+    A topic has faded if too little of the batch is about it to tell from noise; the model keeps its earlier words.
+    """
     states = (state for state in ("faded", "new") if topic in model.parameters.get(f"{state}_topics", ()))
     return next(states, "held")
 

@@ -63,15 +63,15 @@ def _tensor_contribution(words, counts, first, last, length, scale, matrix, shap
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _tensor_factors(share, length, matrix, at, k, i, factors):
+def _tensor_factors(r, length, matrix, at, k, i, factors):
     """Fill `factors` for the `i`-th of four entries, by which its pair products are added to Q and to R.
 
-    For Q they are share / length times each of the k numbers of the word's row, and for R it is share.
+    The factor for R is r = c / l^2. Those for Q are r / l times each of the k numbers of the word's row.
     """
     at, i = np.uint64(at), np.uint64(i)
     for c in range(np.uint64(k)):
-        factors[np.uint64(4) * c + i] = share / length * matrix[at + c]
-    factors[np.uint64(4 * k) + i] = share
+        factors[np.uint64(4) * c + i] = r / length * matrix[at + c]
+    factors[np.uint64(4 * k) + i] = r
 
 
 @compiled(fastmath=FAST, error_model="numpy")

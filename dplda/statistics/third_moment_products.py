@@ -98,7 +98,7 @@ def _row_products(table, wide, k, i, upto, row):
 
 
 @compiled(fastmath=FAST, error_model="numpy")
-def _document_norm(document, W, lengths, k, y, room):
+def _document_norm(document, W, row_norms, k, y, room):
     """An upper bound on the norm of a document's contribution, in float64; `y` is from `_project`.
 
     The closed form of docs/privacy.md, section 2, plus a bound on its rounding; infinite where the bound on the
@@ -120,7 +120,7 @@ def _document_norm(document, W, lengths, k, y, room):
     for z in range(k):
         square += y[z] * y[z]
     for e in range(size):
-        share, norm = counts[first + e] / length, lengths[words[first + e]]
+        share, norm = counts[first + e] / length, row_norms[words[first + e]]
         r[e] = share / length
         q[e] = r[e] / length
         yRy += r[e] * v[e] * v[e]
@@ -154,7 +154,7 @@ def _document_norm(document, W, lengths, k, y, room):
 
 
 @compiled(error_model="numpy")
-def _slack(document, lengths, peaks, k, rho, y_norm):
+def _slack(document, row_norms, peaks, k, rho, y_norm):
     """An upper bound on how far a document's integers are from rho^3 times its contribution, in lattice units."""
     words, counts, first, last, length = document
     delta = 0.5 * np.sqrt(float(k)) * 2.0**-_Y
@@ -162,7 +162,7 @@ def _slack(document, lengths, peaks, k, rho, y_norm):
     for e in range(first, last):
         w = words[e]
         share = counts[e] / length
-        m, norm = peaks[w], lengths[w]
+        m, norm = peaks[w], row_norms[w]
         n = norm / m  # of w / m
         g, q = rho * rho * share / length * m * m, rho * rho * rho * share / length / length * m * m * m
         one += rho * share * norm
@@ -213,7 +213,7 @@ def _fits(document, peaks, k, rho, y):
 
 
 @compiled(keep=True, error_model="numpy")
-def _unit_norms(arrays, units, W, lengths, norms, documents):
+def _unit_norms(arrays, units, W, row_norms, norms, documents):
     """Fill `norms` with upper bounds on the norms of `units`, and `documents` with each unit's eligible document.
 
     A bound is -1 without such a document. It is infinite if `UnitSums` must sum the unit: for several eligible
@@ -235,7 +235,7 @@ def _unit_norms(arrays, units, W, lengths, norms, documents):
             else:
                 document = words, counts, first, last, length
                 _project(document, W, k, y)
-                norms[i] = _document_norm(document, W, lengths, k, y, room)
+                norms[i] = _document_norm(document, W, row_norms, k, y, room)
             documents[i] = n
 
 
@@ -258,7 +258,7 @@ def _fill(arrays, of_units, begin, of_words, clip, margin, Y, sums, slow):
     that `UnitSums` must sum. Returns the next unit, the number of rows, the sum of masses, and a bound on the products.
     """
     indptr, words, counts, _ = arrays
-    (norms, documents), (W, lengths, peaks), (G, q) = of_units, of_words, sums
+    (norms, documents), (W, row_norms, peaks), (G, q) = of_units, of_words, sums
     k, rows, bound, mass = W.shape[1], 0, 0.0, np.int64(0)
     extra = MASS_SHARE * clip
     for i in range(begin, len(norms)):
@@ -281,7 +281,7 @@ def _fill(arrays, of_units, begin, of_words, clip, margin, Y, sums, slow):
             peak = max(peak, abs(y[z]))
         largest = (peak * rho * 2.0**_Y + 1.0) ** 3
         y_norm = rho * np.sqrt(square)
-        if not (_fits(document, peaks, k, rho, y) and _slack(document, lengths, peaks, k, rho, y_norm) <= _SLACK):
+        if not (_fits(document, peaks, k, rho, y) and _slack(document, row_norms, peaks, k, rho, y_norm) <= _SLACK):
             slow[i] = True
             continue
         if bound + largest > _EXACT:
@@ -330,7 +330,7 @@ class ProductSums:
         self._factors = tuple(map(self._xp.asarray, np.tril_indices(self._k)))  # (b, a) of the products z_a z_b
         peaks = np.nan_to_num(np.abs(matrix).max(axis=1))
         self._peaks = 2.0 ** np.ceil(np.log2(np.where(peaks > 0, peaks, 2.0**-200)))  # a row of zeros adds nothing
-        self._matrix, self._lengths = read_only(matrix), read_only(np.linalg.norm(matrix, axis=1) * (1 + 1e-12))
+        self._matrix, self._row_norms = read_only(matrix), read_only(np.linalg.norm(matrix, axis=1) * (1 + 1e-12))
         self._scaled = np.nan_to_num(matrix) / self._peaks[:, None]
         self._margin = 1.01 * self._k**1.5 + _SLACK + 2.0
         self._others = UnitSums(contribution)
@@ -347,7 +347,7 @@ class ProductSums:
         Y, pairs = np.zeros((self._rows, k)), np.empty((self._rows if self._xp is np else 0, self._sizes[-1][1]))
         G, q = np.zeros((d, k)), np.zeros(d)
         of_units, slow = self._bounds(counts, chosen), np.zeros(len(chosen), np.bool_)
-        of_words = self._matrix, self._lengths, self._peaks
+        of_words = self._matrix, self._row_norms, self._peaks
         arrays = tuple(map(read_only, counts.arrays))
 
         def flush_words() -> int:
@@ -385,7 +385,7 @@ class ProductSums:
         """The `norms` and `documents` that `_unit_norms` finds for the units `chosen`."""
         norms, documents = np.empty(len(chosen)), np.empty(len(chosen), np.int64)
         arrays = tuple(map(read_only, counts.arrays))
-        _unit_norms(arrays, read_only(chosen), self._matrix, self._lengths, norms, documents)
+        _unit_norms(arrays, read_only(chosen), self._matrix, self._row_norms, norms, documents)
         return norms, documents
 
     def finish(self, parts: tuple[Any, ...]) -> tuple[np.ndarray, int]:
