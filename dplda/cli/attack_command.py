@@ -120,7 +120,8 @@ def attack(corpus: tuple[str, ...], as_json: bool, quiet: bool, ledger_path: Pat
     source = read(corpus, options)
     if source.unit != "document":
         raise InputError(
-            f"the attack is on single documents, and the unit of CORPUS is {source.unit!r}. Import it without --unit-field."
+            f"the attack is on single documents, and the unit of CORPUS is {source.unit!r}. "
+            "Import it without --unit-field."
         )
     with following(quiet=as_json or quiet) as progress:
         facts, found = _attack(source, options, ledger_path, progress)

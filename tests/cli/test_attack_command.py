@@ -109,7 +109,7 @@ def test_more_than_is_allowed_ends_with_status_5(dplda, tweets, monkeypatch) -> 
         (("--placement", "elsewhere"), "placement must be one of"),
         (("--draw", "tweets.jsonl"), "tweets.jsonl exists already"),
         (("--draw", "no/where.svg"), "the folder of no/where.svg does not exist"),
-        (("--unit-field", "author"), "the attack is on single documents"),
+        (("--unit-field", "author"), "No such option"),
         (("--public-prior",), "--public-prior is about --prior"),
         (("--prior", "tweets.jsonl"), "say so with --public-prior"),
         (("--prior", "tweets.jsonl", "--public-prior"), "must not be learned from files of CORPUS"),
@@ -128,6 +128,15 @@ def test_a_corpus_must_be_declared_public(dplda, tweets, fitted) -> None:
     told = dplda("audit", "attack", "tweets.jsonl", "--text-field", "text")
     assert told.status == 2
     assert "say so with --public" in told.err
+    assert not fitted
+
+
+def test_a_store_of_people_is_refused(dplda, tweets, fitted) -> None:
+    people = ("--text-field", "text", "--unit-field", "author")
+    assert dplda("corpus", "import", "tweets.jsonl", "people", *people).status == 0
+    told = dplda("audit", "attack", "people", "--public", "-k", 2, "--models", 8)
+    assert told.status == 2
+    assert "the unit of CORPUS is 'author'. Import it without --unit-field." in told.err
     assert not fitted
 
 
