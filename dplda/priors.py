@@ -82,8 +82,8 @@ def _fitted(corpus: Corpus, words: Sequence[str] | None, n_topics: int, progress
 def _name(documents: str, words: Sequence[str] | None) -> str:
     """The name of a prior's folder: a hash of everything that decides the fit.
 
-    That is `documents` (the code of the corpus's fingerprint), `words`, `_VERSION`, and the constants that decide the
-    number of topics.
+    That is `documents` (the hash of all documents, `Fingerprint.code`), `words`, `_VERSION`, and the constants that
+    decide the number of topics.
     """
     text = json.dumps([_VERSION, documents, words, MOST_TOPICS, DOCUMENTS_PER_TOPIC])
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -224,7 +224,7 @@ def _show_table(one: ReleasedTable, unit: str, names: list[str]) -> None:
             "epsilon.",
             style="yellow",
         )
-    say(f"Counted are {unit}s with at least three words of the topics' vocabulary.")
+    say(f"Counted are {unit}s with at least three words of the topics' vocabulary (repeated words count).")
     _show_changes(one, names)
 
 

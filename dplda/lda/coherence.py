@@ -129,9 +129,9 @@ def estimated(model: TopicModel, topics: Sequence[int], counts: PairCounts, leve
 
 @dataclass(frozen=True)
 class _Posterior:
-    """Weights of the points of each pair's grid, and the counts and the NPMI at these points, all (k, 45, n_points).
+    """The posterior of each pair, over index 0 (it never occurs) and the points of its grid.
 
-    `factors` (k,) are the clip factors.
+    Weights, counts and NPMI of these cases are (k, 45, 1 + n_points); `factors` (k,) are the clip factors.
     """
 
     weights: np.ndarray
@@ -209,9 +209,10 @@ class _Problem:
 
 
 def _weights(fit: np.ndarray, grid: np.ndarray, middle: np.ndarray, spread: float) -> np.ndarray:
-    """The posterior probability that a pair never occurs, and of each point of its grid, (k, 45, 1 + n_points).
+    """The posterior probability that a pair never occurs, and of each point of its `grid`, (k, 45, 1 + n_points).
 
-    Log lifts are normal around `middle` (k, 45) with standard deviation `spread`.
+    `fit`, of the same shape, is the log likelihood of the pair's noisy count in each case, up to a constant. Log lifts
+    of pairs that occur are normal around `middle` (k, 45) with standard deviation `spread`.
     """
     step = (grid[:, :, -1] - grid[:, :, 0]) / (_POINTS - 1)
     log = np.empty_like(fit)

@@ -171,8 +171,10 @@ def _noisy_bounds(q: Quantities, epsilon: float, delta: float, laplace: Callable
 def edge_noise(
     edge: str, q: Quantities, epsilon: float, delta: float, laplace: Callable[[], float] = lambda: 0.0
 ) -> EdgeNoise:
-    """The noise of `edge`; its noisy bounds and its Gaussian noise share epsilon and delta evenly.
+    """The noise of `edge`.
 
+    An edge with n noisy bounds (`_NOISY_BOUNDS`) divides epsilon and delta into n + 1 equal parts: one for each bound,
+    and one for its Gaussian noise.
     `laplace` draws standard Laplace noise for the bounds; the default gives their median.
     """
     parts = _NOISY_BOUNDS.get(edge, 0) + 1

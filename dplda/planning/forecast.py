@@ -318,7 +318,11 @@ def _symmetric_noise(p: int) -> np.ndarray:
 
 
 def _tensor_noise(noise: _Noise, text: _Text, values: np.ndarray, level: float) -> float:
-    """Spectral norm of the noise on the tensor, whitened by core eigenvalues `values` (k,) of at least `level`."""
+    """Spectral norm of the noise on the tensor, whitened by the core eigenvalues `values` (k,), descending.
+
+    Eigenvalues below `level`, the noise level of the core, are raised to it, or to a thousandth of the first if that is
+    more.
+    """
     floored = np.maximum(values, max(level, 1e-3 * values[0]))
     square = float(((np.maximum(values, 0.0) + text.flat / text.length) / floored).sum())
     median = square**1.5 * math.exp(
