@@ -72,8 +72,8 @@ def posterior(table, amounts, wide, length, k, alpha, before, theta, gamma):
 
     `alpha` is the prior of each topic. `table` and `amounts` are as `gather` writes them, with rows of `wide`; the next
     `wide` numbers of `amounts`, and `before` (stride,), are scratch space. Fills `gamma` (stride,) with the Dirichlet
-    parameters and `theta` (stride,) with exp(digamma(gamma)), except for padding; returns the number of steps. The
-    latter is the paper's exp(E log theta) up to a common factor, which cancels in the shares of topics.
+    parameters and `theta` (stride,) with exp(digamma(gamma)), except for padding. That is exp(E log t) for the topic
+    proportions t, up to a common factor, which cancels in the shares of topics. Returns the number of steps.
 
     Coordinate ascent converges slowly for topics that vanish from a document. Therefore every second step is
     over-relaxed: it is three times as long in log gamma, and the plain step after it corrects converged topics. The
