@@ -20,6 +20,7 @@ from dplda.mechanisms.partition_selection import selection_threshold
 from dplda.numerics.clipping import BOUND, MASS_SHARE
 from dplda.statistics.clip_histogram import CLIP_GRID
 from dplda.statistics.word_votes import MOST_WORDS
+from dplda.store.attributes import Attribute
 
 CORPUS = [
     ("ann", {"w0": 3, "w1": 1}),
@@ -31,6 +32,7 @@ CORPUS = [
 ONES = np.ones(len(WORDS))
 MEAN = statistics.first_moment(ONES)
 X = np.linalg.qr(np.random.default_rng(0).standard_normal((len(WORDS), 2)))[0]
+CITY = Attribute("city")
 SELECT = Event(stage="vocabulary", mechanism=GAUSSIAN_THRESHOLD, noise_multiplier=2.0, delta=1e-6)
 CONTRIBUTIONS = {
     "first": MEAN,
@@ -78,6 +80,18 @@ def test_an_unplanned_question_is_refused_and_nothing_is_computed(question, seal
     with pytest.raises(GateError, match="no planned"):
         QUESTIONS[question][1](gate)
     assert (asked, noise.asked, noise.thresholds) == ([], [], [])
+
+
+@pytest.mark.parametrize("question", [name for name, (events, _) in QUESTIONS.items() if len(events) > 1])
+def test_nothing_is_computed_before_all_events_of_a_question_are_charged(question, sealed):
+    events, ask = QUESTIONS[question]
+    noise = NoNoise()
+    gates = [gate_of(question, [event for event in events if event is not missing], noise) for missing in events]
+    sealed()
+    for gate in gates:
+        with pytest.raises(GateError, match="no planned"):
+            ask(gate)
+    assert (noise.asked, noise.thresholds) == ([], [])
 
 
 @questions
@@ -246,6 +260,27 @@ def test_word_selection_uses_the_scale_and_failure_probability_of_its_adjacency(
     assert threshold == selection_threshold(scale, failure, MOST_WORDS)
     assert noise.asked == [(lattice_scale(7.0, BOUND), 1)]  # one vote weight a unit: at most B under both
     assert min(candidates.values()) > 0
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "factor", "failure"), [("add-remove", 1.0, 1e-6), ("replace", math.sqrt(2), 5e-7)]
+)
+@pytest.mark.parametrize("most", [1, 10])
+def test_group_selection_uses_the_scale_and_failure_probability_of_its_adjacency(
+    adjacency, factor, failure, most, monkeypatch
+):
+    def count_group_votes(passes, attribute, at_most):
+        assert (attribute, at_most) == (CITY, most)
+        return {"york": 3 * BOUND, "bath": BOUND, "rome": 0}, 4 * BOUND
+
+    monkeypatch.setattr(LocalPasses, "count_group_votes", count_group_votes)
+    noise = NoNoise()
+    gate = curator(CORPUS, [replace(SELECT, stage="groups")], noise, adjacency=adjacency)
+    assert gate.choose_groups(CITY, most) == ("bath", "york")
+    ((candidates, scale, threshold),) = noise.thresholds
+    assert candidates == {0: BOUND, 2: 3 * BOUND}  # of the names in alphabetical order, those with a vote
+    assert scale == lattice_scale(2.0, BOUND * factor)
+    assert threshold == selection_threshold(scale, failure, most)
 
 
 @pytest.mark.parametrize(("adjacency", "factor"), [("add-remove", 1.0), ("replace", math.sqrt(2))])

@@ -39,7 +39,7 @@ from dplda.store.shards import intact_shards
 from dplda.store.writer import StoreWriter
 from dplda.tokenize import pool
 
-SCRIPT = Path(__file__).with_name("killed_imports.py")
+SCRIPT = Path(__file__).parents[1] / "killed_imports.py"
 FIND_TOKENS = cache(pool.find_tokens)
 KEY = b"k" * 32
 N = 23
