@@ -15,7 +15,7 @@ from dplda.corpus import Corpus
 from dplda.errors import DpldaError, InputError, UnsupportedByData
 from dplda.execution.compilation import compiling
 from dplda.execution.engines import is_local, running_engine
-from dplda.ledger import Ledger, RunRecord, Status
+from dplda.ledger import Ledger, Reservation, RunRecord, Status
 from dplda.mechanisms.curator import Curator
 from dplda.mechanisms.exact_gate import ExactGate
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
@@ -74,29 +74,9 @@ def statement(plan: Planned) -> PrivacyStatement:
     )
 
 
-class _Recorder(Protocol):
-    """Receives a run's events (its noisy releases): a ledger's reservation, or an object that ignores them."""
-
-    run: str
-
-    def charge(self, event: Event) -> None:
-        """Record `event` durably, before its result is computed."""
-
-    def bind(self, fingerprint: Fingerprint) -> None:
-        """Attach the documents' fingerprint."""
-
-    def finish(
-        self, *, model: str | None, seconds: Mapping[str, float], result: Mapping[str, Any] | None = None
-    ) -> None:
-        """End the run."""
-
-    def abandon(self, status: str, reason: str) -> None:
-        """End the run without a model."""
-
-
 @dataclass
 class _Unrecorded:
-    """A recorder that writes nothing."""
+    """Takes the place of a `Reservation` for a run without a ledger, and writes nothing."""
 
     run: str
 
@@ -113,6 +93,9 @@ class _Unrecorded:
 
     def abandon(self, status: str, reason: str) -> None:
         """Keep nothing."""
+
+
+_Recorder = Reservation | _Unrecorded
 
 
 @dataclass
