@@ -53,9 +53,9 @@ def adaptive_power_iteration(
     `A` (n, d), array or scipy sparse, has rows of length at most 1; longer rows are scaled down to length 1. Neighbours
     differ by one added or removed row, or for ``replaced-row`` by one replaced row. `X` (d, p) is a public start, p = 1
     in the paper. Each round scores every row by |a| |X'a|, the norm of its contribution a a'X. AboveThreshold finds the
-    least threshold on the grid 2^-j that is exceeded by few rows; these rows are left out. The sum of the others gets
-    Gaussian noise of the round's multiplier times the threshold (twice that for ``replaced-row``). The searches use
-    `search_share` of the budget. With probability 1 - `beta`, the search of a round stops no later than at the first
+    least threshold on the grid 2^(j - 40), j = 0..40, that is exceeded by few rows; these rows are left out. The sum of
+    the others gets Gaussian noise of the round's multiplier times the threshold (twice that for ``replaced-row``). The
+    searches use `search_share` of the budget. With probability 1 - `beta`, the search of a round stops no later than at the first
     threshold that no row exceeds, and leaves out at most 8 ln((J + 2) / beta) / epsilon' rows, where J = 40 is the
     number of halvings and epsilon' the epsilon of one search.
 
@@ -89,11 +89,12 @@ def adaptive_power_iteration(
 
 
 def _above_threshold(tails: np.ndarray, epsilon: float, beta: float, rng: np.random.Generator) -> int:
-    """AboveThreshold: the first j whose tail count is small by noisy comparison, or the last j; `epsilon`-private.
+    """AboveThreshold: the first j with a small count `tails[j]` by noisy comparison, or the last j; `epsilon`-private.
 
-    The queries are minus the `tails`. One row changes all of them in the same direction, by at most one, so noise
-    Lap(2 / epsilon) suffices for the bound and for the queries (docs/privacy.md, section 2.1). The bound is high enough
-    that, with probability 1 - `beta`, the search stops at a tail count of zero at the latest.
+    `tails` (41,) are the numbers of scores above each of the rising thresholds. The queries are minus the `tails`. One
+    row changes all of them in the same direction, by at most one, so noise Lap(2 / epsilon) suffices for the bound and
+    for the queries (docs/privacy.md, section 2.1). The bound is high enough that, with probability 1 - `beta`, the
+    search stops at a tail count of zero at the latest.
     """
     scale = 2 / epsilon
     allowed = 2 * scale * math.log((len(tails) + 1) / beta) + rng.laplace(scale=scale)

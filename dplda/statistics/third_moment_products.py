@@ -442,7 +442,7 @@ class ProductSums:
 
 
 def _flush(sums: Array, high: Array, low: Array, bits: int) -> float:
-    """Move `sums` to `high` (multiples of 2^bits) and `low` (the rest), and clear `sums`; returns the new bound, 0."""
+    """Move `sums` to `high` (multiples of 2^bits) and `low` (the rest); returns 0, a bound on what `sums` now hold."""
     whole = np.floor(sums * 2.0**-bits)
     high += whole.astype(np.int64)
     low += (sums - whole * 2.0**bits).astype(np.int64)
