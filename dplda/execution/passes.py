@@ -122,7 +122,10 @@ class Passes(ABC):
         return max(self._map_ranges(_largest_norm, contribution), default=0.0)
 
     def clipped_sum(self, contribution: Contribution, clip: float) -> tuple[np.ndarray, int]:
-        """The integer sum of clipped contributions, (n_rows, width), and the sum of their mass coordinates."""
+        """The integer sum of clipped contributions, (n_rows, width), and the sum of their mass coordinates.
+
+        The latter is the divisor of means (`numerics.clipping.quantise`).
+        """
         return _sums_of(contribution, self._gpu).finish(self._sum_ranges(_clipped_sum, contribution, clip, self._gpu))
 
     @abstractmethod

@@ -51,6 +51,9 @@ def evidence(
 ) -> np.ndarray:
     """Five numbers (k, 5) on each of the refined `topics` (n_words, k), which started from spectral topics `start`.
 
+    They are -log10(1 - agreement), the cosine with the topic of `start`, log signal, the largest cosine with another
+    topic, and log budget, limited to the ranges for which the coefficients were estimated (`_RANGES`).
+
     `agreement` (k,) is `Refined.agreement`: the cosine of the topics with which the last two rounds started. `signal`
     (k,) is the mean quotient of the counts of a topic's top words and their noise. `budget` is documents * mu / topics
     for the run's GDP parameter mu (`signal_per_topic`).

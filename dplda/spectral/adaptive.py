@@ -55,9 +55,9 @@ def adaptive_power_iteration(
     in the paper. Each round scores every row by |a| |X'a|, the norm of its contribution a a'X. AboveThreshold finds the
     least threshold on the grid 2^(j - 40), j = 0..40, that is exceeded by few rows; these rows are left out. The sum of
     the others gets Gaussian noise of the round's multiplier times the threshold (twice that for ``replaced-row``). The
-    searches use `search_share` of the budget. With probability 1 - `beta`, the search of a round stops no later than at the first
-    threshold that no row exceeds, and leaves out at most 8 ln((J + 2) / beta) / epsilon' rows, where J = 40 is the
-    number of halvings and epsilon' the epsilon of one search.
+    searches use `search_share` of the budget. With probability 1 - `beta`, the search of a round stops no later than at
+    the first threshold that no row exceeds, and leaves out at most 8 ln((J + 2) / beta) / epsilon' rows, where J = 40
+    is the number of halvings and epsilon' the epsilon of one search.
 
     Cost: `rounds` times A X, A' Z, O(n p) and O(d p^2); memory O((n + d) p) in addition to A and its scaled rows. For
     rows of low coherence and a constant gap, the squared sine of the angle to the subspace is of the order d^2 /
