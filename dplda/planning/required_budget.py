@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from dplda.accounting.accountant import gaussian_budget
 from dplda.accounting.events import Event, Stage
 from dplda.config import RANGES, FitSettings, Range
 from dplda.errors import UnsupportedByData
+from dplda.lda.vocabulary_size import run_mu
 from dplda.planning.forecast import DOCUMENTS, ForecastInputs, enough_words, forecast_with
 from dplda.planning.reference_corpora import ReferenceCorpus
 
@@ -90,8 +90,7 @@ def _at(settings: FitSettings, epsilon: float) -> FitSettings:
 
 def _scaled(events: Sequence[Event], settings: FitSettings, epsilon: float) -> list[Event]:
     """The `events` of a run with these settings, as they would be at another `epsilon`."""
-    privacy = settings.privacy
-    factor = gaussian_budget(privacy.epsilon, privacy.delta) / gaussian_budget(epsilon, privacy.delta)
+    factor = run_mu(settings) / run_mu(_at(settings, epsilon))
     return [replace(event, noise_multiplier=factor * (event.noise_multiplier or 0.0)) for event in events]
 
 
