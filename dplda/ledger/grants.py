@@ -106,6 +106,17 @@ class Guarantee:
         return f"epsilon {self.epsilon:g}, delta {self.delta:g}"
 
     @property
+    def largest_total(self) -> tuple[float, float]:
+        """The (epsilon, delta) of the largest total listed before the first output, which no output can influence.
+
+        Which of the listed totals the runs reach may depend on their outputs. The total that was reached therefore says
+        something about the data, too. Only the bound for the largest total covers this.
+        """
+        if not self.listed:
+            return self.epsilon, self.delta
+        return max(self.epsilon, self.listed[-1]), self.level_delta
+
+    @property
     def total(self) -> str:
         """(epsilon, delta) in words."""
         return f"epsilon {self.epsilon:g} at delta {self.delta:g}"

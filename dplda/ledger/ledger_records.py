@@ -268,9 +268,10 @@ class DatasetRecord:
         alone = self.guaranteed_alone
         if len(alone.listed) < 2 or alone.allows_more or not (alone.holds and self.guaranteed.holds):
             return ""
+        epsilon, delta = alone.largest_total
         return (
-            f"tell others the largest listed total from the beginning: epsilon {alone.listed[-1]:g} at delta "
-            f"{alone.level_delta:g} holds, whichever of the listed totals is reached"
+            f"tell others the largest listed total from the beginning: epsilon {epsilon:g} at delta {delta:g} holds, "
+            "whichever of the listed totals is reached"
         )
 
     @property

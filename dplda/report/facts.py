@@ -226,7 +226,7 @@ class Facts:
         kept = promise.of_total(self.together)
         if self.together is None or kept is None:
             return None
-        epsilon, delta = promise.largest_total(self.together.guarantee)
+        epsilon, delta = self.together.guarantee.largest_total
         covers = f"all runs recorded for dataset {self.dataset}, by their total"
         return Quoted(epsilon, delta, capacity(epsilon, delta).mu_squared / 2, kept.success, covers)
 

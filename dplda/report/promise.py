@@ -168,29 +168,18 @@ def of_total(together: AllRuns | None) -> Promise | None:
     """The promise of all runs that a dataset's total allows; None unless it was fixed beforehand and is finite."""
     if together is None or together.unknown or not together.guarantee.holds:
         return None
-    epsilon, delta = largest_total(together.guarantee)
+    epsilon, delta = together.guarantee.largest_total
     if math.isinf(epsilon):
         return None
     noise = attack_bounds.noise_under_filter(epsilon, delta)
     return Promise.of(attack_bounds.success_under_filter(epsilon, delta), epsilon, delta, *noise)
 
 
-def largest_total(guarantee: Guarantee) -> tuple[float, float]:
-    """The (epsilon, delta) of the largest total listed before the first output, which no output can have influenced.
-
-    Which of the listed totals the runs reach may depend on their outputs. The total that was reached therefore says
-    something about the data, too. Only the bound for the largest total covers this.
-    """
-    if not guarantee.listed:
-        return guarantee.epsilon, guarantee.delta
-    return max(guarantee.epsilon, guarantee.listed[-1]), guarantee.level_delta
-
-
 def beliefs(privacy: PrivacyStatement, together: AllRuns | None) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Columns and rows of the table of beliefs: after this run, and after all recorded runs if they are several."""
     bounds = [("this run", privacy.epsilon, privacy.delta)]
     if together is not None and of_all(together) is not None:
-        bounds.append((f"all {together.runs} runs", *largest_total(together.guarantee)))
+        bounds.append((f"all {together.runs} runs", *together.guarantee.largest_total))
     columns = ("believed before", *(f"can believe after {what}, at most" for what, _, _ in bounds))
     rows = []
     for prior in _PRIORS:
