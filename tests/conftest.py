@@ -55,3 +55,9 @@ def witness(witnesses: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = Path(mkdtemp(dir=witnesses))
     monkeypatch.setenv("DPLDA_WITNESS", str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def default_ledger(witnesses: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A default ledger for this test alone, in place of the user's own."""
+    monkeypatch.setenv("DPLDA_LEDGER", f"{mkdtemp(dir=witnesses)}/ledger.db")

@@ -288,6 +288,14 @@ def _look_at_units(chosen: dict[str, Any], report: _Report) -> None:
         elif column.null_share:
             missing = _number(column.null_share, report.sample)
             report.remarks.append(f"{missing} have no unit and contribute nothing.")
+        if column.unnamed_share:
+            nobody = column.unnamed_share + column.null_share > 1 - 1e-9
+            found = report.problems if nobody else report.remarks
+            found.append(
+                f"{_number(column.unnamed_share, report.sample)} have a value in {unit!r} that names no unit, such as a "
+                "floating-point number of 2^53 or more, which may be rounded. They contribute nothing. Write the "
+                "column as text or as whole numbers."
+            )
         if column.null_share < 1 and column.distinct_share == 1:
             report.remarks.append(f"Every value of {unit!r} in the sample is different: each document is a unit.")
 

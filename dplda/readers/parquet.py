@@ -99,7 +99,7 @@ def check_types(path: Path | str, columns: Columns, schema: Any, *, nullable: Co
             "Name another with --unit-field."
         )
     kind = _type(schema, unit)
-    named = (_is_text, pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    named = (_is_text, pa.types.is_integer, pa.types.is_float64, pa.types.is_boolean)  # shorter floats round ids
     if not (any(names(kind) for names in named) or (unit in nullable and pa.types.is_null(kind))):
         raise InputError(
             f"Column {unit!r} of {path} holds {_called(kind)}, which cannot name a unit. Write it as text or as whole "

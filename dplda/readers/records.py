@@ -23,7 +23,9 @@ DOCUMENT_TEXT = "(the document)"  # the name shown for the text of formats witho
 MAX_CHARACTERS = 25_000_000  # maximum characters of a document, to limit memory; a longer one contributes nothing
 MAX_COUNT = 2**31 - 1  # occurrences of one word in one document that the store's int32 can hold
 UNIT_BYTES = 16
+NO_ID = bytes(UNIT_BYTES)  # in place of a key: the document lacks the id by which documents are told apart
 DOCUMENT = "document"  # the privacy unit of a corpus without a unit column
+_ROUNDED = 2.0**53  # floating-point numbers from here on may be other whole numbers, rounded
 _POINT_ZEROS, _EXPONENT = re.compile(r"(-?[0-9]+)\.0*"), re.compile(r"-?[0-9](\.[0-9]*)?[eE]\+?[0-9]{1,3}")
 
 
@@ -40,7 +42,11 @@ class Defect(Enum):
 
 
 class TextRecord(NamedTuple):
-    """One text document. `unit` is the key of its privacy unit (16 bytes), `groups` its values in the group columns."""
+    """One text document. `unit` is the key of its privacy unit (16 bytes), `groups` its values in the group columns.
+
+    If each document is a unit, the key is that of its id if a column of ids was named (`NO_ID` without an id), else of
+    its number.
+    """
 
     id: str
     unit: bytes
@@ -119,7 +125,8 @@ def unit_key(value: Any) -> bytes | None:
 
     Different spellings of one value give one key, so that no unit is split in two. White space around a name is
     ignored, and composed and decomposed accents are equal. 7, 7.0, "7" and "7.0" are equal, too (pandas writes whole
-    numbers as 7.0 or 1e+16 in a column with missing values).
+    numbers as 7.0 in a column with missing values). A floating-point number of 2^53 or more is no name: it may be
+    another whole number, rounded, which another file holds exactly (docs/privacy.md, rule 3).
     """
     name = _spelling(value)
     return None if name is None else _hash(b"value", name)
@@ -147,14 +154,15 @@ def group_value(value: Any) -> str | None:
 def _spelling(value: Any) -> str | None:
     """`value`, a string or number, as a string that is the same for all its spellings.
 
-    None for an empty or missing value, and for a value of another type.
+    None for an empty, missing or rounded value, and for a value of another type.
     """
     if isinstance(value, str):
         value = _without_exponent(normalize("NFC", value).strip())
     elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         value = int(value)
     elif isinstance(value, (float, np.floating)):
-        value = int(value) if float(value).is_integer() else float(value)
+        value = float(value)
+        value = None if abs(value) >= _ROUNDED else int(value) if value.is_integer() else value
     if not isinstance(value, (str, int, float)) or value == "" or value != value:
         return None
     try:
@@ -163,12 +171,14 @@ def _spelling(value: Any) -> str | None:
         return None
 
 
-def _without_exponent(value: str) -> str:
-    """A whole number written as a float, without point and exponent; any other string unchanged."""
-    if match := _POINT_ZEROS.fullmatch(value):
-        value = match[1]
-    elif _EXPONENT.fullmatch(value) and float(value).is_integer():
-        value = str(int(float(value)))
+def _without_exponent(value: str) -> str | None:
+    """Rewrite "12.0" or "1e3" as a whole number; return other strings unchanged, and None for a rounded number."""
+    point = _POINT_ZEROS.fullmatch(value)
+    if point or _EXPONENT.fullmatch(value):
+        number = float(value)
+        if abs(number) >= _ROUNDED:
+            return None
+        value = point[1] if point else str(int(number)) if number.is_integer() else value
     return "0" if value == "-0" else value
 
 

@@ -19,7 +19,7 @@ from dplda.readers.compression import without_compression
 from dplda.readers.delimited import table_records
 from dplda.readers.formats import Located, locate, open_located
 from dplda.readers.parquet import first_rows, table_schema
-from dplda.readers.records import DOCUMENT_TEXT, Defect, TextSource
+from dplda.readers.records import DOCUMENT_TEXT, Defect, TextSource, unit_key
 from dplda.readers.text_lines import json_records
 
 _RECORDS, _CHARACTERS, _BYTES = 1000, 1 << 24, 1 << 24  # maximum size of a sample
@@ -55,11 +55,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """Statistics of a column in a sample. Shares are of the rows of the sample; `examples` are shortened."""
+    """Statistics of a column in a sample. Shares are of the rows of the sample; `examples` are shortened.
+
+    `unnamed_share` is the share of the rows whose value would name no privacy unit (`unit_key`), although there is one.
+    """
 
     name: str
     type: str
     null_share: float
+    unnamed_share: float
     text_share: float
     mean_words: float
     distinct_share: float
@@ -155,7 +159,7 @@ def column_facts(sample: Sample) -> list[ColumnFacts]:
     """The statistics of each column in the sample."""
     unread = {name for name in sample.types if sample.rows and not any(name in row for row in sample.rows)}
     return [
-        ColumnFacts(name, sample.types[name], math.nan, 0.0, 0.0, math.nan, ())
+        ColumnFacts(name, sample.types[name], math.nan, 0.0, 0.0, 0.0, math.nan, ())
         if name in unread  # a nested type
         else _facts(name, [row.get(name) for row in sample.rows], sample.types.get(name))
         for name in sample.names
@@ -173,6 +177,7 @@ def _facts(name: str, values: list[Any], declared: str | None) -> ColumnFacts:
         name=name,
         type=kind,
         null_share=1 - len(present) / n if values else 0.0,
+        unnamed_share=sum(unit_key(value) is None for value in present) / n,
         text_share=0.0 if numeric else len(texts) / n,
         mean_words=sum(len(text.split()) for text in texts) / max(len(texts), 1),
         distinct_share=len({str(value) for value in present}) / max(len(present), 1),

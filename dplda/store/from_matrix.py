@@ -83,6 +83,8 @@ def _unit_keys(units: Sequence[Any] | None, n_documents: int) -> tuple[list[byte
     """The key of each row's unit, and a mask of the rows without a unit (each gets its own, and is emptied)."""
     if units is None:
         return [document_key(row) for row in range(n_documents)], np.zeros(n_documents, dtype=np.bool_)
+    if getattr(units, "dtype", None) in (np.float16, np.float32):
+        raise InputError("units must not be short floating-point numbers, which round ids. Give text or whole numbers.")
     values = np.asarray(units, dtype=object).tolist()
     if len(values) != n_documents:
         raise InputError(f"units must name the unit of each row: {len(values)} units for {n_documents} rows.")

@@ -194,6 +194,15 @@ def test_a_folder_of_office_documents_is_a_problem(dplda, home: Path) -> None:
     assert dplda("check", "d", "--pattern", "*.txt").status == 0
 
 
+@pytest.mark.parametrize(("ids", "status"), [((2**53 + 1, 2**53, 7), 0), ((2.0**53, 1e16, 1e17), 2)])
+def test_rounded_numbers_of_persons_are_told(dplda, home: Path, ids: tuple[float, ...], status: int) -> None:
+    """Persons' numbers that a program has written as floating-point numbers may be those of others."""
+    (home / "x.jsonl").write_text(jsonl(*({"text": "the one and only", "u": u} for u in (*ids, float(ids[0])))))
+    answer = dplda("check", "x.jsonl", "--unit-field", "u")
+    assert answer.status == status
+    assert f"{4 if status else 1} of the first 4 records have a value in 'u' that names no unit" in answer.out
+
+
 def test_few_documents_and_missing_units_are_noted(dplda, home: Path) -> None:
     (home / "x.jsonl").write_text(
         jsonl({"text": "the one and only", "u": 1}, {"text": "the other", "u": None}, {"u": 2})

@@ -1,6 +1,8 @@
+import math
 from collections.abc import Generator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dplda.errors import InputError
@@ -57,8 +59,10 @@ def test_an_id_is_only_shown_and_takes_nothing_from_its_record() -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (1e16, "1e+16"),
-        (1e16, "1E16"),
+        (1e15, "1e+15"),
+        (1e15, "1E15"),
+        (2**53 - 1, 2.0**53 - 1),
+        (2**53 + 1, str(2**53 + 1)),
         ("1.e1", 10),
         ("7.", 7),
         (-0.0, "-0"),
@@ -82,6 +86,12 @@ def test_spellings_of_one_value_name_one_unit(one: object, other: object) -> Non
 )
 def test_other_values_name_other_units(one: str, other: str) -> None:
     assert unit_key(one) != unit_key(other)
+
+
+@pytest.mark.parametrize("value", [2.0**53, -1e16, np.float64(2**63), "1e+16", "9007199254740992.0", "1e400", math.inf])
+def test_a_number_that_may_be_another_one_rounded_names_nobody(value: object) -> None:
+    """An exact file may hold the person as 2^53 + 1: as two units she would have half the protection."""
+    assert unit_key(value) is None
 
 
 @pytest.mark.parametrize("value", [None, "", " ", float("nan"), [1], b"x"])
