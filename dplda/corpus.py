@@ -25,7 +25,16 @@ from dplda.readers.word_lists import read_word_list
 from dplda.store.count_store import CountStore, is_partial, is_store
 from dplda.store.from_matrix import store_from_matrix
 from dplda.store.partial_store import Notice, silent
-from dplda.store.preparation import InMemory, Preparation, Prepared, RawFiles, cache_root, check_tokenization
+from dplda.store.preparation import (
+    Belong,
+    InMemory,
+    Preparation,
+    Prepared,
+    RawFiles,
+    cache_root,
+    check_tokenization,
+    documents_of_batch,
+)
 from dplda.wordlists import names
 
 __all__ = ["Corpus", "CountStore", "read_corpus", "synthetic"]
@@ -58,6 +67,7 @@ class Corpus:
         self.reading = preparation.reading
         self._preparation = preparation
         self._store: CountStore | None = None
+        self._of_other_batches = 0
 
     @classmethod
     def from_counts(
@@ -152,17 +162,21 @@ class Corpus:
         options = _choose(ReadOptions, fields)
         source, tokenization = find(options), _tokenization(fields)
         check_tokenization(tokenization)
-        return cls(name, source.unit, InMemory(name, source, tokenization, cache, tuple(options.group_fields)))
+        id_field = options.id_field if source.unit == DOCUMENT else None
+        preparation = InMemory(name, source, tokenization, cache, tuple(options.group_fields), id_field)
+        return cls(name, source.unit, preparation)
 
     def __repr__(self) -> str:
         return f"Corpus(name={self.name!r}, unit={self.unit!r})"
 
-    def open(self, progress: Progress | None = None, *, key: bytes | None = None) -> CountStore:
+    def open(
+        self, progress: Progress | None = None, *, key: bytes | None = None, belong: Belong | None = None
+    ) -> CountStore:
         """Return the store of counts; write it first if it does not exist.
 
         A new store contains its fingerprint, computed with `key`, the secret key of a ledger. This saves each `fit`
-        with that ledger a pass over the documents. Raises `InputError` for a damaged file, a full disk, or a store of
-        another unit.
+        with that ledger a pass over the documents. With `belong`, it holds only the documents of one batch of a series
+        (`documents_of_batch`). Raises `InputError` for a damaged file, a full disk, or a store of another unit.
         """
         if self._store is None:
             self._store = self._preparation.open(progress or NoProgress(), key)
@@ -171,7 +185,12 @@ class Corpus:
                 f"This corpus was opened with the unit {self.unit!r}, but its store was made with the "
                 f"unit {self._store.unit!r}. Import the corpus again with the unit that you want."
             )
-        return self._store
+        if belong is None or key is None:
+            return self._store
+        part, self._of_other_batches = documents_of_batch(
+            self._store, belong, key, getattr(self._preparation, "cache", None)
+        )
+        return part
 
     def write(
         self,
@@ -209,6 +228,11 @@ class Corpus:
         return self._preparation.group_columns
 
     @property
+    def id_field(self) -> str | None:
+        """The column of ids that tell documents apart; None without one, or if documents are not the units. Public."""
+        return self._preparation.id_field
+
+    @property
     def stopwords(self) -> tuple[str, ...]:
         """The public words that do not count, besides those of the language; empty for counts and stores."""
         tokenization = getattr(self._preparation, "tokenization", None)
@@ -217,7 +241,12 @@ class Corpus:
     @property
     def notes(self) -> list[str]:
         """Local diagnostics (exact, not private, not for publication); empty before `open`."""
-        return [] if self._store is None else _describe(self._store)
+        left_out = (
+            f"{self._of_other_batches:,} contribute nothing to this batch: they are too short, or have no id, or that "
+            "of an earlier row or of another batch."
+        )
+        described = [] if self._store is None else _describe(self._store)
+        return described + ([left_out] if self._of_other_batches else [])
 
 
 def read_corpus(path: Named, *, cache: str | Path | None = None, **reading: Unpack[Reading]) -> Corpus:

@@ -37,6 +37,10 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.mu_squared + other.mu_squared, self.delta + other.delta)
 
+    def less(self, part: Cost) -> Cost:
+        """This total without a finite `part` of it."""
+        return Cost(max(0.0, self.mu_squared - part.mu_squared), max(0.0, self.delta - part.delta))
+
     def fits(self, capacity: Cost) -> bool:
         """Whether this total stays within `capacity` in both sums."""
         return self.mu_squared <= capacity.mu_squared and self.delta <= capacity.delta

@@ -58,6 +58,13 @@ def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
     metavar="EPSILON",
     help="A larger total epsilon to which the grant may be raised later; may be repeated.",
 )
+@click.option(
+    "--batches-per-document",
+    type=int,
+    default=1,
+    metavar="N",
+    help="Declare that a document is in up to N batches of a series [1]; the N dearest are then charged.",
+)
 @click.option("--unbounded", is_flag=True, help="Set no limit; for public or synthetic documents only.")
 @json_option
 @ledger_option
@@ -66,6 +73,7 @@ def grant(
     epsilon: float | None,
     delta: float | None,
     listed: tuple[float, ...],
+    batches_per_document: int,
     unbounded: bool,
     as_json: bool,
     ledger_path: Path | None,
@@ -82,7 +90,7 @@ def grant(
     if unbounded:
         ledger.grant(name, unbounded=True)
     elif epsilon is not None and delta is not None:
-        ledger.grant(name, epsilon, delta, listed=listed)
+        ledger.grant(name, epsilon, delta, listed=listed, batches_per_document=batches_per_document)
     record = ledger.dataset(name)
     if as_json:
         print_json(record.to_json())

@@ -292,8 +292,8 @@ def _look_at_units(chosen: dict[str, Any], report: _Report) -> None:
             nobody = column.unnamed_share + column.null_share > 1 - 1e-9
             found = report.problems if nobody else report.remarks
             found.append(
-                f"{_number(column.unnamed_share, report.sample)} have a value in {unit!r} that names no unit, such as a "
-                "floating-point number of 2^53 or more, which may be rounded. They contribute nothing. Write the "
+                f"{_number(column.unnamed_share, report.sample)} have a value in {unit!r} that names no unit, such as "
+                "a floating-point number of 2^53 or more, which may be rounded. They contribute nothing. Write the "
                 "column as text or as whole numbers."
             )
         if column.null_share < 1 and column.distinct_share == 1:

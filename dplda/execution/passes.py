@@ -97,14 +97,11 @@ class Passes(ABC):
         return votes, full
 
     def count_units(self) -> int:
-        """The number of eligible units.
-
-        A unit is eligible if one of its documents has at least `MINIMUM_LENGTH` tokens among the words in use.
-        """
+        """The number of units of which a document has at least `MINIMUM_LENGTH` tokens among the words in use."""
         return int(self._sum_ranges(_count_eligible)[0])
 
     def n_units(self) -> int:
-        """The number of units, eligible or not."""
+        """The number of units with an eligible document (`Block.eligible`), whatever the words in use."""
         return sum(self._range_sizes())
 
     def clip_histogram(self, contribution: Contribution, sampled: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ from sqlalchemy.orm import Session
 from dplda.errors import LedgerError
 from dplda.ledger import integrity
 from dplda.ledger.integrity import Chain
-from dplda.ledger.schema import ADDED, ADDED_COLUMNS, APPLICATION_ID, SCHEMA_VERSION, Base, HeadRow
+from dplda.ledger.schema import APPLICATION_ID, SCHEMA_VERSION, Base, HeadRow
 from dplda.ledger.witness import SETTING, Mark, Witness
 
 _BUSY_SECONDS = 5.0  # how long a transaction waits for a lock of another process
@@ -77,8 +77,6 @@ class Store:
         self.chain = Chain(self.key)
         self._check_owner()
         self.witness = Witness(self.chain, os.environ.get(SETTING, ""))
-        if 0 < version < SCHEMA_VERSION:
-            self._upgrade()
         for file in (self.path, self.key_path):
             with contextlib.suppress(PermissionError):  # another user's file: its owner decides
                 file.chmod(0o600)
@@ -178,7 +176,7 @@ class Store:
         return f"The ledger {self.path} {next(texts, f'cannot be read or written ({name})')}."
 
     def _version(self, session: Session) -> int:
-        """The ledger's schema version, 0 if it is new; raises `LedgerError` for another file or a newer version."""
+        """The ledger's schema version, 0 if it is new; raises `LedgerError` for another file or another version."""
         connection = session.connection()
         version = int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
         application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
@@ -188,21 +186,15 @@ class Store:
                 f"The ledger {self.path} has schema {version}, newer than this program's {SCHEMA_VERSION}: "
                 "upgrade dplda."
             )
+        if application == APPLICATION_ID and 0 < version < SCHEMA_VERSION:
+            raise LedgerError(
+                f"The ledger {self.path} has schema {version}, of a development version of dplda: this one reads "
+                f"schema {SCHEMA_VERSION} alone. Go on with that version, or choose another file with --ledger."
+            )
         new = (application, version, tables) == (0, 0, 0)
         if not new and (application != APPLICATION_ID or version < 1):
             raise LedgerError(f"The ledger {self.path} {_EXPLANATIONS['SQLITE_NOTADB']}.")
         return version
-
-    def _upgrade(self) -> None:
-        """Add what later versions added, in one transaction with the new version number."""
-        with self._transaction("BEGIN IMMEDIATE") as session:
-            connection = session.connection()
-            for version in range(self._version(session) + 1, SCHEMA_VERSION + 1):
-                tables = [Base.metadata.tables[kind.__tablename__] for kind in ADDED[version]]
-                Base.metadata.create_all(connection, tables)
-                for table, column in ADDED_COLUMNS.get(version, ()):
-                    connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column} VARCHAR")
-                connection.exec_driver_sql(f"PRAGMA user_version = {version}")
 
     def _create(self) -> bytes:
         """Create the tables and the key.

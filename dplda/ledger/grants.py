@@ -40,7 +40,7 @@ class Grant:
     `listed` are rising epsilons to which it may be raised later, each at the same delta. `after_run` is the number of
     the ledger's latest run when the grant was made, `created` its time; the initial grant of every dataset has
     `after_run` 0 and `created` None. `lapsed` says why nothing may be spent any more; it is empty while the grant is in
-    force.
+    force. `batches_per_document` is the declared most batches of a series in which one document is.
     """
 
     epsilon: float = DEFAULT_GRANT[0]
@@ -49,6 +49,7 @@ class Grant:
     created: datetime | None = None
     listed: tuple[float, ...] = ()
     lapsed: str = ""
+    batches_per_document: int = 1
 
     @property
     def levels(self) -> tuple[Grant, ...]:

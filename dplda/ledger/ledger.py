@@ -36,6 +36,7 @@ from dplda.store.sketches import Fingerprint
 _GRANT_RANGES = {
     "epsilon": Range(low=1e-6, high=1000.0, unit="nats, total for the dataset"),
     "delta": Range(low=1e-15, high=0.1, unit="probability"),
+    "batches_per_document": Range(low=1, high=10_000, unit="batches of a series", integer=True),
 }
 
 
@@ -67,14 +68,15 @@ class Ledger:
         sound: bool,
         run: str | None = None,
         batch: str | None = None,
+        id_field: str | None = None,
     ) -> Reservation:
         """Reserve the cost of `events`, the run's whole plan; on disk when this returns.
 
         `privacy` is the guarantee that was requested. The other arguments are the fields of the run's record:
         `parameters` are plain JSON; `sound` is False for a run that is not private or not proven private; `run` is its
-        id, by default a `new_name`; `batch` is the batch of the series `dataset` to which the documents belong. Raises
-        `BudgetRefused`, and writes nothing, if the budget does not allow the run, and `InputError` for values out of
-        range.
+        id, by default a `new_name`; `batch` is the batch of the series `dataset` to which the documents belong, and
+        `id_field` the column of the ids that decide to which batch a document belongs. Raises `BudgetRefused`, and
+        writes nothing, if the budget does not allow the run, and `InputError` for values out of range.
         """
         _check_name("dataset", dataset)
         _check_name("unit", unit)
@@ -101,6 +103,8 @@ class Ledger:
                 seconds=canonical({}),
                 created=_now(),
                 batch=batch,
+                batches_seen=1,
+                id_field=id_field,
             )
             admit(state, queries.run_record(row, tuple(PlannedEvent(event=event) for event in events)))
             rows = (*_declared(session, dataset), row, *_event_rows(run, events))
@@ -117,11 +121,12 @@ class Ledger:
         plans: Sequence[Sequence[Event]],
         sound: bool,
         batch: str | None = None,
+        id_field: str | None = None,
     ) -> Quote:
         """The summed cost of runs of these `plans`, each at `delta`, without reserving it.
 
-        `sound` is False if a run is not private or not proven private; `batch` is the batch of a series. Raises
-        `BudgetRefused` if the budget does not allow all runs.
+        `sound` is False if a run is not private or not proven private; `batch` and `id_field` are as in `reserve`.
+        Raises `BudgetRefused` if the budget does not allow all runs.
         """
         _check_name("dataset", dataset)
         with self._store.reading() as session:
@@ -138,6 +143,7 @@ class Ledger:
             created=datetime.now(UTC),
             plan=tuple(PlannedEvent(event=event) for plan in plans for event in plan),
             batch=batch,
+            id_field=id_field,
         )
         if plans:
             admit(state, combined, len(plans))
@@ -191,16 +197,19 @@ class Ledger:
         delta: float = DEFAULT_GRANT[1],
         unbounded: bool = False,
         listed: Sequence[float] = (),
+        batches_per_document: int = 1,
     ) -> None:
         """Let `dataset` spend `epsilon` (nats) at `delta` in total; replaces its earlier grant.
 
         `listed` are larger, rising epsilons to which the grant may be raised later at the same delta. A grant that is
         raised after outputs were seen keeps a guarantee only if the level was listed before the first output
-        (docs/privacy.md, rule 17). `unbounded` is for public or synthetic documents. Raises `InputError` for values out
-        of range, and for `listed` levels of a dataset that has outputs.
+        (docs/privacy.md, rule 17). `unbounded` is for public or synthetic documents. `batches_per_document` declares in
+        how many batches of a series one document is at most; of several declarations the largest holds. Raises
+        `InputError` for values out of range, and for `listed` levels of a dataset that has outputs.
         """
         _check_name("dataset", dataset)
         _GRANT_RANGES["delta"].check("delta", delta)
+        _GRANT_RANGES["batches_per_document"].check("batches_per_document", batches_per_document)
         for value in (epsilon, *listed):
             _GRANT_RANGES["epsilon"].check("epsilon", value)
         if any(higher <= lower for lower, higher in pairwise((epsilon, *listed))) or (unbounded and listed):
@@ -223,6 +232,7 @@ class Ledger:
                 after_run=queries.latest_number(session, RunRow),
                 created=_now(),
                 listed=canonical([float(level) for level in listed]) if listed else None,
+                batches_per_document=batches_per_document,
             )
             integrity.record(session, self._store.chain, *_declared(session, dataset), row)
 

@@ -16,6 +16,7 @@ from dplda.accounting.budget_plan import failure_of_query
 from dplda.accounting.events import Event, at_least
 from dplda.config import ADJACENCIES, DEFAULTS
 from dplda.ledger.grants import Basis, Grant, Guarantee
+from dplda.ledger.series_overlap import OVERLAP_SHARE
 from dplda.readers.records import DOCUMENT
 
 _INCOMPLETE = "incomplete"  # status that is shared for a run whose final status may depend on its documents
@@ -52,8 +53,9 @@ class RunRecord:
     While `status` is `RESERVED`, the whole plan counts, also if the process died; afterwards only charged events count.
     A run that is not sound has an infinite cost unless it ended without a release. `batch` is the batch of the series
     `dataset` to which its documents belong. `result` is what a run that makes no model released. `created`, `seconds`
-    (by stage), `fingerprint` (the code of the documents) and `grouping` (the code of the way in which they form units)
-    are private by-products, not for sharing.
+    (by stage), `fingerprint` (the code of the documents), `grouping` (the code of the way in which they form units) and
+    `batches_seen` (the most batches in which documents were seen, `series_overlap.most_batches`) are private
+    by-products, not for sharing. With an `id_field`, the ids in this column decide to which batch a document belongs.
     """
 
     id: str
@@ -74,13 +76,15 @@ class RunRecord:
     fingerprint: str | None = None
     grouping: str | None = None
     batch: str | None = None
+    batches_seen: int = 1
+    id_field: str | None = None
     result: Mapping[str, Any] | None = None
 
     @property
     def parallel_batch(self) -> str | None:
-        """The batch, if each unit is in one batch only: documents as units, and add-remove adjacency; else None.
+        """The batch, if batches are charged in parallel: documents as units, and add-remove adjacency; else None.
 
-        Under replacement, the old and the new document may be in different batches.
+        A person may be in every batch. Under replacement, the old and the new document may be in different batches.
         """
         return self.batch if self.unit == DOCUMENT and self.adjacency == ADJACENCIES[0] else None
 
@@ -164,14 +168,15 @@ class DatasetRecord:
 
     `grant` is the grant in force. `guaranteed` covers the runs of all linked datasets. `guaranteed_alone` covers the
     dataset's own runs; only this one may be shared. `unit` and `adjacency` are None until a run fixes them.
-    `unfinished` are the charged runs that have not ended. `ungrouped` are the charged runs from before schema 4, which
-    did not record their grouping. `run_cost` is what the plan of the dataset's latest charged run costs (None without
-    one), and `capacity` the least mu^2 and the least delta that a linked dataset's grant in force allows. `batches` are
-    the batches of a series, and `shared_batches` those that share documents with another batch. If each unit is in one
-    batch only (`parallel`), `spent` is what the batch that spent most has spent.
+    `unfinished` are the charged runs that have not ended. `run_cost` is what the plan of the dataset's latest charged
+    run costs (None without one), and `capacity` the least mu^2 and the least delta that a linked dataset's grant in
+    force allows. `batches` are the batches of a series, and `shared_batches` those that share documents with another
+    batch. In a series whose batches are charged in parallel (`parallel`), `spent` is what the dearest
+    `batches_per_document` batches have spent. This number is `batches_declared`, or seen in the documents if that is
+    more.
 
-    `counted` is the part of `spent` to which the cost of the next run is added. It is the whole of `spent`, except in a
-    series whose batches are charged in parallel: there it leaves out the runs on batches other than the next run's.
+    `counted` is the part of `spent` to which the cost of the next run is added. It is the whole of `spent`, except in
+    such a series: there it is what a unit of the next run's batch has paid at most.
     """
 
     name: str
@@ -185,16 +190,17 @@ class DatasetRecord:
     fingerprints: tuple[str, ...]
     runs: tuple[str, ...]
     unfinished: tuple[str, ...]
-    ungrouped: tuple[str, ...]
     capacity: Cost
     run_cost: Cost | None = None
     counted: Cost
     batches: tuple[str, ...] = ()
+    batches_declared: int = 1
+    batches_per_document: int = 1
     shared_batches: tuple[str, ...] = ()
 
     @property
     def parallel(self) -> bool:
-        """Whether this is a series in which each unit is in one batch only."""
+        """Whether this is a series whose batches are charged in parallel."""
         return bool(self.batches) and self.unit == DOCUMENT and self.adjacency == ADJACENCIES[0]
 
     @property
@@ -219,7 +225,9 @@ class DatasetRecord:
         runs = {None: "", 0: "; no room for another run like the last", 1: "; about 1 more run like the last"}
         more = runs.get(self.more_runs, f"; about {self.more_runs:,} more runs like the last")
         if self.parallel:
-            return f"epsilon {at_least(self.spent_epsilon)} of {granted} spent by the batch that spent most"
+            most = self.batches_per_document
+            dearest = "batch that spent most" if most == 1 else f"{most} batches that spent most"
+            return f"epsilon {at_least(self.spent_epsilon)} of {granted} spent by the {dearest}"
         return f"epsilon {at_least(self.spent_epsilon)} spent of {granted}{more}"
 
     @property
@@ -286,27 +294,22 @@ class DatasetRecord:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Remarks on what was counted: shared documents, unfinished runs, and runs with unknown units."""
+        """Remarks on what was counted: batches, shared documents and unfinished runs."""
         others = ", ".join(name for name in self.linked if name != self.name)
         shared = f"shares documents with, and is charged together with (exact, not for publication): {others}"
         unfinished = (
             f"started and never finished (or still running), counted as wholly spent: {', '.join(self.unfinished)}"
         )
-        ungrouped = (
-            "how these earlier runs grouped documents into units is not recorded, so that other units would not be "
-            f"refused; read the documents with the units of: {', '.join(self.ungrouped)}"
-        )
         names = f"{self.batches[0]} to {self.batches[-1]}" if len(self.batches) > 1 else ", ".join(self.batches)
-        batches = "one batch" if len(self.batches) == 1 else f"{len(self.batches)} batches"
+        batches = _numbered(len(self.batches))
         series = (
-            f"a series of {batches} ({names}): each document is in one batch and pays in that one "
-            "only, so that every batch may spend the whole grant"
+            f"a series of {batches} ({names}): {self._word}"
             if self.parallel
             else f"a series of {batches} ({names}): a {self.unit} may be in several and pays in each"
             ", so that all batches are charged together"
         )
         again = (
-            "some documents of these batches are in another batch, too, and pay in each (exact, not for publication): "
+            "some texts of these batches are in another batch, too (exact, not for publication): "
             f"{', '.join(self.shared_batches)}"
         )
         remarks = (
@@ -314,9 +317,20 @@ class DatasetRecord:
             (self.shared_batches, again),
             (others, shared),
             (self.unfinished, unfinished),
-            (self.ungrouped, ungrouped),
         )
         return tuple(text for applies, text in remarks if applies)
+
+    @property
+    def _word(self) -> str:
+        """What the charges of a series of documents rest on, in words."""
+        most, known = self.batches_per_document, ""
+        if most > 1:
+            seen = "as its documents show (exact, not for publication)"
+            known = f", {seen if most > self.batches_declared else 'as declared'}"
+        return (
+            f"each document pays for {_numbered(most)}, the dearest{known}. That none is in more rests on your word: "
+            f"the ledger sees only what more than {OVERLAP_SHARE:.0%} of a batch share with other batches"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON without fingerprints; an infinite epsilon is null.
@@ -335,6 +349,7 @@ class DatasetRecord:
             "linked": list(self.linked),
             "batches": list(self.batches),
             "parallel": self.parallel,
+            "batches_per_document": self.batches_per_document,
             "shared_batches": list(self.shared_batches),
             "runs": list(self.runs),
             "unfinished": list(self.unfinished),
@@ -379,6 +394,10 @@ class HistoryRecord:
     created: datetime | None
     text: str
     run: str | None = None
+
+
+def _numbered(batches: int) -> str:
+    return "one batch" if batches == 1 else f"{batches} batches"
 
 
 def _finite(value: float) -> float | None:

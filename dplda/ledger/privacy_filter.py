@@ -72,6 +72,39 @@ class LedgerState:
         """The charged runs of `datasets`, oldest first."""
         return [run for run in self.runs if run.dataset in datasets and run.is_charged]
 
+    def batches_declared(self, dataset: str) -> int:
+        """The most batches of the series `dataset` in which one document is, as its grants declare."""
+        return max(grant.batches_per_document for grant in self._grants(dataset))
+
+    def batches_per_document(self, dataset: str) -> int:
+        """The number that is declared, or that was seen in the documents if this is more.
+
+        It never falls, because grants and charged runs stay.
+        """
+        seen = (run.batches_seen for run in self.charged((dataset,)))
+        return max(self.batches_declared(dataset), *seen, 1)
+
+    def total(self, runs: Sequence[RunRecord], of: tuple[str, str | None] | None = None) -> Cost:
+        """The most that one unit pays for `runs`: their summed cost, but of a series only its dearest batches.
+
+        A document is in at most r batches of a series (`batches_per_document`), so that it pays for the r dearest
+        (docs/privacy.md, T11'). The sum is taken separately for mu^2 and for the failure probability. With `of`, a
+        series and one of its batches (None: a new one), it is the most that a unit of this batch pays.
+        """
+        whole = _sum(run for run in runs if run.parallel_batch is None)
+        series: dict[str, dict[str | None, list[RunRecord]]] = {}
+        for run in runs:
+            if run.parallel_batch is not None:
+                series.setdefault(run.dataset, {}).setdefault(run.parallel_batch, []).append(run)
+        for dataset, batches in series.items():
+            most = self.batches_per_document(dataset)
+            if of is not None and dataset == of[0]:
+                whole, most = whole + _sum(batches.pop(of[1], [])), most - 1
+            costs = [_sum(found) for found in batches.values()]
+            mu_squared, delta = [cost.mu_squared for cost in costs], [cost.delta for cost in costs]
+            whole += Cost(*(math.fsum(sorted(each, reverse=True)[:most]) for each in (mu_squared, delta)))
+        return whole
+
     def guaranteed(self, dataset: str, *, alone: bool = False) -> Guarantee:
         """The guarantee for all outputs on the documents of `dataset`; if `alone`, for its own runs only.
 
@@ -81,7 +114,9 @@ class LedgerState:
         names = (dataset,) if alone else self.linked(dataset)
         runs = self.charged(names)
         first = self._first_run(dataset)
-        limits = [self._limit(name, total(runs)) for name in names if name == dataset or self._first_run(name) < first]
+        limits = [
+            self._limit(name, self.total(runs)) for name in names if name == dataset or self._first_run(name) < first
+        ]
         basis = max((limit.basis for limit in limits), key=list(Basis).index)
         levels = self.levels(dataset)
         return Guarantee(
@@ -145,56 +180,31 @@ class LedgerState:
         return grants[:n_before], grants[n_before:]
 
 
-def total(runs: Sequence[RunRecord]) -> Cost:
-    """The most that one unit pays for `runs`: their summed cost, with the maximum over the batches of a series.
-
-    A unit is in one batch of a series, so that the batches are charged in parallel (docs/privacy.md, T11). The maximum
-    is taken separately for mu^2 and for the failure probability.
-    """
-    whole = _sum(run for run in runs if run.parallel_batch is None)
-    series: dict[str, dict[str, list[RunRecord]]] = {}
-    for run in runs:
-        if run.parallel_batch is not None:
-            series.setdefault(run.dataset, {}).setdefault(run.parallel_batch, []).append(run)
-    for batches in series.values():
-        costs = [_sum(batch) for batch in batches.values()]
-        whole += Cost(max(cost.mu_squared for cost in costs), max(cost.delta for cost in costs))
-    return whole
-
-
 def _sum(runs: Iterable[RunRecord]) -> Cost:
     return sum((run.cost for run in runs), NOTHING)
 
 
-def _is_beside(other: RunRecord, run: RunRecord) -> bool:
-    """Whether the two runs are on different batches of one series, in which no unit is in two batches."""
-    batches = other.parallel_batch, run.parallel_batch
-    return other.dataset == run.dataset and None not in batches and batches[0] != batches[1]
-
-
 def admit(
-    state: LedgerState, run: RunRecord, runs: int = 1, regrouped: Collection[str] = (), repeated: Collection[str] = ()
+    state: LedgerState, run: RunRecord, runs: int = 1, regrouped: Collection[str] = (), batches_of_most: int = 1
 ) -> None:
     """Raise `BudgetRefused` unless `run` fits the filters of its dataset and of all datasets linked to it.
 
     `run` may stand for several `runs`, with the events of all of them. `regrouped` are the codes of groupings in which
-    its documents are grouped into units differently. `repeated` are the fingerprints of corpora that share most
-    documents with this one: more than half of the smaller corpus.
+    its documents are grouped into units differently. `batches_of_most` is the number of batches of its series in which
+    most documents of one batch would be.
     """
     others = [other for other in state.runs if other.id != run.id]
-    linked = replace(state, runs=[*others, run]).linked(run.dataset)
+    after = replace(state, runs=[*others, run])
+    linked = after.linked(run.dataset)
     earlier = replace(state, runs=others).charged(linked)
     if not all(state.grant(name).unbounded for name in linked):
         _check_pair(earlier, run)
+        _check_ids(earlier, run)
         _check_grouping(earlier, run, regrouped)
-        _check_batch(earlier, run, repeated)
-    spent = total([other for other in earlier if not _is_beside(other, run)])
-    if len(linked) > 1 and math.isfinite(run.cost.mu_squared):  # the documents that are shared may be of another batch
-        whole = total([*earlier, run])
-        mu_squared = max(spent.mu_squared, whole.mu_squared - run.cost.mu_squared)
-        spent = Cost(mu_squared, max(spent.delta, whole.delta - run.cost.delta))
+        _check_batch(run, state.batches_per_document(run.dataset), batches_of_most)
+    whole = after.total([*earlier, run])
     for name in _with_first(run.dataset, linked):
-        _check_budget(name, state.grant(name), state.levels(name), spent, run, runs)
+        _check_budget(name, state.grant(name), state.levels(name), whole, run, runs)
 
 
 def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) -> None:
@@ -242,23 +252,40 @@ def _check_grouping(earlier: Sequence[RunRecord], run: RunRecord, regrouped: Col
         )
 
 
-def _check_batch(earlier: Sequence[RunRecord], run: RunRecord, repeated: Collection[str]) -> None:
-    """Raise `BudgetRefused` if most of the documents are in another batch of the series.
-
-    Batches are charged in parallel, so that these documents would be used twice and charged once.
-    """
-    other = next((other for other in earlier if _is_beside(other, run) and other.fingerprint in repeated), None)
-    if other is not None:
+def _check_ids(earlier: Sequence[RunRecord], run: RunRecord) -> None:
+    """Raise `BudgetRefused` if some runs on batches of a series tell documents apart by ids, and others do not."""
+    other = next(
+        (other for other in earlier if other.dataset == run.dataset and None not in (other.batch, run.batch)), None
+    )
+    if other is not None and (other.id_field is None) != (run.id_field is None):
+        fixed, now = (
+            "does not name ids" if field is None else f"tells documents apart by their ids (--id-field {field})"
+            for field in (other.id_field, run.id_field)
+        )
         raise BudgetRefused(
-            f"Batch {run.batch!r} of series {run.dataset!r} contains most of the documents of batch {other.batch!r}, "
-            "and each document may be in one batch only (exact, not for publication). Give the documents of the new "
-            f"batch alone, or fit these again as --batch {shlex.quote(str(other.batch))}."
+            f"The first batch of series {run.dataset!r} {fixed}, and this one {now}: which document is in which batch "
+            "would not be known. Read all batches alike, or begin another series."
         )
 
 
-def _check_budget(name: str, grant: Grant, levels: Sequence[Grant], spent: Cost, run: RunRecord, runs: int) -> None:
-    """Raise `BudgetRefused` unless `run` fits `grant`; `levels` were listed before the first output."""
-    if (spent + run.cost).fits(grant.capacity):
+def _check_batch(run: RunRecord, most: int, batches_of_most: int) -> None:
+    """Raise `BudgetRefused` if most documents of a batch would be in more than `most` batches of the series.
+
+    Then the batch is an earlier one under another name, or the declaration is wrong.
+    """
+    if batches_of_most > most:
+        raise BudgetRefused(
+            f"With batch {run.batch!r}, most documents of a batch of series {run.dataset!r} would be in "
+            f"{batches_of_most} batches, and a document may be in {most} (exact, not for publication). Give the "
+            "documents of the new batch alone; fit a batch again under its own name (--batch); or declare that "
+            "documents are in several: dplda budget grant "
+            f"{shlex.quote(run.dataset)} --epsilon E --delta D --batches-per-document {batches_of_most}"
+        )
+
+
+def _check_budget(name: str, grant: Grant, levels: Sequence[Grant], whole: Cost, run: RunRecord, runs: int) -> None:
+    """Raise `BudgetRefused` unless `whole`, with `run`, fits `grant`; `levels` were listed before the first output."""
+    if whole.fits(grant.capacity):
         return
     command = f"dplda budget grant {shlex.quote(name)}"
     if grant.lapsed:
@@ -272,6 +299,7 @@ def _check_budget(name: str, grant: Grant, levels: Sequence[Grant], spent: Cost,
             f"{_described(name, run.dataset)} has {grant}. If its documents are public or synthetic: "
             f"{command} --unbounded"
         )
+    spent = whole.less(run.cost)
     taken = math.ceil(1000 * _gaussian_epsilon(run.cost.mu_squared, run)) / 1000
     request = f"this run: it was requested at epsilon {run.epsilon:g}, delta {run.delta:g}, and takes"
     if math.isinf(run.epsilon):
@@ -280,7 +308,7 @@ def _check_budget(name: str, grant: Grant, levels: Sequence[Grant], spent: Cost,
         request = f"these {runs} runs: at delta {run.delta:g} they take, in all,"
     late = ". A larger grant keeps its guarantee only if --then listed it before the first output"
     larger = f"{command} --epsilon E --delta D"
-    enough = [level for level in levels if (spent + run.cost).fits(level.capacity)]
+    enough = [level for level in levels if whole.fits(level.capacity)]
     if enough and spent != NOTHING:
         late = f", or raise the grant to epsilon {enough[0].epsilon:g}, which was listed for that"
         larger = f"{command} --epsilon {enough[0].epsilon:g} --delta {enough[0].delta:g}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
 from datetime import datetime
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -20,11 +21,12 @@ from dplda.ledger.ledger_records import (
     RunRecord,
     Status,
 )
-from dplda.ledger.privacy_filter import LedgerState, total
+from dplda.ledger.privacy_filter import LedgerState
 from dplda.ledger.schema import (
     AcceptedCopyRow,
     ComparisonRow,
     DatasetRow,
+    DocumentIdsRow,
     EventRow,
     GrantRow,
     GroupingRow,
@@ -32,9 +34,9 @@ from dplda.ledger.schema import (
     RunRow,
     SketchRow,
 )
-from dplda.readers.records import DOCUMENT
+from dplda.ledger.series_overlap import Batches
 from dplda.software import described, recorded
-from dplda.store.sketches import Fingerprint, Sketch
+from dplda.store.sketches import NO_DOCUMENTS, Fingerprint, Sketch, codes_from_text
 
 
 def load(session: Session) -> LedgerState:
@@ -59,21 +61,29 @@ def load(session: Session) -> LedgerState:
 
 def overlapping(session: Session, fingerprint: Fingerprint) -> list[str]:
     """The codes of other corpora that share documents with the corpus of `fingerprint`, according to their sketches."""
-    return [code for code, sketch in _other_sketches(session, fingerprint) if sketch.overlaps(fingerprint.sketch)]
-
-
-def repeated(session: Session, fingerprint: Fingerprint) -> set[str]:
-    """The code of `fingerprint`, and the codes of corpora that share most documents with its corpus.
-
-    Most means more than half of the documents of the smaller corpus.
-    """
-    others = _other_sketches(session, fingerprint)
-    return {fingerprint.code, *(code for code, sketch in others if sketch.repeats(fingerprint.sketch))}
-
-
-def _other_sketches(session: Session, fingerprint: Fingerprint) -> Iterator[tuple[str, Sketch]]:
     others = select(SketchRow).where(SketchRow.fingerprint != fingerprint.code).order_by(SketchRow.fingerprint)
-    return ((row.fingerprint, Sketch.from_text(row.documents)) for row in session.scalars(others))
+    return [
+        row.fingerprint
+        for row in session.scalars(others)
+        if Sketch.from_text(row.documents).overlaps(fingerprint.sketch)
+    ]
+
+
+def batches(session: Session, state: LedgerState, run: RunRecord, fingerprint: Fingerprint) -> Batches:
+    """The batches of the series of `run`, with the sketches of all documents of charged runs, and of `fingerprint`."""
+    found: dict[str, dict[str, Sketch]] = {str(run.batch): {fingerprint.code: fingerprint.sketch}}
+    for other in state.charged((run.dataset,)):
+        if other.batch is not None and other.fingerprint is not None:
+            row = session.get_one(SketchRow, other.fingerprint)
+            found.setdefault(other.batch, {})[row.fingerprint] = Sketch.from_text(row.documents)
+    return {batch: list(sketches.values()) for batch, sketches in found.items()}
+
+
+def known_ids(session: Session, state: LedgerState, run: RunRecord, *, of_batch: bool) -> NDArray[np.uint64]:
+    """The keyed ids that charged runs of the series of `run` read in its batch, or in all other batches."""
+    runs = [other for other in state.charged((run.dataset,)) if (other.batch == run.batch) == of_batch]
+    rows = (session.get(DocumentIdsRow, other.id) for other in runs)
+    return np.concatenate([np.zeros(0, np.uint64), *(codes_from_text(row.ids) for row in rows if row is not None)])
 
 
 def regrouped(session: Session, fingerprint: Fingerprint) -> set[str]:
@@ -95,10 +105,14 @@ def regrouped(session: Session, fingerprint: Fingerprint) -> set[str]:
 
 
 def run_record(row: RunRow, plan: tuple[PlannedEvent, ...]) -> RunRecord:
-    """The record of a run with its planned events."""
+    """The record of a run with its planned events.
+
+    A run without eligible documents has no fingerprint in its record, so that nothing is linked to it.
+    """
     names = ("id", "number", "dataset", "unit", "adjacency", "epsilon", "delta", "sound", "status", "reason")
     return RunRecord(
-        **{name: getattr(row, name) for name in (*names, "model", "fingerprint", "grouping", "batch")},
+        **{name: getattr(row, name) for name in (*names, "model", "grouping", "batch", "batches_seen", "id_field")},
+        fingerprint=None if row.fingerprint == NO_DOCUMENTS else row.fingerprint,
         parameters=json.loads(row.parameters),
         seconds=json.loads(row.seconds),
         result=json.loads(row.result) if row.result else None,
@@ -114,6 +128,7 @@ def _grant(row: GrantRow) -> Grant:
         after_run=row.after_run,
         created=datetime.fromisoformat(row.created),
         listed=tuple(json.loads(row.listed)) if row.listed else (),
+        batches_per_document=row.batches_per_document,
     )
 
 
@@ -155,6 +170,7 @@ def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> D
     linked = state.linked(name)
     charged = state.charged(linked)
     runs = [run for run in state.runs if run.dataset == name]
+    spent, capacity = state.total(charged), least_capacity([state.grant(each) for each in linked])
     return DatasetRecord(
         name=name,
         unit=charged[0].unit if charged else None,
@@ -162,17 +178,18 @@ def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> D
         grant=state.grant(name),
         guaranteed=state.guaranteed(name),
         guaranteed_alone=state.guaranteed(name, alone=True),
-        spent=total(charged),
-        counted=total([run for run in charged if run.dataset != name or run.parallel_batch in (None, batch)]),
+        spent=spent,
+        counted=state.total(charged, (name, batch)) if spent.fits(capacity) else spent,
         linked=linked,
         fingerprints=tuple(sorted({run.fingerprint for run in runs if run.fingerprint})),
         runs=tuple(run.id for run in runs),
         unfinished=tuple(run.id for run in charged if run.status == Status.RESERVED),
-        capacity=least_capacity([state.grant(each) for each in linked]),
+        capacity=capacity,
         run_cost=next((accountant.cost(run.events) for run in reversed(runs) if run.is_charged), None),
         batches=tuple(dict.fromkeys(run.batch for run in charged if run.dataset == name and run.batch is not None)),
+        batches_declared=state.batches_declared(name),
+        batches_per_document=state.batches_per_document(name),
         shared_batches=_shared_batches(state, [run for run in charged if run.dataset == name]),
-        ungrouped=tuple(run.id for run in charged if run.fingerprint and run.unit != DOCUMENT and not run.grouping),
     )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -15,8 +17,9 @@ from dplda.ledger import integrity, queries
 from dplda.ledger.database import Store
 from dplda.ledger.ledger_records import Status
 from dplda.ledger.privacy_filter import LedgerState, admit
-from dplda.ledger.schema import Base, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow
-from dplda.store.sketches import Fingerprint
+from dplda.ledger.schema import Base, DocumentIdsRow, EventRow, GroupingRow, OverlapRow, RunRow, SketchRow
+from dplda.ledger.series_overlap import batches_of_most, most_batches
+from dplda.store.sketches import NO_DOCUMENTS, Fingerprint, codes_to_text
 
 _ABANDONED = (Status.FAILED, Status.UNSUPPORTED, Status.CANCELLED)
 
@@ -36,12 +39,20 @@ class Reservation:
         self.run = run
         self.events = events
 
+    def of_this_batch(self, ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Mask of those documents, by their keyed `ids` (n_documents,), that no other batch of the series has read."""
+        with self._store.reading() as session:
+            state = self._load(session)
+            run = next(run for run in state.runs if run.id == self.run)
+            return ~np.isin(ids, queries.known_ids(session, state, run, of_batch=False), kind="sort")
+
     def bind(self, fingerprint: Fingerprint) -> None:
         """Attach the keyed fingerprint and sketch of the documents read, before the first `charge`.
 
-        Checks the filters again, now of all datasets that share documents with these. Also checks that earlier runs
-        grouped the documents into the same units. Raises `BudgetRefused` if a check fails; the run then ends as
-        `REFUSED` and costs nothing.
+        Checks the filters again, now of all datasets that share documents with these, and of the batches in which the
+        documents of a series are: by their ids if the run has an `id_field`, else by the documents' own words. Also
+        checks that earlier runs grouped the documents into the same units. Raises `BudgetRefused` if a check fails; the
+        run then ends as `REFUSED` and costs nothing.
         """
         refusal: BudgetRefused | None = None
         with self._store.writing() as session:
@@ -50,18 +61,28 @@ class Reservation:
                 raise GateError(f"Run {self.run} is already bound to other documents.")
             state = self._load(session)
             run = next(run for run in state.runs if run.id == self.run)
+            if (run.id_field is None) != (fingerprint.ids is None):
+                raise GateError(f"Run {self.run} is of a batch whose documents have ids, and needs these ids alone.")
             shared = queries.overlapping(session, fingerprint)
-            regrouped = queries.regrouped(session, fingerprint)
-            repeated = set() if run.batch is None else queries.repeated(session, fingerprint)
-            row.fingerprint, row.grouping = fingerprint.code, fingerprint.grouping
+            row.fingerprint, row.grouping, of_most = fingerprint.code, fingerprint.grouping, 1
+            if (ids := fingerprint.ids) is not None:
+                if np.isin(ids, queries.known_ids(session, state, run, of_batch=False), kind="sort").any():
+                    raise LedgerError("Another run has read some of these documents in another batch: try again.")
+            elif run.parallel_batch is not None:
+                batches = queries.batches(session, state, run, fingerprint)
+                row.batches_seen = most_batches(batches, state.batches_declared(run.dataset))
+                of_most = batches_of_most(batches)
             try:
                 admit(
                     replace(state, overlaps=state.overlaps.union((code, fingerprint.code) for code in shared)),
-                    replace(run, fingerprint=fingerprint.code, grouping=fingerprint.grouping),
-                    regrouped=regrouped,
-                    repeated=repeated,
+                    replace(run, **{name: getattr(row, name) for name in ("fingerprint", "grouping", "batches_seen")}),
+                    regrouped=queries.regrouped(session, fingerprint),
+                    batches_of_most=of_most,
                 )
                 new = _document_rows(session, fingerprint, shared)
+                if ids is not None:
+                    unknown = np.setdiff1d(ids, queries.known_ids(session, state, run, of_batch=True))
+                    new.append(DocumentIdsRow(run=run.id, ids=codes_to_text(unknown)))
             except BudgetRefused as error:  # raised below: the transaction must commit the refusal first
                 refusal, new = error, []
                 row.status, row.reason = Status.REFUSED, "the documents' budget, units or adjacency do not allow it"
@@ -136,14 +157,12 @@ class Reservation:
 
 
 def _document_rows(session: Session, fingerprint: Fingerprint, shared: Collection[str]) -> list[Base]:
-    """New or changed rows of documents: their sketch, their grouping, and their overlaps with the corpora `shared`."""
+    """New rows of documents: their sketch, their grouping, and their overlaps with the corpora `shared`."""
+    if fingerprint.code == NO_DOCUMENTS:
+        return []
     rows: list[Base] = []
-    documents, known = fingerprint.sketch.to_text(), session.get(SketchRow, fingerprint.code)
-    if known is None:
-        rows.append(SketchRow(fingerprint=fingerprint.code, documents=documents))
-    elif known.documents != documents:  # the sketch is of schema 3
-        known.documents = documents
-        rows.append(known)
+    if session.get(SketchRow, fingerprint.code) is None:
+        rows.append(SketchRow(fingerprint=fingerprint.code, documents=fingerprint.sketch.to_text()))
     for code in shared:
         pair = {"earlier": code, "later": fingerprint.code}
         reverse = {"earlier": fingerprint.code, "later": code}

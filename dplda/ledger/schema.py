@@ -1,8 +1,7 @@
 """The ledger's tables (SQLAlchemy).
 
-The schema version is SQLite's ``user_version``. A ledger of a newer version is refused. Whoever changes the tables
-increments `SCHEMA_VERSION` and adds a step to `ADDED` or `ADDED_COLUMNS`, which runs in the same transaction as the new
-number.
+The schema version is SQLite's ``user_version``. A ledger of another version is refused. Whoever changes the tables
+increments `SCHEMA_VERSION`.
 
 Every row of the state tables is written by `integrity.record`, which keeps the journal.
 """
@@ -12,7 +11,7 @@ from __future__ import annotations
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 APPLICATION_ID = 0x64706C64  # "dpld": distinguishes a ledger from other SQLite databases
 
 
@@ -42,6 +41,7 @@ class GrantRow(Base):
     after_run: Mapped[int]  # number of the ledger's latest run when the grant was made; 0 before the first run
     created: Mapped[str]
     listed: Mapped[str | None]  # canonical JSON: rising epsilons to which the grant may be raised later
+    batches_per_document: Mapped[int]  # the most batches of a series in which one document is, as declared
 
 
 class RunRow(Base):
@@ -64,9 +64,11 @@ class RunRow(Base):
     model: Mapped[str | None]
     fingerprint: Mapped[str | None]
     created: Mapped[str]
-    grouping: Mapped[str | None]  # the code of its `GroupingRow`; none if each document is a unit, and before version 4
-    batch: Mapped[str | None]  # the batch of the series `dataset` to which the documents belong; none before version 5
-    result: Mapped[str | None]  # canonical JSON: what a run released, if it is no model; none before version 6
+    grouping: Mapped[str | None]  # the code of its `GroupingRow`; none if each document is a unit
+    batch: Mapped[str | None]  # the batch of the series `dataset` to which the documents belong
+    batches_seen: Mapped[int]  # the most batches of the series in which documents were seen when the run was bound
+    id_field: Mapped[str | None]  # the column whose ids decide to which batch a document belongs
+    result: Mapped[str | None]  # canonical JSON: what a run released, if it is no model
 
 
 class EventRow(Base):
@@ -111,10 +113,7 @@ class CellRow(Base):
 
 
 class SketchRow(Base):
-    """The smallest hashes of a fingerprint's documents (a sketch); runs before version 3 have none.
-
-    Sketches of version 3 also contain documents of one and two words; the next run on the documents replaces them.
-    """
+    """The smallest hashes of a fingerprint's documents (a sketch)."""
 
     __tablename__ = "sketches"
 
@@ -132,13 +131,22 @@ class OverlapRow(Base):
 
 
 class GroupingRow(Base):
-    """The grouping of a fingerprint's documents into units; unknown for runs before version 4."""
+    """The grouping of a fingerprint's documents into units."""
 
     __tablename__ = "groupings"
 
     code: Mapped[str] = mapped_column(primary_key=True)
     fingerprint: Mapped[str] = mapped_column(ForeignKey("sketches.fingerprint"))
     units: Mapped[str]  # `Sketch.members_to_text`, in the order of the sketch's documents
+
+
+class DocumentIdsRow(Base):
+    """The keyed ids of the documents that a run on a batch read and no earlier run on this batch had read."""
+
+    __tablename__ = "document_ids"
+
+    run: Mapped[str] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    ids: Mapped[str]  # `codes_to_text`: 64-bit keyed hashes, ascending
 
 
 class AcceptedCopyRow(Base):
@@ -178,18 +186,5 @@ class HeadRow(Base):
 
 STATE: tuple[type[Base], ...] = (
     DatasetRow, GrantRow, RunRow, EventRow, ComparisonRow, CellRow, SketchRow, OverlapRow, GroupingRow,
-    AcceptedCopyRow,
+    DocumentIdsRow, AcceptedCopyRow,
 )  # fmt: skip
-ADDED: dict[int, tuple[type[Base], ...]] = {  # the tables that each version added
-    2: (ComparisonRow, CellRow),
-    3: (SketchRow, OverlapRow),
-    4: (GroupingRow,),
-    5: (),
-    6: (),
-    7: (AcceptedCopyRow,),
-}
-ADDED_COLUMNS = {  # the nullable text columns that each version added
-    4: (("grants", "listed"), ("runs", "grouping")),
-    5: (("runs", "batch"),),
-    6: (("runs", "result"),),
-}

@@ -14,6 +14,7 @@ from dplda.errors import InputError
 from dplda.readers.records import (
     DOCUMENT,
     MAX_CHARACTERS,
+    NO_ID,
     Defect,
     TextRecord,
     TextSource,
@@ -173,18 +174,21 @@ def text_source(
 
     def records(skip: int = 0) -> Iterator[TextRecord | Defect]:
         for ordinal, row in enumerate(rows(skip), start=skip + 1):
-            yield row if isinstance(row, Defect) else _record(row, ordinal, options.unit_field is not None)
+            yield row if isinstance(row, Defect) else _record(row, ordinal, options)
 
     return TextSource(tuple(files), options.unit, records, total)
 
 
-def _record(row: Row, ordinal: int, has_unit: bool) -> TextRecord | Defect:
+def _record(row: Row, ordinal: int, options: ReadOptions) -> TextRecord | Defect:
     text, name, unit, groups = row
     if not isinstance(text, str):
         return text if isinstance(text, Defect) else Defect.MALFORMED
     if len(text) > MAX_CHARACTERS:
         return Defect.TOO_LONG
-    key = unit_key(unit) if has_unit else document_key(ordinal)
+    if options.unit_field is not None:
+        key = unit_key(unit)
+    else:
+        key = document_key(ordinal) if options.id_field is None else unit_key(name) or NO_ID
     if key is None:
         return unit if isinstance(unit, Defect) else Defect.NO_UNIT
     try:

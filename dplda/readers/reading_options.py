@@ -19,8 +19,8 @@ class Reading(TypedDict, total=False):
     """Options of reading a corpus, all public. None means the default, which is in parentheses if there is one.
 
     - `format`: the format of the path, instead of the guess from its name.
-    - `text_field`, `id_field`, `unit_field`: the columns of the text, the document's name and the privacy unit. The
-      text may be in several columns, such as ``["subject", "body"]``.
+    - `text_field`, `id_field`, `unit_field`: the columns of the text, the document's id and the privacy unit. The text
+      may be in several columns, such as ``["subject", "body"]``. In a series, the id tells documents apart.
     - `group_fields`: the columns that tables may be grouped by (`dplda.tabulate`), such as a product or a date.
     - `language`: a spaCy code (``"en"``); `lemmas`: count lemmas instead of words (False); `tokenizer`: ``"fast"``
       (where white space separates words) or ``"spacy"`` (elsewhere).

@@ -70,6 +70,7 @@ class Question:
     shares: tuple[Share, ...]
     facts: Mapping[str, Any]
     batch: str | None = None
+    id_field: str | None = None
     events: tuple[Event, ...] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dplda.accounting.accountant import Cost, cost, run_epsilon
 from dplda.accounting.events import Event, PrivacyStatement, at_least, base_of, merged
 from dplda.config import ExecutionSettings, PrivacySettings
@@ -40,6 +43,10 @@ class Planned(Protocol):
     @property
     def batch(self) -> str | None:
         """The batch to which the documents belong; None if `dataset` is not a series."""
+
+    @property
+    def id_field(self) -> str | None:
+        """The column of ids that decide to which batch a document belongs; None without one."""
 
     @property
     def privacy(self) -> PrivacySettings:
@@ -85,6 +92,10 @@ class _Unrecorded:
 
     def bind(self, fingerprint: Fingerprint) -> None:
         """Keep nothing."""
+
+    def of_this_batch(self, ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """All documents."""
+        return np.ones(len(ids), np.bool_)
 
     def finish(
         self, *, model: str | None, seconds: Mapping[str, float], result: Mapping[str, Any] | None = None
@@ -188,9 +199,14 @@ def charged_run(
             compiling(tuple(statistics), here=is_local(engine)) as wait_for_kernels,
         ):
             watch.start("read")
-            store = plan.corpus.open(watch, key=None if ledger is False else ledger.key)
+            by_id = plan.id_field is not None and ledger is not False
+            store = plan.corpus.open(
+                watch,
+                key=None if ledger is False else ledger.key,
+                belong=recorder.of_this_batch if by_id else None,
+            )
             if ledger is not False:
-                recorder.bind(fingerprint(store, ledger.key))
+                recorder.bind(fingerprint(store, ledger.key, ids=by_id))
             wait_for_kernels(watch)
             gate = (ExactGate if exact else Curator)(
                 engine(store), plan.events, charge, noise, adjacency=plan.privacy.adjacency, progress=watch
@@ -216,6 +232,7 @@ def _reserved(plan: Planned, ledger: Ledger | Literal[False], run: str, made_by:
         parameters=plan.parameters() | {"software": made_by},
         sound=not plan.reason,
         batch=plan.batch,
+        id_field=plan.id_field,
     )
 
 

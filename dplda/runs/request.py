@@ -94,6 +94,11 @@ class Request:
         return self.settings.batch
 
     @property
+    def id_field(self) -> str | None:
+        """See `dplda.runs.recording.Planned`."""
+        return None if self.batch is None else self.corpus.id_field
+
+    @property
     def reason(self) -> str:
         """Why the run is not private; empty if it is private."""
         return self.placement.reason or self.privacy.reason
@@ -135,4 +140,5 @@ class Request:
             plans=[self.events],
             sound=not self.reason,
             batch=self.batch,
+            id_field=self.id_field,
         )

@@ -51,7 +51,8 @@ class StoreFacts:
     `unit` is ``"document"`` or the column that names the privacy unit; `defects` counts the documents that contribute
     nothing, by the name of their `Defect`; `name` is the name of the corpus, if any; `reading` says how text became
     words (language, lemmas), and is empty for counts. `group_columns` are the columns whose values the store keeps for
-    tables (`Block.groups`); their names are public, too.
+    tables (`Block.groups`). If each document is a unit, `id_field` is the column of ids whose keys are in
+    `Block.units`. The names of columns are public, too.
     """
 
     unit: str
@@ -60,6 +61,7 @@ class StoreFacts:
     name: str | None = None
     reading: dict[str, Any] = field(default_factory=dict)
     group_columns: tuple[str, ...] = ()
+    id_field: str | None = None
 
 
 class CountStore:
@@ -85,7 +87,7 @@ class CountStore:
     ) -> None:
         self.unit, self.name, self.reading = facts.unit, facts.name, facts.reading
         self.n_documents, self.defects = facts.n_documents, facts.defects
-        self.group_columns = facts.group_columns
+        self.group_columns, self.id_field = facts.group_columns, facts.id_field
         self._words, self._blocks = words, blocks
         self.n_blocks, self.n_bytes = n_blocks, n_bytes
         self.path, self.identity = path, identity
@@ -121,6 +123,7 @@ class CountStore:
                 meta["name"],
                 meta.get("reading", {}),
                 tuple(meta.get("groups", ())),
+                meta.get("id_field"),
             ),
             words=words,
             blocks=blocks,
@@ -235,6 +238,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
         fine = fine and isinstance(reading, dict) and reading.keys() <= _READING
         groups = meta.get("groups", [])
         fine = fine and isinstance(groups, list) and all(isinstance(name, str) for name in groups)
+        fine = fine and isinstance(meta.get("id_field"), str | None)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         if is_partial(folder):
             raise InputError(

@@ -6,19 +6,22 @@ import hashlib
 import hmac
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dplda.config import MINIMUM_LENGTH
 from dplda.numerics.splitmix import finalise
 from dplda.readers.records import DOCUMENT
 from dplda.store.count_store import FINGERPRINT, META_BYTES, CountStore
-from dplda.store.shards import Block
-from dplda.store.sketches import Fingerprint, Sketch
+from dplda.store.shards import Block, row_sums
+from dplda.store.sketches import NO_DOCUMENTS, Fingerprint, Sketch
 
 _LANES = 2  # two independent 64-bit sums: 128 bits against accidental collisions
 _DOMAIN = b"dplda corpus fingerprint 1"
+_SEALED = (
+    _DOMAIN + b" seal of eligible documents"
+)  # a fingerprint of all documents, as earlier code kept it, is no match
 _BUFFERED_DOCUMENTS = 1 << 20  # at least this many documents are buffered before they are merged into their units
 _SMALL_COUNTS = 1 << 10  # counts below this are hashed by table
 _CHUNK = 1 << 15  # entries hashed together, so that intermediate arrays stay in a core's cache
@@ -28,12 +31,12 @@ _Hashes = NDArray[np.uint64]
 class Fingerprinter:
     """Computes the fingerprint of a corpus from its blocks, under a ledger's `key`.
 
-    A document is its multiset of words. It is eligible if it has at least `MINIMUM_LENGTH` words, counted with
-    repetition: shorter ones contribute nothing to any statistic, so anyone could add any number of them. A unit is its
-    multiset of eligible documents. The codes are hexadecimal HMAC-SHA256 values of the multisets of documents and of
-    units. The sketch samples the distinct eligible documents. Nothing depends on the order of documents, on blocks, on
-    the indices of words in the dictionary, or on the names of units. Everything is private: whoever holds `key` can
-    test a guess of the corpus, or of a document in the sketch.
+    Only eligible documents enter it (`Block.eligible`): anyone can add any number of others, which contribute nothing
+    to any statistic. A document is its multiset of words, and a unit is its multiset of documents. The codes are
+    hexadecimal HMAC-SHA256 values of the multisets of documents and of units. The sketch samples the distinct
+    documents. Nothing depends on the order of documents, on blocks, on the indices of words in the dictionary, or on
+    the names of units. Everything is private: whoever holds `key` can test a guess of the corpus, or of a document in
+    the sketch.
     """
 
     def __init__(self, key: bytes, unit: str) -> None:
@@ -53,22 +56,24 @@ class Fingerprinter:
         ]
 
     def add(self, block: Block) -> None:
-        """Add documents over the current dictionary."""
+        """Add the eligible documents of `block`, which is over the current dictionary."""
+        block = block.eligible()
         counts = _count_hashes(block.counts)
         hashes = np.stack([_document_hashes(block, words, counts) for words in self._words], axis=1)
         self._documents += block.n_documents
         self._sums += hashes.sum(axis=0, dtype=np.uint64)
-        eligible = np.flatnonzero(_lengths(block) >= MINIMUM_LENGTH)
-        codes = _keyed(hashes[eligible], self._secret)
+        codes = _keyed(hashes, self._secret)
         small = codes <= np.uint64(self._sketch.bound)
         owners = None
         if self._units is not None:
-            owners = _keyed(block.units[eligible[small]], self._unit_secret)
-            self._units.add(block.units[eligible], hashes[eligible])
+            owners = _keyed(block.units[small], self._unit_secret)
+            self._units.add(block.units, hashes)
         self._sketch = self._sketch.with_documents(codes[small], owners)
 
     def result(self) -> Fingerprint:
         """The fingerprint of all documents added."""
+        if not self._documents:
+            return Fingerprint(NO_DOCUMENTS)
         code = _code(self._key, _DOMAIN, self._sums, self._documents)
         if self._units is None:
             return Fingerprint(code, self._sketch)
@@ -86,16 +91,34 @@ class Fingerprinter:
         return json.dumps(entry | {"seal": _seal(entry, self._key, identity)}).encode()
 
 
-def fingerprint(store: CountStore, key: bytes) -> Fingerprint:
-    """The fingerprint of `store` under `key`: the one that is stored in its folder, else from a pass over the store."""
-    stored = _stored(store, key)
-    if stored is not None:
-        return stored
+def fingerprint(store: CountStore, key: bytes, *, ids: bool = False) -> Fingerprint:
+    """The fingerprint of `store` under `key`: the one that is stored in its folder, else from a pass over the store.
+
+    With `ids`, it contains the `keyed_ids` of the documents.
+    """
+    found = _stored(store, key) or _taken(store, key)
+    return replace(found, ids=keyed_ids(store, key)) if ids else found
+
+
+def _taken(store: CountStore, key: bytes) -> Fingerprint:
     fingerprinter = Fingerprinter(key, store.unit)
     fingerprinter.add_words(store.dictionary)
     for block in store.blocks():
         fingerprinter.add(block)
     return fingerprinter.result()
+
+
+def keyed_ids(store: CountStore, key: bytes) -> _Hashes:
+    """A keyed hash of the id of each document of `store`, (n_documents,); 0 for an ineligible one, and without an id.
+
+    `store` has a column of ids, whose keys are in the place of its units' keys.
+    """
+    secret = hmac.digest(key, _DOMAIN + b" ids", hashlib.sha256)
+    found = [np.zeros(0, np.uint64)]
+    for block in store.blocks():
+        counted = block.is_eligible() & block.units.any(axis=1)
+        found.append(np.where(counted, _keyed(block.units, secret) | np.uint64(1), np.uint64(0)))
+    return np.concatenate(found)
 
 
 def _stored(store: CountStore, key: bytes) -> Fingerprint | None:
@@ -113,7 +136,7 @@ def _stored(store: CountStore, key: bytes) -> Fingerprint | None:
 
 
 def _seal(entry: dict[str, str | None], key: bytes, identity: str) -> str:
-    message = _DOMAIN + b" seal" + json.dumps([identity, entry], sort_keys=True).encode()
+    message = _SEALED + json.dumps([identity, entry], sort_keys=True).encode()
     return hmac.new(key, message, hashlib.sha256).hexdigest()
 
 
@@ -188,23 +211,13 @@ def _document_hashes(block: Block, hashes: _Hashes, counts: _Hashes) -> _Hashes:
     for first in range(0, len(entries), _CHUNK):
         chunk = slice(first, first + _CHUNK)
         entries[chunk] = _mixed(hashes[block.words[chunk]] + counts[chunk])
-    return _mixed(_row_sums(block, entries))
+    return _mixed(row_sums(block, entries))
 
 
 def _count_hashes(counts: NDArray[np.int32]) -> _Hashes:
     """Hash of each count, (nnz,); most counts are small and are looked up."""
     table = _mixed(np.arange(_SMALL_COUNTS, dtype=np.uint64))
     return table[counts] if counts.max(initial=0) < _SMALL_COUNTS else _mixed(counts.astype(np.uint64))
-
-
-def _lengths(block: Block) -> _Hashes:
-    """Number of words of each document, (n_documents,), counted with repetition."""
-    return _row_sums(block, block.counts.astype(np.uint64))
-
-
-def _row_sums(block: Block, entries: _Hashes) -> _Hashes:
-    running = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
-    return np.asarray(running[block.indptr[1:]] - running[block.indptr[:-1]])
 
 
 def _mixed(values: _Hashes) -> _Hashes:

@@ -15,16 +15,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
+import numpy as np
 import platformdirs
+from numpy.typing import NDArray
 
-from dplda.errors import InputError
+from dplda.errors import BudgetRefused, InputError
 from dplda.progress import Progress
 from dplda.readers.compression import metered, reading
 from dplda.readers.document_text import is_document
 from dplda.readers.reading_options import Tokenization
-from dplda.readers.records import CountedDocuments, CountSource, Source, TextSource
+from dplda.readers.records import DOCUMENT, CountedDocuments, CountSource, Source, TextSource
 from dplda.software import PACKAGE, READ_WITH, digest, versions
 from dplda.store.count_store import VERSION, CountStore, is_store
+from dplda.store.fingerprint import keyed_ids
 from dplda.store.partial_store import Notice, Origin, StoreLocked, silent, sweep, temporary_store
 from dplda.store.writer import StoreWriter, as_chunks
 
@@ -32,6 +35,7 @@ _STALE_SECONDS = 86_400  # age after which a partial store is deleted instead of
 _SLOW_CHUNK = 32  # documents of a chunk if they are read slowly, so that progress is seen
 _STAGE = "read"  # the stage's name in progress reports and in a run's seconds
 _POLL_SECONDS = 0.2
+Belong = Callable[[NDArray[np.uint64]], NDArray[np.bool_]]  # which documents belong to a batch, by their keyed ids
 
 
 class Preparation(Protocol):
@@ -48,6 +52,10 @@ class Preparation(Protocol):
     @property
     def group_columns(self) -> tuple[str, ...]:
         """The columns by which documents can be grouped. Public."""
+
+    @property
+    def id_field(self) -> str | None:
+        """The column of ids that tell documents apart; None without one, or if documents are not the units. Public."""
 
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """Return the store; write it first if it does not exist."""
@@ -78,6 +86,11 @@ class Prepared:
         """See `Preparation`."""
         return self.store.group_columns
 
+    @property
+    def id_field(self) -> str | None:
+        """See `Preparation`."""
+        return self.store.id_field
+
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """See `Preparation`."""
         return self.store
@@ -94,6 +107,7 @@ class Prepared:
             notice=notice,
             key=key,
             group_columns=self.store.group_columns,
+            id_field=self.store.id_field,
         ) as writer:
             progress.start(_STAGE, self.store.n_documents)
             progress.advance(writer.n_read)
@@ -138,6 +152,11 @@ class RawFiles:
         """See `Preparation`."""
         return tuple(self.options.get("group_fields", ()))
 
+    @property
+    def id_field(self) -> str | None:
+        """See `Preparation`."""
+        return self.options.get("id_field") if self.source.unit == DOCUMENT else None
+
     def open(self, progress: Progress, key: bytes | None) -> CountStore:
         """See `Preparation`."""
         prepared = _cache_folder(self.cache) / _source_key(self.paths, self.source.files, self.options | self.reading)
@@ -161,6 +180,7 @@ class RawFiles:
             notice=notice,
             key=key,
             group_columns=self.group_columns,
+            id_field=self.id_field,
         ) as writer:
             _fill(writer, self.source, self.tokenization, progress)
 
@@ -174,6 +194,7 @@ class InMemory:
     tokenization: Tokenization
     cache: str | Path | None
     group_columns: tuple[str, ...] = ()
+    id_field: str | None = None
     _read: CountStore | None = None
 
     @property
@@ -214,10 +235,54 @@ class InMemory:
             notice=notice,
             key=key,
             group_columns=self.group_columns,
+            id_field=self.id_field,
         ) as writer:
             _fill(writer, self.source, self.tokenization, progress)
         self._read = CountStore.open(destination)
         return self._read
+
+
+def documents_of_batch(
+    store: CountStore, belong: Belong, key: bytes, cache: str | Path | None
+) -> tuple[CountStore, int]:
+    """Those documents of `store` that `belong` to a batch of a series, and how many rows are left out. Private.
+
+    `belong` decides by the `keyed_ids` of the documents. Rows of one id are one document, of which the first row
+    counts, and a row without an id is no document (docs/privacy.md, section 9.10). Raises `BudgetRefused` if most
+    documents belong to other batches.
+    """
+    ids = keyed_ids(store, key)
+    documents = np.zeros(len(ids), np.bool_)
+    documents[np.unique(ids, return_index=True)[1]] = True
+    documents &= ids > 0
+    kept = documents & belong(ids)
+    if 2 * np.count_nonzero(kept) < np.count_nonzero(documents):
+        raise BudgetRefused(
+            "Most documents have an id that another batch of the series has (exact, not for publication): either they "
+            "were fitted in that batch, or ids are given again, as row numbers are. Give the documents of the new "
+            "batch alone, or fit a batch again under its own name (--batch)."
+        )
+    if kept.all():
+        return store, 0
+    place, remove = temporary_store(_cache_folder(cache))
+    try:
+        with StoreWriter(
+            place,
+            unit=store.unit,
+            name=store.name,
+            reading=store.reading,
+            key=key,
+            group_columns=store.group_columns,
+            id_field=store.id_field,
+        ) as writer:
+            for chunk in as_chunks(store, kept=kept):
+                writer.append(chunk)
+        part = CountStore.open(place)
+    except BaseException:
+        remove()
+        raise
+    weakref.finalize(part, remove)
+    return part, int(np.count_nonzero(~kept))
 
 
 def _fill(writer: StoreWriter, source: Source, tokenization: Tokenization, progress: Progress) -> None:

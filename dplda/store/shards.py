@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dplda.config import MINIMUM_LENGTH
+
 BLOCK_DOCUMENTS = 16384
 SCHEMA = pa.schema(
     [
@@ -66,11 +68,42 @@ class Block:
         """
         lengths = np.where(emptied, 0, np.diff(self.indptr.astype(np.int64)))
         starts = self.indptr[:-1].astype(np.int64)
+        return self._with_ranges(starts, lengths, self.units, self.ids, self.groups)
+
+    def eligible(self) -> Block:
+        """The documents of at least `MINIMUM_LENGTH` tokens: all that statistics, fingerprints and sketches may see.
+
+        A row that could not be read, has a bad count or lacks its unit has no tokens (docs/privacy.md, section 0).
+        """
+        kept = self.is_eligible()
+        return self if kept.all() else self.only(kept)
+
+    def is_eligible(self) -> NDArray[np.bool_]:
+        """Mask (n_documents,) of the documents that `eligible` keeps."""
+        return row_sums(self, self.counts.astype(np.uint64)) >= MINIMUM_LENGTH
+
+    def only(self, kept: NDArray[np.bool_]) -> Block:
+        """A copy that consists of the documents `kept` (n_documents,)."""
+        lengths, starts = (values.astype(np.int64)[kept] for values in (np.diff(self.indptr), self.indptr[:-1]))
+        chosen = pa.array(kept)
+        groups = None if self.groups is None else self.groups.filter(chosen)
+        return self._with_ranges(starts, lengths, self.units[kept], self.ids.filter(chosen), groups)
+
+    def _with_ranges(
+        self, starts: NDArray[np.int64], lengths: NDArray[np.int64], units: NDArray[np.uint64], ids: Any, groups: Any
+    ) -> Block:
+        """Documents that have the entries in the ranges from `starts`, of these `lengths`."""
         indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], lengths)
-        copy = Block(indptr, self.words[entries], self.counts[entries], self.units, self.ids, self.groups)
-        freeze((copy.indptr, copy.words, copy.counts))
+        copy = Block(indptr, self.words[entries], self.counts[entries], units, ids, groups)
+        freeze((copy.indptr, copy.words, copy.counts, copy.units))
         return copy
+
+
+def row_sums(block: Block, entries: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Sums, modulo 2^64, of the `entries` (nnz,) of each document, (n_documents,)."""
+    running = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
+    return np.asarray(running[block.indptr[1:]] - running[block.indptr[:-1]])
 
 
 def read_block(batch: Any, n_words: int) -> Block:

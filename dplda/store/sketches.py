@@ -18,10 +18,10 @@ from scipy import sparse
 _SKETCH_SIZE = 4096  # number of hashes in a sketch, 8 bytes each
 # Two corpora are linked if their samples share this many documents, or this share of the smaller sample.
 _LINKING_DOCUMENTS, _LINKING_SHARE = 10, 0.05
-_MOST = 0.5
 _COMPARED_SHARE = 0.2  # groupings are compared if at least this share of the smaller sample is shared
 _MAX_UNMATCHED = 0.1  # largest share of unmatched units for which two groupings count as the same
 _CROWD = 8  # a sketch records at most this many units of one document, and one more to show that there are more
+NO_DOCUMENTS = "no documents"  # the code of a corpus without eligible documents, which nothing is linked to
 _Codes = NDArray[np.uint64]
 
 
@@ -62,11 +62,6 @@ class Sketch:
         """Whether the corpora share enough documents to be linked."""
         shared, sampled = self.shared(other)
         return shared >= min(_LINKING_DOCUMENTS, max(1, _LINKING_SHARE * sampled))
-
-    def repeats(self, other: Sketch) -> bool:
-        """Whether most documents of the smaller corpus are in the other one, too."""
-        shared, sampled = self.shared(other)
-        return shared > _MOST * sampled
 
     def regroups(self, other: Sketch) -> bool | None:
         """Whether `other` groups the shared documents into units differently; None if there are too few to decide.
@@ -110,20 +105,20 @@ class Sketch:
 
     def to_text(self) -> str:
         """The hashes for the ledger: base64, ascending, little-endian."""
-        return _to_text(self.hashes)
+        return codes_to_text(self.hashes)
 
     def members_to_text(self) -> str:
         """The members for the ledger: the number of units of each document, and their codes, in base64."""
         counts = np.diff(np.searchsorted(self.members[:, 0], self.hashes), append=len(self.members))
-        return f"{_to_text(counts.astype(np.uint64))} {_to_text(self.members[:, 1])}"
+        return f"{codes_to_text(counts.astype(np.uint64))} {codes_to_text(self.members[:, 1])}"
 
     @classmethod
     def from_text(cls, hashes: str, members: str | None = None) -> Sketch:
         """The sketch that `to_text` and `members_to_text` wrote."""
-        documents = _from_text(hashes)
+        documents = codes_from_text(hashes)
         if members is None:
             return cls(documents)
-        counts, units = map(_from_text, members.split(" "))
+        counts, units = map(codes_from_text, members.split(" "))
         return cls(documents, np.stack([np.repeat(documents, counts.astype(np.int64)), units], axis=1))
 
 
@@ -133,12 +128,14 @@ class Fingerprint:
 
     Corpora with the same documents have the same `code`; `sketch` finds the documents that two corpora share. If they
     also group these documents into the same units, regardless of the units' names, they have the same `grouping`.
-    `grouping` is None if every document is a unit.
+    `grouping` is None if every document is a unit, and if there are none (`NO_DOCUMENTS`). In a series that tells its
+    documents apart by ids, `ids` (n_documents,) are keyed hashes of these.
     """
 
     code: str
     sketch: Sketch = field(default_factory=Sketch, compare=False)
     grouping: str | None = None
+    ids: _Codes | None = field(default=None, compare=False)
 
 
 def _are_in(codes: _Codes, others: _Codes) -> NDArray[np.bool_]:
@@ -146,9 +143,11 @@ def _are_in(codes: _Codes, others: _Codes) -> NDArray[np.bool_]:
     return np.isin(codes, others, kind="sort")
 
 
-def _to_text(codes: _Codes) -> str:
+def codes_to_text(codes: _Codes) -> str:
+    """64-bit `codes` (n,) for the ledger: base64, little-endian."""
     return base64.b64encode(codes.astype("<u8").tobytes()).decode()
 
 
-def _from_text(text: str) -> _Codes:
+def codes_from_text(text: str) -> _Codes:
+    """The codes that `codes_to_text` wrote."""
     return np.frombuffer(base64.b64decode(text), "<u8").astype(np.uint64)

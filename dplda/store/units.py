@@ -1,6 +1,7 @@
 """Counts grouped by privacy unit and projected on a vocabulary: the layout in which they are summed.
 
-All documents of a unit are grouped, wherever they are in the store (docs/privacy.md, rule 1). Rows are sorted by
+Only eligible documents are here (`Block.eligible`). All documents of a unit are grouped, wherever they are in the store
+(docs/privacy.md, rule 1). Rows are sorted by
 vocabulary index, so that the arithmetic on one unit depends only on that unit and on released words.
 
 A document's row in a table, too, follows from the document alone (docs/privacy.md, T10): from its values in the group
@@ -46,7 +47,7 @@ class UnitCounts:
 
     @property
     def n_units(self) -> int:
-        """Number of units with at least one document. Private."""
+        """Number of units with at least one eligible document. Private."""
         return len(self.unit_ptr) - 1
 
     def entries_before_unit(self) -> np.ndarray:
@@ -88,7 +89,8 @@ def units_of_groups(
 ) -> tuple[list[str], UnitCounts]:
     """The groups of the documents of `units` (private), and counts in which each document's only word is its group.
 
-    The word occurs `MINIMUM_LENGTH` times, so that the document is eligible. A document without a group is empty.
+    The word occurs `MINIMUM_LENGTH` times, so that an eligible document with a group is eligible here, too. A document
+    without a group is empty.
     """
     by_key = store.unit != DOCUMENT
     names: dict[str, int] = {}
@@ -108,13 +110,14 @@ def units_of_groups(
 
 
 def _blocks(store: CountStore, units: UnitRange) -> Iterator[tuple[Block, np.ndarray, np.ndarray | slice]]:
-    """Each block that may have documents of `units`, the unit keys of these documents, and their indices in the block.
+    """The eligible documents of each block that may have documents of `units`.
 
-    The indices are a slice if all documents of the block belong to `units`.
+    With the unit keys of these documents, and their indices among the eligible documents of the block: a slice if all
+    of them belong to `units`.
     """
     by_key = store.unit != DOCUMENT
     chosen = None if by_key else range(*(store.n_blocks * i // units.of for i in (units.index, units.index + 1)))
-    for block in store.blocks(chosen):
+    for block in map(Block.eligible, store.blocks(chosen)):
         keys = np.asarray(block.units)
         inside = _in_range(keys, units) if by_key and units.of > 1 else slice(None)
         yield block, keys[inside], inside

@@ -53,11 +53,12 @@ class StoreWriter:
         notice: Notice = silent,
         key: bytes | None = None,
         group_columns: Sequence[str] = (),
+        id_field: str | None = None,
     ) -> None:
         self._destination = Path(destination)
         self._unit = unit
         self._name = name
-        self._reading, self._group_columns = reading or {}, tuple(group_columns)
+        self._reading, self._group_columns, self._id_field = reading or {}, tuple(group_columns), id_field
         self._notice = notice
         self._partial = PartialStore(self._destination, origin, restart=restart, notice=notice)
         self._fingerprinter = None if key is None else Fingerprinter(key, unit)
@@ -166,6 +167,7 @@ class StoreWriter:
             "name": self._name,
             "reading": self._reading,
             **({"groups": list(self._group_columns)} if self._group_columns else {}),
+            **({} if self._id_field is None else {"id_field": self._id_field}),
             "documents": self.n_documents,
             "defects": self._named_defects(),
             "shards": self._partial.n_shards,
@@ -211,18 +213,21 @@ def _batch(rows: _Rows, chunk: CountedDocuments, n_groups: int) -> Any:
     return pa.record_batch(columns, schema=schema)
 
 
-def as_chunks(store: CountStore, skip: int = 0) -> Iterator[CountedDocuments]:
-    """The documents of `store` after the first `skip`, for another `StoreWriter`.
+def as_chunks(store: CountStore, skip: int = 0, kept: NDArray[np.bool_] | None = None) -> Iterator[CountedDocuments]:
+    """The documents of `store` after the first `skip`, or those that are `kept` (n_documents,), for a `StoreWriter`.
 
     The first `skip` documents must be whole blocks. A chunk lists the words that it uses and all earlier words of the
     dictionary that no chunk has listed, so that words keep their indices; the last chunk lists all remaining words.
     """
     place = np.empty(len(store.dictionary), np.int64)  # index of a word in the chunk
     n_listed = 0
+    n_read = 0
     for index, block in enumerate(store.blocks(), 1):
-        if skip > 0:
-            skip -= block.n_documents
+        rows = slice(n_read, n_read + block.n_documents)
+        n_read = rows.stop
+        if n_read <= skip:
             continue
+        block = block if kept is None else block.only(kept[rows])
         end = len(place) if index == store.n_blocks else max(n_listed, int(block.words.max(initial=-1)) + 1)
         needed = np.zeros(len(place), np.bool_)
         needed[block.words] = needed[n_listed:end] = True

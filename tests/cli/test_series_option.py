@@ -67,13 +67,54 @@ def test_weeks_go_on_from_one_another_and_are_shown_together(dplda, weeks: list[
     page = Path("r.html").read_text()
     assert "Batch by batch" in page
     assert "These are the topics of batch <bdi>third</bdi> of the series <bdi>support</bdi>." in " ".join(page.split())
-    assert "each document is in one batch" in dplda("budget", "show", "support").out
+    assert "each document pays for one batch" in dplda("budget", "show", "support").out
     assert "It has 'support'. Begin one" in dplda("topics", "--series", "suport").err
     assert dplda("topics", "--series", "support", "--sure", 0.5).status == 2
     repeated = dplda("fit", weeks[2], *FIT, "--series", "support", "--batch", "third", "--epsilon", 1)
     assert "Batch third was fitted before (support-" in repeated.out
     again = dplda("fit", weeks[2], *FIT, "--series", "support")
-    assert (again.status, "most of the documents of batch 'third'" in again.err) == (3, True)
+    assert (again.status, "most documents of a batch of series 'support' would be in 2" in again.err) == (3, True)
+
+
+def test_ids_decide_to_which_batch_a_document_belongs(dplda, weeks: list[Path], home: Path) -> None:
+    """A document counts in the batch under which its id was first charged, whatever its text, and in reruns too."""
+    records = [[json.loads(line) for line in week.read_text().splitlines()] for week in weeks]
+    first, second = records[0], records[1][:800] + records[0][:199]
+    for number, record in enumerate(first):
+        record["ticket"] = number
+    for number, record in enumerate(second):
+        record["ticket"] = 5000 + number if number < 800 else float(number - 800)
+    second += [dict(second[0], text="the same ticket again, in other words"), {"text": "a ticket without an id"}]
+    for name, batch in (("a", first), ("b", second), ("c", first[:150] + second[:100])):
+        (home / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in batch))
+    options = (*FIT, "--series", "support", "--id-field", "ticket")
+    assert dplda("fit", "a.jsonl", *options, "--topics", 3).status == 0
+    answer = dplda("fit", "b.jsonl", *options)
+    assert answer.status == 0, answer.err
+    assert "201 contribute nothing to this batch" in answer.err
+    again = dplda("fit", "b.jsonl", *options, "--epsilon", 1)
+    assert (again.status, "201 contribute nothing to this batch" in again.err) == (0, True)
+    refused = dplda("fit", "c.jsonl", *options)
+    assert (refused.status, "have an id that another batch" in refused.err) == (3, True)
+    without = dplda("fit", weeks[2], *FIT, "--series", "support")
+    assert (without.status, "tells documents apart by their ids (--id-field ticket)" in without.err) == (3, True)
+    record = Ledger().dataset("support")
+    assert (record.batches, record.batches_per_document) == (("a", "b"), 1)
+    imported = dplda("corpus", "import", "b.jsonl", "store", "--id-field", "ticket", "--tokenizer", "fast")
+    assert imported.status == 0, imported.err
+    stored = dplda("fit", "store", *FIT[:2], *FIT[4:], "--series", "support", "--batch", "b", "--epsilon", 1)
+    assert (stored.status, "201 contribute nothing to this batch" in stored.err) == (0, True), stored.err
+
+
+def test_declared_batches_are_charged(dplda, weeks: list[Path]) -> None:
+    grant = ("budget", "grant", "support", "--epsilon", 10, "--delta", 1e-5, "--batches-per-document", 2)
+    assert dplda(*grant).status == 0
+    assert dplda("fit", weeks[0], *FIT, "--series", "support", "--topics", 3).status == 0
+    assert dplda("fit", weeks[0], *FIT, "--series", "support", "--batch", "copy").status == 0
+    shown = dplda("budget", "show", "support").out
+    assert "each document pays for 2 batches, the dearest, as declared" in shown
+    again = dplda("fit", weeks[0], *FIT, "--series", "support", "--batch", "third")
+    assert (again.status, "--batches-per-document 3" in again.err) == (3, True)
 
 
 @pytest.mark.parametrize(

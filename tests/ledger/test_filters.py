@@ -12,7 +12,7 @@ from dplda.accounting.accountant import Cost, capacity
 from dplda.errors import BudgetRefused
 from dplda.ledger import Grant, Guarantee, PlannedEvent
 from dplda.ledger.grants import Basis
-from dplda.ledger.privacy_filter import LedgerState, admit, total
+from dplda.ledger.privacy_filter import LedgerState, admit
 
 WHOLE = capacity(10.0, 1e-5).mu_squared
 COSTS = st.floats(0.01, 0.6).map(lambda share: share * WHOLE)
@@ -41,7 +41,7 @@ def test_no_sequence_of_admitted_runs_exceeds_any_linked_grant(runs, epsilons):
     grants = {name: [Grant(epsilon=epsilon)] for name, epsilon in epsilons.items()}
     result = LedgerState(runs=admitted(runs, grants), grants=grants)
     for run in result.runs:
-        spent = total(result.charged(result.linked(run.dataset)))
+        spent = result.total(result.charged(result.linked(run.dataset)))
         assert spent.fits(result.grant(run.dataset).capacity)
 
 
@@ -49,7 +49,8 @@ def test_no_sequence_of_admitted_runs_exceeds_any_linked_grant(runs, epsilons):
 def test_every_document_stays_within_the_grant_however_names_overlap(runs):
     kept = admitted(runs, {})
     for fingerprint in "wxyz":
-        assert total([run for run in kept if run.fingerprint == fingerprint]).mu_squared <= WHOLE
+        held = [run for run in kept if run.fingerprint == fingerprint]
+        assert LedgerState(runs=kept, grants={}).total(held).mu_squared <= WHOLE
 
 
 @given(RUNS, COSTS)

@@ -13,6 +13,7 @@ from sqlalchemy import event
 from dplda.errors import LedgerError
 from dplda.ledger import Ledger, Verification
 from dplda.ledger import database as store
+from dplda.ledger.schema import SCHEMA_VERSION
 
 
 def mode(path: Path) -> int:
@@ -96,10 +97,14 @@ def test_another_programs_database_is_refused_and_left_alone(tmp_path):
     assert path.read_bytes() == before
 
 
-def test_a_newer_schema_asks_for_an_upgrade(ledger):
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [(SCHEMA_VERSION + 1, "newer than this program's"), (SCHEMA_VERSION - 1, "development version")],
+)
+def test_a_ledger_of_another_schema_is_refused(ledger, version, told):
     with ledger._store.writing() as session:
-        session.connection().exec_driver_sql("PRAGMA user_version = 8")
-    with pytest.raises(LedgerError, match="has schema 8, newer than this program's 7: upgrade dplda"):
+        session.connection().exec_driver_sql(f"PRAGMA user_version = {version}")
+    with pytest.raises(LedgerError, match=f"has schema {version}, .*{told}"):
         Ledger(ledger.path)
 
 

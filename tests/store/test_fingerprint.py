@@ -11,7 +11,7 @@ from store_helpers import SHARD, documents_of, written
 from dplda.corpus import Corpus, CountStore
 from dplda.store.fingerprint import _SMALL_COUNTS, _count_hashes, _document_hashes, _mixed, _word_hashes, fingerprint
 from dplda.store.from_matrix import store_from_matrix
-from dplda.store.sketches import Fingerprint, Sketch
+from dplda.store.sketches import NO_DOCUMENTS, Fingerprint, Sketch
 
 KEY = b"k" * 32
 COUNTS = np.array([[1, 2, 0], [0, 0, 3], [1, 1, 1], [0, 0, 0]])
@@ -39,7 +39,7 @@ def test_stores_and_block_sizes_agree(tmp_path: Path, monkeypatch: pytest.Monkey
     assert np.array_equal(found.sketch.hashes, sketch(COUNTS).hashes)
 
 
-@pytest.mark.parametrize(("row", "column"), [(0, 0), (2, 1), (3, 2)])
+@pytest.mark.parametrize(("row", "column"), [(0, 0), (2, 1), (1, 2)])
 def test_one_occurrence_more_changes_it(row: int, column: int) -> None:
     other = COUNTS.copy()
     other[row, column] += 1
@@ -49,12 +49,12 @@ def test_one_occurrence_more_changes_it(row: int, column: int) -> None:
 def test_other_words_documents_or_keys_change_it() -> None:
     assert of(COUNTS, ["a", "b", "d"]) != of(COUNTS)
     assert of(np.vstack([COUNTS, COUNTS[:1]])) != of(COUNTS)
-    assert of(COUNTS[:3]) != of(COUNTS)
+    assert of(COUNTS[:2]) != of(COUNTS)
     assert of(COUNTS, key=b"other") != of(COUNTS)
 
 
 def test_moving_a_word_between_documents_changes_it() -> None:
-    assert of(np.array([[1, 1, 0], [0, 0, 1]])) != of(np.array([[1, 0, 0], [0, 1, 1]]))
+    assert of(np.array([[3, 1, 0], [0, 0, 3]])) != of(np.array([[3, 0, 0], [0, 1, 3]]))
 
 
 def test_words_no_document_uses_do_not_matter() -> None:
@@ -63,7 +63,21 @@ def test_words_no_document_uses_do_not_matter() -> None:
 
 def test_the_code_is_that_of_earlier_versions() -> None:
     """Ledgers hold it: another code would forget which datasets hold the same documents."""
-    assert of(COUNTS) == "114507e75e1cd978f0dc628ed0324d33435d39c397881808f18680f47e65a39d"
+    assert of(COUNTS) == "8e25896481bc7e84626d6afd34da2ef3c378c7a839f1d23d00b7edb31ea135ba"
+
+
+@pytest.mark.parametrize("units", [None, [0, 0, 1, 1, 2, 3]])
+def test_ineligible_documents_change_neither_code_nor_sketch_nor_grouping(units: list[int] | None) -> None:
+    rows = np.vstack([COUNTS, 2 * np.eye(2, 3)])
+    eligible = np.flatnonzero(rows.sum(axis=1) >= 3)
+    part = None if units is None else [units[row] for row in eligible]
+    whole, kept = (
+        fingerprint(store_from_matrix(matrix, WORDS, named), KEY)
+        for matrix, named in ((rows, units), (rows[eligible], part))
+    )
+    assert whole == kept
+    assert np.array_equal(whole.sketch.hashes, kept.sketch.hashes)
+    assert np.array_equal(whole.sketch.members, kept.sketch.members)
 
 
 def test_a_sketch_holds_each_distinct_document_of_three_words_once() -> None:
@@ -147,8 +161,12 @@ def test_documents_that_contribute_nothing_may_belong_to_anybody() -> None:
     assert one == other
 
 
-def test_a_corpus_of_nobody_has_a_grouping() -> None:
-    assert grouped(PEOPLE, slice(0, 0)).grouping is not None
+@pytest.mark.parametrize("units", [None, [0, 1, 1]])
+def test_a_corpus_of_ineligible_documents_is_the_empty_corpus(units: list[int] | None) -> None:
+    rows = np.array([[2, 0, 0], [0, 1, 1], [0, 0, 0]])
+    for matrix, named in ((rows, units), (rows[:0], None if units is None else [])):
+        found = fingerprint(store_from_matrix(matrix, WORDS, named), KEY)
+        assert (found.code, found.grouping, len(found.sketch.hashes)) == (NO_DOCUMENTS, None, 0)
 
 
 # Fingerprints that were taken while a store was written.

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dplda.config import MINIMUM_LENGTH
 from dplda.store.count_store import CountStore
 from dplda.store.shards import Block
 from dplda.store.units import UnitCounts, all_words, project
@@ -55,6 +56,10 @@ def kept(words: dict[str, int], vocabulary: list[str]) -> dict[str, int]:
     return {word: count for word, count in words.items() if word in vocabulary}
 
 
+def eligible(words: dict[str, int]) -> bool:
+    return sum(words.values()) >= MINIMUM_LENGTH
+
+
 def canonical(units: list[list[dict[str, int]]]) -> list[str]:
     return sorted(repr([sorted(d.items()) for d in unit]) for unit in units)
 
@@ -64,7 +69,7 @@ def canonical(units: list[list[dict[str, int]]]) -> list[str]:
 def test_a_persons_documents_meet_wherever_they_lie(blocks, vocabulary):
     counts = project(make_store(blocks), vocabulary)
     expected = defaultdict(list)
-    for person, words in (row for block in blocks for row in block):
+    for person, words in (row for block in blocks for row in block if eligible(row[1])):
         expected[person].append(kept(words, vocabulary))
     assert canonical(listed(counts, vocabulary)) == canonical(list(expected.values()))
     assert counts.n_units == len(expected)
@@ -75,7 +80,7 @@ def test_a_persons_documents_meet_wherever_they_lie(blocks, vocabulary):
 @given(corpora, vocabularies)
 def test_every_document_is_its_own_unit_when_documents_are_protected(blocks, vocabulary):
     counts = project(make_store(blocks, unit="document"), vocabulary)
-    documents = [[kept(words, vocabulary)] for block in blocks for _, words in block]
+    documents = [[kept(words, vocabulary)] for block in blocks for _, words in block if eligible(words)]
     assert listed(counts, vocabulary) == documents
 
 
@@ -107,7 +112,7 @@ def test_rows_are_in_the_order_of_the_vocabulary_whatever_the_dictionary(blocks,
 
 
 def test_entries_before_a_unit_are_cumulative():
-    store = make_store([[(0, {"ant": 1}), (1, {"bee": 2, "cat": 1})], [(0, {"dog": 3})]])
+    store = make_store([[(0, {"ant": 3}), (1, {"bee": 2, "cat": 1})], [(0, {"dog": 3})]])
     before = project(store, DICTIONARY).entries_before_unit()
     assert before[0] == 0
     assert before[-1] == 4
