@@ -34,6 +34,8 @@ def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
         say(record.name, style="bold")
         say(f"  {record.in_short}")
         say(f"  {record.guarantee}")
+        if record.in_reports:
+            say(f"  {record.in_reports}")
         if not record.grant.unbounded:
             say(f"  {record.remaining_text}")
         if record.raises:

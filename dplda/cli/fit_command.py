@@ -354,7 +354,7 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     name = model.parameters.get("dataset")
     if name is not None:
         record = ledger.dataset(str(name))
-        facts = filter(None, (record.in_short, record.guarantee, record.to_tell, *record.remarks))
+        facts = filter(None, (record.in_short, record.guarantee, record.in_reports, record.to_tell, *record.remarks))
         say(
             f"Dataset {name}: {'; '.join(facts)}.{_about_delta(statement, record.grant)}", error=True
         )  # depends on which datasets share documents: local

@@ -208,8 +208,23 @@ def _tables(models: Sequence[TopicModel], ledger_path: Path | None) -> list[Tabl
 
 
 def _guarantees(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[str, AllRuns]:
-    """What the ledger, if it exists, has recorded of all runs of each dataset of `models`."""
+    """What the ledger, if it exists, has recorded of all runs of each dataset of `models`.
+
+    Says on standard error where other names share the documents of a dataset, which no report may show.
+    """
     from dplda.report import all_runs
 
     ledger = find_ledger(ledger_path)
-    return {} if ledger is None else all_runs(ledger.datasets(), models, ledger.runs())
+    if ledger is None:
+        return {}
+    records = ledger.datasets()
+    found = all_runs(records, models, ledger.runs())
+    for record in records:
+        if record.name in found and record.in_reports:
+            say(
+                f"Dataset {record.name} (exact, not for publication): {record.in_reports} "
+                f"({', '.join(name for name in record.linked if name != record.name)}).",
+                error=True,
+                style="yellow",
+            )
+    return found

@@ -288,6 +288,18 @@ class DatasetRecord:
         return self.guaranteed.described(self.grant)
 
     @property
+    def in_reports(self) -> str:
+        """How reports, which count this name alone, differ from `guarantee`; empty if they do not (section 9.5)."""
+        alone = self.guaranteed_alone
+        if len(self.linked) == 1 or not alone.holds or alone == self.guaranteed:
+            return ""
+        whole = self.guaranteed.total if self.guaranteed.holds else "without a guarantee"
+        return (
+            f"a report states what is recorded under this name alone ({alone.total}), since which names share "
+            f"documents is not for publication. Tell its readers that with other names it is {whole}"
+        )
+
+    @property
     def spent_so_far(self) -> str:
         """What was spent, in words; not a guarantee."""
         return f"spent so far: epsilon {at_least(self.spent_epsilon)} at delta {self.grant.delta:g}"

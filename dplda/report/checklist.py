@@ -98,9 +98,9 @@ def _budget(facts: Facts) -> tuple[State, str]:
     if facts.together.guarantee.holds and not facts.together.unknown:
         return (
             State.MET,
-            "A total for all runs of dplda was in force before the first, and what they spent stays within it.",
+            "A total for all runs under this name was in force before the first, and what they spent stays within it.",
         )
-    return State.NOT_MET, "No total that was fixed before the first run holds for all runs."
+    return State.NOT_MET, "No total that was fixed before the first run holds for all runs under this name."
 
 
 def _others(facts: Facts) -> tuple[State, str]:

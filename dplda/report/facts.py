@@ -200,6 +200,11 @@ class Facts:
         return (self.parameters.get("epsilon"), self.privacy.delta) == (usual.epsilon, usual.delta)
 
     @property
+    def batches(self) -> int:
+        """The declared most batches of a series in which one document is."""
+        return 1 if self.together is None else self.together.batches
+
+    @property
     def mu(self) -> float:
         """The Gaussian-DP parameter of the run."""
         return attack_bounds.noise(self.privacy)[0]
@@ -227,7 +232,7 @@ class Facts:
         if self.together is None or kept is None:
             return None
         epsilon, delta = self.together.guarantee.largest_total
-        covers = f"all runs recorded for dataset {self.dataset}, by their total"
+        covers = f"all runs recorded under the name {self.dataset}, by their total"
         return Quoted(epsilon, delta, capacity(epsilon, delta).mu_squared / 2, kept.success, covers)
 
     @property

@@ -42,7 +42,10 @@ class AllRuns:
 
     `unknown` is the number of runs on the page that the ledger has not recorded for this dataset. `grant` is the total
     in force, and `records` are the runs as the ledger shares them (`RunRecord.to_json`), if the ledger's runs were
-    given.
+    given. `batches` is the declared most batches of a series in which one document is.
+
+    Only runs under the dataset's own name count: which other names share its documents is an exact fact about these
+    (docs/privacy.md, section 9.5).
     """
 
     runs: int
@@ -51,6 +54,7 @@ class AllRuns:
     unknown: int = 0
     grant: Grant | None = None
     records: tuple[Mapping[str, Any], ...] = ()
+    batches: int = 1
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,7 @@ def all_runs(
             unknown=len(shown_runs[record.name] - set(record.runs)),
             grant=record.grant,
             records=tuple(shared.get(record.name, ())),
+            batches=record.batches_declared,
         )
         for record in records
         if shown_runs.get(record.name, set()) & set(record.runs)

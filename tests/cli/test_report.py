@@ -43,10 +43,10 @@ def test_what_is_guaranteed_of_all_runs_is_on_the_page_where_the_ledger_knows(dp
     replace(model, parameters=dict(model.parameters) | {"run": saved, "dataset": "reviews"}).save(home / "m")
     assert dplda("report", home / "m").status == 0
     assert "the guarantee is the whole grant: epsilon 10 at delta 1e-05" in text_of(home / "report.html")
-    assert "It is the only run recorded for <bdi>reviews</bdi>" in text_of(home / "report.html")
+    assert "It is the only run recorded under the name <bdi>reviews</bdi>" in text_of(home / "report.html")
     second_run()
     assert dplda("report", home / "m", "--output", home / "two.html").status == 0
-    assert "This holds for the 2 runs recorded for <bdi>reviews</bdi> together" in text_of(home / "two.html")
+    assert "This holds for the 2 runs recorded under the name <bdi>reviews</bdi> together" in text_of(home / "two.html")
     assert "epsilon = 10 and delta = 1e-05" in text_of(home / "two.html")
     assert dplda("budget", "grant", "reviews", "--epsilon", 20, "--delta", "1e-5").status == 0
     assert dplda("report", home / "m", "--output", home / "again.html").status == 0
@@ -68,7 +68,30 @@ def test_a_run_that_the_ledger_does_not_know_is_not_covered_by_what_it_guarantee
         replace(model, parameters=named).save(home / run)
     assert dplda("report", home / saved, home / "reviews-elsewhere").status == 0
     assert "The ledger does not know 1 of the 2 runs" in text_of(home / "report.html")
-    assert "recorded for" not in text_of(home / "report.html").split("What is covered")[0]
+    assert "recorded under the name" not in text_of(home / "report.html").split("What is covered")[0]
+
+
+def test_a_report_counts_its_own_name_and_its_maker_is_told_of_others(dplda, home: Path) -> None:
+    """Which names share documents is not for the page; that other names may, and who can see it, is."""
+    assert dplda("corpus", "sample", "s", "--documents", 1500).status == 0
+    for name in ("a", "b"):
+        if name == "b":
+            assert dplda("budget", "grant", "b", "--epsilon", 5, "--delta", 1e-5).status == 0
+        words = ("--vocabulary", "english:3000", "--tokenizer", "fast", "--quiet")
+        fit = dplda("fit", "s/sample.jsonl.gz", "--dataset", name, "--topics", 2, "--epsilon", 2, *words)
+        assert fit.status == 0, fit.err
+    shown = " ".join(dplda("budget", "show", "b").out.split())
+    assert "the guarantee is the grant that was in force before the first output: epsilon 10" in shown
+    assert "a report states what is recorded under this name alone (epsilon 5 at delta 1e-05)" in shown
+    reported = dplda("report", "b", "-o", "b.html")
+    assert "Tell its readers that with other names it is epsilon 10 at delta 1e-05 (a)." in " ".join(
+        reported.err.split()
+    )
+    page = text_of(Path("b.html"))
+    assert "It is the only run recorded under the name <bdi>b</bdi>" in page
+    assert "Runs on the same documents under other names are not counted: with them, the total may be larger" in page
+    assert "epsilon 10" not in page
+    assert dplda("report", "a", "-o", "a.html").err == ""
 
 
 def test_title_names_and_hidden_words_change_the_page(dplda, saved: str, home: Path) -> None:

@@ -42,6 +42,20 @@ def test_a_copy_edited_cut_or_extended_under_another_name_is_charged_to_both(led
     assert Ledger(ledger.path).verify().ok
 
 
+def test_what_a_report_of_one_name_states_is_told_apart_from_what_holds_for_all_names(ledger):
+    """`b` was granted 5 after `a` had spent on a copy: its limit may have been chosen by what `a` showed."""
+    little = [gaussian(mu_squared=0.1)]
+    spend(ledger, "a", of(ALL), events=little)
+    assert ledger.dataset("a").in_reports == ""
+    ledger.grant("b", 5.0, 1e-5)
+    spend(ledger, "b", of(LIKE["one document edited"]), events=little)
+    record = ledger.dataset("b")
+    assert record.guarantee.endswith("before the first output: epsilon 10 at delta 1e-05")
+    assert "recorded under this name alone (epsilon 5 at delta 1e-05)" in record.in_reports
+    assert record.in_reports.endswith("Tell its readers that with other names it is epsilon 10 at delta 1e-05")
+    assert ledger.dataset("a").in_reports == ""  # nothing came before it
+
+
 def test_documents_in_common_below_the_threshold_link_nothing(ledger):
     spend(ledger, "first", of(ALL))
     spend(ledger, "second", of(range(991, 1991)))

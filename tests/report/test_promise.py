@@ -53,9 +53,9 @@ def test_with_more_runs_on_record_than_shown_the_first_paragraphs_promise_all_of
     first = promised(Page(_render([model], None, of_all(3))))
     success = percent(attack_bounds.success_under_filter(8.0, 1e-5), upwards=True)
     assert f"guesses from everything that the 3 recorded runs released is right at most {success}" in first
-    assert "This holds for the 3 runs recorded for toys together, not only for the run on this page" in first
+    assert "This holds for the 3 runs recorded under the name toys together, not only for the run on this page" in first
     assert "epsilon = 8 and delta = 1e-05" in first
-    assert "Runs on the same documents under other names are not counted." in first
+    assert "Runs on the same documents under other names are not counted: with them, the total may be larger" in first
     assert percent(attack_bounds.success_at_most(model.privacy), upwards=True) not in first, "one number"
     assert not set("εδμ") & set(first)
 
@@ -68,7 +68,7 @@ def test_the_promise_is_that_of_the_largest_total_fixed_beforehand_whatever_leve
         pages.append(promised(Page(_render([run_model()], None, {"toys": AllRuns(3, reached, "")}))))
     assert pages[0] == pages[1]
     assert percent(attack_bounds.success_under_filter(8.0, 1e-5), upwards=True) in pages[0]
-    assert "epsilon = 8 and delta = 1e-05, the largest total fixed before the first run" in pages[0]
+    assert "epsilon = 8 and delta = 1e-05, the largest total fixed before the first of them" in pages[0]
 
 
 def test_runs_that_the_ledger_does_not_know_hide_no_warning() -> None:
@@ -85,7 +85,7 @@ def test_the_only_run_on_record_is_promised_as_such() -> None:
     first = promised(Page(_render([run_model()], None, of_all(1))))
     assert "starts from even odds and guesses from what this run released" in first
     assert (
-        "It is the only run recorded for toys; runs on the same documents under other names are not counted." in first
+        "It is the only run recorded under the name toys. Runs on the same documents under other names are not" in first
     )
     assert "ledger" not in first
     total = percent(attack_bounds.success_under_filter(8.0, 1e-5), upwards=True)
@@ -219,7 +219,12 @@ def test_runs_on_one_dataset_are_added_up_and_the_guarantee_is_left_to_the_grant
     assert told.count("together, the guarantee is <this>.") == 6  # for each run what is covered, and two facts
     settings = told.index("2 runs: their settings")
     assert settings < told.index("add up to"), "what was spent is for specialists where a guarantee is known"
-    assert told.count("This holds for the 2 runs recorded for toys together, not only for the runs on this page") == 1
+    assert (
+        told.count(
+            "This holds for the 2 runs recorded under the name toys together, not only for the runs on this page"
+        )
+        == 1
+    )
     assert "add up to" not in Page(_render([run_model("a"), run_model("b", seed=1, unit="customer")])).text
 
 
