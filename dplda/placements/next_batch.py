@@ -6,7 +6,7 @@ new      a topic of words that rose more than a changed prevalence of the known 
 counts   noisy variational rounds that start at the topics of the previous batch, and continue its sums of counts
 
 Releases of earlier batches are available before this batch is queried, and using them costs nothing (docs/privacy.md,
-T11). So no budget is spent on spectral stages. Topics keep their numbers. A new topic gets the next number. A topic
+T11'). So no budget is spent on spectral stages. Topics keep their numbers. A new topic gets the next number. A topic
 that the batch does not contain keeps its words.
 """
 

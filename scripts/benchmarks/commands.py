@@ -19,7 +19,7 @@ __all__ = ["cli", "quality_commands", "research_commands", "speed_commands"]  # 
 @click.argument("out", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--corpora", required=True, type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder with imdb.jsonl.gz, 20news-bydate.tar.gz and medical.jsonl.gz.",
+    help="Folder with imdb.jsonl.gz, 20news-bydate.tar.gz, medical.jsonl.gz and agnews.jsonl.gz.",
 )  # fmt: skip
 @click.option(
     "--only", "chosen", multiple=True, metavar="COMMAND", help="Tables of this command. Repeatable; [default: all]"

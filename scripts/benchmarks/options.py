@@ -28,6 +28,7 @@ RAW_FILES = {
     "imdb": "Film reviews (.jsonl.gz with a `text`).",
     "news": "20 newsgroups (tar archive).",
     "medical": "Medical abstracts (.jsonl.gz with a `text`).",
+    "agnews": "News items (.jsonl.gz with a `text`).",
 }
 AUDITED = ("mechanisms", "placements", "broken", "published")
 TESTED = ("one-run", "odds", "divergences")

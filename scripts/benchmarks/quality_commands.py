@@ -117,6 +117,21 @@ def short(**options: Any) -> None:
 
 
 @cli.command()
+@corpora_files("news", "imdb", "agnews")
+@list_option("--weeks", "4,12,52", int, "Numbers of weeks.")
+@list_option("--overlaps", "0,0.03,0.05,0.07,0.1,0.2,0.4", float, "Shares of a week that the week before has, too.")
+@option("--seed", 0, "Seed of the division into weeks.")
+def recurring(news: Path, imdb: Path, agnews: Path, **options: Any) -> None:
+    """Texts that recur by chance in the weeks of a series.
+
+    Beside them weeks that overlap, both as the ledger sees them. Takes about three minutes.
+    """
+    from benchmarks.recurring import measure
+
+    measure(news, imdb, agnews, **options)
+
+
+@cli.command()
 @results_option
 @choices("--given", "given", RARE_GIVEN, "What a fit is given beside the documents.")
 @list_option("--documents", "2000,10000,100000", int, "Sizes of the planted corpora.")

@@ -194,9 +194,9 @@ def planted(ineligible: int, by_person: bool, **options: Any) -> Corpus:
         unit = None if nobody else f"person {number % 400}"
         row = counts[number] if nobody else (short if number % 3 == 1 else spoilt)
         rows.insert(place, (row, unit, f"product {number % 4}"))
-    counts, units, products = zip(*rows, strict=True)
+    matrix, owners, groups = zip(*rows, strict=True)
     return Corpus.from_counts(
-        np.array(counts), COLUMNS, units if by_person else None, groups={"product": products}, name="c", **options
+        np.array(matrix), COLUMNS, owners if by_person else None, groups={"product": groups}, name="c", **options
     )
 
 

@@ -24,6 +24,7 @@ import dplda
 from dplda.cli.main import main
 from dplda.corpus import Corpus
 from dplda.errors import UnsupportedByData
+from dplda.execution.passes import LocalPasses
 from dplda.mechanisms.noise import SimulatedNoise
 from dplda.numerics.clipping import BOUND
 
@@ -108,10 +109,22 @@ def test_rule_1_a_person_with_documents_in_distant_blocks_counts_once(monkeypatc
 
 
 @pytest.mark.parametrize("bad", [0.5, 1e-9, -3.0, math.nan, math.inf, 2.0**31, 2.0**33, 1e300])
-def test_rule_2_a_count_that_is_no_whole_number_makes_its_unit_contribute_nothing(monkeypatch, bad):
+def test_rule_2_a_count_that_is_no_whole_number_makes_its_row_contribute_nothing(monkeypatch, bad):
     row = ALONE.copy()
     row[3] = bad
     assert max(moves(monkeypatch, corpus(with_row(row)), corpus(with_row(NOTHING))).values()) == 0
+
+
+@pytest.mark.parametrize("bad", [0.5, math.nan])
+def test_rule_2_the_other_rows_of_its_unit_count(bad):
+    row = ALONE.astype(float)
+    row[3] = bad
+    votes = []
+    for rows in ([ALONE, row], [ALONE]):
+        store = corpus(np.vstack(rows), units=["anna"] * len(rows)).open()
+        votes.append(LocalPasses(store).count_votes()[0].tolist())
+    assert votes[0] == votes[1]
+    assert any(votes[0])
 
 
 # Rule 3: a unit's defects stay inside the unit.
