@@ -173,7 +173,7 @@ class DatasetRecord:
     force allows. `batches` are the batches of a series, and `shared_batches` those that share documents with another
     batch. In a series whose batches are charged in parallel (`parallel`), `spent` is what the dearest
     `batches_per_document` batches have spent. This number is `batches_declared`, or seen in the documents if that is
-    more.
+    more. With an `id_field`, ids in this column decide in which batch a document counts.
 
     `counted` is the part of `spent` to which the cost of the next run is added. It is the whole of `spent`, except in
     such a series: there it is what a unit of the next run's batch has paid at most.
@@ -196,6 +196,7 @@ class DatasetRecord:
     batches: tuple[str, ...] = ()
     batches_declared: int = 1
     batches_per_document: int = 1
+    id_field: str | None = None
     shared_batches: tuple[str, ...] = ()
 
     @property
@@ -335,6 +336,11 @@ class DatasetRecord:
     @property
     def _word(self) -> str:
         """What the charges of a series of documents rest on, in words."""
+        if self.id_field is not None:
+            return (
+                "each document counts in one batch, under which its id was first charged, and pays for that one. That "
+                f"ids ({self.id_field}) are unique and final rests on your word"
+            )
         most, known = self.batches_per_document, ""
         if most > 1:
             seen = "as its documents show (exact, not for publication)"

@@ -203,8 +203,9 @@ def admit(
         _check_grouping(earlier, run, regrouped)
         _check_batch(run, state.batches_per_document(run.dataset), batches_of_most)
     whole = after.total([*earlier, run])
+    together = _charged_together(after, run)
     for name in _with_first(run.dataset, linked):
-        _check_budget(name, state.grant(name), state.levels(name), whole, run, runs)
+        _check_budget(name, state.grant(name), state.levels(name), whole, run, runs, together)
 
 
 def admit_public(state: LedgerState, dataset: str, fingerprints: Iterable[str]) -> None:
@@ -283,8 +284,24 @@ def _check_batch(run: RunRecord, most: int, batches_of_most: int) -> None:
         )
 
 
-def _check_budget(name: str, grant: Grant, levels: Sequence[Grant], whole: Cost, run: RunRecord, runs: int) -> None:
-    """Raise `BudgetRefused` unless `whole`, with `run`, fits `grant`; `levels` were listed before the first output."""
+def _charged_together(state: LedgerState, run: RunRecord) -> str:
+    """A sentence on how many batches a document of `run` pays for; empty if it is one, or all."""
+    most = state.batches_per_document(run.dataset)
+    if run.parallel_batch is None or most == 1:
+        return ""
+    known = f"As declared, a document may be in {most} batches of series {run.dataset!r}"
+    if most > state.batches_declared(run.dataset):
+        known = f"Documents are in {most} batches of series {run.dataset!r} (exact, not for publication)"
+    return f" {known}, so that the {most} dearest are charged together."
+
+
+def _check_budget(
+    name: str, grant: Grant, levels: Sequence[Grant], whole: Cost, run: RunRecord, runs: int, together: str
+) -> None:
+    """Raise `BudgetRefused` unless `whole`, with `run`, fits `grant`; `levels` were listed before the first output.
+
+    The message contains the sentence `together`.
+    """
     if whole.fits(grant.capacity):
         return
     command = f"dplda budget grant {shlex.quote(name)}"
@@ -315,7 +332,7 @@ def _check_budget(name: str, grant: Grant, levels: Sequence[Grant], whole: Cost,
     raise BudgetRefused(
         f"Dataset {_described(name, run.dataset)} cannot pay for {request} epsilon {taken:g}; "
         f"{_epsilon_left(grant, spent, run)} is left "
-        f"(the grant is {grant}). Use less{late if spent != NOTHING else ', or'}: {larger}"
+        f"(the grant is {grant}).{together} Use less{late if spent != NOTHING else ', or'}: {larger}"
     )
 
 

@@ -187,6 +187,7 @@ def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> D
         capacity=capacity,
         run_cost=next((accountant.cost(run.events) for run in reversed(runs) if run.is_charged), None),
         batches=tuple(dict.fromkeys(run.batch for run in charged if run.dataset == name and run.batch is not None)),
+        id_field=next((run.id_field for run in charged if run.dataset == name and run.id_field is not None), None),
         batches_declared=state.batches_declared(name),
         batches_per_document=state.batches_per_document(name),
         shared_batches=_shared_batches(state, [run for run in charged if run.dataset == name]),

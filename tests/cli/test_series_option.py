@@ -98,6 +98,7 @@ def test_ids_decide_to_which_batch_a_document_belongs(dplda, weeks: list[Path], 
     assert (refused.status, "have an id that another batch" in refused.err) == (3, True)
     without = dplda("fit", weeks[2], *FIT, "--series", "support")
     assert (without.status, "tells documents apart by their ids (--id-field ticket)" in without.err) == (3, True)
+    assert "That ids (ticket) are unique and final rests on your word" in dplda("budget", "show", "support").out
     record = Ledger().dataset("support")
     assert (record.batches, record.batches_per_document) == (("a", "b"), 1)
     imported = dplda("corpus", "import", "b.jsonl", "store", "--id-field", "ticket", "--tokenizer", "fast")
