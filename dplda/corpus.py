@@ -209,10 +209,12 @@ class Corpus:
         return self._preparation.group_columns
 
     @property
-    def stopwords(self) -> tuple[str, ...]:
-        """The public words that do not count, besides those of the language; empty for counts and stores."""
-        tokenization = getattr(self._preparation, "tokenization", None)
-        return tokenization.stopwords if isinstance(tokenization, Tokenization) and self.reading else ()
+    def tokenization(self) -> Tokenization | None:
+        """How text becomes words; None for counts. A store's lacks the user's stop words, of which it has a digest."""
+        given = getattr(self._preparation, "tokenization", None)
+        if not self.reading or isinstance(given, Tokenization):
+            return given if self.reading else None
+        return Tokenization(**{name: value for name, value in self.reading.items() if name != "stopwords"})
 
     @property
     def notes(self) -> list[str]:

@@ -260,7 +260,9 @@ def test_a_fit_of_raw_text_takes_the_fingerprint_while_it_reads(ledger, monkeypa
     ledger.grant("c", unbounded=True)
     for _ in range(2):
         corpus = dplda.read_corpus(tmp_path / "c.jsonl", tokenizer="fast", cache=tmp_path / "cache")
-        dplda.fit(corpus, "c", n_topics=2, vocabulary=["apple", "banana"], ledger=ledger, simulate_seed=1)
+        dplda.fit(
+            corpus, "c", n_topics=2, vocabulary=["apple", "banana", "cherry", "date"], ledger=ledger, simulate_seed=1
+        )
     assert len({run.fingerprint for run in ledger.runs()}) == 1
 
 

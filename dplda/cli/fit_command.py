@@ -193,22 +193,21 @@ def _dry_run(
     words = public_words(options["vocabulary"], None)
     named = {name: options[name] for name in _SETTINGS} | {
         "topics": options["n_topics"],
-        "words": None if words is None else tuple(words),
         "simulate_seed": seed,
         "seed_words": _seed_words(options),
-        "prior": find_prior(options, None, words, ledger_path, NoProgress()),
     }
-    checked = FitSettings.of(**{**named, "prior": None})
-    if named["prior"] is not None:
+    checked = FitSettings.of(**named, words=None if words is None else tuple(words))
+    if options["prior"] is not None:
         checked.check_prior_possible()
     report = examine(corpus, options, _other_words(), any_unit=options["unit"] is None)
     if not report.problems:
         source = read(corpus, report.options)
-        public_words(options["vocabulary"], source)  # refuses a list of another language
+        words = public_words(options["vocabulary"], source)
+        prior = find_prior(options, source, words, ledger_path, NoProgress())
         with TemporaryDirectory() as empty:
             ledger = find_ledger(ledger_path) or open_ledger(Path(empty, "ledger.db"))
             names = {name: options[name] for name in ("dataset", "series", "batch")}
-            request = requested(source, ledger, **names, **named)
+            request = requested(source, ledger, **names, **named, words=words, prior=prior)
             quote = request.quote(ledger)
             report.price = _price(request, quote)
             report.granted = quote.dataset.grant.created is not None or bool(quote.dataset.runs)

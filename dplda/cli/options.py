@@ -15,7 +15,7 @@ from dplda.cli.console import say
 from dplda.config import ADJACENCIES, DEFAULTS, ENGINES
 from dplda.errors import InputError
 from dplda.model import TopicModel
-from dplda.readers.reading_options import TOKENIZERS, ListName, Reading
+from dplda.readers.reading_options import TOKENIZERS, ListName, Reading, Tokenization
 from dplda.readers.word_lists import read_word_list
 
 if TYPE_CHECKING:
@@ -357,17 +357,12 @@ def public_words(vocabulary: str | None, corpus: Corpus | None) -> list[str] | N
         return None if vocabulary is None else read_word_list(Path(vocabulary))
     from dplda.wordlists import frequent_words, language_code
 
-    reading = {} if corpus is None else corpus.reading
     language = language_code(named[1])
-    if reading.get("language", language) != language:
-        raise InputError(f"--vocabulary {vocabulary} is of another language than CORPUS ({reading['language']}).")
-    stopwords = () if corpus is None else corpus.stopwords
+    known = (None if corpus is None else corpus.tokenization) or Tokenization(language)
+    if known.language != language:
+        raise InputError(f"--vocabulary {vocabulary} is of another language than CORPUS ({known.language}).")
     return frequent_words(
-        language,
-        int(named[2]),
-        lemmas=bool(reading.get("lemmas")),
-        stopwords=stopwords,
-        tokenizer=str(reading.get("tokenizer", "")),
+        language, int(named[2]), lemmas=known.lemmas, stopwords=known.stopwords, tokenizer=known.tokenizer
     )
 
 
