@@ -7,6 +7,7 @@ import re
 import shutil
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
@@ -210,11 +211,16 @@ class Corpus:
 
     @property
     def tokenization(self) -> Tokenization | None:
-        """How text becomes words; None for counts. A store's lacks the user's stop words, of which it has a digest."""
+        """How text becomes words. None for counts, and for a store with settings that do not exist.
+
+        That of a store lacks the user's stop words, of which the store has a digest only. Public.
+        """
         given = getattr(self._preparation, "tokenization", None)
         if not self.reading or isinstance(given, Tokenization):
             return given if self.reading else None
-        return Tokenization(**{name: value for name, value in self.reading.items() if name != "stopwords"})
+        with suppress(InputError):
+            return Tokenization(**{name: value for name, value in self.reading.items() if name != "stopwords"})
+        return None
 
     @property
     def notes(self) -> list[str]:

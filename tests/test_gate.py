@@ -260,7 +260,17 @@ def test_runs_hand_the_store_to_the_curator_and_the_keyed_fingerprint_unread():
 
 
 def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
-    allowed = {"open", "unit", "name", "places", "public_vocabulary", "reading", "group_columns", "corpus"}
+    allowed = {
+        "open",
+        "unit",
+        "name",
+        "places",
+        "public_vocabulary",
+        "reading",
+        "tokenization",
+        "group_columns",
+        "corpus",
+    }
     modules = ("dplda.api", "dplda.runs.request", "dplda.runs.series", "dplda.estimator", "dplda.evaluation.grid")
     for module in (
         *modules,

@@ -54,14 +54,14 @@ def requested(
     if public is not None:
         listed = VocabularySettings(words=tuple(public)).words or ()
         needed = 0 if named.get("placement") == NO_NOISE else ModelSettings(topics=n_topics).words_needed
-        public = usable_words(corpus, listed, needed)
+        public = usable_words(corpus.tokenization, listed, needed)
     if place.prior is not None:
-        warn_of_prior_words(corpus, place.prior)
+        warn_of_prior_words(corpus.tokenization, place.prior)
     settings = FitSettings.of(
         **named,
         topics=n_topics,
         words=public,
-        seed_words=None if seed_words is None else usable_seed_words(corpus, seed_words),
+        seed_words=None if seed_words is None else usable_seed_words(corpus.tokenization, seed_words),
         prior=place.prior,
         series=place.series,
         batch=place.batch,
