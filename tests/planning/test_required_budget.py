@@ -90,7 +90,7 @@ def test_private_words_need_more_documents_than_public_ones():
 def test_the_ways_that_are_told_would_do(monkeypatch, documents, case):
     monkeypatch.setattr("dplda.planning.required_budget._DEVIATIONS", -1.0)
     told = refusal(documents, topics=4, **case)
-    number = int(re.search(r"at least ([\d,]+) documents", told)[1].replace(",", ""))
+    (number,) = (int(each.replace(",", "")) for each in re.findall(r"at least ([\d,]+) documents", told))
     assert refusal(2 * number, topics=4, **case) == ""
     assert refusal(0.5 * number / 1.5, topics=4, **case)
     if found := re.search(r"at least epsilon ([\d.]+)", told):
