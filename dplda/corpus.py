@@ -209,6 +209,17 @@ class Corpus:
         """The columns by which documents can be grouped in tables (`dplda.tabulate`). Public."""
         return self._preparation.group_columns
 
+    def first_groups(self) -> list[dict[str, str | None]]:
+        """The values in the group columns of the first documents of a store. Exact and private: for their owner.
+
+        Empty for a corpus that is no store.
+        """
+        store = self._preparation.store if isinstance(self._preparation, Prepared) else None
+        if store is None or not store.group_columns or not store.n_blocks:
+            return []
+        (block,) = store.blocks(range(1))
+        return [dict(zip(store.group_columns, values, strict=True)) for values in block.groups.to_pylist()]
+
     @property
     def tokenization(self) -> Tokenization | None:
         """How text becomes words. None for counts, and for a store with settings that do not exist.

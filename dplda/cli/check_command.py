@@ -47,12 +47,13 @@ _TITLE_NAME = re.compile(
 
 
 @dataclass
-class _Report:
+class Report:
     """What `dplda check` found. `problems` would make a fit fail; `remarks` would not.
 
     `text_fields` are the columns of the text. `people` is the column, if there is one, that seems to name people with
     several documents, and `price` what a run would cost, in words. `granted` says whether the dataset is known to have
-    its own grant or an earlier run. `options` say how to read the corpus, as given or as suggested.
+    its own grant or an earlier run. `options` say how to read the corpus, as given or as suggested. `for_fit` says that
+    topics shall be learned, so that advice for this is shown.
     """
 
     sample: Sample | None = None
@@ -67,6 +68,7 @@ class _Report:
     remarks: list[str] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
     command: str | None = None
+    for_fit: bool = True
 
 
 @click.command()
@@ -82,7 +84,7 @@ def check(corpus: tuple[str, ...], as_json: bool, **options: Any) -> None:
     show(examine(corpus, options), as_json=as_json)
 
 
-def show(report: _Report, *, as_json: bool) -> None:
+def show(report: Report, *, as_json: bool) -> None:
     """Print `report`, and end the command with status 2 if there are problems."""
     names = [column.name for column in report.columns if column.name != DOCUMENT_TEXT]
     if (as_json or not _is_screen()) and not plainly_named(names):
@@ -95,38 +97,29 @@ def show(report: _Report, *, as_json: bool) -> None:
         click.get_current_context().exit(2)
 
 
-def _without_names(report: _Report) -> _Report:
+def _without_names(report: Report) -> Report:
     """`report` without column names, since a first line that was taken for a header may be a document."""
     told = (
         f"{len(report.columns)} columns have no plain names, which only a terminal shows: does the file have a header?"
     )
-    kept = {name: getattr(report, name) for name in ("sample", "language", "problems", "price", "granted")}
-    return _Report(**kept, remarks=[told])
+    kept = {name: getattr(report, name) for name in ("sample", "language", "problems", "price", "granted", "for_fit")}
+    return Report(**kept, remarks=[told])
 
 
 def examine(
     corpus: Sequence[str], options: dict[str, Any], extra: Sequence[str] | None = None, *, any_unit: bool = True
-) -> _Report:
-    """Look at the files named `corpus` with the reading `options`.
+) -> Report:
+    """Look at the files named `corpus` before a fit with the reading `options`.
 
     The command that is shown ends with `extra`. If `extra` is None and the collection seems small, it ends with
     settings for a small collection. Without `any_unit`, no column is suggested as the privacy unit.
     """
-    if STANDARD_INPUT in corpus:
-        raise InputError("check looks at files. Write standard input to a file first.")
-    chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
-    paths = find_paths(list(corpus))
-    report = _Report()
-    few: Sequence[str] = ()
-    if len(paths) == 1 and os.path.isfile(paths[0] / _STORE):
-        report.remarks.append("This is a prepared store: its documents were read when it was imported.")
-    else:
-        _look(paths, chosen, report, any_unit=any_unit)
-        chosen = _suggest(chosen, report)
-        few = _SETTINGS_FOR_FEW if _is_small(report, chosen) else ()
+    report = look(corpus, options, for_fit=True, any_unit=any_unit)
+    chosen = _suggest(report.options, report)
+    few = _SETTINGS_FOR_FEW if _is_small(report, chosen) else ()
     report.options = chosen if report.people is None else chosen | {"unit_field": report.people}
     try:
-        read([os.fspath(path) for path in paths], chosen)
+        read([os.fspath(path) for path in find_paths(list(corpus))], chosen)
     except InputError as error:
         if not report.problems:
             report.problems.append(str(error))
@@ -137,24 +130,41 @@ def examine(
     return report
 
 
-def _look(paths: Sequence[Path], chosen: dict[str, Any], report: _Report, *, any_unit: bool) -> None:
-    from dplda.readers.sampling import column_facts, read_sample
-
-    names = ("text_field", "id_field", "unit_field", "encoding", "pattern", "one_line", "delimiter")
-    options = ReadOptions(**{name: chosen[name] for name in names if name in chosen})
+def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = False, any_unit: bool = False) -> Report:
+    """Look at the first records of the files named `corpus`, which are read with `options`."""
+    if STANDARD_INPUT in corpus:
+        raise InputError("check looks at files. Write standard input to a file first.")
+    chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
+    report = Report(options=chosen, for_fit=for_fit)
+    paths = find_paths(list(corpus))
+    if len(paths) == 1 and os.path.isfile(paths[0] / _STORE):
+        report.remarks.append("This is a prepared store: its documents were read when it was imported.")
+        return report
     try:
-        report.sample = read_sample(paths, options, chosen.get("format"))
+        report.sample = first_records(paths, chosen)
     except InputError as error:
         report.problems.append(str(error))
-        return
+        return report
+    from dplda.readers.sampling import column_facts
+
     report.columns = column_facts(report.sample)
     _look_at_text(chosen, report)
     if any_unit or chosen.get("unit_field") is not None:
         _look_at_units(chosen, report)
     _look_at_size(report)
+    return report
 
 
-def _is_small(report: _Report, chosen: dict[str, Any]) -> bool:
+def first_records(paths: Sequence[Path], chosen: dict[str, Any]) -> Sample:
+    """The first records of a corpus, exact and private. Raises `InputError` if they cannot be read."""
+    from dplda.readers.sampling import read_sample
+
+    names = ("text_field", "id_field", "unit_field", "encoding", "pattern", "one_line", "delimiter")
+    options = ReadOptions(**{name: chosen[name] for name in names if chosen.get(name) is not None})
+    return read_sample(paths, options, chosen.get("format"))
+
+
+def _is_small(report: Report, chosen: dict[str, Any]) -> bool:
     """Whether the corpus seems to have too few units for the default settings."""
     sample = report.sample
     records = None if sample is None else sample.estimate if sample.total is None else sample.total
@@ -163,7 +173,7 @@ def _is_small(report: _Report, chosen: dict[str, Any]) -> bool:
     return records is not None and records * distinct < _SMALL
 
 
-def _suggest(chosen: dict[str, Any], report: _Report) -> dict[str, Any]:
+def _suggest(chosen: dict[str, Any], report: Report) -> dict[str, Any]:
     """The options to give: those that were given, and the column and language that the sample shows."""
     suggested = dict(chosen)
     if report.text_fields and report.text_fields not in (("text",), (DOCUMENT_TEXT,)):
@@ -185,7 +195,7 @@ def _repeated(option: str, value: Any) -> list[str]:
     return [word for item in (value if isinstance(value, tuple) else (value,)) for word in (option, str(item))]
 
 
-def _look_at_text(chosen: dict[str, Any], report: _Report) -> None:
+def _look_at_text(chosen: dict[str, Any], report: Report) -> None:
     sample = report.sample
     assert sample is not None
     if sample.located.format not in ("folder", "lines") and not sample.names:
@@ -193,7 +203,7 @@ def _look_at_text(chosen: dict[str, Any], report: _Report) -> None:
             report.problems.append("None of the first records can be read. Check --format and the file.")
         return
     facts = {column.name: column for column in report.columns}
-    report.text_fields = ReadOptions(chosen.get("text_field")).text_fields or _text_columns(report.columns)
+    report.text_fields = ReadOptions(chosen.get("text_field")).text_fields or _text_columns(report)
     if not report.text_fields or not facts.keys() >= set(report.text_fields):
         return  # the public checks say so
     _judge_text([facts[name] for name in report.text_fields], report)
@@ -201,15 +211,16 @@ def _look_at_text(chosen: dict[str, Any], report: _Report) -> None:
     _judge_language(["\n".join(texts) for texts in present if texts], chosen, report)
 
 
-def _text_columns(columns: Sequence[ColumnFacts]) -> tuple[str, ...]:
-    """The column that seems to hold the text, and a column of titles beside it, in their order in the file."""
+def _text_columns(report: Report) -> tuple[str, ...]:
+    """The column that seems to hold the text, and before a fit a column of titles, too, in their order in the file."""
+    columns = report.columns
     longest = max(columns, key=lambda column: column.text_share * column.mean_words, default=None)
     usual = (column for name in TEXT_NAMES for column in columns if column.name == name)
     main = next(usual, longest if longest and longest.text_share * longest.mean_words >= 2 else None)
     if main is None:
         return ()
     title = next((column for column in columns if _is_title(column) and column is not main), None)
-    chosen = (main,) if title is None or main.text_share * main.mean_words < 2 else (main, title)
+    chosen = (main,) if title is None or not report.for_fit or main.text_share * main.mean_words < 2 else (main, title)
     return tuple(column.name for column in columns if column in chosen)
 
 
@@ -219,7 +230,7 @@ def _is_title(column: ColumnFacts) -> bool:
     return bool(told) and column.text_share >= 0.5 and column.mean_words >= 2 and column.distinct_share >= 0.5
 
 
-def _judge_text(columns: Sequence[ColumnFacts], report: _Report) -> None:
+def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
     sample = report.sample
     assert sample is not None
     if not sample.rows:
@@ -262,7 +273,7 @@ def _number(share: float, sample: Sample) -> str:
     return f"{round(share * len(sample.rows)):,} of the first {len(sample.rows):,} records"
 
 
-def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: _Report) -> None:
+def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: Report) -> None:
     report.language = guess_language(texts)
     given = chosen.get("language", "en")
     if report.language is not None and report.language != given:
@@ -275,7 +286,7 @@ def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: _Repor
         )
 
 
-def _look_at_units(chosen: dict[str, Any], report: _Report) -> None:
+def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
     facts = {column.name: column for column in report.columns}
     unit = chosen.get("unit_field")
     if unit is None:
@@ -297,7 +308,7 @@ def _names_people(column: ColumnFacts) -> bool:
     return bool(_UNIT_NAME.search(column.name)) and column.distinct_share < 1
 
 
-def _unit_candidates(report: _Report) -> Iterator[str]:
+def _unit_candidates(report: Report) -> Iterator[str]:
     """Columns that may name people, those with a telling name first."""
     usable = [
         column
@@ -314,12 +325,12 @@ def _unit_candidates(report: _Report) -> Iterator[str]:
             yield column.name
 
 
-def _look_at_size(report: _Report) -> None:
+def _look_at_size(report: Report) -> None:
     sample = report.sample
     assert sample is not None
     if sample.total == 0:
         report.problems.append("There are no records: the file ends after its header, or is empty.")
-    elif sample.total is not None and sample.total < _FEW:
+    elif report.for_fit and sample.total is not None and sample.total < _FEW:
         report.remarks.append(
             f"{sample.total:,} documents are few. Under a usual budget, topics need thousands; `dplda plan --documents "
             f"{sample.total}` forecasts what to expect."
@@ -344,7 +355,7 @@ def _is_screen() -> bool:
     return sys.stdout.isatty()
 
 
-def _tell(report: _Report) -> None:
+def _tell(report: Report) -> None:
     say(_LOCAL, style="yellow")
     sample = report.sample
     if sample is not None:
@@ -364,13 +375,26 @@ def _tell(report: _Report) -> None:
         say(f"Note: {line}")
     for line in report.problems:
         say(f"Problem: {line}", style="bold red")
+    if report.for_fit:
+        _advise(report)
+    if report.price:
+        say(report.price)
+    if report.command:
+        if not report.granted:
+            say("Before the first run, fix what all runs together may spend: `dplda budget grant --help` says how.")
+        say("Next:")
+        say(f"  {report.command}")
+
+
+def _advise(report: Report) -> None:
+    """Print what to decide before the first fit: whom to protect, and whether names are left out."""
     if report.people:
         say(
             f"{report.people!r} seems to name people with several documents{_distinct(report)}. With --unit-field, all "
             "documents of one are protected together; without it, each document by itself. The first run fixes this "
             "choice."
         )
-    elif sample is not None and sample.located.is_folder:
+    elif report.sample is not None and report.sample.located.is_folder:
         say(
             "In a folder, each file is one document, which is protected by itself. To protect people with several "
             "files, write a table with a column of texts and one of people."
@@ -386,16 +410,9 @@ def _tell(report: _Report) -> None:
             "German, French and Spanish; pip install 'dplda[wordlists]'), and with them some words that are also "
             "names, such as christian, israel or winter."
         )
-    if report.price:
-        say(report.price)
-    if report.command:
-        if not report.granted:
-            say("Before the first run, fix what all runs together may spend: `dplda budget grant --help` says how.")
-        say("Next:")
-        say(f"  {report.command}")
 
 
-def _distinct(report: _Report) -> str:
+def _distinct(report: Report) -> str:
     share = next(column.distinct_share for column in report.columns if column.name == report.people)
     n = 0 if report.sample is None else len(report.sample.rows)
     return f" ({round(share * n):,} different values in the first {n:,} records)"
@@ -409,7 +426,7 @@ def _words(column: ColumnFacts) -> str:
     return "" if not column.text_share else f"{column.mean_words:.1f}"
 
 
-def _record(report: _Report) -> dict[str, Any]:
+def _record(report: Report) -> dict[str, Any]:
     """The JSON output, without values of documents. `local` marks it as not for sharing."""
     sample = report.sample
     return {

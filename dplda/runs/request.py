@@ -19,7 +19,7 @@ from dplda.config import (
 from dplda.corpus import Corpus
 from dplda.errors import InputError
 from dplda.lda.topic_count import most_topics
-from dplda.ledger import Ledger, Quote
+from dplda.ledger import Ledger
 from dplda.model.topic_model import TopicModel
 from dplda.placements import prior_start, registry
 from dplda.prior_topics import PriorTopics
@@ -142,15 +142,3 @@ class Request:
     def parameters(self) -> dict[str, Any]:
         """Public settings, for the ledger and the model."""
         return self.corpus.reading | self.settings.to_json() | {"dataset": self.dataset}
-
-    def quote(self, ledger: Ledger) -> Quote:
-        """The cost of the run, before it. Raises `BudgetRefused` if the budget does not allow it."""
-        return ledger.quote(
-            dataset=self.dataset,
-            unit=self.corpus.unit,
-            adjacency=self.privacy.adjacency,
-            delta=self.privacy.delta,
-            plans=[self.events],
-            sound=not self.reason,
-            batch=self.batch,
-        )
