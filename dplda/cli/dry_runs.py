@@ -8,10 +8,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from dplda.cli.check_report import Report, show
 from dplda.cli.options import find_ledger, open_ledger
 
 if TYPE_CHECKING:
-    from dplda.cli.check_command import Report
     from dplda.ledger import Ledger
     from dplda.runs.recording import Planned
 
@@ -25,8 +25,6 @@ def consulted_ledger(path: Path | None) -> Iterator[Ledger]:
 
 def show_dry_run(report: Report, plan: Planned, ledger_path: Path | None, *, as_json: bool) -> None:
     """Print `report` with the price of the run of this `plan`. Raises `BudgetRefused`."""
-    from dplda.cli.check_command import show
-
     if not report.problems:
         with consulted_ledger(ledger_path) as ledger:
             add_price(report, plan, ledger)

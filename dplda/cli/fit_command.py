@@ -182,7 +182,8 @@ def _dry_run(
     corpus: tuple[str, ...], options: dict[str, Any], seed: int | None, ledger_path: Path | None, *, as_json: bool
 ) -> None:
     """Check the settings of the run, look at CORPUS and price the run. Raises `InputError` and `BudgetRefused`."""
-    from dplda.cli.check_command import examine, show
+    from dplda.cli.check_command import examine
+    from dplda.cli.check_report import show
     from dplda.runs.request import requested
 
     words = public_words(options["vocabulary"], None)

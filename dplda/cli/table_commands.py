@@ -152,7 +152,7 @@ def _ask_about_misfits(
 
 
 def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sample | None) -> list[Misfits]:
-    """What is in no group, of the `sample` or of the first documents of a store, for each attribute with such values."""
+    """What is in no group, of the `sample` or the first documents of a store, for each attribute with such values."""
     from dplda.readers.records import group_value
     from dplda.tables.misfits import misfits
 
