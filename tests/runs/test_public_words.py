@@ -110,10 +110,11 @@ def test_a_store_is_compared_by_the_text_settings_that_it_keeps(tmp_path: Path) 
     )
 
 
-def test_a_store_whose_tokenizer_is_missing_is_compared_with_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("reading", [{"language": "qq"}, {"tokenizer": "quick"}])
+def test_a_store_whose_tokenizer_is_missing_is_compared_with_nothing(tmp_path: Path, reading: dict[str, str]) -> None:
     dplda.Corpus.from_texts(texts()).write(tmp_path / "store")
     meta = tmp_path / "store" / "meta.json"
-    meta.write_text(json.dumps(json.loads(meta.read_text()) | {"reading": {"language": "qq"}}))
+    meta.write_text(json.dumps(json.loads(meta.read_text()) | {"reading": reading}))
     listed = ["apple", "banana", "the", "date"]
     assert told(lambda: fit(dplda.read_corpus(tmp_path / "store"), vocabulary=listed)) == []
 
