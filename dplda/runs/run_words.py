@@ -23,7 +23,8 @@ _COMMON = 0.5  # share of the documents from which on a word indicates their lan
 class PublicFacts:
     """Public facts of a run before its first query: its `settings` and its planned `events`.
 
-    `reading` says how text became words, `unit` is the privacy unit, and `private` whether the run is private.
+    `reading` says how text became words, and `unit` is the privacy unit. `private` says whether the run protects
+    anybody: then it ends if its documents are too few.
     """
 
     settings: FitSettings
