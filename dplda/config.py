@@ -151,6 +151,11 @@ class ModelSettings:
         """The least length of a public word list: one word for each topic, two words for ``auto``."""
         return 2 if self.topics == "auto" else int(self.topics)
 
+    @property
+    def words_needed(self) -> int:
+        """The fewest words from which a run with noise learns topics of text: two for each topic, two for ``auto``."""
+        return 2 if self.topics == "auto" else 2 * int(self.topics)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionSettings:

@@ -7,6 +7,7 @@ import re
 import shutil
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
@@ -227,16 +228,35 @@ class Corpus:
         """The columns by which documents can be grouped in tables (`dplda.tabulate`). Public."""
         return self._preparation.group_columns
 
+    def first_groups(self) -> list[dict[str, str | None]]:
+        """The values in the group columns of the first documents of a store. Exact and private: for their owner.
+
+        Empty for a corpus that is no store.
+        """
+        store = self._preparation.store if isinstance(self._preparation, Prepared) else None
+        if store is None or not store.group_columns or not store.n_blocks:
+            return []
+        (block,) = store.blocks(range(1))
+        listed = block.eligible().groups.to_pylist()
+        return [dict(zip(store.group_columns, values, strict=False)) for values in listed]
+
     @property
     def id_field(self) -> str | None:
         """The column of ids that tell documents apart; None without one, or if documents are not the units. Public."""
         return self._preparation.id_field
 
     @property
-    def stopwords(self) -> tuple[str, ...]:
-        """The public words that do not count, besides those of the language; empty for counts and stores."""
-        tokenization = getattr(self._preparation, "tokenization", None)
-        return tokenization.stopwords if isinstance(tokenization, Tokenization) and self.reading else ()
+    def tokenization(self) -> Tokenization | None:
+        """How text becomes words. None for counts, and for a store with settings that do not exist.
+
+        That of a store lacks the user's stop words, of which the store has a digest only. Public.
+        """
+        given = getattr(self._preparation, "tokenization", None)
+        if not self.reading or isinstance(given, Tokenization):
+            return given if self.reading else None
+        with suppress(InputError):
+            return Tokenization(**{name: value for name, value in self.reading.items() if name != "stopwords"})
+        return None
 
     @property
     def notes(self) -> list[str]:

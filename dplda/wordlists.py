@@ -46,10 +46,11 @@ def frequent_words(
 ) -> list[str]:
     """The `count` most frequent words of `language` (``"en"``, ``"de"``, ``"fr"`` or ``"es"``), most frequent first.
 
-    They are spelled as documents are read: in lower case, without stop words, numbers and single letters. Set `lemmas`
-    if the corpus is read with lemmas; then the list consists of lemmas. Words in `stopwords` are left out. Words that
-    `tokenizer` does not find are left out, too; the default is the tokenizer of `read_corpus`. Raises `InputError` if
-    the package wordfreq is not installed, or has fewer words.
+    They are spelled as documents are read: in lower case, without stop words and single letters. Words with digits are
+    left out, because wordfreq counts ``1st`` and ``5th`` as one word, ``0th``. Set `lemmas` if the corpus is read with
+    lemmas; then the list consists of lemmas. Words in `stopwords` are left out. Words that `tokenizer` does not find
+    are left out, too; the default is the tokenizer of `read_corpus`. Raises `InputError` if the package wordfreq is not
+    installed, or has fewer words.
     """
     if language not in _CODES.values():
         raise InputError(f"There are word lists for the languages {', '.join(_CODES.values())}, not {language!r}.")
@@ -86,7 +87,10 @@ def _code(name: str, kind: str) -> str:
 
 
 def _words(tokenization: Tokenization) -> Iterator[str]:
-    """The distinct words of the list, as the tokenizer finds them; what it splits or drops is left out."""
+    """The distinct words of the list, as the tokenizer finds them; what it splits or drops is left out.
+
+    Entries with digits are left out as well, because each stands for many words, with a zero for every digit.
+    """
     from dplda.tokenize.pool import find_tokens
 
     try:
@@ -96,6 +100,8 @@ def _words(tokenization: Tokenization) -> Iterator[str]:
     tokens = find_tokens(tokenization)
     seen = set()
     for entry in iter_wordlist(tokenization.language):
+        if any(map(str.isdigit, entry)):
+            continue
         match list(tokens.words(entry)):
             case [word] if word not in seen:
                 seen.add(word)

@@ -40,6 +40,12 @@ def model() -> TopicModel:
     return make_model()
 
 
+@pytest.fixture
+def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs on few documents go on to their end."""
+    monkeypatch.setattr("dplda.runs.run_words.require_documents", lambda *_, **__: None)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def witnesses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder for the witnesses of all ledgers: none is written to the user's own state folder."""

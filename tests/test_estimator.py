@@ -26,7 +26,7 @@ def planted():
 
 @parametrize_with_checks([PrivateLDA(n_components=2, simulate_seed=0, ledger=False)])
 @pytest.mark.filterwarnings("ignore:.*:sklearn.exceptions.SkipTestWarning")
-def test_check_estimator(estimator, check):
+def test_check_estimator(any_size, estimator, check):  # its data are some rows, most of which are no counts
     check(estimator)
 
 

@@ -32,7 +32,8 @@ COUNTS = ("dplda.store", "dplda.corpus")  # where private counts are made
 # The modules outside these that may import each. `dplda.api` hands the store on unread; `dplda.model.inference` and the
 # commands that read a corpus say that they are not private, and `dplda.evaluation.public_corpora` reads corpora that
 # were planted or declared public, as do `dplda.priors`
-# and `dplda.audit.shadow_models`; `dplda.audit.games` makes its own.
+# and `dplda.audit.shadow_models`; `dplda.audit.games` makes its own. `dplda.cli.table_commands` shows on the screen how
+# many of the first documents are in no group.
 PRIVATE_MODULES = {
     "dplda.corpus": {
         "dplda",
@@ -51,6 +52,7 @@ PRIVATE_MODULES = {
         "dplda.evaluation.public_corpora",
         "dplda.cli.corpus_command",
         "dplda.cli.options",
+        "dplda.cli.table_commands",
     },
     "dplda.store.preparation": {"dplda.corpus", "dplda.priors"},
     "dplda.store.count_store": {*PASSES, "dplda.model.inference", "dplda.cli.options"},
@@ -112,6 +114,8 @@ PRIVATE_NAMES = {
     "ExactGate": {"dplda.runs.recording", "dplda.evaluation.public_corpora"},
     "counts_for": {"dplda.cli.run_commands", "dplda.evaluation.public_corpora", "dplda.audit.shadow_models"},
     "read_sample": {"dplda.cli.check_command"},
+    "first_records": {"dplda.cli.table_commands"},
+    "first_groups": {"dplda.cli.table_commands"},
 }
 DEFINED_IN = {
     **dict.fromkeys(
@@ -138,6 +142,7 @@ DEFINED_IN = {
     "ExactGate": "dplda.mechanisms.exact_gate",
     "counts_for": "dplda.model.inference",
     "read_sample": "dplda.readers.sampling",
+    "first_records": "dplda.cli.check_command",
 }
 ASKING = {
     *("choose_words", "use_words", "word_frequencies", "size", "clip", "release", "release_jointly"),
@@ -260,7 +265,18 @@ def test_runs_hand_the_store_to_the_curator_and_the_keyed_fingerprint_unread():
 
 
 def test_fitting_uses_the_corpus_only_for_public_facts_and_to_open_it():
-    allowed = {"open", "unit", "name", "places", "public_vocabulary", "reading", "group_columns", "id_field", "corpus"}
+    allowed = {
+        "open",
+        "unit",
+        "name",
+        "places",
+        "public_vocabulary",
+        "reading",
+        "tokenization",
+        "group_columns",
+        "id_field",
+        "corpus",
+    }
     modules = ("dplda.api", "dplda.runs.request", "dplda.runs.series", "dplda.estimator", "dplda.evaluation.grid")
     for module in (
         *modules,

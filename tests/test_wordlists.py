@@ -10,7 +10,7 @@ from dplda import wordlists
 from dplda.cli.options import public_words
 from dplda.corpus import Corpus, read_corpus
 from dplda.errors import InputError
-from dplda.readers.reading_options import Tokenization
+from dplda.readers.reading_options import TOKENIZERS, Tokenization
 from dplda.tokenize.tokenizers import find_tokens, word_rule
 
 LISTS = {"en": wordlists.english, "de": wordlists.german, "fr": wordlists.french, "es": wordlists.spanish}
@@ -36,6 +36,13 @@ def test_lemmas_replace_the_words_that_they_are_lemmas_of() -> None:
 def test_the_most_frequent_words_come_first() -> None:
     assert wordlists.english(500) == wordlists.english(2000)[:500]
     assert wordlists.english(10)[:2] == ["like", "time"]
+
+
+def test_no_entry_that_stands_for_numbers_is_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not [word for word in wordlists.english(30_000) if any(map(str.isdigit, word))]
+    monkeypatch.setattr("wordfreq.iter_wordlist", lambda language: iter(["0th", "000s", "00km", "film", "km"]))
+    for tokenizer in TOKENIZERS:
+        assert wordlists.frequent_words("en", 2, tokenizer=tokenizer) == ["film", "km"]
 
 
 @pytest.mark.parametrize("count", [0, -1, 2.5, True])

@@ -220,10 +220,11 @@ def _whole_run(
     vocabulary = VocabularySettings(words=neighbours.words)
     fit_settings = FitSettings(privacy=settings, vocabulary=vocabulary, model=model, prior=prior)
     request = Request(neighbours.corpora()[0], fit_settings, "audit")
+    facts = replace(request.public_facts, private=False)  # so that few documents do not end a run before its queries
 
     def play(attacker: Attacker) -> Learned | None:
         with contextlib.suppress(UnsupportedByData):  # a test failed: only the earlier releases count
-            found = find_words(attacker, request.public_facts)
+            found = find_words(attacker, facts)
             return learn(attacker, found.documents, found.words, fit_settings, np.random.default_rng(0))
         return None
 

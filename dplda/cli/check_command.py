@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dplda.cli.console import print_json, say, table
+from dplda.cli.check_report import Report, one_or_more, show
 from dplda.cli.options import READING_NAMES, corpus_argument, json_option, read, reading_options
 from dplda.errors import InputError
-from dplda.readers.columns import TEXT_NAMES, ReadOptions, plainly_named
+from dplda.readers.columns import TEXT_NAMES, ReadOptions
 from dplda.readers.paths import STANDARD_INPUT, find_paths
 from dplda.readers.records import DOCUMENT_TEXT
 from dplda.tokenize.language_guess import UNSPACED, guess_language
@@ -25,7 +22,6 @@ from dplda.tokenize.language_guess import UNSPACED, guess_language
 if TYPE_CHECKING:
     from dplda.readers.sampling import ColumnFacts, Sample
 
-_LOCAL = "Exact and not private: this is for your screen only. Nothing is charged."
 _FEW = 300  # documents from which topics can hardly be learned under any usual budget
 _SMALL = 10_000  # units below which the default settings are seldom a good choice
 _SETTINGS_FOR_FEW = ("--topics", "8", "--epsilon", "4")
@@ -46,29 +42,6 @@ _TITLE_NAME = re.compile(
 )
 
 
-@dataclass
-class _Report:
-    """What `dplda check` found. `problems` would make a fit fail; `remarks` would not.
-
-    `text_fields` are the columns of the text. `people` is the column, if there is one, that seems to name people with
-    several documents, and `price` what a run would cost, in words. `granted` says whether the dataset is known to have
-    its own grant or an earlier run. `options` say how to read the corpus, as given or as suggested.
-    """
-
-    sample: Sample | None = None
-    columns: list[ColumnFacts] = field(default_factory=list)
-    text_fields: tuple[str, ...] = ()
-    unit_candidates: list[str] = field(default_factory=list)
-    people: str | None = None
-    price: str | None = None
-    granted: bool = False
-    language: str | None = None
-    problems: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
-    options: dict[str, Any] = field(default_factory=dict)
-    command: str | None = None
-
-
 @click.command()
 @corpus_argument
 @reading_options
@@ -82,51 +55,20 @@ def check(corpus: tuple[str, ...], as_json: bool, **options: Any) -> None:
     show(examine(corpus, options), as_json=as_json)
 
 
-def show(report: _Report, *, as_json: bool) -> None:
-    """Print `report`, and end the command with status 2 if there are problems."""
-    names = [column.name for column in report.columns if column.name != DOCUMENT_TEXT]
-    if (as_json or not _is_screen()) and not plainly_named(names):
-        report = _without_names(report)
-    if as_json:
-        print_json(_record(report))
-    else:
-        _tell(report)
-    if report.problems:
-        click.get_current_context().exit(2)
-
-
-def _without_names(report: _Report) -> _Report:
-    """`report` without column names, since a first line that was taken for a header may be a document."""
-    told = (
-        f"{len(report.columns)} columns have no plain names, which only a terminal shows: does the file have a header?"
-    )
-    kept = {name: getattr(report, name) for name in ("sample", "language", "problems", "price", "granted")}
-    return _Report(**kept, remarks=[told])
-
-
 def examine(
     corpus: Sequence[str], options: dict[str, Any], extra: Sequence[str] | None = None, *, any_unit: bool = True
-) -> _Report:
-    """Look at the files named `corpus` with the reading `options`.
+) -> Report:
+    """Look at the files named `corpus` before a fit with the reading `options`.
 
     The command that is shown ends with `extra`. If `extra` is None and the collection seems small, it ends with
     settings for a small collection. Without `any_unit`, no column is suggested as the privacy unit.
     """
-    if STANDARD_INPUT in corpus:
-        raise InputError("check looks at files. Write standard input to a file first.")
-    chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
-    paths = find_paths(list(corpus))
-    report = _Report()
-    few: Sequence[str] = ()
-    if len(paths) == 1 and os.path.isfile(paths[0] / _STORE):
-        report.remarks.append("This is a prepared store: its documents were read when it was imported.")
-    else:
-        _look(paths, chosen, report, any_unit=any_unit)
-        chosen = _suggest(chosen, report)
-        few = _SETTINGS_FOR_FEW if _is_small(report, chosen) else ()
+    report = look(corpus, options, for_fit=True, any_unit=any_unit)
+    chosen = _suggest(report.options, report)
+    few = _SETTINGS_FOR_FEW if _is_small(report, chosen) else ()
     report.options = chosen if report.people is None else chosen | {"unit_field": report.people}
     try:
-        read([os.fspath(path) for path in paths], chosen)
+        read([os.fspath(path) for path in find_paths(list(corpus))], chosen)
     except InputError as error:
         if not report.problems:
             report.problems.append(str(error))
@@ -137,24 +79,41 @@ def examine(
     return report
 
 
-def _look(paths: Sequence[Path], chosen: dict[str, Any], report: _Report, *, any_unit: bool) -> None:
-    from dplda.readers.sampling import column_facts, read_sample
-
-    names = ("text_field", "id_field", "unit_field", "encoding", "pattern", "one_line", "delimiter")
-    options = ReadOptions(**{name: chosen[name] for name in names if name in chosen})
+def look(corpus: Sequence[str], options: dict[str, Any], *, for_fit: bool = False, any_unit: bool = False) -> Report:
+    """Look at the first records of the files named `corpus`, which are read with `options`."""
+    if STANDARD_INPUT in corpus:
+        raise InputError("check looks at files. Write standard input to a file first.")
+    chosen = {name: options[name] for name in READING_NAMES if options.get(name) is not None}
+    report = Report(options=chosen, for_fit=for_fit)
+    paths = find_paths(list(corpus))
+    if len(paths) == 1 and os.path.isfile(paths[0] / _STORE):
+        report.remarks.append("This is a prepared store: its documents were read when it was imported.")
+        return report
     try:
-        report.sample = read_sample(paths, options, chosen.get("format"))
+        report.sample = first_records(paths, chosen)
     except InputError as error:
         report.problems.append(str(error))
-        return
+        return report
+    from dplda.readers.sampling import column_facts
+
     report.columns = column_facts(report.sample)
     _look_at_text(chosen, report)
     if any_unit or chosen.get("unit_field") is not None:
         _look_at_units(chosen, report)
     _look_at_size(report)
+    return report
 
 
-def _is_small(report: _Report, chosen: dict[str, Any]) -> bool:
+def first_records(paths: Sequence[Path], chosen: dict[str, Any]) -> Sample:
+    """The first records of a corpus, exact and private. Raises `InputError` if they cannot be read."""
+    from dplda.readers.sampling import read_sample
+
+    names = ("text_field", "id_field", "unit_field", "encoding", "pattern", "one_line", "delimiter")
+    options = ReadOptions(**{name: chosen[name] for name in names if chosen.get(name) is not None})
+    return read_sample(paths, options, chosen.get("format"))
+
+
+def _is_small(report: Report, chosen: dict[str, Any]) -> bool:
     """Whether the corpus seems to have too few units for the default settings."""
     sample = report.sample
     records = None if sample is None else sample.estimate if sample.total is None else sample.total
@@ -163,11 +122,11 @@ def _is_small(report: _Report, chosen: dict[str, Any]) -> bool:
     return records is not None and records * distinct < _SMALL
 
 
-def _suggest(chosen: dict[str, Any], report: _Report) -> dict[str, Any]:
+def _suggest(chosen: dict[str, Any], report: Report) -> dict[str, Any]:
     """The options to give: those that were given, and the column and language that the sample shows."""
     suggested = dict(chosen)
     if report.text_fields and report.text_fields not in (("text",), (DOCUMENT_TEXT,)):
-        suggested["text_field"] = _one_or_more(report.text_fields)
+        suggested["text_field"] = one_or_more(report.text_fields)
     if "language" not in chosen and report.language not in (None, "en"):
         suggested["language"] = report.language
     return suggested
@@ -185,7 +144,7 @@ def _repeated(option: str, value: Any) -> list[str]:
     return [word for item in (value if isinstance(value, tuple) else (value,)) for word in (option, str(item))]
 
 
-def _look_at_text(chosen: dict[str, Any], report: _Report) -> None:
+def _look_at_text(chosen: dict[str, Any], report: Report) -> None:
     sample = report.sample
     assert sample is not None
     if sample.located.format not in ("folder", "lines") and not sample.names:
@@ -193,7 +152,7 @@ def _look_at_text(chosen: dict[str, Any], report: _Report) -> None:
             report.problems.append("None of the first records can be read. Check --format and the file.")
         return
     facts = {column.name: column for column in report.columns}
-    report.text_fields = ReadOptions(chosen.get("text_field")).text_fields or _text_columns(report.columns)
+    report.text_fields = ReadOptions(chosen.get("text_field")).text_fields or _text_columns(report)
     if not report.text_fields or not facts.keys() >= set(report.text_fields):
         return  # the public checks say so
     _judge_text([facts[name] for name in report.text_fields], report)
@@ -201,15 +160,16 @@ def _look_at_text(chosen: dict[str, Any], report: _Report) -> None:
     _judge_language(["\n".join(texts) for texts in present if texts], chosen, report)
 
 
-def _text_columns(columns: Sequence[ColumnFacts]) -> tuple[str, ...]:
-    """The column that seems to hold the text, and a column of titles beside it, in their order in the file."""
+def _text_columns(report: Report) -> tuple[str, ...]:
+    """The column that seems to hold the text, and before a fit a column of titles, too, in their order in the file."""
+    columns = report.columns
     longest = max(columns, key=lambda column: column.text_share * column.mean_words, default=None)
     usual = (column for name in TEXT_NAMES for column in columns if column.name == name)
     main = next(usual, longest if longest and longest.text_share * longest.mean_words >= 2 else None)
     if main is None:
         return ()
     title = next((column for column in columns if _is_title(column) and column is not main), None)
-    chosen = (main,) if title is None or main.text_share * main.mean_words < 2 else (main, title)
+    chosen = (main,) if title is None or not report.for_fit or main.text_share * main.mean_words < 2 else (main, title)
     return tuple(column.name for column in columns if column in chosen)
 
 
@@ -219,7 +179,7 @@ def _is_title(column: ColumnFacts) -> bool:
     return bool(told) and column.text_share >= 0.5 and column.mean_words >= 2 and column.distinct_share >= 0.5
 
 
-def _judge_text(columns: Sequence[ColumnFacts], report: _Report) -> None:
+def _judge_text(columns: Sequence[ColumnFacts], report: Report) -> None:
     sample = report.sample
     assert sample is not None
     if not sample.rows:
@@ -254,15 +214,11 @@ def _named(names: Sequence[str]) -> str:
     return " and ".join(map(repr, names))
 
 
-def _one_or_more(names: Sequence[str]) -> str | tuple[str, ...]:
-    return names[0] if len(names) == 1 else tuple(names)
-
-
 def _number(share: float, sample: Sample) -> str:
     return f"{round(share * len(sample.rows)):,} of the first {len(sample.rows):,} records"
 
 
-def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: _Report) -> None:
+def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: Report) -> None:
     report.language = guess_language(texts)
     given = chosen.get("language", "en")
     if report.language is not None and report.language != given:
@@ -275,7 +231,7 @@ def _judge_language(texts: Sequence[str], chosen: dict[str, Any], report: _Repor
         )
 
 
-def _look_at_units(chosen: dict[str, Any], report: _Report) -> None:
+def _look_at_units(chosen: dict[str, Any], report: Report) -> None:
     facts = {column.name: column for column in report.columns}
     unit = chosen.get("unit_field")
     if unit is None:
@@ -305,7 +261,7 @@ def _names_people(column: ColumnFacts) -> bool:
     return bool(_UNIT_NAME.search(column.name)) and column.distinct_share < 1
 
 
-def _unit_candidates(report: _Report) -> Iterator[str]:
+def _unit_candidates(report: Report) -> Iterator[str]:
     """Columns that may name people, those with a telling name first."""
     usable = [
         column
@@ -322,12 +278,12 @@ def _unit_candidates(report: _Report) -> Iterator[str]:
             yield column.name
 
 
-def _look_at_size(report: _Report) -> None:
+def _look_at_size(report: Report) -> None:
     sample = report.sample
     assert sample is not None
     if sample.total == 0:
         report.problems.append("There are no records: the file ends after its header, or is empty.")
-    elif sample.total is not None and sample.total < _FEW:
+    elif report.for_fit and sample.total is not None and sample.total < _FEW:
         report.remarks.append(
             f"{sample.total:,} documents are few. Under a usual budget, topics need thousands; `dplda plan --documents "
             f"{sample.total}` forecasts what to expect."
@@ -336,117 +292,3 @@ def _look_at_size(report: _Report) -> None:
         report.remarks.append(f"{sample.n_rare:,} other fields occur in fewer than half of the first records.")
     if sample.defects:
         report.remarks.append(f"{sample.defects:,} of the first records cannot be read and contribute nothing.")
-
-
-def _records_text(sample: Sample) -> str:
-    if sample.total is not None:
-        return f"{sample.total:,} record{'s' * (sample.total != 1)}"
-    if sample.estimate is not None:
-        basis = f"estimated from the first {len(sample.rows):,} and the size of the files"
-        return f"about {float(f'{sample.estimate:.2g}'):,.0f} records ({basis})"
-    return f"more than {len(sample.rows):,} records (compressed, so their number is not estimated)"
-
-
-def _is_screen() -> bool:
-    """Whether values may be shown: on a screen, not in a file or a log."""
-    return sys.stdout.isatty()
-
-
-def _tell(report: _Report) -> None:
-    say(_LOCAL, style="yellow")
-    sample = report.sample
-    if sample is not None:
-        n_files = len(sample.located.files)
-        say(f"{_records_text(sample)}; format {sample.located.format}; {n_files:,} file{'s' * (n_files != 1)}.")
-    if report.columns:
-        visible = _is_screen()
-        note = "values are shortened, and PRIVATE" if visible else "values are shown only on a terminal"
-        say(f"Columns in the first {len(sample.rows) if sample else 0:,} records ({note}):")
-        columns = ("column", "type", "missing", "words", *(["values (private)"] if visible else []))
-        rows = [
-            (c.name, c.type, _share(c.null_share), _words(c), *([" | ".join(c.examples)] if visible else []))
-            for c in report.columns
-        ]
-        table(columns, rows, wide=columns[-1])
-    for line in report.remarks:
-        say(f"Note: {line}")
-    for line in report.problems:
-        say(f"Problem: {line}", style="bold red")
-    if report.people:
-        say(
-            f"{report.people!r} seems to name people with several documents{_distinct(report)}. With --unit-field, all "
-            "documents of one are protected together; without it, each document by itself. The first run fixes this "
-            "choice."
-        )
-    elif sample is not None and sample.located.is_folder:
-        say(
-            "In a folder, each file is one document, which is protected by itself. To protect people with several "
-            "files, write a table with a column of texts and one of people."
-        )
-    elif report.unit_candidates:
-        say(
-            "Each document is protected by itself. To protect people with several documents, name their column with "
-            f"--unit-field; candidates: {', '.join(report.unit_candidates)}. The first run fixes this choice."
-        )
-    if report.text_fields and "stopwords" not in report.options:
-        say(
-            "Names of persons are words like others. Common ones can be left out with --stopwords names (English, "
-            "German, French and Spanish; pip install 'dplda[wordlists]'), and with them some words that are also "
-            "names, such as christian, israel or winter."
-        )
-    if report.price:
-        say(report.price)
-    if report.command:
-        if not report.granted:
-            say("Before the first run, fix what all runs together may spend: `dplda budget grant --help` says how.")
-        say("Next:")
-        say(f"  {report.command}")
-
-
-def _distinct(report: _Report) -> str:
-    share = next(column.distinct_share for column in report.columns if column.name == report.people)
-    n = 0 if report.sample is None else len(report.sample.rows)
-    return f" ({round(share * n):,} different values in the first {n:,} records)"
-
-
-def _share(value: float) -> str:
-    return f"{value:.0%}" if math.isfinite(value) else ""
-
-
-def _words(column: ColumnFacts) -> str:
-    return "" if not column.text_share else f"{column.mean_words:.1f}"
-
-
-def _record(report: _Report) -> dict[str, Any]:
-    """The JSON output, without values of documents. `local` marks it as not for sharing."""
-    sample = report.sample
-    return {
-        "local": True,
-        "format": None if sample is None else sample.located.format,
-        "files": None if sample is None else len(sample.located.files),
-        "records": None if sample is None else sample.total,
-        "estimated_records": None if sample is None or sample.total is not None else sample.estimate,
-        "sampled_records": None if sample is None else len(sample.rows),
-        "columns": [
-            {
-                "name": column.name,
-                "type": column.type,
-                "null_share": _rounded(column.null_share),
-                "mean_words": _rounded(column.mean_words),
-                "distinct_share": _rounded(column.distinct_share),
-            }
-            for column in report.columns
-        ],
-        "text_field": _one_or_more(report.text_fields) if report.text_fields else None,
-        "unit_candidates": report.unit_candidates,
-        "people": report.people,
-        "price": report.price,
-        "language": report.language,
-        "remarks": report.remarks,
-        "problems": report.problems,
-        "command": report.command,
-    }
-
-
-def _rounded(value: float) -> float | None:
-    return round(value, 4) if math.isfinite(value) else None

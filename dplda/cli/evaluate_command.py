@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dplda.accounting.events import PrivacyStatement
+from dplda.cli.check_command import look
 from dplda.cli.console import following, print_json, private_notes, say, table
+from dplda.cli.dry_runs import show_dry_run
 from dplda.cli.options import (
     GroupedCommand,
-    asked,
     json_option,
     ledger_option,
     open_ledger,
     open_model,
     question_options,
+    question_settings,
     quiet_option,
     read_like,
     reading_options,
@@ -60,18 +62,26 @@ def evaluate(
 
     The answer is charged to the budget of CORPUS, unless CORPUS is public (--reference).
     """
+    from dplda.evaluation.topic_evaluation import evaluation_plan
+    from dplda.runs.charged_query import ask
+
     simulate_seed(options)  # refused before anything is read
     if options["reference"]:
         refuse_question_options("with --reference, which is free of charge")
     model = open_model(run, ledger_path)
     source = read_like(corpus, options, model.parameters)
+    if options["dry_run"]:
+        question = evaluation_plan(model).question(model, source, **question_settings(options))
+        report = look(corpus, {**options, "language": source.reading.get("language")})
+        show_dry_run(report, question, ledger_path, as_json=as_json)
+        return
     with following(quiet=as_json or quiet) as progress:
+        ledger = open_ledger(ledger_path)
         if options["reference"]:
-            record = _in_public(model, source, open_ledger(ledger_path), progress)
+            record = _in_public(model, source, ledger, progress)
         else:
-            from dplda.evaluation.topic_evaluation import evaluate as ask
-
-            record = ask(model, source, **asked(options, ledger_path, progress)).to_json()
+            asked = question_settings(options)
+            record = ask(evaluation_plan(model), model, source, **asked, ledger=ledger, progress=progress).to_json()
     if not options["reference"]:
         private_notes(source.notes)
     if as_json:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 import warnings
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from dplda.cli.console import following, print_json, private_notes, say
+from dplda.cli.dry_runs import add_price, consulted_ledger
 from dplda.cli.options import (
     MODELS,
     READING_NAMES,
@@ -21,9 +21,9 @@ from dplda.cli.options import (
     corpus_argument,
     dataset_option,
     delta_option,
+    dry_run_option,
     engine_options,
     epsilon_option,
-    find_ledger,
     find_prior,
     json_option,
     learning_options,
@@ -50,10 +50,9 @@ from dplda.readers.word_lists import read_seed_words
 
 if TYPE_CHECKING:
     from dplda.accounting.events import PrivacyStatement
-    from dplda.ledger import Ledger, Quote
+    from dplda.ledger import Ledger
     from dplda.ledger.grants import Grant
     from dplda.model import TopicModel
-    from dplda.runs.request import Request
 
 
 _SETTINGS = (  # options that are parameters of `FitSettings.of`
@@ -128,11 +127,7 @@ def _edge_parts(value: str) -> dict[str, float]:
     default=DEFAULTS.execution.device,
     help="Device for the passes over CORPUS; auto uses a GPU if there is one.",
 )
-@click.option(
-    "--dry-run",
-    is_flag=True,
-    help="Check the options and CORPUS as `dplda check` does, and show what a run would cost.",
-)
+@dry_run_option
 @click.option("--out", "-o", type=click.Path(path_type=Path), help="The new model folder [models/<run>].")
 @simulate_options
 @reading_options
@@ -187,45 +182,28 @@ def _dry_run(
     corpus: tuple[str, ...], options: dict[str, Any], seed: int | None, ledger_path: Path | None, *, as_json: bool
 ) -> None:
     """Check the settings of the run, look at CORPUS and price the run. Raises `InputError` and `BudgetRefused`."""
-    from dplda.cli.check_command import examine, show
+    from dplda.cli.check_command import examine
+    from dplda.cli.check_report import show
     from dplda.runs.request import requested
 
     words = public_words(options["vocabulary"], None)
     named = {name: options[name] for name in _SETTINGS} | {
         "topics": options["n_topics"],
-        "words": None if words is None else tuple(words),
         "simulate_seed": seed,
         "seed_words": _seed_words(options),
-        "prior": find_prior(options, None, words, ledger_path, NoProgress()),
     }
-    checked = FitSettings.of(**{**named, "prior": None})
-    if named["prior"] is not None:
+    checked = FitSettings.of(**named, words=None if words is None else tuple(words))
+    if options["prior"] is not None:
         checked.check_prior_possible()
     report = examine(corpus, options, _other_words(), any_unit=options["unit"] is None)
     if not report.problems:
         source = read(corpus, report.options)
-        public_words(options["vocabulary"], source)  # refuses a list of another language
-        with TemporaryDirectory() as empty:
-            ledger = find_ledger(ledger_path) or open_ledger(Path(empty, "ledger.db"))
+        words = public_words(options["vocabulary"], source)
+        prior = find_prior(options, source, words, ledger_path, NoProgress())
+        with consulted_ledger(ledger_path) as ledger:
             names = {name: options[name] for name in ("dataset", "series", "batch")}
-            request = requested(source, ledger, **names, **named)
-            quote = request.quote(ledger)
-            report.price = _price(request, quote)
-            report.granted = quote.dataset.grant.created is not None or bool(quote.dataset.runs)
+            add_price(report, requested(source, ledger, **names, **named, words=words, prior=prior), ledger)
     show(report, as_json=as_json)
-
-
-def _price(request: Request, quote: Quote) -> str:
-    """What the run would take of its dataset's budget, in words."""
-    if quote.more is None:
-        return f"Dataset {request.dataset} may spend without limit."
-    more = f"room for about {quote.more - 1:,} more like it" if quote.more > 1 else "no room for another like it"
-    if request.settings.batch is not None and quote.dataset.parallel:
-        more += " on this batch"
-    return (
-        f"This run would take {quote.share:.1%} of the budget of dataset {request.dataset} "
-        f"({quote.dataset.grant}), which leaves {more}."
-    )
 
 
 def _other_words() -> list[str]:

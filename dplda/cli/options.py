@@ -15,7 +15,7 @@ from dplda.cli.console import say
 from dplda.config import ADJACENCIES, DEFAULTS, ENGINES
 from dplda.errors import InputError
 from dplda.model import TopicModel
-from dplda.readers.reading_options import TOKENIZERS, ListName, Reading
+from dplda.readers.reading_options import TOKENIZERS, ListName, Reading, Tokenization
 from dplda.readers.word_lists import read_word_list
 
 if TYPE_CHECKING:
@@ -153,6 +153,11 @@ series_option = click.option(
 )
 batch_option = click.option("--batch", metavar="NAME", help="Name of this batch of the series [the name of CORPUS].")
 corpus_argument = click.argument("corpus", nargs=-1, required=True)
+dry_run_option = click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Check the options, look at CORPUS as `dplda check` does, show what a run would cost, and stop.",
+)
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 ledger_option = click.option(
@@ -206,7 +211,7 @@ _public_topics_option = click.option(
 def question_options(command: _Command) -> _Command:
     """Add the options of a charged question about CORPUS under the topics of RUN."""
     budget = (_public_topics_option, dataset_option, delta_option, _answer_epsilon_option)
-    for add in (simulate_options, engine_options, *budget):
+    for add in (dry_run_option, simulate_options, engine_options, *budget):
         command = add(command)
     return command
 
@@ -216,19 +221,14 @@ _QUESTION_OPTIONS = ("epsilon", "delta", "dataset", "public_topics", "engine", "
 
 def refuse_question_options(reason: str) -> None:
     """Raise `UsageError` if one of the `question_options` was given, which has no effect for this `reason`."""
-    for name in (*_QUESTION_OPTIONS, "simulate", "seed"):
+    for name in (*_QUESTION_OPTIONS, "simulate", "seed", "dry_run"):
         if click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name.replace('_', '-')} has no effect {reason}; leave it out.")
 
 
-def asked(options: dict[str, Any], ledger_path: Path | None, progress: Progress) -> dict[str, Any]:
+def question_settings(options: dict[str, Any]) -> dict[str, Any]:
     """The `question_options` as parameters of `dplda.tabulate` and `dplda.evaluate`."""
-    return {
-        **{name: options[name] for name in _QUESTION_OPTIONS},
-        "simulate_seed": simulate_seed(options),
-        "ledger": open_ledger(ledger_path),
-        "progress": progress,
-    }
+    return {**{name: options[name] for name in _QUESTION_OPTIONS}, "simulate_seed": simulate_seed(options)}
 
 
 group_field_option = click.option(
@@ -357,17 +357,12 @@ def public_words(vocabulary: str | None, corpus: Corpus | None) -> list[str] | N
         return None if vocabulary is None else read_word_list(Path(vocabulary))
     from dplda.wordlists import frequent_words, language_code
 
-    reading = {} if corpus is None else corpus.reading
     language = language_code(named[1])
-    if reading.get("language", language) != language:
-        raise InputError(f"--vocabulary {vocabulary} is of another language than CORPUS ({reading['language']}).")
-    stopwords = () if corpus is None else corpus.stopwords
+    known = (None if corpus is None else corpus.tokenization) or Tokenization(language)
+    if known.language != language:
+        raise InputError(f"--vocabulary {vocabulary} is of another language than CORPUS ({known.language}).")
     return frequent_words(
-        language,
-        int(named[2]),
-        lemmas=bool(reading.get("lemmas")),
-        stopwords=stopwords,
-        tokenizer=str(reading.get("tokenizer", "")),
+        language, int(named[2]), lemmas=known.lemmas, stopwords=known.stopwords, tokenizer=known.tokenizer
     )
 
 

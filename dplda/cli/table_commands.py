@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dplda.cli.console import following, print_json, private_notes, say, table, write_file
+from dplda.cli.check_command import first_records, look
+from dplda.cli.console import confirm, following, print_json, private_notes, say, table, write_file
+from dplda.cli.dry_runs import show_dry_run
 from dplda.cli.options import (
     GroupedCommand,
-    asked,
     json_option,
     ledger_option,
     open_ledger,
     open_model,
     question_options,
+    question_settings,
     quiet_option,
     read_like,
     reading_options,
@@ -26,20 +29,26 @@ from dplda.cli.options import (
 from dplda.cli.topics_command import topic_titles
 from dplda.errors import InputError
 from dplda.model.exporters import csv_text
+from dplda.readers.paths import STANDARD_INPUT, find_paths
 from dplda.readers.word_lists import read_mapping
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from dplda.corpus import Corpus
     from dplda.lda.estimates import Estimates
     from dplda.model import TopicModel
+    from dplda.readers.sampling import Sample
     from dplda.tables import ReleasedTable, Tables
+    from dplda.tables.grouping import Grouping
+    from dplda.tables.misfits import Misfits
 
 _LARGEST = 3  # topics that are shown of each group
 _NAME_WORDS = 3  # that stand for a topic without a name
 _SHOWN_CHANGES = 12
 _SUFFIXES = (".csv", ".parquet", ".json")
 _GROUPS_HINT = "Write for example: product: [phone, tablet]"
+_OTHERWISE = "pass --yes to tabulate all the same, or name another column or list."
 
 _sampling_option = click.option(
     "--sampling",
@@ -71,6 +80,7 @@ _csv_option = click.option("--csv", "csv_file", type=click.Path(path_type=Path),
 @click.option("--from", "first", metavar="DAY", help="The first day of the periods, which makes their list public.")
 @click.option("--to", "last", metavar="DAY", help="The last day of the periods.")
 @click.option("--zone", default="UTC", help="The time zone of the calendar, for dates that have an offset.")
+@click.option("--yes", is_flag=True, help="Do not ask if most of the first records would be in no group.")
 @_sampling_option
 @question_options
 @_out_option
@@ -87,31 +97,72 @@ def tabulate(
     A table shows the number of units in each group and the share of each topic, with 95 % intervals. The tables are
     charged to the budget of CORPUS, which is usually what RUN was learned from. The language and tokenizer of the run
     are used unless options say otherwise.
+
+    Before it is charged, the first records are looked at, for you alone: if most of them would be in no group, the
+    command asks.
     """
-    from dplda.tables import tabulate as release
+    from dplda.runs.charged_query import ask
     from dplda.tables.grouping import groupings
+    from dplda.tables.tabulation import table_plan
 
     out = _output(options)
     simulate_seed(options)  # refused before anything is read
     public = {} if options["groups"] is None else read_mapping(options["groups"], _GROUPS_HINT)
-    dates = options["first"], options["last"]
-    wanted = groupings(options["by"], public, dates, options["zone"])
+    wanted = groupings(options["by"], public, (options["first"], options["last"]), options["zone"])
     model = open_model(run, ledger_path)
     columns = list(dict.fromkeys(each.attribute.column for table in wanted for each in table))
     source = read_like(corpus, {**options, "group_fields": columns}, model.parameters)
+    plan = table_plan(model, source, wanted, options["zone"], sampling=options["sampling"])
+    if options["dry_run"]:
+        question = plan.question(model, source, **question_settings(options))
+        report = look(corpus, {**options, "language": source.reading.get("language")})
+        for each in _misfits(source, wanted, report.sample):
+            if each.most and not options["yes"]:
+                report.problems.append(f"{each} {_OTHERWISE.capitalize()}")
+            else:
+                report.remarks.append(str(each))
+        show_dry_run(report, question, ledger_path, as_json=as_json)
+        return
+    _ask_about_misfits(corpus, source, wanted, options)
     with following(quiet=as_json or quiet) as progress:
-        tables = release(
-            model,
-            source,
-            options["by"],
-            groups=public,
-            dates=dates,
-            zone=options["zone"],
-            sampling=options["sampling"],
-            **asked(options, ledger_path, progress),
-        )
+        asked = question_settings(options)
+        tables = ask(plan, model, source, **asked, ledger=open_ledger(ledger_path), progress=progress)
     private_notes(source.notes)
     _show(tables, model, out, as_json=as_json)
+
+
+def _ask_about_misfits(
+    corpus: Sequence[str], source: Corpus, wanted: Sequence[Sequence[Grouping]], options: dict[str, Any]
+) -> None:
+    """Tell which of the first records would be in no group, and ask if most would.
+
+    Raises `InputError` if it must ask and cannot, and `Abort` for no.
+    """
+    sample = None
+    if source.is_text and source.group_columns:
+        if STANDARD_INPUT in corpus:
+            say("Standard input is read once: the columns of --by are not looked at before.", error=True)
+            return
+        with suppress(InputError):  # the run says why they cannot be read
+            sample = first_records(find_paths(list(corpus)), options)
+    found = _misfits(source, wanted, sample)
+    private_notes([str(each) for each in found])
+    if any(each.most for each in found) and not options["yes"]:
+        confirm("Most of these would be in the row 'other'. Charge the budget all the same?", otherwise=_OTHERWISE)
+
+
+def _misfits(source: Corpus, wanted: Sequence[Sequence[Grouping]], sample: Sample | None) -> list[Misfits]:
+    """What is in no group, of the `sample` or the first documents of a store, for each attribute with such values."""
+    from dplda.readers.records import group_value
+    from dplda.tables.misfits import misfits
+
+    values: list[dict[str, str | None]] = source.first_groups()
+    if sample is not None:
+        columns = source.group_columns
+        values = [{column: group_value(row.get(column)) for column in columns} for row in sample.rows]
+    attributes = dict.fromkeys(each for table in wanted for each in table) if values else ()
+    looked = (misfits(each, [row[each.attribute.column] for row in values]) for each in attributes)
+    return [each for each in looked if each.shares]
 
 
 @click.command()

@@ -93,6 +93,11 @@ def evaluate(
     topics. `Evaluation` explains the gain. `asked` are the options of `dplda.runs.charged_query.Asked`. Raises
     `InputError` for bad input, such as a model of fewer than ten words, and `BudgetRefused`.
     """
+    return ask(evaluation_plan(model), model, corpus, epsilon, delta, **asked)
+
+
+def evaluation_plan(model: TopicModel) -> QuestionPlan[Evaluation]:
+    """How to evaluate the topics of `model`. Raises `InputError` for a model of fewer than ten words."""
     if len(model.vocabulary) < FIRST:
         raise InputError(f"coherence is that of {FIRST} words of a topic, and the model has {len(model.vocabulary)}.")
     topics = tuple(model.listed_topics)
@@ -121,5 +126,4 @@ def evaluate(
         prediction = halves.prediction(curator.release(Stage.PREDICTION, halves.contribution, COMPLETION_CLIP))
         return Evaluation(topics=topics, coherence=estimated(model, topics, counts), prediction=prediction, **about)
 
-    plan = QuestionPlan(_EVALUATION, _SHARES, [WORD_PAIRS, PAIR_TOTALS, DOCUMENT_COMPLETION], answer)
-    return ask(plan, model, corpus, epsilon, delta, **asked)
+    return QuestionPlan(_EVALUATION, _SHARES, [WORD_PAIRS, PAIR_TOTALS, DOCUMENT_COMPLETION], answer)

@@ -42,9 +42,8 @@ def frequency_limit(frequencies: np.ndarray, settings: FitSettings) -> float:
 
 
 def chosen_words_needed(settings: FitSettings) -> int:
-    """The fewest privately chosen words from which a run learns topics: two per topic; two in all for ``"auto"``."""
-    topics = settings.model.topics
-    return 2 if topics == "auto" else min(max(2, 2 * int(topics)), settings.vocabulary.max_vocabulary)
+    """The fewest privately chosen words from which a run learns topics."""
+    return min(settings.model.words_needed, settings.vocabulary.max_vocabulary)
 
 
 def modelled_words(released: WordFrequencies, settings: FitSettings) -> WordFrequencies:

@@ -68,7 +68,7 @@ class Fields(TypedDict, total=False):
 
 TOKENIZERS = ("fast", "spacy")
 NO_WHITE_SPACE = frozenset({"ja", "ko", "th", "vi", "zh"})  # languages whose words it does not separate
-_LONGEST_PHRASE = 5  # longer phrases are seldom in two documents
+LONGEST_PHRASE = 5  # longer phrases are seldom in two documents
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ class Tokenization:
             object.__setattr__(self, "tokenizer", "spacy" if self.language in NO_WHITE_SPACE else "fast")
         if self.tokenizer not in TOKENIZERS:
             raise InputError(f"tokenizer must be one of {', '.join(TOKENIZERS)}, got {self.tokenizer!r}.")
-        if not isinstance(self.ngrams, int) or not 1 <= self.ngrams <= _LONGEST_PHRASE:
-            raise InputError(f"ngrams must be a whole number from 1 to {_LONGEST_PHRASE} (words), got {self.ngrams!r}.")
+        if not isinstance(self.ngrams, int) or not 1 <= self.ngrams <= LONGEST_PHRASE:
+            raise InputError(f"ngrams must be a whole number from 1 to {LONGEST_PHRASE} (words), got {self.ngrams!r}.")
 
     def facts(self) -> dict[str, Any]:
         """What stores, ledgers and models record: public and short, with a digest of the stop words."""

@@ -102,37 +102,46 @@ class QuestionPlan(Generic[_Answer]):
     facts: Mapping[str, Any] = field(default_factory=dict)
     passes: int | None = None
 
+    def question(
+        self, model: TopicModel, corpus: Corpus, epsilon: float, delta: float, **asked: Unpack[Asked]
+    ) -> Question:
+        """The question about `corpus` under the topics of `model`, before anything is reserved or read.
+
+        Raises `InputError` for a model that is not private, unless its topics are public or noise is simulated.
+        """
+        privacy = PrivacySettings(
+            epsilon=epsilon,
+            delta=delta,
+            adjacency=asked.get("adjacency") or model.privacy.adjacency,
+            simulate_seed=asked.get("simulate_seed"),
+        )
+        if not model.privacy.sound and not asked.get("public_topics") and not privacy.reason:
+            raise InputError(
+                "the topics of this run are not private, and the result would reveal what they were learned from. Give "
+                "a private run, or declare with public_topics=True (--public-topics) that its text is public."
+            )
+        warn_of_other_words(model, corpus)
+        engine = asked.get("engine", DEFAULTS.execution.engine)
+        return Question(
+            self.kind,
+            str(model.parameters.get("run", "")),
+            corpus,
+            asked.get("dataset") or corpus.name or "unnamed",
+            privacy,
+            ExecutionSettings(engine=engine, scheduler=asked.get("scheduler")),
+            tuple(self.shares),
+            self.facts,
+        )
+
 
 def ask(
     plan: QuestionPlan[_Answer], model: TopicModel, corpus: Corpus, epsilon: float, delta: float, **asked: Unpack[Asked]
 ) -> _Answer:
     """Reserve the budget of a query, read the documents, and record what it releases.
 
-    Raises `InputError` for a model that is not private, unless its topics are public or noise is simulated.
+    Raises `InputError` as `QuestionPlan.question` does, and `BudgetRefused`.
     """
-    privacy = PrivacySettings(
-        epsilon=epsilon,
-        delta=delta,
-        adjacency=asked.get("adjacency") or model.privacy.adjacency,
-        simulate_seed=asked.get("simulate_seed"),
-    )
-    if not model.privacy.sound and not asked.get("public_topics") and not privacy.reason:
-        raise InputError(
-            "the topics of this run are not private, and the result would reveal what they were learned from. Give "
-            "a private run, or declare with public_topics=True (--public-topics) that its text is public."
-        )
-    warn_of_other_words(model, corpus)
-    engine = asked.get("engine", DEFAULTS.execution.engine)
-    question = Question(
-        plan.kind,
-        str(model.parameters.get("run", "")),
-        corpus,
-        asked.get("dataset") or corpus.name or "unnamed",
-        privacy,
-        ExecutionSettings(engine=engine, scheduler=asked.get("scheduler")),
-        tuple(plan.shares),
-        plan.facts,
-    )
+    question = plan.question(model, corpus, epsilon, delta, **asked)
     ledger = asked.get("ledger")
     ledger = Ledger() if ledger is None else ledger
     run = new_name(question.dataset)
@@ -162,5 +171,5 @@ def warn_of_other_words(model: TopicModel, corpus: Corpus) -> None:
                 f"The documents are read with {name} {asked}, and those of the topics were read with {learned}. Read "
                 f"them alike, or words that differ are not found.",
                 DpldaWarning,
-                stacklevel=4,
+                stacklevel=5,
             )

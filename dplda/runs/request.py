@@ -8,14 +8,22 @@ from typing import Any, Literal
 
 from dplda.accounting.budget_plan import calibrate, exact_events
 from dplda.accounting.events import Event
-from dplda.config import NO_NOISE, ExecutionSettings, FitSettings, PrivacySettings
+from dplda.config import (
+    NO_NOISE,
+    ExecutionSettings,
+    FitSettings,
+    ModelSettings,
+    PrivacySettings,
+    VocabularySettings,
+)
 from dplda.corpus import Corpus
 from dplda.errors import InputError
 from dplda.lda.topic_count import most_topics
-from dplda.ledger import Ledger, Quote
+from dplda.ledger import Ledger
 from dplda.model.topic_model import TopicModel
 from dplda.placements import prior_start, registry
 from dplda.prior_topics import PriorTopics
+from dplda.runs.public_words import usable_seed_words, usable_words, warn_of_prior_words
 from dplda.runs.run_words import PublicFacts
 from dplda.runs.series import find_place
 from dplda.statistics import Statistic
@@ -35,15 +43,25 @@ def requested(
 ) -> Request:
     """The run that `fit` is asked for; `named` are the other settings, as in `FitSettings.of`.
 
-    Raises `InputError` for settings that are out of range or contradict each other.
+    Public words that the documents cannot contain are left out, with a warning (`dplda.runs.public_words`). Raises
+    `InputError` for settings that are out of range or contradict each other.
     """
     public = words if words is not None else corpus.public_vocabulary
+    seed_words = named.pop("seed_words", None)
     private = named.get("simulate_seed") is None and named.get("placement") != NO_NOISE
     place = find_place(corpus, ledger, dataset=dataset, series=series, batch=batch, prior=prior, private=private)
+    n_topics = place.topics(topics)
+    if public is not None:
+        listed = VocabularySettings(words=tuple(public)).words or ()
+        needed = 0 if named.get("placement") == NO_NOISE else ModelSettings(topics=n_topics).words_needed
+        public = usable_words(corpus.tokenization, listed, needed)
+    if place.prior is not None:
+        warn_of_prior_words(corpus.tokenization, place.prior)
     settings = FitSettings.of(
         **named,
-        topics=place.topics(topics),
-        words=None if public is None else tuple(public),
+        topics=n_topics,
+        words=public,
+        seed_words=None if seed_words is None else usable_seed_words(corpus.tokenization, seed_words),
         prior=place.prior,
         series=place.series,
         batch=place.batch,
@@ -129,16 +147,3 @@ class Request:
     def parameters(self) -> dict[str, Any]:
         """Public settings, for the ledger and the model."""
         return self.corpus.reading | self.settings.to_json() | {"dataset": self.dataset}
-
-    def quote(self, ledger: Ledger) -> Quote:
-        """The cost of the run, before it. Raises `BudgetRefused` if the budget does not allow it."""
-        return ledger.quote(
-            dataset=self.dataset,
-            unit=self.corpus.unit,
-            adjacency=self.privacy.adjacency,
-            delta=self.privacy.delta,
-            plans=[self.events],
-            sound=not self.reason,
-            batch=self.batch,
-            id_field=self.id_field,
-        )

@@ -23,7 +23,8 @@ _COMMON = 0.5  # share of the documents from which on a word indicates their lan
 class PublicFacts:
     """Public facts of a run before its first query: its `settings` and its planned `events`.
 
-    `reading` says how text became words, `unit` is the privacy unit, and `private` whether the run is private.
+    `reading` says how text became words, and `unit` is the privacy unit. `private` says whether the run protects
+    anybody: then it ends if its documents are too few.
     """
 
     settings: FitSettings
@@ -52,9 +53,8 @@ def find_words(gate: Gate, run: PublicFacts) -> RunWords:
 
     The prior is tested before any words are chosen, on its own words if no words are public.
 
-    Raises `UnsupportedByData` if words must be chosen privately and the noisy size is too small for that
-    (`require_documents`; only for a private run that does not continue a series), if too few words are found, or if
-    most documents are in another language.
+    Raises `UnsupportedByData` if the noisy size is too small to tell anything (`require_documents`; only for a private
+    run that does not continue a series), if too few words are found, or if most documents are in another language.
     """
     settings = run.settings
     prior, public = None if settings.continues_series else settings.prior, settings.vocabulary.words
@@ -62,28 +62,36 @@ def find_words(gate: Gate, run: PublicFacts) -> RunWords:
         gate.use_words(public)
     documents = gate.size()
     if prior is None:
-        found = _chosen_words(gate, run, documents) if public is None else (gate.word_frequencies(), {})
+        _require_documents(run, documents)
+        found = _chosen_words(gate, run) if public is None else (gate.word_frequencies(), {})
         return RunWords(documents, *found)
+    _require_documents(run, documents, of_prior=True)
     if public is None:
         gate.use_words(prior.words)
     words = gate.word_frequencies()
     facts = {"prior_used": explains(gate, words, prior, settings)}
     if public is not None:
         gate.use_words(public)
-    if public is not None or facts["prior_used"]:
+    if facts["prior_used"]:
         return RunWords(documents, words, facts)
     try:
-        chosen, more = _chosen_words(gate, run, documents)
+        _require_documents(run, documents)
+        if public is not None:
+            return RunWords(documents, words, facts)
+        chosen, more = _chosen_words(gate, run)
     except UnsupportedByData as error:
         raise UnsupportedByData(f"the prior does not explain the documents, and without it {error}") from None
     return RunWords(documents, chosen, facts | more)
 
 
-def _chosen_words(gate: Gate, run: PublicFacts, documents: float) -> tuple[WordFrequencies, dict[str, Any]]:
+def _require_documents(run: PublicFacts, documents: float, *, of_prior: bool = False) -> None:
+    if run.private and not run.settings.continues_series:
+        require_documents(run.settings, run.events, documents, run.unit, of_prior=of_prior)
+
+
+def _chosen_words(gate: Gate, run: PublicFacts) -> tuple[WordFrequencies, dict[str, Any]]:
     """Words that are chosen privately, and released facts: the limit on document frequency, and the words above it."""
     settings = run.settings
-    if run.private and not settings.continues_series:
-        require_documents(settings, run.events, documents, run.unit)
     released = gate.choose_words()
     _refuse_other_language(released, run.reading)
     modelled = _with_seed_words(modelled_words(released, settings), released, settings)

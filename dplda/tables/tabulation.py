@@ -62,6 +62,21 @@ def tabulate(
     Raises `InputError` for bad input and `BudgetRefused` if the ledger does not allow the run; neither spends anything.
     """
     tables = groupings(by, groups or {}, dates, zone)
+    return ask(table_plan(model, corpus, tables, zone, sampling=sampling), model, corpus, epsilon, delta, **asked)
+
+
+def table_plan(
+    model: TopicModel,
+    corpus: Corpus,
+    tables: Sequence[Sequence[Grouping]],
+    zone: str = "UTC",
+    *,
+    sampling: bool = False,
+) -> QuestionPlan[Tables]:
+    """How to make `tables`, the result of `groupings`, of the topics of `model` in `corpus`; see `tabulate`.
+
+    Raises `InputError` for columns that `corpus` was read without, and for tables that are too large.
+    """
     _check_columns(corpus.group_columns, tables)
     most_rows = MOST_CELLS // len(model.topics)
     for table in tables:
@@ -95,8 +110,7 @@ def tabulate(
         ]
         return Tables(tables=tuple(released), **about)
 
-    plan = QuestionPlan(_TABLE, shares, [TABLE_PROPORTIONS], answer, facts, passes=len(tables))
-    return ask(plan, model, corpus, epsilon, delta, **asked)
+    return QuestionPlan(_TABLE, shares, [TABLE_PROPORTIONS], answer, facts, passes=len(tables))
 
 
 def _check_rows(rows: int, most: int, error: type[DpldaError] = InputError) -> None:

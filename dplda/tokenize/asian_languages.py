@@ -1,33 +1,29 @@
 """Segmenters of Chinese, Japanese, Korean and Thai, where white space alone does not separate words.
 
-A segmenter maps a text to its tokens, each with its dictionary form. All of them look words up in a dictionary, or in a
-model, that does not change: they learn nothing from the texts, so that the words of a document depend on it alone. They
-write neither logs nor caches.
+A segmenter maps a text to its tokens. The lemma of a token is its dictionary form, or empty if it is not a content
+word. All segmenters look words up in a dictionary, or in a model, that does not change: they learn nothing from the
+texts, so that the words of a document depend on it alone. They write neither logs nor caches.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from threading import local
 from typing import NamedTuple
+from unicodedata import normalize
 
 from dplda.errors import InputError
-from dplda.tokenize.counting import WordRule
+from dplda.tokenize.counting import Token, WordRule, undivided
 
 _MAX_PART = 10_000  # maximum characters of one analysis; Sudachi takes at most 49,149 bytes
 _ENDS = "\\s\u3002\u3001\uff0c\uff01\uff1f\uff1b\u2026"  # white space, and where a Chinese or Japanese clause ends
 _PART = re.compile(rf".{{1,{_MAX_PART - 1}}}(?:[{_ENDS}]|\Z)|.{{1,{_MAX_PART}}}", re.DOTALL)
+_FULL_WIDTH = "\uff10-\uff19\uff21-\uff3a\uff41-\uff5a"
+_LATIN = re.compile(f"[0-9A-Za-z_\u00c0-\u024f\u0370-\u03ff{_FULL_WIDTH}]+")  # Latin and Greek
 _SURROGATE = re.compile("[\ud800-\udfff]")  # is not text for a segmenter that is not written in Python
 _KOREAN_WORDS = ("NNG", "NNP", "VV", "VA", "MAG", "XR", "SL", "SH")  # nouns, verbs, adjectives, adverbs, roots, foreign
 _JAPANESE_PARTICLES = ("助詞", "助動詞")  # particles and auxiliary verbs
-
-
-class Token(NamedTuple):
-    """A token as it is spelled, and its dictionary form, or the empty string if it is not a content word."""
-
-    text: str
-    base: str
 
 
 _Segment = Callable[[str], list[Token]]
@@ -42,6 +38,7 @@ class _Segmenter(NamedTuple):
 class SegmentedTokens:
     """The words that the segmenter of `language` finds and `word` accepts.
 
+    A run of Latin or Greek letters and digits ("5g") is one token, in which full-width characters count as plain ones.
     Raises `InputError` if the segmenter is not installed.
     """
 
@@ -75,7 +72,8 @@ class SegmentedTokens:
         except BaseException:  # a panic of a segmenter in Rust, which may be unusable now
             _here.made.pop(self._language, None)
             raise ValueError("the segmenter failed") from None
-        return [self._word(token.text, token.base) for token in tokens]
+        whole = undivided(tokens, self._word.mixed(part, _LATIN))
+        return [self._word(text, normalize("NFKC", text) if lemma is None else lemma) for *_, text, lemma in whole]
 
 
 def parts(text: str) -> Iterator[str]:
@@ -127,7 +125,7 @@ def _chinese() -> _Segment:
     cut = rjieba.Jieba().cut  # an instance of its own: that of the module can be given words by other code
 
     def segment(text: str) -> list[Token]:
-        return [Token(word, word) for word in cut(text)]
+        return _in_order(cut(text))
 
     return segment
 
@@ -139,7 +137,12 @@ def _japanese() -> _Segment:
 
     def segment(text: str) -> list[Token]:
         return [
-            Token(found.surface(), "" if found.part_of_speech()[0] in _JAPANESE_PARTICLES else found.dictionary_form())
+            Token(
+                found.begin(),
+                found.end(),
+                found.surface(),
+                "" if found.part_of_speech()[0] in _JAPANESE_PARTICLES else found.dictionary_form(),
+            )
             for found in tokenizer.tokenize(text)
         ]
 
@@ -153,7 +156,12 @@ def _korean() -> _Segment:
 
     def segment(text: str) -> list[Token]:
         return [
-            Token(found.form, found.lemma if found.tag.partition("-")[0] in _KOREAN_WORDS else "")
+            Token(
+                found.start,
+                found.end,
+                found.form,
+                found.lemma if found.tag.partition("-")[0] in _KOREAN_WORDS else "",
+            )
             for found in kiwi.tokenize(text)
         ]
 
@@ -167,9 +175,17 @@ def _thai() -> _Segment:
     dictionary = word_dict_trie()
 
     def segment(text: str) -> list[Token]:
-        return [Token(word, word) for word in cut(text, dictionary, safe_mode=True)]
+        return _in_order(cut(text, dictionary, safe_mode=True))
 
     return segment
+
+
+def _in_order(words: Iterable[str]) -> list[Token]:
+    """The tokens of a text that consists of `words`, which are their own dictionary forms."""
+    found, end = list[Token](), 0
+    for word in words:
+        found.append(Token(end, end := end + len(word), word, word))
+    return found
 
 
 _SEGMENTERS = {  # keyed by spaCy's code of the language

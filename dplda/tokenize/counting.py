@@ -1,4 +1,4 @@
-"""Vectorised word counts with any tokenizer, and the fast tokenizer.
+"""What counts as a word, vectorised word counts with any tokenizer, and the fast tokenizer.
 
 A tokenizer splits a document into pieces, and each piece into words. `WordCounter` numbers the distinct pieces and
 finds the words of each one once. A document is then a row of piece numbers, a piece is a row of word numbers, and the
@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -31,9 +33,10 @@ _SYLLABLE = re.compile("[\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud
 class WordRule:
     """Maps a token to the word that it counts as: the token in lower case, or its lemma.
 
-    A token counts only if it consists of letters and is not a stop word. With `marks`, vowel signs and tone marks after
-    a letter belong to a word, as the scripts of India and Thailand need. With `syllables`, one Han character or Hangul
-    syllable can be a word; any other word has at least two letters.
+    A token counts only if it consists of letters and decimal digits (which superscripts and fractions are not), with at
+    least one letter, and is not a stop word. With `marks`, vowel signs and tone marks after a letter belong to a word,
+    as the scripts of India and Thailand need. With `syllables`, one Han character or Hangul syllable can be a word; any
+    other word has at least two characters.
     """
 
     stop_words: Collection[str]
@@ -52,15 +55,66 @@ class WordRule:
         word = str(self.lemmas.get(lower, lower if lemma is None else lemma)).lower()
         return word if self._is_spelled(word) and self._is_long(word) and word not in self.stop_words else ""
 
+    def mixed(self, text: str, runs: re.Pattern[str]) -> list[re.Match[str]]:
+        """The `runs` in `text` that are words of letters and digits, such as ``5g``, with marks if they are set."""
+        found = runs.finditer(whole_numbers(text))
+        return [run for run in found if not run[0].isalpha() and self._is_spelled(run[0])]
+
     def _is_spelled(self, text: str) -> bool:
-        """Whether `text` consists of letters; if `marks` is set, combining marks may follow a letter."""
-        if text.isalpha() or not self.marks:
-            return text.isalpha()
-        return text[:1].isalpha() and all(c.isalpha() or unicodedata.category(c)[0] == "M" for c in text)
+        """Whether `text` has a letter, and consists of letters, digits and, after the first, marks if they are set."""
+        if text.isalpha():
+            return True
+        return any(map(str.isalpha, text)) and text[0].isalnum() and all(map(self._may_be_in_word, text))
+
+    def _may_be_in_word(self, c: str) -> bool:
+        return c.isalpha() or c.isdecimal() or (self.marks and unicodedata.category(c).startswith("M"))
 
     def _is_long(self, word: str) -> bool:
         least = 1 if self.syllables and _SYLLABLE.match(word) else _MIN_LETTERS
         return least <= len(word) <= _MAX_LETTERS
+
+
+class Token(NamedTuple):
+    """The place of a token in its text, how it is spelled, and its lemma; None for none, empty if it does not count."""
+
+    start: int
+    end: int
+    text: str
+    lemma: str | None = None
+
+
+def undivided(tokens: Iterable[Token], runs: Sequence[re.Match[str]]) -> Iterable[Token]:
+    """The `tokens` of a text, with one token in place of those into which one of the `runs` was split.
+
+    `runs` are matches in the text, from left to right; a run that a token crosses stays as it is. This keeps words such
+    as ``5g`` whole, which many tokenizers take for a number and a unit.
+    """
+    starts = [run.start() for run in runs]
+
+    def run_of(token: Token) -> int:
+        """The number of the run that holds `token`, or -1."""
+        number = bisect_right(starts, token.start) - 1
+        return number if number >= 0 and token.end <= runs[number].end() else -1
+
+    for number, group in groupby(tokens, run_of):
+        parts = list(group)
+        if number >= 0 and (parts[0].start, parts[-1].end) == runs[number].span():
+            yield Token(*runs[number].span(), runs[number][0])
+        else:
+            yield from parts
+
+
+_SHAPES = bytes.maketrans(b"123456789,:", b"000000000..")
+
+
+def whole_numbers(text: str, separators: str = ".,:") -> str:
+    """`text` with an underscore for each of the `separators` between two digits.
+
+    A number such as 3.5 or 10:30 is then one run with the letters that follow it, and no word.
+    """
+    if b"0.0" not in text.encode("utf-8", "surrogatepass").translate(_SHAPES):  # ten times as fast as the pattern
+        return text
+    return re.sub(f"(?<=[0-9])[{separators}](?=[0-9])", "_", text)
 
 
 _REMEMBERED_PIECES, _REMEMBERED_CHARACTERS = 500_000, 1 << 26  # limits of the cache of pieces
@@ -175,7 +229,7 @@ _WITH_MARKS = (*range(0x300, 0x20000), *range(0xE0000, 0xE1000))  # code points,
 _MOST_JOINED = 10_000  # maximum parts of one run, which bounds the memory of a match
 _IN_NAMES = r".'/\-"  # what a name of a host and its path may have besides letters, and words as well
 _IN_ADDRESSES = rf"{_IN_NAMES}@:+%~?&=#!$"
-_APART = {code: " " for code in range(128) if not re.match(rf"[\w{_IN_NAMES}]", chr(code))}
+_APART = bytes(code if re.match(rf"[\w{_IN_NAMES}]", chr(code)) else ord(" ") for code in range(256))
 _TOP_LEVEL = frozenset({"com", "edu", "gov", "mil", "net", "org"})
 _USENET = frozenset({"alt", "comp", "humanities", "misc", "news", "rec", "sci", "soc", "talk"})
 
@@ -186,8 +240,8 @@ class FastTokens:
     `exceptions` maps the runs that a language splits in a special way to their parts; `word` maps a part to the word it
     counts as. Runs consist of letters, digits, underscores and combining marks in lower-case text; an apostrophe
     joins two runs. A run in `exceptions` becomes the parts listed for it ("don't": "do", "n't"); any other run is split
-    at its apostrophes. Parts of two to 1000 letters that are not stop words count. E-mail and web addresses and names
-    of hosts contain no words.
+    at its apostrophes. Parts that are words by `word` count. E-mail and web addresses, names of hosts, and numbers
+    such as 3.5 with the letters after them contain no words.
     """
 
     def __init__(self, exceptions: Mapping[str, tuple[str, ...]], word: WordRule) -> None:
@@ -196,9 +250,9 @@ class FastTokens:
 
     def pieces(self, text: str) -> list[str]:
         """Pieces of `text` in lower case, cut so that every run lies inside one piece."""
-        lower = text.lower()
+        lower = _lower(text)
         if lower.isascii() and not _may_hold_address(lower):  # splits at punctuation too: fewer distinct pieces
-            lower = lower.translate(_APART).replace(". ", " ")
+            lower = lower.encode().translate(_APART).decode().replace(". ", " ")
         return lower.split()
 
     def words(self, piece: str) -> tuple[str, ...]:
@@ -208,7 +262,7 @@ class FastTokens:
 
     def split(self, text: str) -> list[str]:
         """The parts of `text` between white space, in lower case."""
-        return text.lower().split()
+        return _lower(text).split()
 
     def sequence(self, part: str) -> list[str]:
         """The words of `part` in their order; an empty string stands for anything else."""
@@ -229,6 +283,7 @@ class FastTokens:
             piece = " ".join("." if _is_address(part) else part for part in _around(_IN_ADDRESSES).split(piece))
         if "." in piece:
             piece = " ".join("." if self._is_host(part) else part for part in _around(_IN_NAMES).split(piece))
+            piece = whole_numbers(piece)
         return piece
 
     def _is_host(self, part: str) -> bool:
@@ -239,6 +294,11 @@ class FastTokens:
             return False
         country = len(last) == 2 and last.isalpha() and last not in self._word.stop_words
         return last in _TOP_LEVEL or (len(labels) > 2 and (country or labels[0] in _USENET))
+
+
+def _lower(text: str) -> str:
+    """`text` in lower case, with whole numbers; their periods stay, because they may be those of a name of a host."""
+    return whole_numbers(text.lower(), ",:")
 
 
 def _may_hold_address(text: str) -> bool:
@@ -254,6 +314,12 @@ def _is_address(part: str) -> bool:
 def _runs() -> re.Pattern[str]:
     """The pattern of a run: letters, digits, underscores and combining marks, with apostrophes between them."""
     return re.compile(rf"\w+(?:[{_marks()}]+\w*|'\w+){{0,{_MOST_JOINED}}}")
+
+
+@cache
+def unbroken() -> re.Pattern[str]:
+    """The pattern of a run of letters, digits, underscores and combining marks alone."""
+    return re.compile(rf"[\w{_marks()}]+")
 
 
 @cache

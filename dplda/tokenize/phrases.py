@@ -13,7 +13,7 @@ from typing import Protocol
 
 from dplda.tokenize.counting import Tokens
 
-JOINER = "_"  # is not a letter, so that no word looks like a phrase
+JOINER = "_"  # is neither a letter nor a digit, so that no word looks like a phrase
 _PARAGRAPH = re.compile(r"(?>\r\n?|\n)[^\S\r\n]*(?>\r\n?|\n)")  # an empty line
 _REMEMBERED, _LONGEST_REMEMBERED = 500_000, 200  # limits of the cache: parts, and characters of a part
 _LONGEST_RUN = 10_000  # maximum words of one run; longer ones are cut

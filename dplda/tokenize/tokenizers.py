@@ -1,4 +1,4 @@
-"""The choice of a tokenizer for a language, and spaCy's: lower-case alphabetic words without stop words.
+"""The choice of a tokenizer for a language, and spaCy's: lower-case words without stop words.
 
 spaCy's rule tokenizer splits text at white space and then each piece separately, so that the words of a document are
 the words of its pieces. The result depends on the document alone: spaCy's cache of earlier documents can be dropped at
@@ -23,7 +23,7 @@ from spacy.vocab import Vocab
 from dplda.errors import InputError
 from dplda.readers.reading_options import NO_WHITE_SPACE, Tokenization
 from dplda.tokenize.asian_languages import SegmentedTokens, finds_lemmas, is_segmented
-from dplda.tokenize.counting import FastTokens, Tokens, WordRule
+from dplda.tokenize.counting import FastTokens, Token, Tokens, WordRule, unbroken, undivided
 from dplda.tokenize.phrases import OrderedTokens, PhraseTokens
 
 _FOUND_TOKENS = 500_000  # after which spaCy's vocabulary is dropped, to bound memory
@@ -37,7 +37,8 @@ _MARKED = ("bn", "gu", "hi", "kn", "ml", "mr", "ne", "sa", "si", "ta", "te", "th
 class SpacyTokens:
     """spaCy's tokenizer of `language`, a code such as ``"en"``; with `lemmas` it finds lemmas instead of words.
 
-    Neither `stopwords`, in lower case, nor the stop words of the language count.
+    A run of letters and digits is one token ("5g"), unless spaCy's table of exceptions for the language lists it
+    ("8pm"). Neither `stopwords`, in lower case, nor the stop words of the language count.
 
     Raises `InputError` if spaCy does not have the language or its lemmas.
     """
@@ -46,6 +47,7 @@ class SpacyTokens:
         self._arguments = language, lemmas, stopwords
         self._whole = type(_analyser(language).tokenizer) is not Tokenizer  # its tokens may contain white space
         self._word = word_rule(language, lemmas, stopwords)
+        self._exceptions = _language(language).Defaults.tokenizer_exceptions
 
     def __reduce__(self) -> tuple[type[SpacyTokens], tuple[str, bool, Collection[str]]]:
         """Pickle the arguments only; another process makes its own tokenizer."""
@@ -79,8 +81,13 @@ class SpacyTokens:
         tokens = analyser.tokenizer(text)
         spelled = [token.text for token in tokens]
         if not _faithful(tokens, spelled, text):  # a hash collision with an earlier document
-            spelled = [token.text for token in _with_own_vocabulary(analyser.tokenizer, language, text)(text)]
+            tokens = _with_own_vocabulary(analyser.tokenizer, language, text)(text)
+            spelled = [token.text for token in tokens]
         analyser.tokens += max(1, len(spelled))
+        mixed = [run for run in self._word.mixed(text, unbroken()) if run[0] not in self._exceptions]
+        if mixed:
+            places = (Token(token.idx, token.idx + len(token), token.text) for token in tokens)
+            spelled = [token.text for token in undivided(places, mixed)]
         return list(map(self._word, spelled))
 
 

@@ -56,6 +56,11 @@ def test_runs_of_placements_differ_in_nothing_but_noise(placement, adjacency):
     assert found.share > 0.98
 
 
+@pytest.mark.parametrize("placement", catalogue.PLACEMENT_RUNS)
+def test_no_run_ends_after_its_size_however_small_epsilon_is(placement):
+    assert replay(placement_game(placement, PrivacySettings(epsilon=0.05))).queries >= 5
+
+
 @pytest.mark.parametrize(
     ("placement", "adjacency"),
     full_after(1, [(name, adjacency) for name in catalogue.PLACEMENT_RUNS for adjacency in ADJACENCIES]),

@@ -153,7 +153,7 @@ FAILED = {
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 @pytest.mark.parametrize("placement", FAILED)
-def test_a_failed_stability_test_tells_what_was_found_and_what_it_cost(fit, home, placement, adjacency):
+def test_a_failed_stability_test_tells_what_was_found_and_what_it_cost(fit, home, any_size, placement, adjacency):
     """Noise that is large enough makes gaps of its own, which are released already: then another dataset is tried."""
     reason, found, unasked = FAILED[placement]
     Corpus.from_counts(synthetic(200, 30, 3, mean_length=30)[0], WORDS).write(home / "few")

@@ -35,7 +35,9 @@ def mistakes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _write(folder / "ten.csv", ["text", *texts[:10]])
     _write(folder / "nobody.csv", ["text,who", *(f"{text}," for text in texts)])
     _write(folder / "notes.txt", texts)
-    _write(folder / "three", ["one", "two", "three"])
+    _write(folder / "three", ["apple", "banana", "cherry"])
+    _write(folder / "codes", [f"A-{i}/b" for i in range(50)])
+    _write(folder / "stop.yaml", ["sky: [the, above]"])
     chinese = "我们今天讨论了天气和经济的问题他们认为城市交通需要改善"
     _write(folder / "chinese.jsonl", [f'{{"text": "{chinese[i % 20 :]}{i}"}}' for i in range(2000)])
     for name, column in (("nulls", pa.nulls(9)), ("lists", pa.array([["a"]] * 9)), ("integers", pa.array(range(9)))):
@@ -58,7 +60,12 @@ REFUSED = {  # by names of files, columns, types and options alone
     "a column that is not there": (["good.csv", "--text-field", "body"], "Its columns: text, who"),
     "a text file": (["notes.txt"], "give --format lines"),
     "a typing error": (["goood.csv"], "does not exist"),
-    "fewer words than topics": (["good.csv", "--vocabulary", "three"], "topics must not exceed the number of words"),
+    "fewer words than topics": (["good.csv", "--vocabulary", "three"], "At least 40 are needed, two for each topic"),
+    "words that the tokenizer splits": (
+        ["good.csv", "--vocabulary", "codes"],
+        "0 of the 50 words of the word list can",
+    ),
+    "stop words as seed words": (["good.csv", "--seed-words", "stop.yaml"], "0 of the 2 seed words of topic 'sky' can"),
     "a seed without --simulate": (["good.csv", "--seed", "1"], "--seed requires --simulate"),
     "an unknown language": (["good.csv", "--language", "xx1"], "is not available"),
     "a pattern for a file": (["good.csv", "--pattern", "*.csv"], "pattern chooses files of a folder"),
@@ -92,6 +99,32 @@ def test_what_public_facts_show_is_refused_in_one_line_before_anything_is_reserv
     assert len(answer.err.splitlines()) == 1
     assert not _runs(tmp_path)
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("mistake", ["words that the tokenizer splits", "stop words as seed words"])
+def test_a_dry_run_refuses_public_words_as_the_run_would(
+    dplda, mistakes: Path, monkeypatch: pytest.MonkeyPatch, mistake: str
+) -> None:
+    monkeypatch.chdir(mistakes)
+    typed, expected = REFUSED[mistake]
+    answer = dplda("fit", *typed, "--dry-run", "--json")
+    assert (answer.status, answer.out) == (2, "")
+    assert expected in answer.err
+
+
+@pytest.mark.filterwarnings("default::dplda.errors.DpldaWarning")
+def test_a_dry_run_tells_how_many_words_of_a_list_can_occur(
+    dplda, mistakes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(mistakes)
+    _write(mistakes / "mixed", [*_WORDS, "the", "e-mail"])
+    answer = dplda("fit", "good.csv", "--vocabulary", "mixed", "--dry-run", "--json")
+    assert answer.status == 0
+    assert answer.err == (
+        "dplda: warning: 400 of the 402 words of the word list can occur in the documents as they are read. The "
+        "others: 'the' (a stop word), 'e-mail' (read as mail). They are left out.\n"
+    )
+    assert answer.json["problems"] == []
 
 
 @pytest.mark.parametrize("mistake", full_after(3, ENDED))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
+
+from dplda.ledger import Ledger
 
 THEMES = ("boiler pipe heating cold radiator", "invoice money payment bank refund")
 
@@ -93,6 +96,123 @@ def test_mistakes_get_one_line(dplda, tickets, fitted, home, words, told):
     assert told in answer.err
     assert len(answer.err.strip().splitlines()) == 1
     assert "SECRETGROUP" not in answer.err
+
+
+def charged(dplda) -> int:
+    return len(dplda("runs", "--json").json["runs"])
+
+
+def test_a_dry_run_prices_the_tables_and_charges_nothing(dplda, tickets, fitted, home):
+    wanted = ("tabulate", fitted, tickets, "--by", "team", "--by", "month(day)", "--epsilon", "2")
+    answer = dplda(*wanted, "--out", "shares.csv", "--dry-run")
+    assert answer.status == 0, answer.err
+    assert re.search(
+        r"would take [\d.]+% of the budget of dataset tickets .*, which leaves room for about \d", answer.out
+    )
+    assert "SECRETGROUP" not in answer.out + answer.err
+    for advice in ("--unit-field", "--stopwords", "Next:", "dplda fit"):
+        assert advice not in answer.out
+    record = dplda(*wanted, "--dry-run", "--json").json
+    assert (record["local"], record["problems"], record["command"]) == (True, [], None)
+    (share,) = map(float, re.findall(r"take ([\d.]+)%", record["price"]))
+    assert charged(dplda) == 1
+    assert not (home / "shares.csv").exists()
+    before = Ledger().dataset("tickets")
+    assert dplda(*wanted, "--quiet").status == 0
+    taken = Ledger().dataset("tickets").spent.mu_squared - before.spent.mu_squared
+    assert share == pytest.approx(100 * taken / before.grant.capacity.mu_squared, abs=0.06)
+
+
+def test_a_dry_run_makes_no_ledger(dplda, tickets, fitted, home, monkeypatch):
+    monkeypatch.setenv("DPLDA_LEDGER", str(home / "other.db"))
+    (model,) = (home / "models").iterdir()
+    for command in (("tabulate", model, tickets, "--by", "team"), ("evaluate", model, tickets)):
+        assert dplda(*command, "--dry-run").status == 0
+    assert not (home / "other.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (["--by", "colour"], 2, "group_field 'colour' is not a column"),
+        (["--by", "team", "--epsilon", "20"], 3, "cannot pay for this run"),
+        (["--by", "team", "--simulate"], 3, "needs an unbounded grant"),
+        (["--by", "team", "--text-field", "team", "--unit-field", "nobody"], 2, "unit_field 'nobody' is not a column"),
+    ],
+)
+def test_a_dry_run_is_refused_where_the_run_would_be(dplda, tickets, fitted, words, status, told):
+    for more in ([], ["--dry-run"]):
+        answer = dplda("tabulate", fitted, tickets, *words, *more)
+        assert (answer.status, answer.out) == (status, "")
+        assert told in answer.err
+    assert charged(dplda) == 1
+
+
+def test_an_evaluation_has_a_dry_run_too(dplda, tickets, fitted):
+    answer = dplda("evaluate", fitted, tickets, "--epsilon", "0.5", "--dry-run", "--json")
+    assert answer.status == 0
+    assert re.search(r"would take [\d.]+% of the budget of dataset tickets", answer.json["price"])
+    assert dplda("evaluate", fitted, tickets, "--epsilon", "20", "--dry-run").status == 3
+    free = dplda("evaluate", fitted, tickets, "--reference", "--dry-run")
+    assert (free.status, "--dry-run has no effect with --reference" in free.err) == (2, True)
+    assert charged(dplda) == 1
+
+
+BAD_DATES = "Of the first 1,000 records, by month(team): 100 % hold no date in ISO 8601, such as 2024-03-31."
+UNLISTED = "Of the first 1,000 records, by team: 100 % are in none of the listed groups."
+
+
+@pytest.mark.parametrize(
+    ("words", "told"), [(["--by", "month(team)"], BAD_DATES), (["--by", "team", "--groups", "g.yaml"], UNLISTED)]
+)
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_column_that_fits_no_group_is_asked_about_before_it_is_charged(
+    dplda, tickets, fitted, home, words, told, stored
+):
+    (home / "g.yaml").write_text("team: [Heat, Cash]")
+    if stored:
+        assert dplda("corpus", "import", tickets, "store", "--group-field", "team").status == 0
+        told = told.replace("1,000", "4,000")
+    asked = ("tabulate", fitted, "store" if stored else tickets, *words, "--epsilon", "0.5", "--dataset", "tickets")
+    refused = dplda(*asked)
+    assert (refused.status, refused.out) == (2, "")
+    assert told in refused.err
+    assert "without a terminal: pass --yes to tabulate all the same, or name another column or list." in refused.err
+    assert "SECRETGROUP" not in refused.err
+    dry = dplda(*asked, "--dry-run", "--json")
+    assert dry.status == 2
+    assert dry.json["problems"] == [f"{told} Pass --yes to tabulate all the same, or name another column or list."]
+    assert charged(dplda) == 1
+    assert dplda(*asked, "--yes", "--dry-run", "--json").json["remarks"][-1] == told
+    agreed = dplda(*asked, "--yes")
+    assert agreed.status == 0
+    assert told in agreed.err
+    assert "SECRETGROUP" not in agreed.err
+    assert charged(dplda) == 2
+
+
+def test_the_terminal_is_asked(dplda, tickets, fitted, monkeypatch):
+    asked = []
+    monkeypatch.setattr("dplda.cli.table_commands.confirm", lambda question, otherwise: asked.append(question))
+    assert dplda("tabulate", fitted, tickets, "--by", "month(team)", "--epsilon", "0.5").status == 0
+    assert asked == ["Most of these would be in the row 'other'. Charge the budget all the same?"]
+
+
+def test_few_misfits_are_told_and_nothing_is_asked(dplda, tickets, fitted, home):
+    (home / "g.yaml").write_text("team: [heat, cash]")
+    answer = dplda("tabulate", fitted, tickets, "--by", "team", "--groups", "g.yaml", "--epsilon", "0.5")
+    assert answer.status == 0
+    assert "Of the first 1,000 records, by team: 2 % are in none of the listed groups." in answer.err
+    assert "SECRETGROUP" not in answer.err
+
+
+def test_standard_input_is_not_looked_at_before(dplda, tickets, fitted, monkeypatch):
+    asked = ("--format", "jsonl", "--by", "month(team)", "--dataset", "tickets", "--epsilon", "0.5")
+    with open(tickets) as file:
+        monkeypatch.setattr("sys.stdin", file)
+        answer = dplda("tabulate", fitted, "-", *asked)
+    assert answer.status == 0, answer.err
+    assert "Standard input is read once: the columns of --by are not looked at before." in answer.err
 
 
 def test_a_run_without_tables_says_how_to_make_one(dplda, fitted):

@@ -115,7 +115,7 @@ def test_every_placement_gives_a_verdict_on_every_topic(placement):
     assert len(_fit(20_000, epsilon=100.0, placement=placement).verdicts) == 5
 
 
-def test_many_documents_give_clear_topics_and_few_give_noise_with_a_warning():
+def test_many_documents_give_clear_topics_and_few_give_noise_with_a_warning(any_size):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert set(_fit(20_000, epsilon=8.0).verdicts) == {"clear"}

@@ -9,7 +9,7 @@ import pytest
 
 import dplda
 from dplda.corpus import synthetic
-from dplda.errors import InputError
+from dplda.errors import InputError, UnsupportedByData
 from dplda.estimator import PrivateLDA
 from dplda.lda.recovery import Learned
 from dplda.ledger import Ledger
@@ -46,6 +46,18 @@ def test_a_batch_goes_on_from_the_one_before_it_also_when_it_is_fitted_again(led
     assert np.array_equal(kept.counts.sums.total, models[2].counts.sums.total)
     assert kept.counts.sums.weight == models[2].counts.sums.weight
     assert np.array_equal(kept.counts.frequency_std, models[2].counts.frequency_std)
+
+
+def test_the_first_batch_ends_if_it_is_too_small_and_a_later_one_does_not(ledger, tmp_path, monkeypatch):
+    ledger.grant("s", unbounded=True)
+    monkeypatch.setattr("dplda.planning.required_budget._LEAST_SIGNAL", 1e9)
+    with pytest.raises(UnsupportedByData, match="too few at epsilon 3 to learn topics"):
+        fitted(0, ledger, tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("dplda.planning.required_budget._LEAST_SIGNAL", 0.0)
+        first = fitted(0, ledger, tmp_path)
+    second = fitted(1, ledger, tmp_path)
+    assert second.parameters["prior"]["source"] == f"run {first.parameters['run']}"
 
 
 def test_the_earlier_batch_may_be_named_and_stands_for_its_series(ledger, tmp_path):

@@ -15,8 +15,8 @@ from dplda.corpus import read_corpus
 from dplda.errors import InputError
 from dplda.readers.reading_options import Tokenization
 from dplda.tokenize import asian_languages
-from dplda.tokenize.asian_languages import SegmentedTokens, Token
-from dplda.tokenize.counting import Tokens, WordCounter, WordRule
+from dplda.tokenize.asian_languages import SegmentedTokens
+from dplda.tokenize.counting import Token, Tokens, WordCounter, WordRule
 from dplda.tokenize.tokenizers import find_tokens
 
 TEXTS = {
@@ -52,6 +52,26 @@ def test_words_are_found_and_function_words_are_not(language: str) -> None:
     assert not found.keys() & set(NEVER[language].split())
 
 
+MIXED = {
+    "zh": "我用iPhone15和covid19疫苗, 5G网络 10km h1n1病毒 4S店 2000年 12 ５Ｇ m²",
+    "ja": "iPhone15を買った。covid19とh1n1。5Gが10km先で。2000年 第1回 ｃｏｖｉｄ１９ 12",
+    "ko": "5g를 샀다. covid19는 코로나19 h1n1이 10km 3월 iPhone15를 12 ５Ｇ",
+    "th": "ฉันซื้อiPhone15 covid19 และ5gที่10km h1n1 ที่1 12 ５Ｇ",
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_latin_letters_and_digits_are_one_word_beside_other_scripts(language: str) -> None:
+    found = words_of(MIXED[language], tokens(language))
+    mixed = {word for word in found if any(map(str.isdecimal, word))}
+    assert mixed == {"iphone15", "covid19", "5g", "10km", "h1n1", *(["4s店"] if language == "zh" else [])}
+    assert found["covid19"] == (2 if language == "ja" else 1), "full-width letters and digits count as plain ones"
+
+
+def test_what_follows_a_number_in_parts_is_no_word() -> None:
+    assert not [word for word in words_of("5.0Gb 3:30pm", tokens("ja")) if any(map(str.isdecimal, word))]
+
+
 def test_conjugated_words_count_in_their_dictionary_form() -> None:
     for language, text, word in (("ja", "行った 行きます 行かない", "行く"), ("ko", "먹었다 먹습니다 먹어요", "먹다")):
         assert words_of(text, tokens(language))[word] == 3
@@ -69,7 +89,7 @@ def test_languages_without_inflection_have_no_lemmas(language: str) -> None:
 @given(data=st.data())
 def test_earlier_documents_change_nothing(language: str, data: st.DataObject) -> None:
     by = tokens(language)
-    texts = st.text(alphabet="".join(TEXTS[language].split()) + " \n\0\ud800😀", max_size=40)
+    texts = st.text(alphabet="".join(TEXTS[language].split()) + " \n\0\ud800😀aB12５.", max_size=40)
     text, earlier = data.draw(texts), data.draw(st.lists(texts, max_size=3))
     alone = words_of(text, by)
     assert not WordCounter(by).count([text]).failed
@@ -138,7 +158,7 @@ def test_one_character_is_a_word_where_it_can_be() -> None:
 
 def test_vowel_signs_belong_to_words_where_they_are_written() -> None:
     rule = WordRule((), {}, marks=True)
-    assert [rule(token) for token in ("ที่", "हिन्दी", "\u0e34\u0e01", "ที่1")] == ["ที่", "हिन्दी", "", ""]
+    assert [rule(token) for token in ("ที่", "हिन्दी", "\u0e34\u0e01", "5जी", "५")] == ["ที่", "हिन्दी", "", "5जी", ""]
     assert WordRule((), {})("ที่") == ""
 
 
@@ -174,7 +194,7 @@ def test_a_panic_of_a_segmenter_stays_with_its_document(monkeypatch: pytest.Monk
                 made[-1] = "used"
                 raise PanicException(text)
             assert made[-1] != "used"
-            return [Token(text, text)]
+            return [Token(0, len(text), text, text)]
 
         return segment
 

@@ -19,7 +19,10 @@ from dplda.tokenize.tokenizers import SpacyTokens, fast_tokens
 
 FAST = fast_tokens("en")
 ENGLISH = spacy.blank("en").Defaults
-TRICKY = st.text(alphabet="aAbdDeilnNorStuvwyÉßİΣς'\u2019\u02bc1٣²_-.,/@ \n\u00a0\u0301\u093e字", max_size=30)
+TRICKY = st.text(alphabet="aAbdDeilnNorStuvwyÉßİΣς'\u2019\u02bc12٣²½_-.,:/@ \n\u00a0\u0301\u093e字", max_size=30)
+NUMBERS = st.lists(st.sampled_from(["3.5mm", "1,000km", "10:30am", "8pm", "5G", "h1n1", "1.x.org", *"12ab.,: '"])).map(
+    "".join
+)
 ADDRESSES = st.lists(
     st.sampled_from(
         ["ann@mail.example.org", "http://x.org/a-b?c=d", "news.x.org", "x.com", "x.de", "a.b.", "well...then"]
@@ -87,19 +90,43 @@ def is_host(name: str) -> bool:
     return len(labels) >= 3 and (country or newsgroup)
 
 
+def with_whole_numbers(text: str, separators: str) -> str:
+    """`text` with an underscore for each of the `separators` between two digits of ASCII, letter by letter."""
+    digits = set("0123456789")
+    middle = (
+        "_" if letter in separators and {before, after} <= digits else letter
+        for before, letter, after in zip(text, text[1:], text[2:], strict=False)
+    )
+    return "".join([text[:1], *middle, text[1:][-1:]])
+
+
+def is_word(part: str) -> bool:
+    """Whether `part` consists of two or more letters and decimal digits, at least one of them a letter."""
+    spelled = all(letter.isalpha() or unicodedata.category(letter) == "Nd" for letter in part)
+    return len(part) >= 2 and spelled and any(letter.isalpha() for letter in part)
+
+
 def by_the_rule(text: str) -> Counter[str]:
     """A plain implementation of the rule of `FastTokens`."""
     words: Counter[str] = Counter()
-    for run in runs_of(without_addresses(text.lower().replace("\u2019", "'"))):
+    plain = with_whole_numbers(text.lower(), ",:").replace("\u2019", "'")
+    for run in runs_of(with_whole_numbers(without_addresses(plain), ".")):
         listed = ENGLISH.tokenizer_exceptions.get(run)
         for part in [orths[spacy.symbols.ORTH] for orths in listed] if listed else run.split("'"):
-            if len(part) >= 2 and part.isalpha() and part not in ENGLISH.stop_words:
+            if is_word(part) and part not in ENGLISH.stop_words:
                 words[part] += 1
     return words
 
 
 @settings(max_examples=500)
-@given(TRICKY | st.text(max_size=30) | st.text(alphabet=printable, max_size=30) | PHRASES.map(" ".join) | ADDRESSES)
+@given(
+    TRICKY
+    | st.text(max_size=30)
+    | st.text(alphabet=printable, max_size=30)
+    | PHRASES.map(" ".join)
+    | ADDRESSES
+    | NUMBERS
+)
 def test_the_words_are_those_of_the_rule(text: str) -> None:
     assert words_of(text) == by_the_rule(text)
 
@@ -109,9 +136,25 @@ def test_the_words_of_a_document_are_those_of_its_lines(lines: list[str]) -> Non
     assert words_of("\n".join(lines)) == sum((words_of(line) for line in lines), Counter())
 
 
-def test_words_are_lower_case_alphabetic_and_no_stop_words() -> None:
-    text = "The Movie, a movie! It's 100% great; I can't recommend e-mail x2 (really) naïve file_name 2nd."
+def test_words_are_lower_case_and_no_stop_words() -> None:
+    text = "The Movie, a movie! It's 100% great; I can't recommend e-mail x (really) naïve file_name file_2."
     assert words_of(text) == {"movie": 2, "great": 1, "recommend": 1, "mail": 1, "naïve": 1}
+
+
+def test_letters_and_digits_are_words_and_numbers_are_none() -> None:
+    text = "Covid19, B12 H1N1; (5G) a 401k's MP3 at 10km: 2nd x2 1990 007 3.5 1,000 m² ½in 8 0x"
+    words = ["covid19", "b12", "h1n1", "5g", "401k", "mp3", "10km", "2nd", "x2", "0x"]
+    assert words_of(text) == words_of(text, fast_tokens("en", lemmas=True)) == Counter(words)
+
+
+@pytest.mark.parametrize("text", ["3.5mm", "1,000km", "10:30am", "2.0.1b", "v3_5", "a_1"])
+@pytest.mark.parametrize("around", ["{}", "née {}", "mail @ {}"])  # ASCII, not, and perhaps with an address
+def test_what_follows_a_number_in_parts_is_no_word(text: str, around: str) -> None:
+    assert words_of(around.format(text)) - Counter(["née", "mail"]) == {}
+
+
+def test_times_are_split_as_the_table_of_the_language_says() -> None:
+    assert words_of("8pm 8PM 8th") == {"pm": 2, "8th": 1}
 
 
 @pytest.mark.parametrize("text", ["{}", "née {}", "mail @ {}"])  # ASCII, not, and perhaps with an address

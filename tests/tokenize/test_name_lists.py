@@ -68,9 +68,9 @@ def test_names_do_not_count_and_lists_can_be_joined(tmp_path: Path) -> None:
 def test_the_list_is_recorded_with_its_digest(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text\nhello\n")
     corpus = read_corpus(tmp_path / "a.csv", stopwords="names", language="en")
-    assert corpus.stopwords == tuple(wordlists.names("en"))
+    assert corpus.tokenization.stopwords == tuple(wordlists.names("en"))
     assert corpus.reading == read_corpus(tmp_path / "a.csv", stopwords=wordlists.names("english")).reading
-    assert corpus.reading["stopwords"].startswith(f"{len(corpus.stopwords)} words, sha256 ")
+    assert corpus.reading["stopwords"].startswith(f"{len(corpus.tokenization.stopwords)} words, sha256 ")
 
 
 def test_a_public_list_of_frequent_words_leaves_the_stop_words_out(tmp_path: Path) -> None:

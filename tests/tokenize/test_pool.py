@@ -41,7 +41,7 @@ def flat(chunks: list[CountedDocuments]) -> list[tuple[str, bytes, dict[str, int
 def test_documents_keep_their_order_identity_and_counts() -> None:
     found = flat(list(count_words(RECORDS, Tokenization(), processes=1)))
     assert [name for name, _, _ in found] == [r.id for r in RECORDS if isinstance(r, TextRecord)]
-    assert found[0] == ("d0", document_key(0), {"film": 1, "actor": 1, "story": 1})
+    assert found[0] == ("d0", document_key(0), {"film": 1, "number0": 1, "actor": 1, "story": 1})
 
 
 @pytest.mark.parametrize("processes", [1, 2])

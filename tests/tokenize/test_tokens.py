@@ -1,5 +1,7 @@
 import pickle
+import re
 import sys
+import unicodedata
 from collections import Counter
 
 import pytest
@@ -23,17 +25,47 @@ def words_of(text: str, by: SpacyTokens = TOKENS) -> Counter[str]:
 
 def by_spacy(text: str) -> Counter[str]:
     """The rule, applied to spaCy's tokens of the whole document."""
-    kept = (token for token in WHOLE.tokenizer(text) if token.is_alpha and not token.is_stop)
-    return Counter(token.lower_ for token in kept if len(token.lower_) >= 2 and token.lower_.isalpha())
+    document = WHOLE.tokenizer(text)
+    starts, ends = {token.idx for token in document}, {token.idx + len(token) for token in document}
+    whole = [
+        run
+        for run in re.finditer(r"\w+", re.sub(r"(?<=[0-9])[.,:](?=[0-9])", "_", text))
+        if is_word(run[0]) and not run[0].isalpha() and run[0] not in WHOLE.Defaults.tokenizer_exceptions
+        if run.start() in starts and run.end() in ends
+    ]
+    inside = {place for run in whole for place in range(*run.span())}
+    parts = [token.text for token in document if token.idx not in inside] + [run[0] for run in whole]
+    words = [part.lower() for part in parts if is_word(part) and is_word(part.lower())]
+    return Counter(word for word in words if word not in WHOLE.Defaults.stop_words)
 
 
-def test_words_are_lower_case_alphabetic_and_no_stop_words() -> None:
+def is_word(part: str) -> bool:
+    """Whether `part` consists of two or more letters and decimal digits, at least one of them a letter."""
+    spelled = all(letter.isalpha() or unicodedata.category(letter) == "Nd" for letter in part)
+    return len(part) >= 2 and spelled and any(letter.isalpha() for letter in part)
+
+
+def test_words_are_lower_case_and_no_stop_words() -> None:
     text = "The Movie, a movie! It's 100% great; I can't recommend e-mail x (really) naïve."
     assert words_of(text) == {"movie": 2, "great": 1, "recommend": 1, "mail": 1, "naïve": 1}
 
 
+def test_letters_and_digits_are_words_even_if_spacy_takes_them_for_a_number_and_a_unit() -> None:
+    text = "Covid19, B12 (5G) a 401K's MP3 at 10km: 2nd x2 1990 007 m² ½in"
+    words = ["covid19", "b12", "5g", "401k", "mp3", "10km", "2nd", "x2"]
+    assert words_of(text) == Counter(words)
+    assert words_of(text, SpacyTokens("en", lemmas=True)) == Counter(words)
+    assert words_of("5G-Netz 10km z.B. h1n1", SpacyTokens("de")) == {"10km": 1, "h1n1": 1}
+
+
+def test_numbers_in_parts_and_times_are_split_as_spacy_does() -> None:
+    assert words_of("3.5mm 10:30am 8pm") == by_spacy("3.5mm 10:30am 8pm") == {"mm": 1, "pm": 1}
+
+
 @settings(max_examples=200)
-@given(st.text(alphabet="aB'.,-!:() \n\u00a0é1İß/@", max_size=40))
+@given(
+    st.text(alphabet="aB'.,-!:() \n\u00a0é1İß/@", max_size=40) | st.text(alphabet="kgKGmM0123²x.,:'$_ -", max_size=30)
+)
 def test_words_of_pieces_are_those_of_the_whole_document(text: str) -> None:
     assert words_of(text) == by_spacy(text)
 

@@ -278,7 +278,7 @@ def _budget(folder: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 
 @pytest.mark.parametrize("epsilon", [0.5, 8.0])
 def test_rule_9_a_word_of_one_unit_passes_the_threshold_as_seldom_as_planned_under_the_discrete_law(
-    monkeypatch, tmp_path, epsilon
+    monkeypatch, any_size, tmp_path, epsilon
 ):
     asked: list[tuple[float, int]] = []
 
@@ -288,7 +288,6 @@ def test_rule_9_a_word_of_one_unit_passes_the_threshold_as_seldom_as_planned_und
             return {}
 
     monkeypatch.setattr("dplda.runs.recording.SimulatedNoise", Listening)
-    monkeypatch.setattr("dplda.runs.run_words.require_documents", lambda *_: None)  # so few documents end a run before
     source = read(tmp_path / "c", "c.jsonl", lines(["private private private", *texts(20)]))
     with pytest.raises(UnsupportedByData):
         dplda.fit(source, n_topics=2, epsilon=epsilon, ledger=False, simulate_seed=0)
@@ -320,7 +319,7 @@ def test_rule_11_counts_at_the_end_of_the_integers_wrap_nowhere(monkeypatch, pla
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
-def test_rule_13_a_corpus_of_nobody_is_answered_like_any_other(placement):
+def test_rule_13_a_corpus_of_nobody_is_answered_like_any_other(any_size, placement):
     counts = np.zeros((5, len(WORDS)), np.int64)
     model = dplda.fit(corpus(counts), n_topics=2, placement=placement, ledger=False, simulate_seed=0)
     np.testing.assert_allclose(model.topics.sum(axis=1), 1.0)

@@ -171,7 +171,7 @@ def test_attack_3_the_same_documents_in_other_units_are_refused(home: Path, name
 
 
 def test_attack_3_a_column_read_otherwise_is_refused_by_the_program(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    home: Path, any_size: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     texts = [" ".join(np.repeat([f"word{chr(97 + i)}" for i in range(24)], row)) for row in counts(120)]
     for name, people in (("tickets", PEOPLE), ("again", np.arange(120))):
