@@ -27,14 +27,14 @@ from dplda.store.count_store import CountStore, is_partial, is_store
 from dplda.store.from_matrix import store_from_matrix
 from dplda.store.partial_store import Notice, silent
 from dplda.store.preparation import (
-    Belong,
+    ById,
     InMemory,
     Preparation,
     Prepared,
     RawFiles,
     cache_root,
     check_tokenization,
-    documents_of_batch,
+    documents_by_id,
 )
 from dplda.wordlists import names
 
@@ -68,7 +68,7 @@ class Corpus:
         self.reading = preparation.reading
         self._preparation = preparation
         self._store: CountStore | None = None
-        self._of_other_batches = 0
+        self._left_out = 0
 
     @classmethod
     def from_counts(
@@ -171,13 +171,13 @@ class Corpus:
         return f"Corpus(name={self.name!r}, unit={self.unit!r})"
 
     def open(
-        self, progress: Progress | None = None, *, key: bytes | None = None, belong: Belong | None = None
+        self, progress: Progress | None = None, *, key: bytes | None = None, by_id: ById | None = None
     ) -> CountStore:
         """Return the store of counts; write it first if it does not exist.
 
         A new store contains its fingerprint, computed with `key`, the secret key of a ledger. This saves each `fit`
-        with that ledger a pass over the documents. With `belong`, it holds only the documents of one batch of a series
-        (`documents_of_batch`). Raises `InputError` for a damaged file, a full disk, or a store of another unit.
+        with that ledger a pass over the documents. With `by_id`, rows of one id are one document
+        (`documents_by_id`). Raises `InputError` for a damaged file, a full disk, or a store of another unit.
         """
         if self._store is None:
             self._store = self._preparation.open(progress or NoProgress(), key)
@@ -186,11 +186,10 @@ class Corpus:
                 f"This corpus was opened with the unit {self.unit!r}, but its store was made with the "
                 f"unit {self._store.unit!r}. Import the corpus again with the unit that you want."
             )
-        if belong is None or key is None:
+        if by_id is None:
             return self._store
-        part, self._of_other_batches = documents_of_batch(
-            self._store, belong, key, getattr(self._preparation, "cache", None)
-        )
+        cache = getattr(self._preparation, "cache", None)
+        part, self._left_out = documents_by_id(self._store, by_id, key or b"", cache)
         return part
 
     def write(
@@ -262,11 +261,11 @@ class Corpus:
     def notes(self) -> list[str]:
         """Local diagnostics (exact, not private, not for publication); empty before `open`."""
         left_out = (
-            f"{self._of_other_batches:,} contribute nothing to this batch: they are too short, or have no id, or that "
-            "of an earlier row or of another batch."
+            f"{self._left_out:,} contribute nothing: they are too short, or have no id, or that of an earlier "
+            "row or of another batch."
         )
         described = [] if self._store is None else _describe(self._store)
-        return described + ([left_out] if self._of_other_batches else [])
+        return described + ([left_out] if self._left_out else [])
 
 
 def read_corpus(path: Named, *, cache: str | Path | None = None, **reading: Unpack[Reading]) -> Corpus:

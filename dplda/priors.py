@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from dplda.api import fit
 from dplda.config import NO_NOISE
 from dplda.corpus import Corpus
@@ -42,11 +44,12 @@ def public_prior(
     the corpus.
     """
     store = corpus.open(progress, key=_KEY)
-    n_topics = min(MOST_TOPICS, store.n_documents // DOCUMENTS_PER_TOPIC)
+    n_documents = sum(int(np.count_nonzero(block.is_eligible())) for block in store.blocks())
+    n_topics = min(MOST_TOPICS, n_documents // DOCUMENTS_PER_TOPIC)
     if n_topics < 2:
         raise InputError(
-            f"the public corpus has {store.n_documents} documents, and prior topics need {2 * DOCUMENTS_PER_TOPIC}. "
-            "Give more public text, or leave the prior out."
+            f"the public corpus has {n_documents} documents of three words or more, and prior topics need "
+            f"{2 * DOCUMENTS_PER_TOPIC}. Give more public text, or leave the prior out."
         )
     words = tuple(vocabulary) if vocabulary is not None else corpus.public_vocabulary
     name = _name(fingerprint(store, _KEY).code, words)

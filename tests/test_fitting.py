@@ -327,7 +327,7 @@ def _once(method):
 
 
 def test_a_run_that_fails_before_it_asks_costs_nothing(planted, ledger, monkeypatch, tmp_path):
-    def fail(self, progress=None, key=None):
+    def fail(self, progress=None, key=None, by_id=None):
         raise OSError("a private word")
 
     monkeypatch.setattr(dplda.Corpus, "open", fail)
@@ -353,7 +353,7 @@ def test_a_run_that_fails_before_it_asks_costs_nothing(planted, ledger, monkeypa
     ],
 )
 def test_the_ledger_says_in_plain_words_why_a_run_ended(planted, ledger, monkeypatch, error, described):
-    def fail(self, progress=None, key=None):
+    def fail(self, progress=None, key=None, by_id=None):
         raise error("a secret word")
 
     monkeypatch.setattr(dplda.Corpus, "open", fail)

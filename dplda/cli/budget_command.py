@@ -86,6 +86,8 @@ def grant(
     only if the new total was listed with the option --then before the first release.
     """
     numbers = (epsilon is not None, delta is not None)
+    if unbounded and batches_per_document > 1:
+        raise click.UsageError("--batches-per-document has no effect with --unbounded; leave it out.")
     if unbounded == any(numbers) or (any(numbers) and not all(numbers)) or (unbounded and listed):
         raise click.UsageError("give either --epsilon and --delta, with or without --then, or --unbounded.")
     ledger = open_ledger(ledger_path)
@@ -98,7 +100,8 @@ def grant(
         print_json(record.to_json())
     else:
         raises = f" {_sentence(record.raises)}" if record.raises else ""
-        say(f"{name} may now spend: {record.grant}.{raises} {_sentence(record.spent_so_far)}")
+        declared = f" A document is in up to {record.batches_declared} batches." if record.batches_declared > 1 else ""
+        say(f"{name} may now spend: {record.grant}.{raises}{declared} {_sentence(record.spent_so_far)}")
         say(_sentence(record.guarantee), style=None if record.guaranteed.holds or unbounded else "yellow")
         if record.to_tell:
             say(_sentence(record.to_tell))

@@ -15,7 +15,7 @@ from dplda.cli.console import say
 from dplda.config import ADJACENCIES, DEFAULTS, ENGINES
 from dplda.errors import InputError
 from dplda.model import TopicModel
-from dplda.readers.reading_options import TOKENIZERS, ListName, Reading, Tokenization
+from dplda.readers.reading_options import READING_FACTS, TOKENIZERS, ListName, Reading, Tokenization
 from dplda.readers.word_lists import read_word_list
 
 if TYPE_CHECKING:
@@ -287,7 +287,6 @@ _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.op
         "help": "In a folder, read only files that match, for example '*.csv' or '*.pdf|*.eml'; may be repeated.",
     },
 }
-_PRIOR_READING = ("language", "lemmas", "tokenizer", "stopwords", "ngrams")  # reading options that hold for --prior too
 READING_NAMES = tuple(Reading.__annotations__)
 
 
@@ -401,7 +400,7 @@ def find_prior(
             f"--prior {name} is a corpus, whose text is not protected. If it is public, say so with --public-prior."
         )
     known = {} if source is None else source.reading
-    prior = read_like((name,), {key: options[key] for key in _PRIOR_READING}, known)
+    prior = read_like((name,), {key: options[key] for key in READING_FACTS}, known)
     return public_prior(prior, vocabulary, progress=progress)
 
 

@@ -16,7 +16,6 @@ from dplda.accounting.budget_plan import failure_of_query
 from dplda.accounting.events import Event, at_least
 from dplda.config import ADJACENCIES, DEFAULTS
 from dplda.ledger.grants import Basis, Grant, Guarantee
-from dplda.ledger.series_overlap import OVERLAP_SHARE
 from dplda.readers.records import DOCUMENT
 
 _INCOMPLETE = "incomplete"  # status that is shared for a run whose final status may depend on its documents
@@ -167,7 +166,8 @@ class DatasetRecord:
     """A dataset's budget. `spent` counts all runs of the datasets `linked` to it (itself included).
 
     `grant` is the grant in force. `guaranteed` covers the runs of all linked datasets. `guaranteed_alone` covers the
-    dataset's own runs; only this one may be shared. `unit` and `adjacency` are None until a run fixes them.
+    dataset's own runs, and follows from what may be published of them (`LedgerState.published`); only this one may be
+    shared. `unit` and `adjacency` are None until a run fixes them.
     `unfinished` are the charged runs that have not ended. `run_cost` is what the plan of the dataset's latest charged
     run costs (None without one), and `capacity` the least mu^2 and the least delta that a linked dataset's grant in
     force allows. `batches` are the batches of a series, and `shared_batches` those that share documents with another
@@ -286,18 +286,34 @@ class DatasetRecord:
     @property
     def guarantee(self) -> str:
         """The guarantee in words: the filter's bound, not what was spent (docs/privacy.md, rules 7 and 17)."""
+        if len(self.linked) > 1 and self.guaranteed.basis == Basis.FIXED and self.in_reports:
+            return (
+                "the guarantee is the largest grant of the names that share documents, of those in force before the "
+                f"first output: {self.guaranteed.total}"
+            )
         return self.guaranteed.described(self.grant)
 
     @property
     def in_reports(self) -> str:
-        """How reports, which count this name alone, differ from `guarantee`; empty if they do not (section 9.5)."""
-        alone = self.guaranteed_alone
-        if len(self.linked) == 1 or not alone.holds or alone == self.guaranteed:
+        """How the guarantee that reports state differs from `guarantee`, and why; empty if it does not.
+
+        Reports state what follows from what may be published (docs/privacy.md, section 9.5).
+        """
+        if self.guaranteed_alone == self.guaranteed:
             return ""
-        whole = self.guaranteed.total if self.guaranteed.holds else "without a guarantee"
+        alone, whole = (
+            guarantee.total if guarantee.holds else "no guarantee fixed beforehand"
+            for guarantee in (self.guaranteed_alone, self.guaranteed)
+        )
+        if len(self.linked) > 1:
+            return (
+                f"a report states what is recorded under this name alone ({alone}), since which names share documents "
+                f"is not for publication. With the other names it is {whole}: tell its readers that, although it shows "
+                "them that names share documents, or do not publish it"
+            )
         return (
-            f"a report states what is recorded under this name alone ({alone.total}), since which names share "
-            f"documents is not for publication. Tell its readers that with other names it is {whole}"
+            f"a report states {alone}, since how incomplete runs ended is not for publication: there they count as "
+            "charged, and as outputs"
         )
 
     @property
@@ -347,7 +363,7 @@ class DatasetRecord:
             known = f", {seen if most > self.batches_declared else 'as declared'}"
         return (
             f"each document pays for {_numbered(most)}, the dearest{known}. That none is in more rests on your word: "
-            f"the ledger sees only what more than {OVERLAP_SHARE:.0%} of a batch share with other batches"
+            "the ledger sees only what more than a few percent of the texts of a batch share with other batches"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -361,6 +377,7 @@ class DatasetRecord:
             "grant": {**grant, "unbounded": self.grant.unbounded, "lapsed": bool(self.grant.lapsed)},
             "listed": list(self.grant.listed),
             "guaranteed": self.guaranteed.to_json(),
+            "recorded_under_this_name": self.guaranteed_alone.to_json(),
             "spent": {"epsilon": _finite(self.spent_epsilon), "delta": self.grant.delta},
             "remaining": self.remaining,
             "more_runs": self.more_runs,
@@ -368,6 +385,8 @@ class DatasetRecord:
             "batches": list(self.batches),
             "parallel": self.parallel,
             "batches_per_document": self.batches_per_document,
+            "batches_declared": self.batches_declared,
+            "id_field": self.id_field,
             "shared_batches": list(self.shared_batches),
             "runs": list(self.runs),
             "unfinished": list(self.unfinished),

@@ -17,7 +17,7 @@ from dplda.accounting import accountant
 from dplda.accounting.accountant import NOTHING, Cost
 from dplda.errors import BudgetRefused
 from dplda.ledger.grants import Basis, Grant, Guarantee
-from dplda.ledger.ledger_records import RunRecord
+from dplda.ledger.ledger_records import RunRecord, Status
 
 _FIRST_GRANT = Grant()
 
@@ -105,13 +105,23 @@ class LedgerState:
             whole += Cost(*(math.fsum(sorted(each, reverse=True)[:most]) for each in (mu_squared, delta)))
         return whole
 
-    def guaranteed(self, dataset: str, *, alone: bool = False) -> Guarantee:
-        """The guarantee for all outputs on the documents of `dataset`; if `alone`, for its own runs only.
+    def published(self, dataset: str) -> LedgerState:
+        """What may be published of the runs of `dataset`, without other datasets that share its documents.
+
+        How a run ended may depend on documents, unless it is released: all others count with their whole plan. So may
+        in how many batches documents were seen: the declared number counts.
+        """
+        runs = [replace(run, batches_seen=1, fingerprint=None) for run in self.runs if run.dataset == dataset]
+        ended = [run if run.released else replace(run, status=Status.RESERVED) for run in runs]
+        return replace(self, runs=ended, overlaps=frozenset())
+
+    def guaranteed(self, dataset: str) -> Guarantee:
+        """The guarantee for all outputs on the documents of `dataset`.
 
         If linked datasets had outputs earlier, the guarantee is the largest of their limits and its own limit: the name
         of `dataset` and its limit may have been chosen after those outputs had been seen.
         """
-        names = (dataset,) if alone else self.linked(dataset)
+        names = self.linked(dataset)
         runs = self.charged(names)
         first = self._first_run(dataset)
         limits = [
@@ -254,19 +264,27 @@ def _check_grouping(earlier: Sequence[RunRecord], run: RunRecord, regrouped: Col
 
 
 def _check_ids(earlier: Sequence[RunRecord], run: RunRecord) -> None:
-    """Raise `BudgetRefused` if some runs on batches of a series tell documents apart by ids, and others do not."""
-    other = next(
-        (other for other in earlier if other.dataset == run.dataset and None not in (other.batch, run.batch)), None
-    )
-    if other is not None and (other.id_field is None) != (run.id_field is None):
-        fixed, now = (
-            "does not name ids" if field is None else f"tells documents apart by their ids (--id-field {field})"
-            for field in (other.id_field, run.id_field)
+    """Raise `BudgetRefused` if an earlier run told documents apart by other ids, or by none.
+
+    Rows of one id are one document, so that other ids are another grouping (docs/privacy.md, rule 16). Linked datasets
+    may call the column otherwise.
+    """
+    for other in earlier:
+        alike = (
+            other.id_field == run.id_field
+            if other.dataset == run.dataset
+            else bool(other.id_field) == bool(run.id_field)
         )
-        raise BudgetRefused(
-            f"The first batch of series {run.dataset!r} {fixed}, and this one {now}: which document is in which batch "
-            "would not be known. Read all batches alike, or begin another series."
-        )
+        if not alike:
+            fixed, now = (
+                "without ids" if field is None else f"by ids (--id-field {shlex.quote(field)})"
+                for field in (other.id_field, run.id_field)
+            )
+            raise BudgetRefused(
+                f"An earlier run ({other.id}) told the documents of dataset {_described(other.dataset, run.dataset)} "
+                f"apart {fixed}, and this run tells them apart {now}: the earlier guarantee does not cover these "
+                "units. Read the documents as the earlier run did."
+            )
 
 
 def _check_batch(run: RunRecord, most: int, batches_of_most: int) -> None:

@@ -75,14 +75,18 @@ def batches(session: Session, state: LedgerState, run: RunRecord, fingerprint: F
     for other in state.charged((run.dataset,)):
         if other.batch is not None and other.fingerprint is not None:
             row = session.get_one(SketchRow, other.fingerprint)
-            found.setdefault(other.batch, {})[row.fingerprint] = Sketch.from_text(row.documents)
+            found.setdefault(other.batch, {}).setdefault(row.fingerprint, Sketch.from_text(row.documents))
     return {batch: list(sketches.values()) for batch, sketches in found.items()}
 
 
-def known_ids(session: Session, state: LedgerState, run: RunRecord, *, of_batch: bool) -> NDArray[np.uint64]:
-    """The keyed ids that charged runs of the series of `run` read in its batch, or in all other batches."""
-    runs = [other for other in state.charged((run.dataset,)) if (other.batch == run.batch) == of_batch]
-    rows = (session.get(DocumentIdsRow, other.id) for other in runs)
+def ids_of_other_batches(session: Session, state: LedgerState, run: RunRecord) -> NDArray[np.uint64]:
+    """The keyed ids of the documents that charged runs on other batches of the series of `run` read.
+
+    Empty for a run on no batch, which is charged for all of them.
+    """
+    charged = [] if run.batch is None else state.charged((run.dataset,))
+    others = [other for other in charged if other.batch not in (None, run.batch)]
+    rows = (session.get(DocumentIdsRow, other.id) for other in others)
     return np.concatenate([np.zeros(0, np.uint64), *(codes_from_text(row.ids) for row in rows if row is not None)])
 
 
@@ -177,7 +181,7 @@ def dataset_record(state: LedgerState, name: str, batch: str | None = None) -> D
         adjacency=charged[0].adjacency if charged else None,
         grant=state.grant(name),
         guaranteed=state.guaranteed(name),
-        guaranteed_alone=state.guaranteed(name, alone=True),
+        guaranteed_alone=state.published(name).guaranteed(name),
         spent=spent,
         counted=state.total(charged, (name, batch)) if spent.fits(capacity) else spent,
         linked=linked,
@@ -211,6 +215,8 @@ def history(state: LedgerState, name: str) -> list[HistoryRecord]:
     lines = []
     for i, (grant, remark) in enumerate(state.granted(name)):
         listed = f", may be raised to {', '.join(f'{e:g}' for e in grant.listed)}" if grant.listed else ""
+        if grant.batches_per_document > 1:
+            listed += f", a document is in up to {grant.batches_per_document} batches"
         initial = f"grant {grant} (what every dataset has before its first grant)"
         text = grant.lapsed or (f"grant {grant}{listed}{remark}" if i else initial)
         lines.append((grant.after_run, min(i, 1), HistoryRecord(created=grant.created, text=text)))

@@ -40,11 +40,14 @@ class Reservation:
         self.events = events
 
     def of_this_batch(self, ids: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Mask of those documents, by their keyed `ids` (n_documents,), that no other batch of the series has read."""
+        """Mask of those documents, by their keyed `ids` (n_documents,), that no other batch of the series has read.
+
+        All documents, if the run is on no batch.
+        """
         with self._store.reading() as session:
             state = self._load(session)
             run = next(run for run in state.runs if run.id == self.run)
-            return ~np.isin(ids, queries.known_ids(session, state, run, of_batch=False), kind="sort")
+            return ~np.isin(ids, queries.ids_of_other_batches(session, state, run), kind="sort")
 
     def bind(self, fingerprint: Fingerprint) -> None:
         """Attach the keyed fingerprint and sketch of the documents read, before the first `charge`.
@@ -66,12 +69,12 @@ class Reservation:
             shared = queries.overlapping(session, fingerprint)
             row.fingerprint, row.grouping, of_most = fingerprint.code, fingerprint.grouping, 1
             if (ids := fingerprint.ids) is not None:
-                if np.isin(ids, queries.known_ids(session, state, run, of_batch=False), kind="sort").any():
+                if np.isin(ids, queries.ids_of_other_batches(session, state, run), kind="sort").any():
                     raise LedgerError("Another run has read some of these documents in another batch: try again.")
             elif run.parallel_batch is not None:
                 batches = queries.batches(session, state, run, fingerprint)
                 row.batches_seen = most_batches(batches, state.batches_declared(run.dataset))
-                of_most = batches_of_most(batches)
+                of_most = batches_of_most(batches, fingerprint.sketch)
             try:
                 admit(
                     replace(state, overlaps=state.overlaps.union((code, fingerprint.code) for code in shared)),
@@ -80,9 +83,9 @@ class Reservation:
                     batches_of_most=of_most,
                 )
                 new = _document_rows(session, fingerprint, shared)
-                if ids is not None:
-                    unknown = np.setdiff1d(ids, queries.known_ids(session, state, run, of_batch=True))
-                    new.append(DocumentIdsRow(run=run.id, ids=codes_to_text(unknown)))
+                if ids is not None and run.batch is not None:
+                    # all of them, also those that an earlier run on the batch read: that run may end without a charge
+                    new.append(DocumentIdsRow(run=run.id, ids=codes_to_text(np.unique(ids))))
             except BudgetRefused as error:  # raised below: the transaction must commit the refusal first
                 refusal, new = error, []
                 row.status, row.reason = Status.REFUSED, "the documents' budget, units or adjacency do not allow it"

@@ -141,7 +141,7 @@ class GroupingRow(Base):
 
 
 class DocumentIdsRow(Base):
-    """The keyed ids of the documents that a run on a batch read and no earlier run on this batch had read."""
+    """The keyed ids of the documents that a run on a batch read."""
 
     __tablename__ = "document_ids"
 

@@ -68,7 +68,7 @@ def table_source(table: Any, options: ReadOptions) -> TextSource:
         return _pandas_source(table, options)
     names, schema, batches = _hugging_face(table) if hasattr(table, "features") else _stream(table)
     columns = _table_columns(names, options)
-    check_types("the table", columns, schema)
+    check_types("the table", columns, schema, options.id_field)
     total = getattr(table, "num_rows", getattr(table, "height", None))
     return text_source([], options, [partial(_rows, batches, columns)], total if isinstance(total, int) else None)
 
@@ -216,7 +216,7 @@ def _pandas_source(frame: Any, options: ReadOptions) -> TextSource:
     schema = _open_stream(frame[typed].iloc[:0]).schema
     for name in set(columns.names) - set(typed):
         schema = schema.append(pa.field(name, pa.string()))
-    check_types("the table", columns, schema)
+    check_types("the table", columns, schema, options.id_field)
 
     def rows(skip: int) -> Generator[Row | Defect, None, int]:
         return rows_after(skip, _pandas_rows(frame, columns, typed), lambda row: row)

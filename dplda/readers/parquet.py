@@ -43,7 +43,8 @@ def parquet_source(files: Sequence[Path], options: ReadOptions) -> TextSource:
         total += n_rows
     null = {name: all(_is_null(schema, name) for *_, schema in chosen) for name in chosen[0][1].names}
     for path, columns, schema in chosen:
-        check_types(path, columns, schema, nullable=[name for name in columns.names if not null.get(name)])
+        nullable = [name for name in columns.names if not null.get(name)]
+        check_types(path, columns, schema, options.id_field, nullable=nullable)
     return text_source(files, options, parts, total)
 
 
@@ -72,8 +73,10 @@ def first_rows(files: Sequence[Path], most: int) -> Iterator[dict[str, Any]]:
                 most -= 1
 
 
-def check_types(path: Path | str, columns: Columns, schema: Any, *, nullable: Collection[str] = ()) -> None:
-    """Raise `InputError` if a column of the Arrow `schema` cannot hold texts, or cannot name units.
+def check_types(
+    path: Path | str, columns: Columns, schema: Any, id_field: str | None, *, nullable: Collection[str] = ()
+) -> None:
+    """Raise `InputError` if a column of the Arrow `schema` cannot hold texts, or cannot name units or documents.
 
     The columns `nullable` may be of type null, which has no values.
     """
@@ -90,19 +93,20 @@ def check_types(path: Path | str, columns: Columns, schema: Any, *, nullable: Co
                 f"Column {group!r} of {path} holds {_called(schema.field(group).type)}, which cannot name a group. "
                 "Write it as text, a number or a date."
             )
-    unit = columns.unit
-    if unit is None:
+    name, option = (columns.unit, "--unit-field") if columns.unit is not None else (id_field, "--id-field")
+    if name is None:
         return
-    if _is_null(schema, unit) and unit not in nullable:
+    what = "a unit" if columns.unit is not None else "a document"
+    if _is_null(schema, name) and name not in nullable:
         raise InputError(
-            f"Column {unit!r} of {path} holds no values (its type is null), so no document would belong to a unit. "
-            "Name another with --unit-field."
+            f"Column {name!r} of {path} holds no values (its type is null), so no document would belong to {what}. "
+            f"Name another with {option}."
         )
-    kind = _type(schema, unit)
+    kind = _type(schema, name)
     named = (_is_text, pa.types.is_integer, pa.types.is_float64, pa.types.is_boolean)  # shorter floats round ids
-    if not (any(names(kind) for names in named) or (unit in nullable and pa.types.is_null(kind))):
+    if not (any(names(kind) for names in named) or (name in nullable and pa.types.is_null(kind))):
         raise InputError(
-            f"Column {unit!r} of {path} holds {_called(kind)}, which cannot name a unit. Write it as text or as whole "
+            f"Column {name!r} of {path} holds {_called(kind)}, which cannot name {what}. Write it as text or as whole "
             "numbers."
         )
 

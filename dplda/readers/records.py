@@ -26,6 +26,7 @@ UNIT_BYTES = 16
 NO_ID = bytes(UNIT_BYTES)  # in place of a key: the document lacks the id by which documents are told apart
 DOCUMENT = "document"  # the privacy unit of a corpus without a unit column
 _ROUNDED = 2.0**53  # floating-point numbers from here on may be other whole numbers, rounded
+_SHORTENED = 1e11  # and those that spreadsheets write with an exponent, of which they show six digits
 _POINT_ZEROS, _EXPONENT = re.compile(r"(-?[0-9]+)\.0*"), re.compile(r"-?[0-9](\.[0-9]*)?[eE]\+?[0-9]{1,3}")
 
 
@@ -125,8 +126,9 @@ def unit_key(value: Any) -> bytes | None:
 
     Different spellings of one value give one key, so that no unit is split in two. White space around a name is
     ignored, and composed and decomposed accents are equal. 7, 7.0, "7" and "7.0" are equal, too (pandas writes whole
-    numbers as 7.0 in a column with missing values). A floating-point number of 2^53 or more is no name: it may be
-    another whole number, rounded, which another file holds exactly (docs/privacy.md, rule 3).
+    numbers as 7.0 in a column with missing values). A floating-point number of 2^53 or more is no name, nor is one of
+    10^11 or more with an exponent: it may be another whole number, rounded, which another file holds exactly
+    (docs/privacy.md, rule 3).
     """
     name = _spelling(value)
     return None if name is None else _hash(b"value", name)
@@ -161,8 +163,9 @@ def _spelling(value: Any) -> str | None:
     elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         value = int(value)
     elif isinstance(value, (float, np.floating)):
+        rounded = min(_ROUNDED, 2.0 ** (np.finfo(type(value)).nmant + 1))  # shorter numbers are rounded earlier
         value = float(value)
-        value = None if abs(value) >= _ROUNDED else int(value) if value.is_integer() else value
+        value = None if abs(value) >= rounded else int(value) if value.is_integer() else value
     if not isinstance(value, (str, int, float)) or value == "" or value != value:
         return None
     try:
@@ -176,7 +179,7 @@ def _without_exponent(value: str) -> str | None:
     point = _POINT_ZEROS.fullmatch(value)
     if point or _EXPONENT.fullmatch(value):
         number = float(value)
-        if abs(number) >= _ROUNDED:
+        if abs(number) >= (_ROUNDED if point else _SHORTENED):
             return None
         value = point[1] if point else str(int(number)) if number.is_integer() else value
     return "0" if value == "-0" else value

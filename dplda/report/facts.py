@@ -200,9 +200,14 @@ class Facts:
         return (self.parameters.get("epsilon"), self.privacy.delta) == (usual.epsilon, usual.delta)
 
     @property
-    def batches(self) -> int:
-        """The declared most batches of a series in which one document is."""
-        return 1 if self.together is None else self.together.batches
+    def of_batches(self) -> str:
+        """What holds for a document of a series, in words."""
+        most = 1 if self.together is None else self.together.batches
+        held = "one batch" if most == 1 else f"{most} batches at most"
+        return (
+            f"What all batches of the series promise together holds for a document that is in {held}. That none is in "
+            "more rests on the word of whoever holds the ledger."
+        )
 
     @property
     def mu(self) -> float:

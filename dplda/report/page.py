@@ -160,7 +160,7 @@ def _run_section(
         "unit": unit_of(privacy),
         "language": language if _LANGUAGE.fullmatch(language) else "",
         "together": together,
-        "batches": facts.batches,
+        "of_batches": facts.of_batches,
         "beliefs": Table(*promise.beliefs(privacy, together)),
         "success": percent(attack_bounds.success_at_most(privacy), upwards=True),
         "mu": number(attack_bounds.noise(privacy)[0]),

@@ -70,11 +70,15 @@ class Question:
     shares: tuple[Share, ...]
     facts: Mapping[str, Any]
     batch: str | None = None
-    id_field: str | None = None
     events: tuple[Event, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "events", calibrate(self.shares, self.privacy.epsilon, self.privacy.delta))
+
+    @property
+    def id_field(self) -> str | None:
+        """See `dplda.runs.recording.Planned`."""
+        return self.corpus.id_field
 
     @property
     def reason(self) -> str:

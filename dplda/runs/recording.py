@@ -26,6 +26,7 @@ from dplda.progress import NoProgress, Progress
 from dplda.software import software
 from dplda.statistics import Statistic
 from dplda.store.fingerprint import fingerprint
+from dplda.store.preparation import ById
 from dplda.store.sketches import Fingerprint
 
 
@@ -46,7 +47,7 @@ class Planned(Protocol):
 
     @property
     def id_field(self) -> str | None:
-        """The column of ids that decide to which batch a document belongs; None without one."""
+        """The column of ids that tell documents apart; None without one."""
 
     @property
     def privacy(self) -> PrivacySettings:
@@ -199,14 +200,10 @@ def charged_run(
             compiling(tuple(statistics), here=is_local(engine)) as wait_for_kernels,
         ):
             watch.start("read")
-            by_id = plan.id_field is not None and ledger is not False
-            store = plan.corpus.open(
-                watch,
-                key=None if ledger is False else ledger.key,
-                belong=recorder.of_this_batch if by_id else None,
-            )
+            by_id = None if plan.id_field is None else ById(plan.dataset, recorder.of_this_batch)
+            store = plan.corpus.open(watch, key=None if ledger is False else ledger.key, by_id=by_id)
             if ledger is not False:
-                recorder.bind(fingerprint(store, ledger.key, ids=by_id))
+                recorder.bind(fingerprint(store, ledger.key, ids_of=None if by_id is None else by_id.dataset))
             wait_for_kernels(watch)
             gate = (ExactGate if exact else Curator)(
                 engine(store), plan.events, charge, noise, adjacency=plan.privacy.adjacency, progress=watch

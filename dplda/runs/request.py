@@ -114,7 +114,7 @@ class Request:
     @property
     def id_field(self) -> str | None:
         """See `dplda.runs.recording.Planned`."""
-        return None if self.batch is None else self.corpus.id_field
+        return self.corpus.id_field
 
     @property
     def reason(self) -> str:

@@ -19,6 +19,7 @@ from dplda.model.topic_model import PER_TOPIC, TopicModel
 from dplda.numerics.distributions import on_words
 from dplda.numerics.matching import match_topics
 from dplda.prior_topics import PriorTopics
+from dplda.readers.reading_options import READING_FACTS
 
 UNNAMED = "unnamed"  # dataset of corpora without a name; they share one budget, so that none escapes the ledger
 
@@ -84,6 +85,8 @@ def find_place(
     if name is None:
         raise InputError("a batch of a series needs a name, such as its week. Give one: --batch NAME.")
     earlier = None if ledger is False else _last_batch(ledger, series, name)
+    if earlier is not None:
+        _check_read_alike(corpus, earlier)
     if earlier is not None and private and not earlier.privacy.sound:
         raise InputError(
             f"the batch before {name!r} was fitted without privacy, and a private batch may not continue from it. "
@@ -92,6 +95,20 @@ def find_place(
     if prior is None and earlier is not None:
         prior = released_prior(earlier, public=not private)
     return Place(series, series, name, prior, earlier)
+
+
+def _check_read_alike(corpus: Corpus, earlier: TopicModel) -> None:
+    """Raise `InputError` if the text of a batch is read otherwise than that of the previous one.
+
+    The ledger would not recognise documents that are in both, and their words would not be those of the topics.
+    """
+    for name in READING_FACTS:
+        now, before = corpus.reading.get(name), earlier.parameters.get(name)
+        if corpus.reading and "language" in earlier.parameters and (now or None) != (before or None):
+            raise InputError(
+                f"This batch is read with {name} {now}, and the previous one was read with {before}. Read all batches "
+                "of a series alike, or begin another series."
+            )
 
 
 def _series_of(prior: PriorTopics, corpus: Corpus, ledger: Ledger) -> str | None:

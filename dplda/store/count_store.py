@@ -24,6 +24,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dplda.errors import InputError
+from dplda.readers.reading_options import READING_FACTS
 from dplda.readers.records import DOCUMENT, Defect
 from dplda.store.shards import SHARD_NAME, Block, Shard, freeze, read_block, shard_name, sound_documents
 
@@ -32,13 +33,6 @@ VERSION = 3
 META, FINGERPRINT = "meta.json", "fingerprint.json"
 META_BYTES = 1 << 20
 ORIGIN, INSIDE = "origin.json", "store"  # a file and a folder of a partial store, see `partial_folder`
-_READING = {
-    "language",
-    "lemmas",
-    "tokenizer",
-    "stopwords",
-    "ngrams",
-}  # what a run on the store records besides its settings
 _EARLIER = {META, "dictionary.arrow", "documents.arrow"}  # the files of versions 1 and 2
 
 __all__ = ["Block", "CountStore", "is_store"]
@@ -235,7 +229,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
         fine = fine and all(name in Defect.__members__ and isinstance(count, int) for name, count in defects)
         fine = fine and isinstance(meta["name"], str | None)
         reading = meta.get("reading", {})
-        fine = fine and isinstance(reading, dict) and reading.keys() <= _READING
+        fine = fine and isinstance(reading, dict) and reading.keys() <= set(READING_FACTS)
         groups = meta.get("groups", [])
         fine = fine and isinstance(groups, list) and all(isinstance(name, str) for name in groups)
         fine = fine and isinstance(meta.get("id_field"), str | None)

@@ -91,13 +91,13 @@ class Fingerprinter:
         return json.dumps(entry | {"seal": _seal(entry, self._key, identity)}).encode()
 
 
-def fingerprint(store: CountStore, key: bytes, *, ids: bool = False) -> Fingerprint:
+def fingerprint(store: CountStore, key: bytes, *, ids_of: str | None = None) -> Fingerprint:
     """The fingerprint of `store` under `key`: the one that is stored in its folder, else from a pass over the store.
 
-    With `ids`, it contains the `keyed_ids` of the documents.
+    With `ids_of`, the name of a dataset, it contains the `keyed_ids` of the documents.
     """
     found = _stored(store, key) or _taken(store, key)
-    return replace(found, ids=keyed_ids(store, key)) if ids else found
+    return found if ids_of is None else replace(found, ids=keyed_ids(store, key, ids_of))
 
 
 def _taken(store: CountStore, key: bytes) -> Fingerprint:
@@ -108,12 +108,13 @@ def _taken(store: CountStore, key: bytes) -> Fingerprint:
     return fingerprinter.result()
 
 
-def keyed_ids(store: CountStore, key: bytes) -> _Hashes:
+def keyed_ids(store: CountStore, key: bytes, dataset: str) -> _Hashes:
     """A keyed hash of the id of each document of `store`, (n_documents,); 0 for an ineligible one, and without an id.
 
-    `store` has a column of ids, whose keys are in the place of its units' keys.
+    `store` has a column of ids, whose keys are in the place of its units' keys. Hashes of one id differ between
+    datasets, so that a ledger without its key does not show whether two of them have ids in common.
     """
-    secret = hmac.digest(key, _DOMAIN + b" ids", hashlib.sha256)
+    secret = hmac.digest(key, _DOMAIN + b" ids of " + dataset.encode("utf-8", "surrogatepass"), hashlib.sha256)
     found = [np.zeros(0, np.uint64)]
     for block in store.blocks():
         counted = block.is_eligible() & block.units.any(axis=1)

@@ -35,7 +35,14 @@ _STALE_SECONDS = 86_400  # age after which a partial store is deleted instead of
 _SLOW_CHUNK = 32  # documents of a chunk if they are read slowly, so that progress is seen
 _STAGE = "read"  # the stage's name in progress reports and in a run's seconds
 _POLL_SECONDS = 0.2
-Belong = Callable[[NDArray[np.uint64]], NDArray[np.bool_]]  # which documents belong to a batch, by their keyed ids
+
+
+@dataclass(frozen=True)
+class ById:
+    """How ids tell the documents of `dataset` apart: `belong` says which belong to a batch, by their `keyed_ids`."""
+
+    dataset: str
+    belong: Callable[[NDArray[np.uint64]], NDArray[np.bool_]]
 
 
 class Preparation(Protocol):
@@ -242,20 +249,25 @@ class InMemory:
         return self._read
 
 
-def documents_of_batch(
-    store: CountStore, belong: Belong, key: bytes, cache: str | Path | None
-) -> tuple[CountStore, int]:
-    """Those documents of `store` that `belong` to a batch of a series, and how many rows are left out. Private.
+def documents_by_id(store: CountStore, by_id: ById, key: bytes, cache: str | Path | None) -> tuple[CountStore, int]:
+    """The documents of `store` that its ids tell apart and that belong to a batch, and how many rows are left out.
 
-    `belong` decides by the `keyed_ids` of the documents. Rows of one id are one document, of which the first row
-    counts, and a row without an id is no document (docs/privacy.md, section 9.10). Raises `BudgetRefused` if most
-    documents belong to other batches.
+    Private. Rows of one id are one document, of which the first row counts, and a row without an id is no document
+    (docs/privacy.md, section 9.10). Raises `InputError` if most rows are no document of their own, and `BudgetRefused`
+    if most documents belong to other batches.
     """
-    ids = keyed_ids(store, key)
+    ids = keyed_ids(store, key, by_id.dataset)
     documents = np.zeros(len(ids), np.bool_)
     documents[np.unique(ids, return_index=True)[1]] = True
     documents &= ids > 0
-    kept = documents & belong(ids)
+    kept = documents & by_id.belong(ids)
+    n_eligible = sum(int(np.count_nonzero(block.is_eligible())) for block in store.blocks())
+    if 2 * np.count_nonzero(documents) < n_eligible:
+        raise InputError(
+            f"Most rows have no id in column {store.id_field!r}, or that of an earlier row (exact, not for "
+            "publication), and would contribute nothing. Name the column of each document's own id with --id-field; to "
+            "protect persons with several documents, name theirs with --unit-field."
+        )
     if 2 * np.count_nonzero(kept) < np.count_nonzero(documents):
         raise BudgetRefused(
             "Most documents have an id that another batch of the series has (exact, not for publication): either they "

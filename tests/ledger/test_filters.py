@@ -213,7 +213,7 @@ def test_a_name_that_comes_late_is_not_held_to_a_limit_chosen_from_several():
     both = LedgerState(runs=runs, grants=grants)
     assert both.linked("v2") == ("reviews", "v2")
     assert both.guaranteed("v2") == both.guaranteed("reviews") == held(100.0)
-    assert both.guaranteed("v2", alone=True) == held(2.0)
+    assert both.published("v2").guaranteed("v2") == held(2.0)
     turned = LedgerState(runs=[replace(run, number=3 - run.number) for run in runs], grants=grants)
     assert turned.guaranteed("v2") == held(2.0)
     assert turned.guaranteed("reviews") == held(100.0)

@@ -8,12 +8,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ledger_helpers import a_run, gaussian, reserve, sample, spend
 
 from dplda.accounting.accountant import capacity
-from dplda.errors import BudgetRefused, InputError
+from dplda.errors import BudgetRefused, GateError, InputError
 from dplda.ledger import Ledger
 from dplda.ledger.grants import Grant
 from dplda.ledger.privacy_filter import LedgerState, admit
@@ -74,7 +74,7 @@ def test_a_batch_that_holds_most_of_another_is_refused(ledger):
             again.bind(documents)
     small = reserve(ledger, "s", batch="week-3", events=LITTLE)
     with pytest.raises(BudgetRefused, match="most documents of a batch"):
-        small.bind(Fingerprint("a part", sample(range(1000, 1008))))
+        small.bind(Fingerprint("a part", sample(range(1000, 1012))))
     assert ledger.dataset("s").batches_per_document == 1
 
 
@@ -117,7 +117,7 @@ def test_a_run_whose_documents_would_take_the_series_beyond_its_grant_is_refused
 
 def test_fewer_texts_in_common_than_recur_by_chance_change_nothing(ledger):
     spend(ledger, "s", week(1), batch="week-1", events=MOST)
-    spend(ledger, "s", week(2, first=1950), batch="week-2", events=MOST)
+    spend(ledger, "s", week(2, first=1970), batch="week-2", events=MOST)
     record = ledger.dataset("s")
     assert (record.batches_per_document, record.shared_batches) == (1, ("week-1", "week-2"))
     assert any("some texts of these batches are in another batch" in remark for remark in record.remarks)
@@ -240,3 +240,85 @@ def test_no_unit_ever_pays_more_than_the_grant(wishes, most):
         for batch in "abcd":
             of_batch = max(paid for batches, paid in by_unit.items() if batch in batches)
             assert state.total(own, (dataset, batch)).mu_squared == pytest.approx(of_batch, abs=1e-12)
+
+
+def test_what_a_report_states_follows_from_what_may_be_published(ledger, tmp_path):
+    """Whether batches overlap, and how incomplete runs ended, changed the guarantee on the page."""
+    published = []
+    small = capacity(4.0, 1e-5).mu_squared
+    for number, first in enumerate((2000, 1900)):  # without and with documents in common
+        other = Ledger(tmp_path / f"{number}.db")
+        other.grant("s", 4.0, 1e-5, listed=(8.0,))
+        spend(other, "s", week(1), batch="week-1", events=[gaussian(mu_squared=0.95 * small)])
+        other.grant("s", 8.0, 1e-5)
+        spend(other, "s", week(2, first=first), batch="week-2", events=[gaussian(mu_squared=0.95 * small)])
+        published.append(other.dataset("s").guaranteed_alone)
+        assert (other.dataset("s").guaranteed == published[-1]) == (first == 2000)
+    assert published[0] == published[1]
+    for number, ends in enumerate((lambda run: None, lambda run: run.bind(week(1)) or run.charge(run.events[0]))):
+        other = Ledger(tmp_path / f"incomplete {number}.db")
+        run = reserve(other, "s", events=[gaussian(mu_squared=0.3 * small)])
+        ends(run)
+        run.abandon("cancelled", "interrupted")
+        other.grant("s", 4.0, 1e-5)
+        spend(other, "s", week(1), events=LITTLE)
+        published.append(other.dataset("s").guaranteed_alone)
+    assert published[2] == published[3]
+    assert (
+        "how incomplete runs ended is not for publication"
+        in Ledger(tmp_path / "incomplete 0.db").dataset("s").in_reports
+    )
+
+
+IDS = st.sets(st.integers(1, 30), min_size=1)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["begin", "charge", "end"]), st.integers(0, 3), st.sampled_from("AB"), IDS), max_size=12
+)
+
+
+@given(STEPS)
+@example(
+    [
+        ("begin", 0, "A", {1}),
+        ("begin", 1, "A", {1}),
+        ("end", 0, "A", {1}),
+        ("charge", 1, "A", {1}),
+        ("begin", 0, "B", {1}),
+        ("charge", 0, "B", {1}),
+    ]
+)
+def test_a_document_counts_in_one_batch_alone_however_runs_come_and_end(tmp_path_factory, steps):
+    """By its id. A run that is only reserved holds its ids; a run that ends without a charge gives them back."""
+    ledger = Ledger(tmp_path_factory.mktemp("ids") / "l.db")
+    open_runs, charged = {}, []
+    for step, slot, batch, wanted in steps:
+        if step == "begin" and slot not in open_runs:
+            run = reserve(ledger, "s", batch=batch, events=[gaussian(mu_squared=0.01)], id_field="ticket")
+            ids = np.array(sorted(wanted), np.uint64)
+            ids = ids[run.of_this_batch(ids)]
+            run.bind(Fingerprint(f"{run.run}", sample(ids.tolist()), ids=ids))
+            open_runs[slot] = run, batch, set(ids.tolist())
+        elif step == "charge" and slot in open_runs:
+            run, of_batch, ids = open_runs.pop(slot)
+            run.charge(run.events[0])
+            run.finish(model=None, seconds={})
+            charged.append((of_batch, ids))
+        elif step == "end" and slot in open_runs:
+            open_runs.pop(slot)[0].abandon("cancelled", "interrupted")
+    in_a, in_b = (set().union(*(ids for batch, ids in charged if batch == name)) for name in "AB")
+    assert not in_a & in_b
+
+
+def test_ids_are_of_one_column_in_all_runs_on_a_dataset_and_on_its_copies(ledger):
+    ids = Fingerprint("week", sample(range(100)), ids=np.arange(1, 101, dtype=np.uint64))
+    spend(ledger, "s", ids, batch="week-1", events=LITTLE, id_field="ticket")
+    for changes in ({"batch": "week-2"}, {"batch": "week-2", "id_field": "row"}, {}):
+        with pytest.raises(BudgetRefused, match="apart by ids"):
+            reserve(ledger, "s", events=LITTLE, **changes)
+    reserve(ledger, "s", events=LITTLE, id_field="ticket")
+    copy = reserve(ledger, "copy", events=LITTLE)
+    with pytest.raises(BudgetRefused, match=r"'s', which shares documents .* apart by ids \(--id-field ticket\)"):
+        copy.bind(Fingerprint("copy", sample(range(100))))
+    spend(ledger, "other", Fingerprint("other", sample(range(100)), ids=ids.ids), events=LITTLE, id_field="number")
+    with pytest.raises(GateError, match="needs these ids alone"):
+        reserve(ledger, "s", events=LITTLE, id_field="ticket").bind(Fingerprint("week", sample(range(100))))
