@@ -91,20 +91,48 @@ def test_ids_decide_to_which_batch_a_document_belongs(dplda, weeks: list[Path], 
     assert dplda("fit", "a.jsonl", *options, "--topics", 3).status == 0
     answer = dplda("fit", "b.jsonl", *options)
     assert answer.status == 0, answer.err
-    assert "201 contribute nothing to this batch" in answer.err
+    assert "201 contribute nothing: they are too short, or have no id, or that of an earlier row" in answer.err
     again = dplda("fit", "b.jsonl", *options, "--epsilon", 1)
-    assert (again.status, "201 contribute nothing to this batch" in again.err) == (0, True)
+    assert (again.status, "201 contribute nothing" in again.err) == (0, True)
     refused = dplda("fit", "c.jsonl", *options)
     assert (refused.status, "have an id that another batch" in refused.err) == (3, True)
-    without = dplda("fit", weeks[2], *FIT, "--series", "support")
-    assert (without.status, "tells documents apart by their ids (--id-field ticket)" in without.err) == (3, True)
+    for other in ([], ["--id-field", "section"]):
+        without = dplda("fit", "b.jsonl", *FIT, "--series", "support", *other)
+        assert without.status == 3
+        assert "apart by ids (--id-field ticket)" in without.err
     assert "That ids (ticket) are unique and final rests on your word" in dplda("budget", "show", "support").out
     record = Ledger().dataset("support")
     assert (record.batches, record.batches_per_document) == (("a", "b"), 1)
     imported = dplda("corpus", "import", "b.jsonl", "store", "--id-field", "ticket", "--tokenizer", "fast")
     assert imported.status == 0, imported.err
     stored = dplda("fit", "store", *FIT[:2], *FIT[4:], "--series", "support", "--batch", "b", "--epsilon", 1)
-    assert (stored.status, "201 contribute nothing to this batch" in stored.err) == (0, True), stored.err
+    assert (stored.status, "201 contribute nothing" in stored.err) == (0, True), stored.err
+
+
+def test_rows_of_one_id_are_one_document_in_every_run(dplda, weeks: list[Path], home: Path) -> None:
+    """A table of a series that ids tell apart counted each of the 500 rows of one ticket."""
+    records = [json.loads(line) | {"ticket": number} for number, line in enumerate(weeks[0].read_text().splitlines())]
+    records += [records[0]] * 500 + [{"text": records[1]["text"]}] * 100
+    (home / "a.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    reading = ("--tokenizer", "fast", "--quiet", "--id-field", "ticket")
+    assert dplda("fit", "a.jsonl", *FIT, "--series", "s", "--topics", 3, "--id-field", "ticket").status == 0
+    for dataset in ("s", "a"):
+        for command in (("tabulate", "s", "a.jsonl"), ("evaluate", "s", "a.jsonl")):
+            refused = dplda(*command, "--dataset", dataset, "--epsilon", 1, *reading[:3])
+            assert (refused.status, "apart by ids (--id-field ticket)" in refused.err) == (3, True), refused.err
+        table = dplda("tabulate", "s", "a.jsonl", "--dataset", dataset, "--epsilon", 2, *reading, "--json")
+        assert table.status == 0, table.err
+        (row,) = json.loads(table.out)["groups"]
+        assert abs(row["units"]["value"] - 1000) < 60
+        assert "600 contribute nothing" in table.err
+    wrong = dplda("fit", "a.jsonl", *FIT, "--topics", 3, "--dataset", "other", "--id-field", "section")
+    assert (wrong.status, "Most rows have no id in column 'section'" in wrong.err) == (2, True)
+
+
+def test_a_batch_is_read_like_the_batch_before(dplda, weeks: list[Path]) -> None:
+    assert dplda("fit", weeks[0], *FIT, "--series", "s", "--topics", 3).status == 0
+    answer = dplda("fit", weeks[0], *FIT, "--series", "s", "--batch", "again", "--ngrams", 2)
+    assert (answer.status, "read with ngrams 2, and the previous one was read with None" in answer.err) == (2, True)
 
 
 def test_declared_batches_are_charged(dplda, weeks: list[Path]) -> None:
@@ -114,6 +142,12 @@ def test_declared_batches_are_charged(dplda, weeks: list[Path]) -> None:
     assert dplda("fit", weeks[0], *FIT, "--series", "support", "--batch", "copy").status == 0
     shown = dplda("budget", "show", "support").out
     assert "each document pays for 2 batches, the dearest, as declared" in shown
+    assert "a document is in up to 2 batches" in dplda("budget", "history", "support").out
+    assert dplda("budget", "grant", "x", "--unbounded", "--batches-per-document", 2).status == 2
+    for paper in ("checklist", "assessment"):
+        assert dplda("report", "support", f"--{paper}", f"{paper}.md").status == 0
+        assert "Each document is in one batch" not in Path(f"{paper}.md").read_text()
+        assert "in 2 batches at most" in " ".join(Path(f"{paper}.md").read_text().split())
     again = dplda("fit", weeks[0], *FIT, "--series", "support", "--batch", "third")
     assert (again.status, "--batches-per-document 3" in again.err) == (3, True)
 
