@@ -58,7 +58,7 @@ class WordRule:
     def mixed(self, text: str, runs: re.Pattern[str]) -> list[re.Match[str]]:
         """The `runs` in `text` that are words of letters and digits, such as ``5g``, with marks if they are set."""
         found = runs.finditer(whole_numbers(text))
-        return [run for run in found if not run[0].isalpha() and self._is_spelled(run[0])]
+        return [run for run in found if any(map(str.isdecimal, run[0])) and self._is_spelled(run[0])]
 
     def _is_spelled(self, text: str) -> bool:
         """Whether `text` has a letter, and consists of letters, digits and, after the first, marks if they are set."""
