@@ -41,8 +41,8 @@ class Watching:
 
 
 def private_grid(**changes: Any) -> Grid:
-    """Two cells on a private corpus of 300 documents, over public words."""
-    counts = synthetic(n_documents=300, n_words=12, n_topics=2, mean_length=30, seed=1)[0]
+    """Two cells on a private corpus of 3,000 documents, over public words."""
+    counts = synthetic(n_documents=3000, n_words=12, n_topics=2, mean_length=30, seed=1)[0]
     return _grid(Corpus.from_counts(counts, WORDS, name="notes"), **{"source": "somewhere", **changes})
 
 
@@ -54,7 +54,7 @@ def public_grid(**changes: Any) -> Grid:
 
 def planted_grid(**changes: Any) -> Grid:
     """The same on a planted corpus."""
-    corpus, judge = planted(300, 12, 2, mean_length=30.0, alpha0=1.0, seed=1)
+    corpus, judge = planted(3000, 12, 2, mean_length=30.0, alpha0=1.0, seed=1)
     return _grid(corpus, judge=judge, **changes)
 
 

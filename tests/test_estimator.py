@@ -18,6 +18,8 @@ from dplda import Ledger, PrivateLDA
 from dplda.corpus import Corpus, synthetic
 from dplda.errors import BudgetRefused, InputError, LedgerError
 
+pytestmark = pytest.mark.usefixtures("any_size")  # scikit-learn's checks fit some rows, most of which are no counts
+
 
 @pytest.fixture(scope="module")
 def planted():
@@ -26,7 +28,7 @@ def planted():
 
 @parametrize_with_checks([PrivateLDA(n_components=2, simulate_seed=0, ledger=False)])
 @pytest.mark.filterwarnings("ignore:.*:sklearn.exceptions.SkipTestWarning")
-def test_check_estimator(any_size, estimator, check):  # its data are some rows, most of which are no counts
+def test_check_estimator(estimator, check):
     check(estimator)
 
 

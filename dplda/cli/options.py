@@ -248,7 +248,7 @@ _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.op
         "callback": lambda context, parameter, names: (names if len(names) > 1 else names[0]) if names else None,
         "help": "The column that holds the text; may be repeated for a text in several columns.",
     },
-    "id_field": {"metavar": "COLUMN", "help": "The column that names the document."},
+    "id_field": {"metavar": "COLUMN", "help": "The column of the document's own id: rows of one id are one document."},
     "unit_field": {"metavar": "COLUMN", "help": "The column that names the privacy unit, such as a person."},
     "language": {"metavar": "CODE", "help": "The language of the text [en]."},
     "lemmas": {"is_flag": True, "default": None, "help": "Reduce words to their lemmas."},

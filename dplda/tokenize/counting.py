@@ -29,6 +29,9 @@ _MAX_LETTERS = 1000  # maximum letters of a word
 _SYLLABLE = re.compile("[\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7a3\U00020000-\U0003ffff]")
 
 
+_DIGIT = re.compile(r"\d")
+
+
 @dataclass(frozen=True)
 class WordRule:
     """Maps a token to the word that it counts as: the token in lower case, or its lemma.
@@ -57,8 +60,8 @@ class WordRule:
 
     def mixed(self, text: str, runs: re.Pattern[str]) -> list[re.Match[str]]:
         """The `runs` in `text` that are words of letters and digits, such as ``5g``, with marks if they are set."""
-        found = runs.finditer(whole_numbers(text))
-        return [run for run in found if not run[0].isalpha() and self._is_spelled(run[0])]
+        found = runs.finditer(whole_numbers(text)) if _DIGIT.search(text) else ()
+        return [run for run in found if _DIGIT.search(run[0]) and self._is_spelled(run[0])]
 
     def _is_spelled(self, text: str) -> bool:
         """Whether `text` has a letter, and consists of letters, digits and, after the first, marks if they are set."""

@@ -43,7 +43,7 @@ def fitted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seeds
 
 
-def test_a_whole_attack(dplda, tweets, home) -> None:
+def test_a_whole_attack(dplda, tweets, any_size, home) -> None:
     told = dplda(*ATTACK, "--draw", "curves.svg", "--canaries", 5)
     assert told.status == 0, told.err
     assert "default, epsilon 4" in told.out
@@ -52,7 +52,7 @@ def test_a_whole_attack(dplda, tweets, home) -> None:
     assert not (home / "ledger.db").exists()
 
 
-def test_every_system_is_attacked(dplda, tweets, fitted) -> None:
+def test_every_system_is_attacked(dplda, tweets, any_size, fitted) -> None:
     told = dplda(*ATTACK, "--epsilon", 1, "--placement", "none", "--placement", "default", "--ordinary", "--json")
     record = told.json
     names = ["ordinary LDA", "no noise", "default, epsilon 4", "default, epsilon 1"]

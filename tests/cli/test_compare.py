@@ -18,15 +18,15 @@ from dplda.ledger import Ledger
 from dplda.mechanisms.noise import ExactNoise, SimulatedNoise
 
 SMALL = ("--epsilons", "0.5,1", "--placements", "default")
-PLANTED = ("--synthetic", "300,12,2,30", *SMALL)
+PLANTED = ("--synthetic", "3000,12,2,30", *SMALL)
 PRIVATE = ("notes.npz", "--vocabulary", "words.txt", "--topics", 2, *SMALL)
 
 
 @pytest.fixture
 def notes(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A private corpus of 300 documents over 12 words, with a public list of them."""
+    """A private corpus of 3,000 documents over 12 words, with a public list of them."""
     monkeypatch.setattr(ExactNoise, "gaussian", SimulatedNoise(0).gaussian)  # fast: noise is tested elsewhere
-    counts = synthetic(n_documents=300, n_words=12, n_topics=2, mean_length=30, seed=1)[0]
+    counts = synthetic(n_documents=3000, n_words=12, n_topics=2, mean_length=30, seed=1)[0]
     sparse.save_npz(home / "notes.npz", counts)
     for name in ("words.txt", "notes.vocab"):
         (home / name).write_text("\n".join(f"w{i}" for i in range(12)) + "\n", encoding="utf-8")

@@ -178,7 +178,7 @@ def test_a_failed_stability_test_tells_what_was_found_and_what_it_cost(fit, home
 
 
 @pytest.mark.full
-def test_both_adjacencies_reach_the_statement(fit):
+def test_both_adjacencies_reach_the_statement(fit, any_size):
     for placement in ("config1", "config2", "tensor-power"):
         told = fit(placement, "--epsilon", 0.2, "--adjacency", "replace", "--dataset", placement, "--json").json
         assert (told["privacy"]["adjacency"], told["privacy"]["sound"]) == ("replace", True)

@@ -201,7 +201,7 @@ def test_what_no_run_takes_is_bad_input_before_anything_runs(changes, message):
         _ = private_grid(**changes).cells
 
 
-def test_a_quote_is_what_the_ledger_counts_after_the_runs(ledger, any_size, tmp_path):
+def test_a_quote_is_what_the_ledger_counts_after_the_runs(ledger, tmp_path):
     grid = private_grid()
     quote = grid.quote(ledger, grid.cells)
     log = grid.begin(ledger)

@@ -85,7 +85,7 @@ def test_sums_on_a_cluster_are_those_of_one_process(store, cluster_address, monk
 
 
 @pytest.mark.full
-def test_tables_on_a_cluster_are_those_of_one_process(tmp_path, cluster_address):
+def test_tables_on_a_cluster_are_those_of_one_process(tmp_path, any_size, cluster_address):
     people = [f"p{row % 9}" for row in range(COUNTS.shape[0])]
     days = [f"2024-0{row % 3 + 1}-05T23:30:00+00:00" for row in range(COUNTS.shape[0])]
     made = dplda.Corpus.from_counts(COUNTS, WORDS, people, groups={"who": people, "day": days})

@@ -164,7 +164,7 @@ def test_a_fit_on_a_gpu_learns_what_it_learns_on_the_cpu(store, placement, monke
 
 
 @emulated
-def test_a_gpu_that_fails_ends_the_run_and_tells_no_numbers(store, tmp_path, monkeypatch):
+def test_a_gpu_that_fails_ends_the_run_and_tells_no_numbers(store, any_size, tmp_path, monkeypatch):
     class Broken(EmulatedGpu):
         def kernel(self, source, name):
             def fail(*arguments, shared_mem):

@@ -59,7 +59,7 @@ def test_probabilities_have_names():
     assert verdicts.named(np.array([0.8, 0.5, 0.2])) == ["clear", "weak", "noise"]
 
 
-def test_a_run_tells_how_sure_its_topics_and_their_words_are():
+def test_a_run_tells_how_sure_its_topics_and_their_words_are(any_size):
     model = _fit(20_000, epsilon=8.0)
     assert min(model.probabilities) > 0.8
     for topic, words in enumerate(model.word_probabilities):

@@ -35,7 +35,7 @@ def record(system, epsilon, seed, error, settings="now"):
     return key | {"epsilon": epsilon, "seed": seed} | measures
 
 
-def test_private_systems_are_measured_at_every_epsilon_and_the_others_once(results):
+def test_private_systems_are_measured_at_every_epsilon_and_the_others_once(results, any_size):
     chosen = "--system dplda --system variational --system random"
     found = run(results, *chosen.split(), "--epsilons", "1,none", "--seeds", "2")
     told = [(entry["seed"], entry["system"], entry["epsilon"]) for entry in found]

@@ -1,3 +1,5 @@
+import re
+
 from dplda.tokenize.counting import _MAX_LETTERS, WordRule
 
 RULE = WordRule({"the", "go"}, {"films": "Film", "went": "go", "cannot": "can not", "i": "myself"})
@@ -21,6 +23,13 @@ def test_words_have_two_to_many_characters() -> None:
     assert [RULE(token) for token in ("a", "1", "ab", _MAX_LETTERS * "a")] == ["", "", "ab", _MAX_LETTERS * "a"]
     assert RULE((_MAX_LETTERS + 1) * "a") == ""
     assert RULE("I") == "myself"
+
+
+def test_a_mixed_word_has_a_letter_and_a_digit() -> None:
+    runs = re.compile(r"[\w\u0930-\u0950]+")
+    rule = WordRule((), {}, marks=True)
+    found = [run[0] for run in rule.mixed("covid19 film 1990 5g! file_5g 3.5mm m²5 हिन्दी 5जी", runs)]
+    assert found == ["covid19", "5g", "5जी"]
 
 
 def test_letters_that_leave_a_mark_in_lower_case_make_no_word() -> None:

@@ -282,7 +282,7 @@ def _unbounded(folder: Path, dataset: str) -> dplda.Ledger:
 
 
 def test_a_run_on_hostile_words_and_names_stays_in_its_folder_and_shows_them_as_text(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, any_size: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "home").mkdir()
     hostile_run(tmp_path / "home", HOSTILE + FORMULAS)

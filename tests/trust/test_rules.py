@@ -222,7 +222,7 @@ def test_rule_5_neither_order_of_documents_nor_of_words_shows_even_among_ties(mo
 def spent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the corpus `c.jsonl`, its word list, and a ledger with one run at epsilon 1."""
     folder = tmp_path_factory.mktemp("spent")
-    (folder / "c.jsonl").write_bytes(lines(texts(200)))
+    (folder / "c.jsonl").write_bytes(lines(texts(1500)))
     (folder / "words").write_text("\n".join(TEXT))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPLDA_CACHE", str(folder / "cache"))
