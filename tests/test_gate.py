@@ -54,7 +54,7 @@ PRIVATE_MODULES = {
         "dplda.cli.options",
         "dplda.cli.table_commands",
     },
-    "dplda.store.preparation": {"dplda.corpus", "dplda.priors"},
+    "dplda.store.preparation": {"dplda.corpus", "dplda.priors", "dplda.runs.recording"},  # runs name `ById` alone
     "dplda.store.count_store": {*PASSES, "dplda.model.inference", "dplda.cli.options"},
     "dplda.store.units": {*PASSES, *LOOPS},
     "dplda.store.fingerprint": {*("dplda.runs.recording", "dplda.priors", "dplda.evaluation.public_corpora")},
@@ -211,6 +211,11 @@ def test_modules_that_hold_counts_are_imported_by_the_curator_and_named_exceptio
     assert importers | scanned <= PRIVATE_MODULES[private]
 
 
+def test_runs_say_which_ids_count_and_prepare_nothing():
+    names = {name for module, name in imported(MODULES["dplda.runs.recording"]) if module == "dplda.store.preparation"}
+    assert names == {"ById"}
+
+
 def test_every_module_that_makes_counts_is_judged_above_or_holds_nothing_private():
     public = {"dplda.store", "dplda.store.attributes"} | {"dplda.store.sketches"}  # keyed hashes, as the ledger keeps
     assert {name for name in MODULES if name.startswith(COUNTS)} == {*PRIVATE_MODULES, *public}
@@ -242,7 +247,7 @@ def test_documents_are_read_for_the_curator_or_where_the_output_says_not_private
                 *("dplda.audit.games", "dplda.audit.shadow_models"),
             }
         ), module
-        if module != "dplda.model.inference":
+        if module not in {"dplda.model.inference", "dplda.priors"}:  # not private; text declared public
             assert not calls(tree, "blocks"), module
 
 

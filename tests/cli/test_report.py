@@ -81,12 +81,11 @@ def test_a_report_counts_its_own_name_and_its_maker_is_told_of_others(dplda, hom
         fit = dplda("fit", "s/sample.jsonl.gz", "--dataset", name, "--topics", 2, "--epsilon", 2, *words)
         assert fit.status == 0, fit.err
     shown = " ".join(dplda("budget", "show", "b").out.split())
-    assert "the guarantee is the grant that was in force before the first output: epsilon 10" in shown
+    assert "the guarantee is the largest grant of the names that share documents" in shown
+    assert "of those in force before the first output: epsilon 10" in shown
     assert "a report states what is recorded under this name alone (epsilon 5 at delta 1e-05)" in shown
     reported = dplda("report", "b", "-o", "b.html")
-    assert "Tell its readers that with other names it is epsilon 10 at delta 1e-05 (a)." in " ".join(
-        reported.err.split()
-    )
+    assert "With the other names it is epsilon 10 at delta 1e-05: tell its readers" in " ".join(reported.err.split())
     page = text_of(Path("b.html"))
     assert "It is the only run recorded under the name <bdi>b</bdi>" in page
     assert "Runs on the same documents under other names are not counted: with them, the total may be larger" in page

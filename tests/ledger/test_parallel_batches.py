@@ -299,10 +299,10 @@ def test_a_document_counts_in_one_batch_alone_however_runs_come_and_end(tmp_path
             run.bind(Fingerprint(f"{run.run}", sample(ids.tolist()), ids=ids))
             open_runs[slot] = run, batch, set(ids.tolist())
         elif step == "charge" and slot in open_runs:
-            run, of_batch, ids = open_runs.pop(slot)
+            run, of_batch, held = open_runs.pop(slot)
             run.charge(run.events[0])
             run.finish(model=None, seconds={})
-            charged.append((of_batch, ids))
+            charged.append((of_batch, held))
         elif step == "end" and slot in open_runs:
             open_runs.pop(slot)[0].abandon("cancelled", "interrupted")
     in_a, in_b = (set().union(*(ids for batch, ids in charged if batch == name)) for name in "AB")

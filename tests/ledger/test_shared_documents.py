@@ -50,9 +50,9 @@ def test_what_a_report_of_one_name_states_is_told_apart_from_what_holds_for_all_
     ledger.grant("b", 5.0, 1e-5)
     spend(ledger, "b", of(LIKE["one document edited"]), events=little)
     record = ledger.dataset("b")
-    assert record.guarantee.endswith("before the first output: epsilon 10 at delta 1e-05")
+    assert record.guarantee.endswith("of those in force before the first output: epsilon 10 at delta 1e-05")
     assert "recorded under this name alone (epsilon 5 at delta 1e-05)" in record.in_reports
-    assert record.in_reports.endswith("Tell its readers that with other names it is epsilon 10 at delta 1e-05")
+    assert "With the other names it is epsilon 10 at delta 1e-05: tell its readers that" in record.in_reports
     assert ledger.dataset("a").in_reports == ""  # nothing came before it
 
 
