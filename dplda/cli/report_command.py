@@ -221,9 +221,10 @@ def _guarantees(models: Sequence[TopicModel], ledger_path: Path | None) -> dict[
     found = all_runs(records, models, ledger.runs())
     for record in records:
         if record.name in found and record.in_reports:
+            others = ", ".join(name for name in record.linked if name != record.name)
             say(
-                f"Dataset {record.name} (exact, not for publication): {record.in_reports} "
-                f"({', '.join(name for name in record.linked if name != record.name)}).",
+                f"Dataset {record.name} (exact, not for publication): {record.in_reports}"
+                f"{f' (the other names: {others})' if others else ''}.",
                 error=True,
                 style="yellow",
             )

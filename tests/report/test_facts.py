@@ -112,7 +112,11 @@ def test_other_runs_are_listed_and_counted() -> None:
         ({"merged": [[0, 1]]}, "post_processing", "Some topics were merged by hand."),
         ({"seed_words": {"a": ["b", "c"]}}, "unprotected", "which were given and not learned: a (b, c)."),
         ({"series": "s", "batch": "1"}, "data", "Growing: the dataset toys comes in batches"),
-        ({"series": "s", "batch": "1"}, "duration", "holds for a document that is in one batch. That none is in more rests on the word"),
+        (
+            {"series": "s", "batch": "1"},
+            "duration",
+            "holds for a document that is in one batch. That none is in more rests on the word",
+        ),
         ({"language": "de", "lemmas": True}, "reading", "(language de, lemmas yes)"),
         ({"software": {"dplda": "9", "libraries": {"opendp": {"version": "0.1"}}}}, "made_by", "opendp 0.1"),
     ],

@@ -92,6 +92,7 @@ def test_the_summary_comes_first_then_topics_then_how_they_relate_then_privacy()
     assert places == sorted(places)
 
 
+@pytest.mark.usefixtures("without_charts")
 @pytest.mark.parametrize(
     ("verdicts", "told"),
     [

@@ -23,6 +23,8 @@ from dplda.report.facts import TITLES
 from dplda.report.page import _render
 from dplda.report.pictures import percent
 
+pytestmark = pytest.mark.usefixtures("without_charts")
+
 UNSOUND = {"sound": False, "epsilon": math.inf, "reason": "NOT PRIVATE: simulated noise from a known seed"}
 
 

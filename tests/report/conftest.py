@@ -1,0 +1,13 @@
+"""Fixtures of the tests of reports."""
+
+from __future__ import annotations
+
+import pytest
+
+from dplda.report.charts import Chart
+
+
+@pytest.fixture
+def without_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages with an empty picture for each chart, for tests of sentences. Most of a page's time is that of charts."""
+    monkeypatch.setattr(Chart, "_drawn", lambda chart, name, width, height: "<svg></svg>")
