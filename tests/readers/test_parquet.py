@@ -124,7 +124,7 @@ def test_a_part_without_values_is_read_if_another_part_has_some(tmp_path: Path) 
 def test_ids_of_bytes_are_refused_by_their_type(tmp_path: Path) -> None:
     """Bytes that are no text would be no id, and their documents would not count."""
     pq.write_table(pa.table({"text": ["a", "b"], "id": [b"\xff", b"two"]}), tmp_path / "x.parquet")
-    with pytest.raises(InputError, match="Column 'id' of .* holds binary, which cannot name a document"):
+    with pytest.raises(InputError, match=r"Column 'id' of .* holds binary, which cannot name a document"):
         parquet_source([tmp_path / "x.parquet"], ReadOptions(id_field="id"))
 
 
