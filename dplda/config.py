@@ -96,8 +96,11 @@ class VocabularySettings:
     def __post_init__(self) -> None:
         _check_ranges(self, max_document_frequency=None)
         words = self.words or ()
-        if not all(isinstance(word, str) and word for word in words) or len(set(words)) != len(words):
-            raise InputError("vocabulary must be distinct, non-empty words. Remove what is empty or repeated.")
+        if not all(isinstance(word, str) and word for word in words):
+            raise InputError("vocabulary must be non-empty words. Remove what is empty or no text.")
+        if len(set(words)) != len(words):
+            repeated = next(word for index, word in enumerate(words) if word in words[:index])
+            raise InputError(f"vocabulary has the word {repeated[:40]!r} twice. Remove one of them.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -437,7 +437,7 @@ def test_every_error_has_its_own_reason_for_the_ledger():
         ({"delta": 1}, "delta must be a number"),
         ({"n_topics": 0}, "topics must be a whole number"),
         ({"n_topics": 81, "vocabulary": WORDS}, "topics must not exceed the number of words"),
-        ({"vocabulary": ["a", "a", "b"]}, "vocabulary must be distinct"),
+        ({"vocabulary": ["a", "a", "b"]}, "vocabulary has the word"),
         ({"placement": "config9"}, "placement must be one of"),
         ({"engine": "spark"}, "engine must be one of"),
         ({"device": "tpu"}, "device must be one of"),

@@ -327,7 +327,9 @@ def _tell(model: TopicModel, folder: Path, ledger: Ledger) -> None:
     if about := _about_batch(model, ledger):
         say(about, style="yellow")
     show_topics(model)
-    say(f"{len(model.vocabulary)} words.{_left_out(model)}")
+    listed = (model.parameters.get("vocabulary"), model.parameters.get("placement")) == ("public", PLACEMENTS[0])
+    kept = " of the word list, the most frequent: as many as stand out from the noise" if listed else ""
+    say(f"{len(model.vocabulary)} words{kept}.{_left_out(model)}")
     say(f"The model is in {folder}; look again with: dplda topics {folder}")
     name = model.parameters.get("dataset")
     if name is not None:

@@ -122,10 +122,12 @@ class Ledger:
         sound: bool,
         batch: str | None = None,
         id_field: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> Quote:
         """The summed cost of runs of these `plans`, each at `delta`, without reserving it.
 
-        `sound` is False if a run is not private or not proven private; `batch` and `id_field` are as in `reserve`.
+        `sound` is False if a run is not private or not proven private; `batch`, `id_field` and `parameters` are as in
+        `reserve`.
         Raises `BudgetRefused` if the budget does not allow all runs.
         """
         _check_name("dataset", dataset)
@@ -144,6 +146,7 @@ class Ledger:
             plan=tuple(PlannedEvent(event=event) for plan in plans for event in plan),
             batch=batch,
             id_field=id_field,
+            parameters=dict(parameters or {}),
         )
         if plans:
             admit(state, combined, len(plans))

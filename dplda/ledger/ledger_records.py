@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -299,19 +300,28 @@ class DatasetRecord:
 
         Reports state what follows from what may be published (docs/privacy.md, section 9.5).
         """
-        if self.guaranteed_alone == self.guaranteed:
+        seen = self.batches_per_document > self.batches_declared
+        if self.guaranteed_alone == self.guaranteed and not seen:
             return ""
         alone, whole = (
             guarantee.total if guarantee.holds else "no guarantee fixed beforehand"
             for guarantee in (self.guaranteed_alone, self.guaranteed)
         )
-        if len(self.linked) > 1:
-            return (
+        reasons = []
+        if seen:
+            reasons.append(
+                f"a report states {alone}, which is for documents in at most {self.batches_declared} of the batches, "
+                f"as declared. Documents were seen in {self.batches_per_document} (exact, not for publication), for "
+                f"which it is {whole}: before you publish, dplda budget grant {shlex.quote(self.name)} --epsilon E "
+                f"--delta D --batches-per-document {self.batches_per_document}"
+            )
+        if len(self.linked) > 1 and self.guaranteed_alone != self.guaranteed:
+            reasons.append(
                 f"a report states what is recorded under this name alone ({alone}), since which names share documents "
                 f"is not for publication. With the other names it is {whole}: tell its readers that, although it shows "
                 "them that names share documents, or do not publish it"
             )
-        return (
+        return ". And ".join(reasons) or (
             f"a report states {alone}, since how incomplete runs ended is not for publication: there they count as "
             "charged, and as outputs"
         )

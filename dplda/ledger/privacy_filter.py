@@ -18,6 +18,7 @@ from dplda.accounting.accountant import NOTHING, Cost
 from dplda.errors import BudgetRefused
 from dplda.ledger.grants import Basis, Grant, Guarantee
 from dplda.ledger.ledger_records import RunRecord, Status
+from dplda.readers.reading_options import READING_FACTS
 
 _FIRST_GRANT = Grant()
 
@@ -211,9 +212,10 @@ def admit(
         _check_pair(earlier, run)
         _check_ids(earlier, run)
         _check_grouping(earlier, run, regrouped)
+        _check_reading(earlier, run)
         _check_batch(run, state.batches_per_document(run.dataset), batches_of_most)
     whole = after.total([*earlier, run])
-    together = _charged_together(after, run)
+    together = _charged_together(after, run, linked)
     for name in _with_first(run.dataset, linked):
         _check_budget(name, state.grant(name), state.levels(name), whole, run, runs, together)
 
@@ -287,6 +289,33 @@ def _check_ids(earlier: Sequence[RunRecord], run: RunRecord) -> None:
             )
 
 
+def _check_reading(earlier: Sequence[RunRecord], run: RunRecord) -> None:
+    """Raise `BudgetRefused` if an earlier run read the batches of the series in another way.
+
+    Documents in two batches are recognised by their words, and only if these were made alike (docs/privacy.md, section
+    9.10). Ids tell documents apart however they are read.
+    """
+    if run.parallel_batch is None or run.id_field is not None:
+        return
+    for other in earlier:
+        if other.dataset != run.dataset or other.parallel_batch is None:
+            continue
+        if "language" in other.parameters and "language" in run.parameters:
+            names = [name for name in READING_FACTS if run.parameters.get(name) != other.parameters.get(name)]
+            now, before = (
+                "with " + ", ".join(f"{name} {parameters.get(name) or 'unset'}" for name in names)
+                for parameters in (run.parameters, other.parameters)
+            )
+        else:
+            now, before = ("as text" if "language" in each.parameters else "as counts" for each in (run, other))
+        if now != before:
+            raise BudgetRefused(
+                f"This batch is read {now}, and an earlier run of series {run.dataset!r} ({other.id}) read its "
+                f"batch {before}: documents in both would not be recognised. Read all batches of a series alike, "
+                "or begin another series."
+            )
+
+
 def _check_batch(run: RunRecord, most: int, batches_of_most: int) -> None:
     """Raise `BudgetRefused` if most documents of a batch would be in more than `most` batches of the series.
 
@@ -302,15 +331,19 @@ def _check_batch(run: RunRecord, most: int, batches_of_most: int) -> None:
         )
 
 
-def _charged_together(state: LedgerState, run: RunRecord) -> str:
-    """A sentence on how many batches a document of `run` pays for; empty if it is one, or all."""
+def _charged_together(state: LedgerState, run: RunRecord, linked: Sequence[str]) -> str:
+    """Sentences on the `linked` datasets and on how many batches of a series a document of `run` pays for."""
+    names = ", ".join(repr(name) for name in linked if name != run.dataset)
+    shared = (
+        f" It shares documents with {names} (exact, not for publication): all are charged together." if names else ""
+    )
     most = state.batches_per_document(run.dataset)
     if run.parallel_batch is None or most == 1:
-        return ""
+        return shared
     known = f"As declared, a document may be in {most} batches of series {run.dataset!r}"
     if most > state.batches_declared(run.dataset):
         known = f"Documents are in {most} batches of series {run.dataset!r} (exact, not for publication)"
-    return f" {known}, so that the {most} dearest are charged together."
+    return f"{shared} {known}, so that the {most} dearest are charged together."
 
 
 def _check_budget(

@@ -76,6 +76,8 @@ def _told(matched: ListedWords, words: str) -> str:
     """How many of these `words` documents can contain, and some of the others, each with its reason."""
     n_found, n_others = len(matched.found), len(matched.reasons)
     told = f"{n_found:,} of the {n_found + n_others:,} {words} can occur in the documents as they are read."
+    if len(matched.words) < n_found:
+        told += f" They are {len(matched.words):,} different words, because capital letters are read as small ones."
     shown = list(matched.reasons.items())[:_SHOWN]
     examples = ", ".join(f"{word[:_LONGEST_SHOWN]!r} ({reason[:_LONGEST_SHOWN]})" for word, reason in shown)
     more = f" and {n_others - len(shown):,} more" if n_others > len(shown) else ""

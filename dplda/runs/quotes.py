@@ -17,4 +17,5 @@ def quote(plan: Planned, ledger: Ledger) -> Quote:
         sound=not plan.reason,
         batch=plan.batch,
         id_field=plan.id_field,
+        parameters=plan.parameters(),
     )

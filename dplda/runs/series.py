@@ -173,10 +173,10 @@ def history(ledger: Ledger, series: str) -> dict[str, TopicModel]:
         with suppress(InputError):
             found[str(run.batch)] = load_run(run)
     if not found:
-        others = sorted({run.dataset for run in ledger.runs() if run.batch is not None})
-        known = f" It has {', '.join(map(repr, others))}." if others else ""
+        others = sorted({run.dataset for run in ledger.runs() if run.batch is not None and run.model})
+        known = f" Series with a model: {', '.join(map(repr, others))}." if others else ""
         raise InputError(
-            f"the ledger has no series {series!r} with a model.{known} Begin one: "
+            f"the ledger has no model of a batch of series {series!r}.{known} Begin one: "
             f"dplda fit CORPUS --series {shlex.quote(series)}"
         )
     return found

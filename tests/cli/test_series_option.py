@@ -68,7 +68,7 @@ def test_weeks_go_on_from_one_another_and_are_shown_together(dplda, weeks: list[
     assert "Batch by batch" in page
     assert "These are the topics of batch <bdi>third</bdi> of the series <bdi>support</bdi>." in " ".join(page.split())
     assert "each document pays for one batch" in dplda("budget", "show", "support").out
-    assert "It has 'support'. Begin one" in dplda("topics", "--series", "suport").err
+    assert "Series with a model: 'support'. Begin one" in dplda("topics", "--series", "suport").err
     assert dplda("topics", "--series", "support", "--sure", 0.5).status == 2
     repeated = dplda("fit", weeks[2], *FIT, "--series", "support", "--batch", "third", "--epsilon", 1)
     assert "Batch third was fitted before (support-" in repeated.out
@@ -171,7 +171,7 @@ def test_what_is_no_batch_of_a_series_is_refused_before_anything_is_spent(
 
 
 def test_more_topics_than_the_series_has_and_unknown_series_are_refused(dplda, weeks: list[Path]) -> None:
-    assert "has no series 's' with a model. Begin one: dplda fit" in dplda("topics", "--series", "s").err
+    assert "has no model of a batch of series 's'. Begin one: dplda fit" in dplda("topics", "--series", "s").err
     assert dplda("topics").status == 2
     assert dplda("fit", weeks[0], *FIT, "--series", "s", "--topics", 4).status == 0
     answer = dplda("fit", weeks[1], *FIT, "--series", "s", "--topics", 12)

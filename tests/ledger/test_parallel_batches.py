@@ -158,6 +158,46 @@ def test_six_random_samples_of_one_collection_are_charged_for_the_batches_that_d
     assert share * np.sort(pays)[-int(0.05 * len(pays))] <= 1
 
 
+READ = {"language": "en", "lemmas": False, "tokenizer": "fast", "stopwords": None, "ngrams": None}
+
+
+@pytest.mark.parametrize("read", [READ | {"ngrams": 2}, READ | {"language": "de"}, READ | {"stopwords": "ab12"}, {}])
+@pytest.mark.parametrize("end", ["finish", "killed", "unsupported"])
+def test_batches_are_read_alike_whatever_became_of_the_runs_on_them(ledger, read, end):
+    """Documents that are read otherwise have other fingerprints, so that a batch could be fitted under two names."""
+    earlier = reserve(ledger, "s", batch="week-1", events=MOST, parameters=READ)
+    earlier.bind(week(1))
+    earlier.charge(earlier.events[0])
+    if end == "finish":
+        earlier.finish(model=None, seconds={})
+    elif end == "unsupported":
+        earlier.abandon("unsupported", "")
+    for batch in ("week-1", "week-2"):
+        with pytest.raises(BudgetRefused, match=r"Read all batches of a series alike"):
+            reserve(ledger, "s", batch=batch, events=LITTLE, parameters=read)
+    reserve(ledger, "s", batch="week-2", events=LITTLE, parameters=READ)
+    reserve(ledger, "s", batch="week-2", events=LITTLE, parameters=READ)
+    reserve(ledger, "other", batch="week-2", events=LITTLE, parameters=read)  # a series of its own
+
+
+def test_with_ids_batches_may_be_read_otherwise(ledger):
+    reserve(ledger, "s", batch="week-1", events=MOST, parameters=READ, id_field="ticket")
+    reserve(ledger, "s", batch="week-2", events=LITTLE, parameters=READ | {"ngrams": 2}, id_field="ticket")
+
+
+def test_who_publishes_is_told_that_documents_are_in_more_batches_than_declared(ledger):
+    ledger.grant("s", 4.0, 1e-5)
+    small = capacity(4.0, 1e-5).mu_squared
+    for number, first in ((1, 1000), (2, 1600)):
+        spend(ledger, "s", week(number, first=first), batch=f"week-{number}", events=[gaussian(mu_squared=0.4 * small)])
+    told = ledger.dataset("s").in_reports
+    assert "which is for documents in at most 1 of the batches, as declared" in told
+    assert "were seen in 2" in told
+    assert "--batches-per-document 2" in told
+    ledger.grant("s", 4.0, 1e-5, batches_per_document=2)
+    assert ledger.dataset("s").in_reports == ""
+
+
 def test_documents_under_another_name_count_with_the_dearest_batch(ledger):
     spend(ledger, "s", week(1), batch="week-1", events=[gaussian(mu_squared=0.5 * WHOLE)])
     spend(ledger, "s", week(2), batch="week-2", events=[gaussian(mu_squared=0.2 * WHOLE)])

@@ -108,7 +108,7 @@ def test_other_runs_are_listed_and_counted() -> None:
         ({"epsilon": 2.0}, "chosen", "Epsilon 2 and delta 1e-06, the defaults of dplda, were given"),
         ({"epsilon": 3.0}, "chosen", "Epsilon 3 and delta 1e-06 were given"),
         ({"vocabulary": "public"}, "chosen", "The words were given as a public list."),
-        ({"vocabulary": "public"}, "unprotected", "it was given as public and taken as it is"),
+        ({"vocabulary": "public"}, "unprotected", "it was given as public, which nothing checks"),
         ({"merged": [[0, 1]]}, "post_processing", "Some topics were merged by hand."),
         ({"seed_words": {"a": ["b", "c"]}}, "unprotected", "which were given and not learned: a (b, c)."),
         ({"series": "s", "batch": "1"}, "data", "Growing: the dataset toys comes in batches"),
