@@ -48,14 +48,15 @@ def fits() -> Iterator[tuple[str, str]]:
     import numpy as np
 
     import dplda
+    from dplda.config import CALIBRATIONS
     from dplda.corpus import synthetic
     from dplda.errors import DpldaError
+    from dplda.placements import registry
 
     counts = synthetic(n_documents=DOCUMENTS, n_words=WORDS, n_topics=TOPICS, mean_length=60, seed=1)[0]
     words = [f"w{number:02}" for number in range(WORDS)]
     people = np.arange(DOCUMENTS) // 3
-    placements = [(name, "sound") for name in ("default", "config1", "config2", "config3", "config4", "tensor-power")]
-    placements += [("none", "sound"), *((f"config{number}", "published") for number in (1, 2, 3, 4))]
+    placements = [(name, kind) for kind in CALIBRATIONS for name in registry.names(kind)]
     for placement, calibration in placements:
         for public in (True, False):
             for unit in ("document", "person"):

@@ -68,9 +68,9 @@ def test_an_unknown_option_is_refused_before_anything_is_read() -> None:
         read_corpus("nowhere", txt_field="body")  # type: ignore[call-arg]
 
 
-def test_every_option_of_reading_is_used_or_documented_as_unused() -> None:
+def test_every_option_of_reading_is_used() -> None:
     used = {field.name for kind in (ReadOptions, Tokenization) for field in dataclasses.fields(kind)}
-    assert set(Reading.__annotations__) == used | {"format", "multiline"}
+    assert set(Reading.__annotations__) == used | {"format"}
 
 
 def test_none_is_the_default_of_every_option(path: Path) -> None:
@@ -99,10 +99,9 @@ def test_the_person_is_told_what_contributed_nothing(path: Path) -> None:
     assert again.notes == corpus.notes
 
 
-def test_quoted_line_breaks_are_read_with_and_without_multiline(tmp_path: Path) -> None:
+def test_quoted_line_breaks_are_read(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text('text,n\n"stars\nplanets",1\n')
-    for multiline in (True, False):
-        assert documents_of(read_corpus(tmp_path / "x.csv", multiline=multiline).open()) == [{"stars": 1, "planets": 1}]
+    assert documents_of(read_corpus(tmp_path / "x.csv").open()) == [{"stars": 1, "planets": 1}]
 
 
 def test_a_file_that_no_writer_wrote_is_refused_unless_each_line_is_a_record(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from dplda import statistics
 from dplda.accounting.budget_plan import Share, calibrate
 from dplda.accounting.events import Stage, clip_of
 from dplda.audit.games import Attacker, Game, Neighbours
-from dplda.config import PLACEMENTS, FitSettings, ModelSettings, PrivacySettings, VocabularySettings
+from dplda.config import FitSettings, ModelSettings, PrivacySettings, VocabularySettings
 from dplda.datasets.synthetic import synthetic
 from dplda.errors import InputError, UnsupportedByData
 from dplda.lda.recovery import Learned
@@ -165,9 +165,8 @@ def _clip(settings: PrivacySettings) -> Game:
     return _alone("clip", clip_of(_SUM), settings, neighbours, play)
 
 
-SOUND = tuple(name for name in PLACEMENTS if not registry.find(name).reason)
 FEW_DOCUMENTS = "default, few documents"  # the default placement where it learns from pairs of words
-PLACEMENT_RUNS = *SOUND, FEW_DOCUMENTS
+PLACEMENT_RUNS = *registry.PRIVATE, FEW_DOCUMENTS
 _N_DOCUMENTS, _N_WORDS, _N_TOPICS, _LENGTH = 250, 8, 2, 12
 _HUGE = 10**9  # count of each word of a document that is longer than any book
 _PLANTED_WORDS = tuple(f"w{i}" for i in range(_N_WORDS))
@@ -180,7 +179,9 @@ def placement_game(placement: str, settings: PrivacySettings) -> Game:
     The corpus has so few documents that the default placement by itself learns from pairs of words.
     """
     if placement not in PLACEMENT_RUNS:
-        raise InputError(f"placement must be one of {', '.join(SOUND)}, which are private, got {placement!r}.")
+        raise InputError(
+            f"placement must be one of {', '.join(registry.PRIVATE)}, which are private, got {placement!r}."
+        )
     name = "default" if placement == FEW_DOCUMENTS else placement
     learn = default.learn_from_moments if placement == "default" else registry.find(name).learn
     return _whole_run(f"placement {placement}", settings, ModelSettings(placement=name, topics=_N_TOPICS), learn)

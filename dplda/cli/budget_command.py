@@ -8,6 +8,7 @@ import click
 
 from dplda.cli.console import confirm, print_json, say, table
 from dplda.cli.options import json_option, ledger_option, open_ledger
+from dplda.config import DEFAULT_GRANT
 from dplda.errors import LedgerError
 
 
@@ -29,7 +30,8 @@ def show(name: str | None, as_json: bool, ledger_path: Path | None) -> None:
         print_json(listed[0] if name else {"datasets": listed})
         return
     if not records:
-        say("No datasets yet: each may spend epsilon 10 at delta 1e-05 until granted otherwise.")
+        epsilon, delta = DEFAULT_GRANT
+        say(f"No datasets yet: each may spend epsilon {epsilon:g} at delta {delta:g} until granted otherwise.")
     for record in records:
         say(record.name, style="bold")
         say(f"  {record.in_short}")

@@ -273,12 +273,6 @@ _READING: dict[str, dict[str, Any]] = {  # option name -> arguments of `click.op
         "metavar": "CHAR",
         "help": "CSV: the character between fields, such as ';', or tab [a comma, or what the header shows].",
     },
-    "multiline": {
-        "is_flag": True,
-        "default": None,
-        "hidden": True,
-        "help": "Has no effect, because it is the default.",
-    },
     "encoding": {"metavar": "NAME", "help": "The text encoding, if it is not UTF-8."},
     "pattern": {
         "metavar": "GLOB",

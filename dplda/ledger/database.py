@@ -181,15 +181,10 @@ class Store:
         version = int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
         application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
         tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar_one()
-        if application == APPLICATION_ID and version > SCHEMA_VERSION:
+        if application == APPLICATION_ID and version not in (0, SCHEMA_VERSION):
             raise LedgerError(
-                f"The ledger {self.path} has schema {version}, newer than this program's {SCHEMA_VERSION}: "
-                "upgrade dplda."
-            )
-        if application == APPLICATION_ID and 0 < version < SCHEMA_VERSION:
-            raise LedgerError(
-                f"The ledger {self.path} has schema {version}, of a development version of dplda: this one reads "
-                f"schema {SCHEMA_VERSION} alone. Go on with that version, or choose another file with --ledger."
+                f"The ledger {self.path} has schema {version}, and this version of dplda reads schema "
+                f"{SCHEMA_VERSION} only. Use the version that wrote it, or choose another file with --ledger."
             )
         new = (application, version, tables) == (0, 0, 0)
         if not new and (application != APPLICATION_ID or version < 1):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from sqlalchemy import ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 1
 APPLICATION_ID = 0x64706C64  # "dpld": distinguishes a ledger from other SQLite databases
 
 

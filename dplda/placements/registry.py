@@ -146,9 +146,18 @@ _PLACEMENTS: Mapping[tuple[str, str], Placement] = {
 }
 
 
+def names(calibration: str = SOUND) -> tuple[str, ...]:
+    """The names of the placements that exist for `calibration`."""
+    return tuple(name for name, kind in _PLACEMENTS if kind == calibration)
+
+
+PRIVATE = tuple(name for name in names() if not _PLACEMENTS[name, SOUND].reason)  # those with proven noise
+
+
 def find(placement: str, calibration: str = SOUND) -> Placement:
     """The placement of that name and calibration; raises `InputError` if there is none."""
     if (placement, calibration) not in _PLACEMENTS:
-        names = ", ".join(name for name, kind in _PLACEMENTS if kind == calibration)
-        raise InputError(f"calibration {calibration} exists for placements {names}, not for {placement}.")
+        raise InputError(
+            f"calibration {calibration} exists for placements {', '.join(names(calibration))}, not for {placement}."
+        )
     return _PLACEMENTS[placement, calibration]

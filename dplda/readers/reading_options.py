@@ -30,7 +30,6 @@ class Reading(TypedDict, total=False):
     - `ngrams`: the largest number of adjacent words that also count as a phrase; ``climate_change`` needs 2 (1).
     - `one_line`: each line of a CSV or TSV file is one record, whatever it holds (False).
     - `delimiter`: the character between the fields of a CSV file (a comma, or what its header shows), or ``tab``.
-    - `multiline`: does nothing; line breaks inside quotation marks are read unless `one_line`.
     - `encoding`: the text encoding, a Python codec name.
     - `pattern`: read only the files of a folder whose names match, such as ``"*.csv"`` or ``"*.pdf|*.eml"``.
     """
@@ -47,7 +46,6 @@ class Reading(TypedDict, total=False):
     ngrams: int | None
     one_line: bool | None
     delimiter: str | None
-    multiline: bool | None
     encoding: str | None
     pattern: str | None
 

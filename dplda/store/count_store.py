@@ -29,11 +29,10 @@ from dplda.readers.records import DOCUMENT, Defect
 from dplda.store.shards import SHARD_NAME, Block, Shard, freeze, read_block, shard_name, sound_documents
 
 FORMAT = "dplda corpus store"
-VERSION = 3
+VERSION = 1
 META, FINGERPRINT = "meta.json", "fingerprint.json"
 META_BYTES = 1 << 20
 ORIGIN, INSIDE = "origin.json", "store"  # a file and a folder of a partial store, see `partial_folder`
-_EARLIER = {META, "dictionary.arrow", "documents.arrow"}  # the files of versions 1 and 2
 
 __all__ = ["Block", "CountStore", "is_store"]
 
@@ -183,9 +182,9 @@ def is_store(path: Path) -> bool:
     """
     names = _visible(path)
     shards = {name for name in names if SHARD_NAME.fullmatch(name)}
-    if META not in names or not (shards or names & (_EARLIER - {META})):
+    if META not in names or not shards:
         return False
-    if names - {FINGERPRINT} != {META, *map(shard_name, range(len(shards)))} and names != _EARLIER:
+    if names - {FINGERPRINT} != {META, *map(shard_name, range(len(shards)))}:
         raise InputError(
             f"{path} looks like a corpus store, but holds other files too or lacks some of its own. Move the others "
             "elsewhere, or import the corpus again; --format folder reads each file as one document."

@@ -8,6 +8,7 @@ import opendp.prelude as opendp
 import pytest
 from dp_accounting import ComposedDpEvent, GaussianDpEvent, SelfComposedDpEvent
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
+from placement_lists import PRIVATE
 
 from dplda.accounting.accountant import cost, run_epsilon
 from dplda.accounting.budget_plan import calibrate
@@ -15,7 +16,6 @@ from dplda.accounting.events import PURE, Event, merged
 from dplda.config import FitSettings, ModelSettings
 from dplda.placements.registry import find
 
-PLACEMENTS = ["default", "config1", "config2", "config3", "config4", "tensor-power"]
 BUDGETS = [(0.5, 1e-6), (2.0, 1e-6), (8.0, 1e-5)]
 
 
@@ -29,7 +29,7 @@ def gaussian_events(placement: str, epsilon: float, delta: float) -> list[Event]
     return [event for event in plan(placement, epsilon, delta) if event.mechanism != PURE]
 
 
-@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("placement", PRIVATE)
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 def test_googles_accountant_agrees_on_the_gaussian_events_of_each_plan(placement, epsilon, delta):
     events = gaussian_events(placement, epsilon, delta)
@@ -42,7 +42,7 @@ def test_googles_accountant_agrees_on_the_gaussian_events_of_each_plan(placement
     assert theirs == pytest.approx(run_epsilon(events, delta), rel=0, abs=1e-6)
 
 
-@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("placement", PRIVATE)
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 def test_opendps_gaussian_measurements_cost_the_same_zcdp_as_each_plan(placement, epsilon, delta):
     events = gaussian_events(placement, epsilon, delta)
@@ -57,7 +57,7 @@ def test_opendps_gaussian_measurements_cost_the_same_zcdp_as_each_plan(placement
     assert 2 * rho == pytest.approx(cost(events).mu_squared, rel=1e-6)
 
 
-@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("placement", PRIVATE)
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 def test_opendps_conversion_from_zcdp_is_never_below_the_exact_epsilon(placement, epsilon, delta):
     events = gaussian_events(placement, epsilon, delta)

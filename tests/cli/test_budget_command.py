@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dplda.accounting.events import Event
-from dplda.config import PrivacySettings
+from dplda.config import DEFAULT_GRANT, PrivacySettings
 from dplda.ledger import Ledger
 
 
@@ -41,7 +41,7 @@ def test_show_json_is_one_dataset_or_all(dplda, saved: str) -> None:
 
 
 def test_an_empty_ledger_says_what_a_dataset_may_spend(dplda) -> None:
-    assert "epsilon 10 at delta 1e-05" in dplda("budget", "show").out
+    assert "epsilon {:g} at delta {:g}".format(*DEFAULT_GRANT) in dplda("budget", "show").out
     assert dplda("budget", "history", "--json").json == {"datasets": []}
     assert "No datasets" in dplda("budget", "history").out
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from full_helpers import full_after
+from placement_lists import ALWAYS_ANSWERS, DENSE, EVERY, OF_THE_PAPER
 
 from dplda.accounting import accountant
 from dplda.corpus import Corpus, synthetic
@@ -48,7 +49,7 @@ def refused(answer, home: Path, *told: str) -> None:
 PUBLISHED = {"config1": "Theorem 4", "config2": "Theorem 5", "config3": "Theorem 6", "config4": "Theorem 7"}
 
 
-@pytest.mark.parametrize("placement", full_after(2, PUBLISHED))
+@pytest.mark.parametrize("placement", full_after(2, OF_THE_PAPER))
 def test_published_noise_is_refused_without_an_unbounded_grant_and_stamped_with_one(fit, dplda, home, placement):
     answer = fit(placement, "--calibration", "published", "--epsilon", 1, "--json")
     assert (answer.status, answer.out) == (3, "")
@@ -84,10 +85,10 @@ def test_a_person_reads_that_published_noise_is_not_proven_private_and_reads_it_
     assert fit("none").out.startswith("NOT PRIVATE: exact statistics")
 
 
-@pytest.mark.parametrize("placement", ["default", "none", "tensor-power"])
+@pytest.mark.parametrize("placement", sorted({*EVERY} - {*OF_THE_PAPER}))
 def test_published_noise_exists_for_the_papers_configurations_only(fit, home, placement):
     answer = fit(placement, "--calibration", "published")
-    refused(answer, home, "config1, config2, config3, config4", f"not for {placement}")
+    refused(answer, home, ", ".join(OF_THE_PAPER), f"not for {placement}")
 
 
 SPLITS = {
@@ -121,7 +122,7 @@ def test_configuration_4_needs_a_number_of_topics(fit, home):
         refused(fit("config4", "--topics", topics), home, *told)
 
 
-@pytest.mark.parametrize("placement", ["config1", "config2", "config3", "config4", "tensor-power"])
+@pytest.mark.parametrize("placement", DENSE)
 def test_too_many_words_for_dense_moments_are_refused_before_anything_is_read(dplda, fit, toys, home, placement):
     (home / "words.txt").write_text("\n".join(f"w{i}" for i in range(5001)))
     told = "at most 5000 words, got 5001", "--max-vocabulary"
@@ -179,7 +180,7 @@ def test_a_failed_stability_test_tells_what_was_found_and_what_it_cost(fit, home
 
 @pytest.mark.full
 def test_both_adjacencies_reach_the_statement(fit, any_size):
-    for placement in ("config1", "config2", "tensor-power"):
+    for placement in ALWAYS_ANSWERS:
         told = fit(placement, "--epsilon", 0.2, "--adjacency", "replace", "--dataset", placement, "--json").json
         assert (told["privacy"]["adjacency"], told["privacy"]["sound"]) == ("replace", True)
         assert told["privacy"]["epsilon"] <= 0.2

@@ -12,6 +12,7 @@ import pytest
 from emulated import EmulatedGpu, Library, on_device
 from full_helpers import full_after
 from gpus import GPUS, emulated
+from placement_lists import DENSE
 from small_store import COUNTS, WORDS, D
 
 import dplda
@@ -26,7 +27,7 @@ from dplda.numerics.arrays import find_gpu
 from dplda.numerics.clipping import BOUND
 
 ASKED = statistics.second_moment_times(np.ones(D), np.eye(D)[:, :4])
-OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("config1", "config3", "tensor-power")]
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in DENSE]
 
 
 def answers(passes):

@@ -97,14 +97,13 @@ def test_another_programs_database_is_refused_and_left_alone(tmp_path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("version", "told"),
-    [(SCHEMA_VERSION + 1, "newer than this program's"), (SCHEMA_VERSION - 1, "development version")],
-)
-def test_a_ledger_of_another_schema_is_refused(ledger, version, told):
+@pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, SCHEMA_VERSION + 7])
+def test_a_ledger_of_another_schema_is_refused(ledger, version):
     with ledger._store.writing() as session:
         session.connection().exec_driver_sql(f"PRAGMA user_version = {version}")
-    with pytest.raises(LedgerError, match=f"has schema {version}, .*{told}"):
+    with pytest.raises(
+        LedgerError, match=f"has schema {version}, and this version of dplda reads schema {SCHEMA_VERSION} "
+    ):
         Ledger(ledger.path)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from full_helpers import full_after
+from placement_lists import ALWAYS_ANSWERS, DENSE
 
 import dplda
 from dplda import statistics
@@ -28,8 +29,7 @@ from dplda.placements import config1, registry
 from dplda.progress import NoProgress
 from dplda.statistics.coordinates import unpack
 
-ALWAYS = ("config1", "config2", "tensor-power")  # those that test nothing
-PAPER = (*ALWAYS, "config3", "config4")
+ALWAYS = tuple(name for name in ALWAYS_ANSWERS if name in DENSE)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def learned(placement: str, of: Planted, multiplier: float | None, epsilon: floa
     return found.learn(gate, gate.size(), gate.word_frequencies(), settings, np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("placement", PAPER)
+@pytest.mark.parametrize("placement", DENSE)
 def test_vanishing_noise_gives_the_topics_of_no_noise_and_more_does_not(placement, toy, plain):
     """Multipliers of 0.03 are near the least that T8 allows; one unit in three hundred is clipped at epsilon 100."""
     of = plain if placement == "config4" else toy

@@ -10,6 +10,7 @@ from dp_accounting import GaussianDpEvent
 from dp_accounting.pld import PLDAccountant
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from placement_lists import EVERY, OF_THE_PAPER, PRIVATE
 from scipy.stats import norm
 
 from dplda.accounting.budget_plan import calibrate
@@ -27,7 +28,6 @@ STAGES = {  # of the edges of each placement of the paper: what these pay for
     "tensor-power": {("power",): {"tensor"}, ("e8",): {"moment"}},
 }
 TESTED = {"config3": {"gap", "tensor norm"}, "config4": {"size lower bound", "spectrum", "norm", "eigenvalue gap"}}
-SOUND = ("default", *STAGES)
 SPLITS = {  # far from the placements' own
     "config1": {"e3": 0.7, "e4": 0.1, "e8": 0.2},
     "config2": {"e6": 0.9, "e8": 0.1},
@@ -35,8 +35,8 @@ SPLITS = {  # far from the placements' own
     "tensor-power": {"power": 0.8, "e8": 0.2},
 }
 CASES = [  # placement, split, public words, topics, epsilon, delta
-    *[(name, None, True, 5, 0.7, 1e-6) for name in SOUND],
-    *[(name, SPLITS.get(name), False, 20, 0.3, 1e-9) for name in SOUND],
+    *[(name, None, True, 5, 0.7, 1e-6) for name in PRIVATE],
+    *[(name, SPLITS.get(name), False, 20, 0.3, 1e-9) for name in PRIVATE],
     ("config3", None, False, "auto", 2.0, 1e-5),
     ("tensor-power", None, False, "auto", 0.1, 1e-5),
 ]
@@ -77,13 +77,13 @@ def test_planned_events_cost_what_is_claimed(placement, split, public, topics, e
 
 
 @pytest.mark.parametrize("public", [True, False])
-@pytest.mark.parametrize("placement", SOUND)
+@pytest.mark.parametrize("placement", PRIVATE)
 def test_whatever_decides_by_a_noisy_bound_has_a_failure_probability(placement, public):
     failing = {share.stage for share in plan(FitSettings.of(placement=placement, topics=5), public) if share.n_may_fail}
     assert failing == TESTED.get(placement, set()) | (set() if public else {"vocabulary"})
 
 
-@pytest.mark.parametrize("placement", SOUND)
+@pytest.mark.parametrize("placement", PRIVATE)
 def test_a_plan_is_about_multipliers_and_so_the_same_for_both_adjacencies(placement):
     one, other = (plan(FitSettings.of(placement=placement, topics=5, adjacency=a)) for a in ("add-remove", "replace"))
     assert one == other
@@ -138,13 +138,13 @@ def test_power_iterations_are_paid_for_as_many_topics_as_there_may_be(topics, mo
 def test_every_placement_is_found_and_published_ones_have_exact_events_only():
     for placement in PLACEMENTS:
         assert bool(registry.find(placement, "sound").reason) == (placement == "none")
-    for placement in ("config1", "config2", "config3", "config4"):
+    for placement in OF_THE_PAPER:
         assert registry.find(placement, "published").reason.startswith("NOT PROVEN PRIVATE: ")
 
 
-@pytest.mark.parametrize("placement", ["default", "none", "tensor-power"])
+@pytest.mark.parametrize("placement", sorted({*EVERY} - {*OF_THE_PAPER}))
 def test_a_calibration_that_a_placement_has_not_is_refused_and_those_that_have_it_are_named(placement):
-    with pytest.raises(InputError, match=f"config1, config2, config3, config4, not for {placement}"):
+    with pytest.raises(InputError, match=f"{', '.join(OF_THE_PAPER)}, not for {placement}"):
         registry.find(placement, CALIBRATIONS[1])
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from placement_lists import EVERY
 
 import dplda
 import dplda.statistics as released
@@ -221,7 +222,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "private words": {},
     "public words": {"vocabulary": COLUMNS},
     "pairs of words": {"epsilon": 0.5, "vocabulary": COLUMNS},
-    **{name: {"placement": name} for name in ("config1", "config2", "config3", "config4", "tensor-power", "none")},
+    **{name: {"placement": name} for name in EVERY if name != "default"},
     "replacement": {"adjacency": "replace"},
     "seed words": {"seed_words": {"first": ["w01", "w02"]}},
 }

@@ -19,6 +19,7 @@ import pytest
 import scipy.sparse
 from full_helpers import full_after
 from neighbours import Silence, moves, read
+from placement_lists import ALWAYS_ANSWERS
 
 import dplda
 from dplda.cli.main import main
@@ -31,7 +32,6 @@ from dplda.numerics.clipping import BOUND
 WORDS = [f"word{i:02d}" for i in range(24)]
 LETTERS = ["".join(pair) for pair in zip("abcdefghijklmnopqrstuvwx", "bcdefghijklmnopqrstuvwxy", strict=True)]
 TEXT = [f"word{pair}" for pair in LETTERS]  # the same, as text that has no digits
-PLACEMENTS = ("default", "tensor-power", "config1", "config2")
 
 
 def crowd(rows: int, seed: int = 0) -> np.ndarray:
@@ -58,7 +58,7 @@ NOTHING = np.zeros(len(WORDS))
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("placement", ALWAYS_ANSWERS)
 def test_a_unit_moves_no_answer_of_any_placement_by_more_than_the_noise_is_made_for(monkeypatch, placement, adjacency):
     other = NOTHING if adjacency == "add-remove" else ALONE[::-1]
     options = {"placement": placement, "adjacency": adjacency}
@@ -309,7 +309,7 @@ def _discrete_tail(z: int, scale: float) -> float:
 # Rule 11: integer code.
 
 
-@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("placement", ALWAYS_ANSWERS)
 def test_rule_11_counts_at_the_end_of_the_integers_wrap_nowhere(monkeypatch, placement):
     moved = moves(monkeypatch, corpus(with_row(HUGE)), corpus(with_row(NOTHING)), placement=placement)
     assert 0 < max(moved.values()) <= 1, moved
@@ -318,7 +318,7 @@ def test_rule_11_counts_at_the_end_of_the_integers_wrap_nowhere(monkeypatch, pla
 # Rule 13: undefined inputs.
 
 
-@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("placement", ALWAYS_ANSWERS)
 def test_rule_13_a_corpus_of_nobody_is_answered_like_any_other(any_size, placement):
     counts = np.zeros((5, len(WORDS)), np.int64)
     model = dplda.fit(corpus(counts), n_topics=2, placement=placement, ledger=False, simulate_seed=0)

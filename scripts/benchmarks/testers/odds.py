@@ -22,9 +22,8 @@ from dplda.accounting.accountant import FAILURE_SHARE, run_epsilon
 from dplda.accounting.budget_plan import calibrate
 from dplda.accounting.events import PrivacyStatement, merged
 from dplda.audit.bounds import epsilon_shown, mu_shown
-from dplda.audit.catalogue import SOUND
 from dplda.config import FitSettings, ModelSettings
-from dplda.placements.registry import find
+from dplda.placements.registry import PRIVATE, find
 from dplda.report import attack_bounds
 
 TESTER = "risk curves"
@@ -59,7 +58,7 @@ def _record(compare: Callable[[Any], Compared], riskcal: Any, most: float) -> Re
 def statements() -> list[PrivacyStatement]:
     """Statements of runs of all placements that are private, with words chosen privately, at each budget."""
     found = []
-    for placement in SOUND:
+    for placement in PRIVATE:
         shares = find(placement).plan(FitSettings(model=ModelSettings(placement=placement, topics=5)))
         for epsilon, delta in BUDGETS:
             events = calibrate(shares, epsilon, delta)
